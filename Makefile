@@ -105,22 +105,23 @@ lab: setup-test ## Run scenarios on real networks by name; ARGUMENTS="--list" na
 
 # It reads what was built, and uses Python, which the tests need as well.
 .PHONY: lint
-lint: setup-test ## Check style, Core's floors, that nothing compiles with a warning, and that the public interface is the one written down
+lint: setup-test ## Check style, Core's floors, that nothing compiles with a warning, and that the public interface is written down and described
 	swift format lint --strict --recursive $(SOURCES)
 	@.ci/floors
 	swift build --build-tests $(FLAGS)
 	@.ci/api check
+	@.ci/documented
 
 .PHONY: format
 format: ## Rewrite the sources in the style that lint asks for
 	swift format --in-place --recursive $(SOURCES)
 
 .PHONY: api
-api: setup-test build ## Write down the public interface anew, and its fingerprint, after a change (docs/stability.md)
+api: setup-test build ## Write down the public interface anew, and its fingerprint, after a change (docs/reference/stability.md)
 	@.ci/api write
 
 .PHONY: check-api
-check-api: setup-test build ## Check that the public interface is the one written down in docs/api
+check-api: setup-test build ## Check that the public interface is the one written down in docs/reference/api
 	@.ci/api check
 
 # `swift` may be a link to something else, so this asks the toolchain for its location.
@@ -164,7 +165,7 @@ allocations: setup ## Count what the hot path takes from the heap; fails where i
 	swift run $(FLAGS) -c release nigh-bench --allocations
 
 .PHONY: check-bot
-check-bot: setup ## Hold the game's board and bot to slow ones that cannot be wrong
+check-bot: setup ## Compare the game's board and bot with simple reference versions
 	swift run $(FLAGS) -c release fourinarow-solver check
 
 .PHONY: soak

@@ -82,13 +82,14 @@ let package = Package(
             dependencies: ["Arguments", "NighCore", "NighLoop", "NighMemory", "NighPlugins", "NighRecord"],
             path: "Sources/Tools/SessionArguments"),
         .target(
-            name: "ProgramLife", dependencies: ["Arguments", "NighCore"], path: "Sources/Tools/ProgramLife"),
+            name: "ProgramSupport", dependencies: ["Arguments", "NighCore"],
+            path: "Sources/Tools/ProgramSupport"),
         .target(name: "Measuring", path: "Sources/Tools/Measuring"),
         .executableTarget(
             name: "fourinarow",
             dependencies: [
                 "Arguments", "FourInARow", "NighCore", "NighLoop", "NighMemory", "NighPlugins", "NighRecord",
-                "ProgramLife",
+                "ProgramSupport",
                 "SessionArguments",
                 "Terminal",
             ],
@@ -101,29 +102,29 @@ let package = Package(
             name: "nigh",
             dependencies: [
                 "Arguments", "JSONText", "Measuring", "NighCore", "NighLoop", "NighMemory", "NighPlugins",
-                "NighRecord", "NighTestKit", "ProgramLife", "SessionArguments", "Terminal",
+                "NighRecord", "NighTestKit", "ProgramSupport", "SessionArguments", "Terminal",
             ],
             path: "Sources/Tools/nigh", linkerSettings: presentsNigh),
         .target(name: "CAllocationCounter", path: "Sources/Tools/CAllocationCounter"),
         .executableTarget(
             name: "nigh-bench",
             dependencies: [
-                "Arguments", "CAllocationCounter", "Measuring", "NighCore", "NighMemory", "NighUV",
-                "ProgramLife",
+                "Arguments", "CAllocationCounter", "Measuring", "Nigh", "NighCore", "NighMemory", "NighUV",
+                "ProgramSupport",
             ],
             path: "Sources/Tools/nigh-bench"),
         .target(name: "CBenchmark", path: "Benchmarks/Support"),
         .executableTarget(
-            name: "bench-session", dependencies: ["CBenchmark", "NighCore", "NighLoop"],
+            name: "bench-session", dependencies: ["CBenchmark", "Nigh", "NighCore", "NighLoop"],
             path: "Benchmarks/Session"),
         .executableTarget(
-            name: "bench", dependencies: ["Arguments", "CBenchmark", "Measuring", "ProgramLife"],
+            name: "bench", dependencies: ["Arguments", "CBenchmark", "Measuring", "ProgramSupport"],
             path: "Benchmarks/Driver"),
         .executableTarget(
             name: "fuzz",
             dependencies: [
                 "FourInARow", "Measuring", "NighBluetooth", "NighCore", "NighMDNS", "NighRecord", "NighTCP",
-                "NighTestKit", "ProgramLife",
+                "NighTestKit", "ProgramSupport",
             ],
             path: "Sources/Tools/fuzz"),
         .systemLibrary(name: "CHeap", path: "Tests/CHeap"),
@@ -131,15 +132,15 @@ let package = Package(
             name: "lab",
             dependencies: [
                 "CBluetooth", "CHeap", "NighBluetooth", "NighCore", "NighLoop", "NighTestKit", "NighUV",
-                "ProgramLife",
+                "ProgramSupport",
             ],
             path: "Tests/Lab/Program"),
         .executableTarget(
             name: "fourinarow-solver",
-            dependencies: ["Arguments", "FourInARow", "Measuring", "NighCore", "ProgramLife"],
+            dependencies: ["Arguments", "FourInARow", "Measuring", "NighCore", "ProgramSupport"],
             path: "Sources/Tools/fourinarow-solver"),
         .executableTarget(
-            name: "soak", dependencies: ["Measuring", "NighTestKit", "ProgramLife"],
+            name: "soak", dependencies: ["Measuring", "NighTestKit", "ProgramSupport"],
             path: "Sources/Tools/soak"),
         .testTarget(
             name: "CoreTests", dependencies: ["COpenSSL", "NighCore", "NighMemory", "NighTestKit"],
@@ -181,7 +182,7 @@ let package = Package(
             name: "NighProgramTests",
             dependencies: [
                 "Arguments", "ChildPrograms", "JSONText", "NighCore", "NighLoop", "NighMemory", "NighRecord",
-                "NighTestKit", "ProgramLife", "Terminal", "nigh",
+                "NighTestKit", "ProgramSupport", "Terminal", "nigh",
             ],
             path: "Tests/NighProgram", exclude: ["Common/check-json"]),
         .testTarget(

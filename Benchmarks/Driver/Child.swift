@@ -5,13 +5,13 @@ import Glibc
 /// ended and reaped.
 final class Child {
     /// What it has reported so far.
-    private(set) var told: [String: String] = [:]
+    private(set) var results: [String: String] = [:]
     private(set) var hasEnded = false
 
     private var process: benchmark_process
     private var unread: [UInt8] = []
 
-    init(_ arguments: [String], processor: Int?) throws(Trouble) {
+    init(_ arguments: [String], processor: Int?) throws(RunError) {
         var pointers: [UnsafeMutablePointer<CChar>?] = arguments.map { strdup($0) }
         defer { for pointer in pointers { free(pointer) } }
         pointers.append(nil)
@@ -23,13 +23,15 @@ final class Child {
 
     /// Reads the children's output until each has reported what is expected of it. A child that ends before that has
     /// failed.
-    static func watch(_ expected: [(child: Child, word: String)], until deadline: UInt64) throws(Trouble) {
+    static func waitForResults(_ expected: [(child: Child, name: String)], until deadline: UInt64)
+        throws(RunError)
+    {
         while true {
-            let missing = expected.filter { $0.child.told[$0.word] == nil }.map(\.child)
+            let missing = expected.filter { $0.child.results[$0.name] == nil }.map(\.child)
             if missing.isEmpty { return }
             for child in missing where child.hasEnded {
                 switch child.end() {
-                case 3: throw .lacking
+                case 3: throw .unsupported
                 case let status: throw .failed("it ended early, with status \(status)")
                 }
             }
@@ -37,8 +39,8 @@ final class Child {
             if benchmark_was_interrupted() { throw .interrupted }
             guard now < deadline else { throw .failed("it took too long") }
             var polled = missing.map { pollfd(fd: $0.process.output, events: Int16(POLLIN), revents: 0) }
-            let patience = Int32((deadline - now) / 1_000_000 + 1)
-            guard poll(&polled, nfds_t(polled.count), patience) > 0 else { continue }
+            let timeout = Int32((deadline - now) / 1_000_000 + 1)
+            guard poll(&polled, nfds_t(polled.count), timeout) > 0 else { continue }
             for (child, polled) in zip(missing, polled) where polled.revents != 0 { child.read() }
         }
     }
@@ -52,14 +54,14 @@ final class Child {
         }
         unread += bytes.prefix(count)
         while let newline = unread.firstIndex(of: UInt8(ascii: "\n")) {
-            let words = String(decoding: unread[..<newline], as: UTF8.self).split(separator: " ")
-            if words.count == 2 { told[String(words[0])] = String(words[1]) }
+            let fields = String(decoding: unread[..<newline], as: UTF8.self).split(separator: " ")
+            if fields.count == 2 { results[String(fields[0])] = String(fields[1]) }
             unread.removeSubrange(...newline)
         }
     }
 
     /// Returns a number that it has reported.
-    func number(_ name: String) -> Double? { told[name].flatMap(Double.init) }
+    func number(_ name: String) -> Double? { results[name].flatMap(Double.init) }
 
     /// Ends the program, gently if that works, and reaps it. Returns its exit status.
     @discardableResult
@@ -69,9 +71,9 @@ final class Child {
         close(process.output)
         // A program that has ended by itself has an exit status of its own.
         var status = benchmark_wait(process.identifier, hasEnded ? 1_000 : 0)
-        for (signal, patience) in [(SIGTERM, Int32(1_000)), (SIGKILL, 10_000)] where status < 0 {
+        for (signal, timeout) in [(SIGTERM, Int32(1_000)), (SIGKILL, 10_000)] where status < 0 {
             kill(process.identifier, signal)
-            status = benchmark_wait(process.identifier, patience)
+            status = benchmark_wait(process.identifier, timeout)
         }
         process.identifier = -1
         return Int(status)
@@ -79,10 +81,10 @@ final class Child {
 }
 
 /// Why there is no result.
-enum Trouble: Error {
+enum RunError: Error {
     /// Somebody pressed Ctrl-C, or asked this program to end.
     case interrupted
     /// The library cannot do this work.
-    case lacking
+    case unsupported
     case failed(String)
 }

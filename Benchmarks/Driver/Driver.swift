@@ -1,6 +1,6 @@
 import CBenchmark
 import Glibc
-import ProgramLife
+import ProgramSupport
 
 /// Lets every program do every work in turn, and reports the results.
 enum Driver {
@@ -15,7 +15,7 @@ enum Driver {
             return 1
         }
         var results = Results(programs: programs, options: options)
-        do throws(Trouble) {
+        do throws(RunError) {
             try measure(programs, options, into: &results)
         } catch {
             complain("interrupted")
@@ -30,14 +30,14 @@ enum Driver {
 
     private static func measure(
         _ programs: [Program], _ options: Options, into results: inout Results
-    ) throws(Trouble) {
+    ) throws(RunError) {
         for round in 0..<options.rounds {
             for work in options.works {
                 for column in work.columns(options) {
                     complain("round \(round + 1): \(work.rawValue) \(work.title(of: column))")
                     let those = programs.filter { $0.works.contains(work) }
                     for program in round % 2 == 0 ? those : those.reversed() {
-                        try take(
+                        try measure(
                             Turn(program: program, work: work, column: column, options: options),
                             into: &results)
                     }
@@ -47,16 +47,16 @@ enum Driver {
     }
 
     /// Runs a turn and adds its results. A failure is reported and left out; only an interrupt ends the run.
-    private static func take(_ turn: Turn, into results: inout Results) throws(Trouble) {
-        do throws(Trouble) {
+    private static func measure(_ turn: Turn, into results: inout Results) throws(RunError) {
+        do throws(RunError) {
             results.add(try turn.run(), of: turn)
         } catch {
             switch error {
             case .interrupted: throw error
-            case .lacking: results.add([:], of: turn)
-            case .failed(let words):
+            case .unsupported: results.add([:], of: turn)
+            case .failed(let reason):
                 complain(
-                    "\(turn.program.name): \(turn.work.rawValue) \(turn.work.title(of: turn.column)): \(words)"
+                    "\(turn.program.name): \(turn.work.rawValue) \(turn.work.title(of: turn.column)): \(reason)"
                 )
                 results.hasFailures = true
                 results.add([:], of: turn)
@@ -80,5 +80,5 @@ enum Driver {
         complain("wrote \(path)")
     }
 
-    private static func complain(_ words: String) { LineOutput.complain(words, by: "bench") }
+    private static func complain(_ text: String) { LineOutput.printError(text, by: "bench") }
 }

@@ -19,13 +19,13 @@ enum Machine {
         while fgets(&line, Int32(line.count), file) != nil {
             let bytes = line.prefix { $0 != 0 }.map(UInt8.init(bitPattern:))
             let parts = String(decoding: bytes, as: UTF8.self).split(separator: separator, maxSplits: 1)
-            guard parts.count == 2, words(parts[0]) == name else { continue }
-            return words(parts[1])
+            guard parts.count == 2, singleSpaced(parts[0]) == name else { continue }
+            return singleSpaced(parts[1])
         }
         return nil
     }
 
-    private static func words(_ text: Substring) -> String {
+    private static func singleSpaced(_ text: Substring) -> String {
         text.split(whereSeparator: \.isWhitespace).joined(separator: " ")
     }
 }

@@ -12,7 +12,7 @@ struct Options: Sendable {
     /// The names of the programs; nil means all.
     let programs: [String]?
     /// The numbers of peers for the broadcasts.
-    let crowds: [Int]
+    let peerCounts: [Int]
     let rounds: Int
     let seconds: Double
     let pinning: Pinning?
@@ -35,7 +35,7 @@ struct Options: Sendable {
 
     static let program = Arguments.Program(
         Command(
-            "bench", "Has Nigh and other libraries do the same work in turn, and prints the ratios",
+            "bench", "Runs the same work with Nigh and with other libraries in turn, and prints the ratios",
             text:
                 "On loopback, or with --bluetooth Nigh and bare sockets between the adapters hci1 and hci0.",
             Option(
@@ -47,7 +47,7 @@ struct Options: Sendable {
                 isOverBluetooth: isOverBluetooth,
                 works: what.works
                     ?? (isOverBluetooth ? [.roundTrip, .stream, .connect, .found] : Work.allCases),
-                sizes: what.sizes, programs: what.programs, crowds: what.crowds, rounds: how.rounds,
+                sizes: what.sizes, programs: what.programs, peerCounts: what.peerCounts, rounds: how.rounds,
                 seconds: how.span.map { $0 / .seconds(1) } ?? (isOverBluetooth ? 1 : 0.33),
                 pinning: how.pinning, peersFolder: files.peers,
                 discovery: files.discovery
@@ -55,44 +55,44 @@ struct Options: Sendable {
                 resultsFolder: files.results)
             let known = Program.all(options, ownIn: "").map(\.name)
             for name in options.programs ?? [] where !known.contains(name) {
-                throw Misuse("no program \"\(name)\"; there are \(known.joined(separator: ", "))")
+                throw UsageError("no program \"\(name)\"; there are \(known.joined(separator: ", "))")
             }
             return options
         })
 
     private static let what = OptionGroup(
         "What is measured",
-        Option("only", .list(of: .choice(of: Work.self), atMost: 6), "some of the works (found needs root)"),
+        Option("only", .list(of: .choice(of: Work.self), atMost: 6), "the works to run (found needs root)"),
         Option(
             "sizes", .list(of: .size("SIZES", in: 16...(16 << 20)), atMost: 64),
-            "message sizes, as in 64,64K,1M; else those that suit each work"),
+            "message sizes, such as 64,64K,1M; by default those that suit each work"),
         Option(
             "peers", .list(of: .text("NAMES"), atMost: 64),
             """
             tcp, libuv, zeromq, nng, nanomsg, enet, ours, ours-inbox, ours-pool; encrypted tls, zeromq-curve, nng-tls, \
             ours-tls, ours-tls-inbox; for found avahi, ours-daemon, ours-embedded; over Bluetooth rfcomm, bluetoothctl, \
-            sdptool, ours, ours-tls; else all
+            sdptool, ours, ours-tls; by default all
             """),
         Option(
             "crowds", .list(of: .integer("COUNTS", in: 1...4_000), atMost: 64), default: [8, 100, 1_000],
-            "to how many peers is broadcast")
-    ) { works, sizes, programs, crowds in
-        (works: works, sizes: sizes, programs: programs, crowds: crowds)
+            "the numbers of peers that receive a broadcast")
+    ) { works, sizes, programs, peerCounts in
+        (works: works, sizes: sizes, programs: programs, peerCounts: peerCounts)
     }
 
     private static let how = OptionGroup(
         "How",
         Option(
             "rounds", .integer(in: 1...100), default: 3,
-            "how often everybody has a turn; the order is reversed each time"),
+            "how many turns each program has; the order is reversed each time"),
         Option(
             "seconds", .seconds(in: .milliseconds(1) ... .seconds(600)),
-            "how long a turn is measured, after a warm-up; else 0.33, and 1 over Bluetooth"),
+            "how long a turn is measured, after a warm-up; by default 0.33, and 1 over Bluetooth"),
         Option(
             "pin", .choice(of: Pinning.self),
             """
-            both programs on one processor, one on each, or on any (none); else one for round trip and connect, none for \
-            the rest
+            both programs on one processor, one on each, or on any (none); by default one for round trip and connect, \
+            none for the rest
             """)
     ) { rounds, span, pinning in (rounds: rounds, span: span, pinning: pinning) }
 

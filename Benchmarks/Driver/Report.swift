@@ -176,10 +176,10 @@ extension Work {
         case .stream: "One-way stream"
         case .broadcast: "Broadcast"
         case .connect: "Connect to first answer"
-        case .idle: "Memory of an idle peer, of 1,000"
+        case .idle: "Memory of an idle peer, with 1,000 peers"
         case .found:
             options.isOverBluetooth
-                ? "From beginning to look to having found who was there"
+                ? "From the start of a search to finding a peer that was there"
                 : "From publishing to being found and resolved on another host"
         }
     }

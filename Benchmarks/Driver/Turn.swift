@@ -8,10 +8,10 @@ struct Turn {
     let options: Options
 
     /// How much longer than planned a turn may take: connecting a thousand peers takes time.
-    private static let patience: UInt64 = 40_000_000_000
+    private static let timeout: UInt64 = 40_000_000_000
 
     /// Runs the turn, and returns the measured values.
-    func run() throws(Trouble) -> [Metric: Double] {
+    func run() throws(RunError) -> [Metric: Double] {
         switch work {
         case .roundTrip, .connect:
             let (_, client) = try pair()
@@ -27,7 +27,7 @@ struct Turn {
             return try rates(receiver: client, sender: server)
         case .found:
             let hosts = try Child([options.discovery, program.way ?? "", program.executable], processor: nil)
-            try Child.watch([(hosts, "found")], until: deadline)
+            try Child.waitForResults([(hosts, "found")], until: deadline)
             return try [.median: number("found", hosts)]
         case .idle:
             let (server, client) = try pair()
@@ -41,7 +41,7 @@ struct Turn {
         }
     }
 
-    private func rates(receiver: Child, sender: Child) throws(Trouble) -> [Metric: Double] {
+    private func rates(receiver: Child, sender: Child) throws(RunError) -> [Metric: Double] {
         let messages = try number("messages", receiver)
         let processor = try number("processor", receiver) + number("processor", sender)
         return try [
@@ -50,23 +50,23 @@ struct Turn {
         ]
     }
 
-    private func number(_ name: String, _ child: Child) throws(Trouble) -> Double {
-        guard let number = child.number(name) else { throw .failed("it did not tell \"\(name)\"") }
+    private func number(_ name: String, _ child: Child) throws(RunError) -> Double {
+        guard let number = child.number(name) else { throw .failed("it did not report \"\(name)\"") }
         return number
     }
 
-    private var deadline: UInt64 { benchmark_now() + UInt64(options.seconds * 2e9) + Self.patience }
+    private var deadline: UInt64 { benchmark_now() + UInt64(options.seconds * 2e9) + Self.timeout }
 
-    private func pair(way: String? = nil) throws(Trouble) -> (server: Child, client: Child) {
+    private func pair(way: String? = nil) throws(RunError) -> (server: Child, client: Child) {
         let deadline = deadline
-        let last = work.lastWords
+        let last = work.lastResultNames
         let server = try Child(arguments("serve", way: way), processor: processor(ofServer: true))
-        try Child.watch([(server, "port")], until: deadline)
+        try Child.waitForResults([(server, "port")], until: deadline)
         let client = try Child(
-            arguments("connect", way: way) + ["--port", server.told["port"] ?? ""],
+            arguments("connect", way: way) + ["--port", server.results["port"] ?? ""],
             processor: processor(ofServer: false))
-        let serverWord = last.server.map { [(child: server, word: $0)] } ?? []
-        try Child.watch([(client, last.client)] + serverWord, until: deadline)
+        let serverResult = last.server.map { [(child: server, name: $0)] } ?? []
+        try Child.waitForResults([(client, last.client)] + serverResult, until: deadline)
         client.end()
         server.end()
         return (server, client)

@@ -20,7 +20,7 @@ enum Work: String, CaseIterable {
         case .roundTrip, .stream: sizes(options).map { Column(size: $0, peers: 1) }
         case .broadcast:
             (options.sizes ?? [1 << 10]).flatMap { size in
-                options.crowds.map { Column(size: size, peers: $0) }
+                options.peerCounts.map { Column(size: size, peers: $0) }
             }
         case .connect: [Column(size: 16, peers: 1)]
         case .idle: [Column(size: 16, peers: 1_000)]
@@ -44,7 +44,7 @@ enum Work: String, CaseIterable {
     }
 
     /// The names of the last lines that server and client print.
-    var lastWords: (server: String?, client: String) {
+    var lastResultNames: (server: String?, client: String) {
         switch self {
         case .roundTrip, .connect: (nil, "trips")
         case .stream: ("nanoseconds", "processor")
@@ -91,7 +91,7 @@ struct Program: Hashable {
             Program(name: "nanomsg", executable: "\(peers)/peer-nanomsg", title: "nanomsg"),
             Program(name: "enet", executable: "\(peers)/peer-enet", title: "ENet reliable"),
             Program(name: "ours", executable: session, way: "handler", title: "Nigh, handler"),
-            // The doors differ in how messages are taken, which does not affect connecting.
+            // The programs differ in how messages are read, which does not affect connecting.
             Program(
                 name: "ours-inbox", executable: session, way: "inbox", title: "Nigh, inbox on the loop",
                 works: [.roundTrip, .stream]),

@@ -1,5 +1,5 @@
 import Glibc
-import ProgramLife
+import ProgramSupport
 
 StandardStreams.begin(for: "bench")
 exit(Driver.run(Array(CommandLine.arguments.dropFirst())))

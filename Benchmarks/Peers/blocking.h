@@ -24,9 +24,9 @@ struct connection {
 /// Begins to listen, and reports where.
 static int listening(void);
 /// Waits for a caller.
-static int taken_in(int listener);
+static int accept_descriptor(int listener);
 /// Connects to the server.
-static int called(void);
+static int connect_descriptor(void);
 /// Prepares a new connection.
 static void connection_begin(struct connection *connection, bool is_server);
 static void connection_end(struct connection *connection);
@@ -46,13 +46,13 @@ static void demand(bool is_good, const char *what) {
 // MARK: Connections
 
 static struct connection accepted(int listener) {
-    struct connection connection = {.descriptor = taken_in(listener)};
+    struct connection connection = {.descriptor = accept_descriptor(listener)};
     connection_begin(&connection, true);
     return connection;
 }
 
 static struct connection connected(void) {
-    struct connection connection = {.descriptor = called()};
+    struct connection connection = {.descriptor = connect_descriptor()};
     connection_begin(&connection, false);
     return connection;
 }
@@ -226,7 +226,7 @@ static void keep_idle(int listener) {
         if (one_message(connection, room, options.size) == NULL) benchmark_fail("a connection", "ended");
         if (options.serves) write_all(connection, room, BENCHMARK_LENGTH_PREFIX + options.size);
     }
-    benchmark_say_resident(before, options.peers);
+    benchmark_report_resident(before, options.peers);
     for (int index = 0; index < options.peers; index++) connection_end(&connections[index]);
 }
 
@@ -245,7 +245,7 @@ static void serve(void) {
     case BENCHMARK_STREAM: return receive_stream(listener);
     case BENCHMARK_BROADCAST: return publish(listener);
     case BENCHMARK_IDLE: return keep_idle(listener);
-    case BENCHMARK_FOUND: benchmark_lacks("it finds nobody");
+    case BENCHMARK_FOUND: benchmark_unsupported("it has no discovery");
     }
 }
 
@@ -266,7 +266,7 @@ static int work(int argument_count, char **arguments) {
     case BENCHMARK_BROADCAST: subscribe(); break;
     case BENCHMARK_CONNECT: benchmark_connect_often(&options, connect_once, leave); break;
     case BENCHMARK_IDLE: keep_idle(-1); break;
-    case BENCHMARK_FOUND: benchmark_lacks("it finds nobody");
+    case BENCHMARK_FOUND: benchmark_unsupported("it has no discovery");
     }
     return 0;
 }

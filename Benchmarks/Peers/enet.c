@@ -42,7 +42,7 @@ static ENetHost *new_host(const ENetAddress *address) {
 static ENetHost *listening(void) {
     ENetAddress address = loopback(0);
     ENetHost *host = new_host(&address);
-    benchmark_say_port_number(host->address.port);
+    benchmark_report_port_number(host->address.port);
     return host;
 }
 
@@ -213,7 +213,7 @@ static void keep_idle(void) {
             enet_packet_destroy(expect(host, ENET_EVENT_TYPE_RECEIVE).packet);
         }
     }
-    benchmark_say_resident(before, options.peers);
+    benchmark_report_resident(before, options.peers);
     if (options.serves) linger(host);
     else leave(&host->peers[0]);
 }
@@ -221,7 +221,7 @@ static void keep_idle(void) {
 static void serve(void) {
     switch (options.work) {
     case BENCHMARK_IDLE: return keep_idle();
-    case BENCHMARK_FOUND: benchmark_lacks("it finds nobody");
+    case BENCHMARK_FOUND: benchmark_unsupported("it has no discovery");
     case BENCHMARK_BROADCAST: return publish();
     case BENCHMARK_STREAM: {
         ENetHost *host = listening();
@@ -251,7 +251,7 @@ int main(int argument_count, char **arguments) {
     case BENCHMARK_BROADCAST: subscribe(); break;
     case BENCHMARK_CONNECT: connect_often(); break;
     case BENCHMARK_IDLE: keep_idle(); break;
-    case BENCHMARK_FOUND: benchmark_lacks("it finds nobody");
+    case BENCHMARK_FOUND: benchmark_unsupported("it has no discovery");
     }
     return 0;
 }

@@ -197,7 +197,7 @@ static void count(void *context, const uint8_t *bytes, size_t length) {
 }
 
 static void say_resident(void) {
-    benchmark_say_resident(resident_before, options.peers);
+    benchmark_report_resident(resident_before, options.peers);
 }
 
 static void answer(void *context, const uint8_t *bytes, size_t length) {
@@ -277,7 +277,7 @@ static void serve(void) {
     demand(uv_tcp_bind(&listener, (struct sockaddr *)&address, 0), "bind");
     demand(uv_listen((uv_stream_t *)&listener, 4096, on_connection), "listen");
     demand(uv_tcp_getsockname(&listener, (struct sockaddr *)&address, &length), "getsockname");
-    benchmark_say_port_number(ntohs(address.sin_port));
+    benchmark_report_port_number(ntohs(address.sin_port));
 }
 
 static void on_connected(uv_connect_t *request, int status) {

@@ -20,7 +20,7 @@ static int listening(void) {
     demand(bind(listener, (struct sockaddr *)&address, length) == 0, "bind");
     demand(listen(listener, 4096) == 0, "listen");
     demand(getsockname(listener, (struct sockaddr *)&address, &length) == 0, "getsockname");
-    benchmark_say_port_number(ntohs(address.sin_port));
+    benchmark_report_port_number(ntohs(address.sin_port));
     return listener;
 }
 
@@ -30,13 +30,13 @@ static int without_delay(int descriptor) {
     return descriptor;
 }
 
-static int taken_in(int listener) {
+static int accept_descriptor(int listener) {
     int descriptor = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
     demand(descriptor >= 0, "accept");
     return without_delay(descriptor);
 }
 
-static int called(void) {
+static int connect_descriptor(void) {
     int descriptor = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     struct sockaddr_in address = loopback(atoi(options.port));
     demand(connect(descriptor, (struct sockaddr *)&address, sizeof address) == 0, "connect");

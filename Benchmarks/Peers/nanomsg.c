@@ -67,7 +67,7 @@ static size_t receive(int socket, uint8_t **message) {
     return (size_t)length;
 }
 
-static void wait_for_word(int socket) {
+static void wait_for_message(int socket) {
     uint8_t *message;
     receive(socket, &message);
     nn_freemsg(message);
@@ -102,7 +102,7 @@ static void send_all(const int *sockets, int count) {
     const uint8_t *payload;
     while ((payload = benchmark_supply_next(&supply)) != NULL)
         for (int index = 0; index < count; index++) post(sockets[index], payload, options.size);
-    wait_for_word(sockets[0]);
+    wait_for_message(sockets[0]);
     benchmark_supply_report(&supply);
 }
 
@@ -141,7 +141,7 @@ static void receive_all(const int *sockets, int count) {
 }
 
 static int *pairs(int count) {
-    if (count > MOST_SOCKETS) benchmark_lacks("nanomsg has no more than 512 sockets a process");
+    if (count > MOST_SOCKETS) benchmark_unsupported("nanomsg has no more than 512 sockets a process");
     int *sockets = calloc((size_t)count, sizeof *sockets);
     for (int index = 0; index < count; index++) sockets[index] = opened(NN_PAIR);
     return sockets;
@@ -152,8 +152,8 @@ static void publish(void) {
     char *ports = calloc((size_t)options.peers, 8), *end = ports;
     for (int index = 0; index < options.peers; index++)
         end += sprintf(end, index == 0 ? "%d" : ",%d", listening(sockets[index]));
-    benchmark_say_port(ports);
-    for (int index = 0; index < options.peers; index++) wait_for_word(sockets[index]);
+    benchmark_report_port(ports);
+    for (int index = 0; index < options.peers; index++) wait_for_message(sockets[index]);
     send_all(sockets, options.peers);
 }
 
@@ -172,7 +172,7 @@ static void subscribe(void) {
 
 static void greet(int socket, const uint8_t *payload) {
     post(socket, payload, options.size);
-    wait_for_word(socket);
+    wait_for_message(socket);
 }
 
 static intptr_t connect_once(const uint8_t *payload) {
@@ -190,7 +190,7 @@ static void keep_idle(void) {
     const uint8_t *payload = benchmark_payload(options.size, 0);
     int socket = opened(options.serves ? NN_REP : NN_REQ);
     if (options.serves) {
-        benchmark_say_port_number(listening(socket));
+        benchmark_report_port_number(listening(socket));
         echo(socket, options.peers);
     } else {
         for (int index = 0; index < options.peers; index++) {
@@ -200,14 +200,14 @@ static void keep_idle(void) {
         // The connections take turns, so each carries one message.
         for (int index = 0; index < options.peers; index++) greet(socket, payload);
     }
-    benchmark_say_resident(before, options.peers);
+    benchmark_report_resident(before, options.peers);
 }
 
 static void serve(void) {
     if (options.work == BENCHMARK_IDLE) return keep_idle();
     if (options.work == BENCHMARK_BROADCAST) return publish();
     int socket = opened(options.work == BENCHMARK_CONNECT ? NN_REP : NN_PAIR);
-    benchmark_say_port_number(listening(socket));
+    benchmark_report_port_number(listening(socket));
     if (options.work == BENCHMARK_STREAM) return receive_all(&socket, 1);
     echo(socket, 0);
 }
@@ -230,7 +230,7 @@ int main(int argument_count, char **arguments) {
     case BENCHMARK_BROADCAST: subscribe(); break;
     case BENCHMARK_CONNECT: benchmark_connect_often(&options, connect_once, leave); break;
     case BENCHMARK_IDLE: keep_idle(); break;
-    case BENCHMARK_FOUND: benchmark_lacks("it finds nobody");
+    case BENCHMARK_FOUND: benchmark_unsupported("it has no discovery");
     }
     return 0;
 }

@@ -116,7 +116,7 @@ static nng_msg *received(nng_socket socket) {
     return message;
 }
 
-static void wait_for_word(nng_socket socket) { nng_msg_free(received(socket)); }
+static void wait_for_message(nng_socket socket) { nng_msg_free(received(socket)); }
 
 static void echo(nng_socket socket, int limit) {
     for (int done = 0; limit == 0 || done < limit; done++)
@@ -142,7 +142,7 @@ static void send_stream(nng_socket socket) {
     benchmark_supply_begin(&supply, &options);
     const uint8_t *payload;
     while ((payload = benchmark_supply_next(&supply)) != NULL) post(socket, payload, options.size);
-    wait_for_word(socket);
+    wait_for_message(socket);
     benchmark_supply_report(&supply);
 }
 
@@ -175,7 +175,7 @@ static void publish(void) {
     snprintf(ports, sizeof ports, "%d,%d", listening(publisher), listening(words));
     demand(nng_pipe_notify(publisher, NNG_PIPE_EV_ADD_POST, on_pipe, NULL), "nng_pipe_notify");
     sem_init(&joined, 0, 0);
-    benchmark_say_port(ports);
+    benchmark_report_port(ports);
     for (int index = 0; index < options.peers; index++) sem_wait(&joined);
     struct benchmark_supply supply;
     benchmark_supply_begin(&supply, &options);
@@ -183,7 +183,7 @@ static void publish(void) {
     uint64_t sent = 0, arrived = 0;
     while ((payload = benchmark_supply_next(&supply)) != NULL) {
         while (sent - arrived >= (uint64_t)window()) {
-            wait_for_word(words);
+            wait_for_message(words);
             arrived += (uint64_t)window() / 2;
         }
         post(publisher, payload, options.size);
@@ -261,7 +261,7 @@ static void subscribe(void) {
 static void greet(nng_socket socket, const uint8_t *payload) {
     connect_to(socket, options.port);
     post(socket, payload, options.size);
-    wait_for_word(socket);
+    wait_for_message(socket);
 }
 
 static intptr_t connect_once(const uint8_t *payload) {
@@ -277,19 +277,19 @@ static void keep_idle(void) {
     const uint8_t *payload = benchmark_payload(options.size, 0);
     if (options.serves) {
         nng_socket socket = opened(nng_rep0_open);
-        benchmark_say_port_number(listening(socket));
+        benchmark_report_port_number(listening(socket));
         echo(socket, options.peers);
     } else {
         for (int index = 0; index < options.peers; index++) greet(opened(nng_req0_open), payload);
     }
-    benchmark_say_resident(before, options.peers);
+    benchmark_report_resident(before, options.peers);
 }
 
 static void serve(void) {
     if (options.work == BENCHMARK_IDLE) return keep_idle();
     if (options.work == BENCHMARK_BROADCAST) return publish();
     nng_socket socket = opened(options.work == BENCHMARK_CONNECT ? nng_rep0_open : nng_pair0_open);
-    benchmark_say_port_number(listening(socket));
+    benchmark_report_port_number(listening(socket));
     if (options.work == BENCHMARK_STREAM) return receive_stream(socket);
     echo(socket, 0);
 }
@@ -313,7 +313,7 @@ int main(int argument_count, char **arguments) {
     case BENCHMARK_BROADCAST: subscribe(); break;
     case BENCHMARK_CONNECT: benchmark_connect_often(&options, connect_once, leave); break;
     case BENCHMARK_IDLE: keep_idle(); break;
-    case BENCHMARK_FOUND: benchmark_lacks("it finds nobody");
+    case BENCHMARK_FOUND: benchmark_unsupported("it has no discovery");
     }
     return 0;
 }

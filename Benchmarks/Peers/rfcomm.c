@@ -40,17 +40,17 @@ static int listening(void) {
     snprintf(
         text, sizeof text, "%02X:%02X:%02X:%02X:%02X:%02X/%d", bytes[5], bytes[4], bytes[3], bytes[2], bytes[1],
         bytes[0], address.rc_channel);
-    benchmark_say_port(text);
+    benchmark_report_port(text);
     return listener;
 }
 
-static int taken_in(int listener) {
+static int accept_descriptor(int listener) {
     int descriptor = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
     demand(descriptor >= 0, "accept");
     return descriptor;
 }
 
-static int called(void) {
+static int connect_descriptor(void) {
     struct sockaddr_rc address = {.rc_family = AF_BLUETOOTH};
     uint8_t *bytes = address.rc_bdaddr.b;
     int fields = sscanf(

@@ -50,7 +50,7 @@ static void *new_socket(int kind) {
 /// Makes one key for both sides from a number, so that two processes agree on it.
 static void choose_key(void) {
     static const uint8_t number[32] = {1};
-    if (!zmq_has("curve")) benchmark_lacks("it was built without CURVE");
+    if (!zmq_has("curve")) benchmark_unsupported("it was built without CURVE");
     is_encrypted = true;
     demand(zmq_z85_encode(secret_key, number, sizeof number) != NULL, "zmq_z85_encode");
     demand(zmq_curve_public(public_key, secret_key) == 0, "zmq_curve_public");
@@ -69,7 +69,7 @@ static void say_port(void *socket) {
     char endpoint[64];
     size_t length = sizeof endpoint;
     demand(zmq_getsockopt(socket, ZMQ_LAST_ENDPOINT, endpoint, &length) == 0, "zmq_getsockopt");
-    benchmark_say_port(strrchr(endpoint, ':') + 1);
+    benchmark_report_port(strrchr(endpoint, ':') + 1);
 }
 
 static void connect_to_server(void *socket) {
@@ -99,7 +99,7 @@ static void receive(void *socket, zmq_msg_t *message) {
     demand(zmq_msg_recv(message, socket, 0) >= 0, "zmq_msg_recv");
 }
 
-static void wait_for_word(void *socket) {
+static void wait_for_message(void *socket) {
     zmq_msg_t message;
     zmq_msg_init(&message);
     receive(socket, &message);
@@ -141,7 +141,7 @@ static void send_all(void *socket) {
     benchmark_supply_begin(&supply, &options);
     const uint8_t *payload;
     while ((payload = benchmark_supply_next(&supply)) != NULL) post(socket, payload, options.size);
-    wait_for_word(socket);
+    wait_for_message(socket);
     benchmark_supply_report(&supply);
 }
 
@@ -158,7 +158,7 @@ static void receive_all(void *socket, int peers, receiver *is_last) {
 }
 
 static void publish(void *socket) {
-    for (int index = 0; index < options.peers; index++) wait_for_word(socket);
+    for (int index = 0; index < options.peers; index++) wait_for_message(socket);
     send_all(socket);
 }
 
@@ -179,7 +179,7 @@ static void subscribe(void) {
 static void greet(void *socket, const uint8_t *payload) {
     connect_to_server(socket);
     post(socket, payload, options.size);
-    wait_for_word(socket);
+    wait_for_message(socket);
 }
 
 static intptr_t connect_once(const uint8_t *payload) {
@@ -200,7 +200,7 @@ static void keep_idle(void) {
     } else {
         for (int index = 0; index < options.peers; index++) greet(new_socket(ZMQ_DEALER), payload);
     }
-    benchmark_say_resident(before, options.peers);
+    benchmark_report_resident(before, options.peers);
 }
 
 static void serve(void) {
@@ -243,7 +243,7 @@ int main(int argument_count, char **arguments) {
         case BENCHMARK_BROADCAST: subscribe(); break;
         case BENCHMARK_CONNECT: benchmark_connect_often(&options, connect_once, leave); break;
         case BENCHMARK_IDLE: keep_idle(); break;
-        case BENCHMARK_FOUND: benchmark_lacks("it finds nobody");
+        case BENCHMARK_FOUND: benchmark_unsupported("it has no discovery");
         }
     }
     return 0;

@@ -6,7 +6,7 @@ import NighLoop
 ///
 /// `@unchecked Sendable`: touched on the loop only.
 final class Caller: @unchecked Sendable {
-    private let setting: Setting
+    private let setting: BenchmarkSetting
     private let session: Session
     private let end = DispatchSemaphore(value: 0)
     private let outgoing: Outgoing
@@ -14,7 +14,7 @@ final class Caller: @unchecked Sendable {
     private var trips = benchmark_trips()
     private var begunAt: UInt64 = 0
 
-    init(_ setting: Setting) {
+    init(_ setting: BenchmarkSetting) {
         self.setting = setting
         session = setting.session(.client)
         outgoing = Outgoing(session, size: setting.size)
@@ -42,7 +42,7 @@ final class Caller: @unchecked Sendable {
         }
         begunAt = benchmark_now()
         session.invite(at: setting.address()) { [self] result in
-            outgoing.post(payload, to: Setting.demand { () throws(NighError) in try result.get() })
+            outgoing.post(payload, to: BenchmarkSetting.demand { () throws(NighError) in try result.get() })
         }
     }
 }

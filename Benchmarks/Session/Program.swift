@@ -1,6 +1,9 @@
 import CBenchmark
 import NighLoop
 
+import struct Nigh.Message
+import struct Nigh.Messages
+
 /// A session that does what the peers in C do, with the same command line. `--way` says how its program takes messages.
 ///
 /// It sets nothing that a program would not set: messages are reliable, acknowledged and resumable, and limits have
@@ -8,7 +11,7 @@ import NighLoop
 /// comparison with plaintext peers.
 enum Program {
     /// How the program takes its messages.
-    enum Door: String {
+    enum Reading: String {
         /// A handler on the loop.
         case handler
         /// A task on the loop that reads the inbox.
@@ -20,27 +23,27 @@ enum Program {
     static func run() {
         let options = benchmark_begin(CommandLine.argc, CommandLine.unsafeArgv)
         let words = String(cString: options.way).split(separator: "-")
-        let door = words.lazy.compactMap { Door(rawValue: String($0)) }.first ?? .handler
-        let setting = Setting(
-            options: options, door: door, security: words.contains("tls") ? .encrypted : .none,
+        let reading = words.lazy.compactMap { Reading(rawValue: String($0)) }.first ?? .handler
+        let setting = BenchmarkSetting(
+            options: options, reading: reading, security: words.contains("tls") ? .encrypted : .none,
             isOverBluetooth: words.contains("bluetooth"), loop: UVEventLoop())
         switch (options.work, options.serves) {
-        case (BENCHMARK_STREAM, true), (BENCHMARK_BROADCAST, false): Receiving(setting).run()
-        case (BENCHMARK_STREAM, false), (BENCHMARK_BROADCAST, true): Sending(setting).run()
-        case (BENCHMARK_ROUND_TRIP, false): Asker(setting).connect()
+        case (BENCHMARK_STREAM, true), (BENCHMARK_BROADCAST, false): StreamReceiver(setting).run()
+        case (BENCHMARK_STREAM, false), (BENCHMARK_BROADCAST, true): StreamSender(setting).run()
+        case (BENCHMARK_ROUND_TRIP, false): RoundTripClient(setting).connect()
         case (BENCHMARK_CONNECT, false): Caller(setting).connect()
-        case (BENCHMARK_FOUND, _): Found(setting).run()
-        case (BENCHMARK_IDLE, _): Crowd(setting, isMirrored: words.contains("mirrored")).run()
+        case (BENCHMARK_FOUND, _): DiscoveryTime(setting).run()
+        case (BENCHMARK_IDLE, _): IdlePeers(setting, isMirrored: words.contains("mirrored")).run()
         default: Echo(setting).serve()
         }
     }
 }
 
 /// The settings that every kind of work needs.
-struct Setting: @unchecked Sendable {
+struct BenchmarkSetting: @unchecked Sendable {
     // The options point into the command line, which nobody changes; hence `@unchecked Sendable`.
     let options: benchmark_options
-    let door: Program.Door
+    let reading: Program.Reading
     let security: SessionSecurity
     /// Whether it runs over Bluetooth, with the server on the adapter hci1 and the client on hci0; otherwise it uses
     /// TCP on loopback.
@@ -81,7 +84,7 @@ struct Setting: @unchecked Sendable {
     /// Starts a session that accepts every caller. `listening` gets its port once.
     func accept(
         with session: Session, onMessage: MessageHandler?,
-        listening: @escaping @Sendable (String) -> Void = { benchmark_say_port($0) },
+        listening: @escaping @Sendable (String) -> Void = { benchmark_report_port($0) },
         connected: @escaping @Sendable (PeerID) -> Void = { _ in }
     ) {
         let isPortReported = Once()
@@ -116,17 +119,20 @@ struct Setting: @unchecked Sendable {
         }
     }
 
-    /// Reads the inbox by the chosen door, unless that is the handler.
-    func read(_ session: Session, _ take: @escaping @Sendable (Message) -> Void) {
-        switch door {
+    /// Reads the inbox in the chosen way, unless the handler takes the messages.
+    func read(
+        _ session: Session, _ handle: @escaping @Sendable (PeerID, UnsafeRawBufferPointer) -> Void
+    ) {
+        let messages = Messages(session.messages)
+        switch reading {
         case .handler: break
         case .inbox:
             Task(executorPreference: loop) {
-                while let message = await session.messages.next() { take(message) }
+                for await message in messages { message.withBuffer { handle(message.sender, $0) } }
             }
         case .pool:
             Task {
-                while let message = await session.messages.next() { take(message) }
+                for await message in messages { message.withBuffer { handle(message.sender, $0) } }
             }
         }
     }
@@ -139,7 +145,7 @@ struct Setting: @unchecked Sendable {
         }
     }
 
-    static func fail(_ words: String) -> Never { benchmark_fail("bench-session", words) }
+    static func fail(_ reason: String) -> Never { benchmark_fail("bench-session", reason) }
 
     @inline(__always)
     static func demand<Value>(_ call: () throws(NighError) -> Value) -> Value {
@@ -149,10 +155,18 @@ struct Setting: @unchecked Sendable {
 
 /// Returns true on the first call only. `@unchecked Sendable`: called on one loop only.
 final class Once: @unchecked Sendable {
-    private var wasAsked = false
+    private var wasCalled = false
 
     func isFirst() -> Bool {
-        defer { wasAsked = true }
-        return !wasAsked
+        defer { wasCalled = true }
+        return !wasCalled
+    }
+}
+
+extension Nigh.Message {
+    /// Calls `body` with the content in place, as C wants it.
+    @inline(__always)
+    func withBuffer(_ body: (UnsafeRawBufferPointer) -> Void) {
+        withBytes { bytes in bytes.withUnsafeBytes(body) }
     }
 }

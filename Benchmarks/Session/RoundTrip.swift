@@ -4,20 +4,21 @@ import NighLoop
 
 /// Sends back every message.
 struct Echo {
-    private let setting: Setting
+    private let setting: BenchmarkSetting
 
-    init(_ setting: Setting) { self.setting = setting }
+    init(_ setting: BenchmarkSetting) { self.setting = setting }
 
     func serve() {
         let session = setting.session(.server)
         let handler: MessageHandler = { bytes, origin in
             bytes.withUnsafeBytes { bytes in
-                Setting.demand { () throws(NighError) in try session.trySend(bytes, to: origin.peer) }
+                BenchmarkSetting.demand { () throws(NighError) in try session.trySend(bytes, to: origin.peer)
+                }
             }
         }
-        setting.accept(with: session, onMessage: setting.door == .handler ? handler : nil)
-        setting.read(session) { message in
-            Setting.demand { () throws(NighError) in try session.trySend(message.payload, to: message.peer) }
+        setting.accept(with: session, onMessage: setting.reading == .handler ? handler : nil)
+        setting.read(session) { peer, bytes in
+            BenchmarkSetting.demand { () throws(NighError) in try session.trySend(bytes, to: peer) }
         }
         benchmark_wait_for_other_side()
         withExtendedLifetime(session) {}
@@ -27,41 +28,41 @@ struct Echo {
 /// Sends one message at a time, and measures the time until each answer.
 ///
 /// `@unchecked Sendable`: once connected, only the code that takes the messages touches it, one message at a time.
-final class Asker: @unchecked Sendable {
-    private let setting: Setting
+final class RoundTripClient: @unchecked Sendable {
+    private let setting: BenchmarkSetting
     private let session: Session
     private let end = DispatchSemaphore(value: 0)
     private let outgoing: Outgoing
     @exclusivity(unchecked) private var trips = benchmark_trips()
     @exclusivity(unchecked) private var peer: PeerID?
 
-    init(_ setting: Setting) {
+    init(_ setting: BenchmarkSetting) {
         self.setting = setting
         session = setting.session(.client)
         outgoing = Outgoing(session, size: setting.size)
     }
 
     func connect() {
-        let handler: MessageHandler = { [self] bytes, _ in bytes.withUnsafeBytes { take($0) } }
-        setting.call(with: session, onMessage: setting.door == .handler ? handler : nil) { [self] peer in
+        let handler: MessageHandler = { [self] bytes, _ in bytes.withUnsafeBytes { receive($0) } }
+        setting.call(with: session, onMessage: setting.reading == .handler ? handler : nil) { [self] peer in
             self.peer = peer
             var options = setting.options
             benchmark_trips_begin(&trips, &options)
-            ask()
+            sendNext()
         }
-        setting.read(session) { [self] message in message.payload.withUnsafeBytes { take($0) } }
+        setting.read(session) { [self] _, bytes in receive(bytes) }
         end.wait()
     }
 
     @inline(__always)
-    private func ask() {
+    private func sendNext() {
         guard let peer else { return }
         outgoing.post(benchmark_trips_next(&trips), to: peer)
     }
 
     @inline(__always)
-    private func take(_ bytes: UnsafeRawBufferPointer) {
-        if benchmark_trips_returned(&trips, bytes.bytes, bytes.count) { return ask() }
+    private func receive(_ bytes: UnsafeRawBufferPointer) {
+        if benchmark_trips_returned(&trips, bytes.bytes, bytes.count) { return sendNext() }
         benchmark_trips_report(&trips)
         end.signal()
     }
@@ -103,7 +104,7 @@ final class Outgoing: @unchecked Sendable {
 
     @inline(__always)
     func post(_ payload: UnsafePointer<UInt8>, to peer: PeerID) {
-        Setting.demand { () throws(NighError) in try tryPost(payload, to: peer) }
+        BenchmarkSetting.demand { () throws(NighError) in try tryPost(payload, to: peer) }
     }
 }
 

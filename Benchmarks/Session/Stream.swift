@@ -5,7 +5,7 @@ import NighLoop
 /// Checks and counts what arrives on one connection. All connections of this process share the tally.
 ///
 /// `@unchecked Sendable`: only the code that takes the messages touches it, one message at a time.
-final class Receipt: @unchecked Sendable {
+final class ReceiptChecker: @unchecked Sendable {
     private let tally: UnsafeMutablePointer<benchmark_tally>
     @exclusivity(unchecked) private var receipt = benchmark_receipt()
 
@@ -16,7 +16,7 @@ final class Receipt: @unchecked Sendable {
 
     /// Returns true if it was the last message of all connections.
     @inline(__always)
-    func take(_ bytes: UnsafeRawBufferPointer) -> Bool {
+    func receive(_ bytes: UnsafeRawBufferPointer) -> Bool {
         benchmark_receive(&receipt, tally, bytes.bytes, bytes.count)
     }
 
@@ -31,18 +31,18 @@ final class Receipt: @unchecked Sendable {
 /// Takes what arrives on each connection, and answers the last message. In a stream there is one session, which is
 /// called. In a broadcast there are many in one process, on one loop, each connected with the publisher.
 ///
-/// `@unchecked Sendable`: touched on the loop only, except what `Receipt` counts.
-final class Receiving: @unchecked Sendable {
-    private let setting: Setting
+/// `@unchecked Sendable`: touched on the loop only, except what `ReceiptChecker` counts.
+final class StreamReceiver: @unchecked Sendable {
+    private let setting: BenchmarkSetting
     private let end = DispatchSemaphore(value: 0)
     private let tally: UnsafeMutablePointer<benchmark_tally>
     private let sessions: [Session]
 
-    init(_ setting: Setting) {
+    init(_ setting: BenchmarkSetting) {
         self.setting = setting
         let serves = setting.options.serves
         let count = serves ? 1 : setting.peers
-        tally = Receipt.tally(peers: count)
+        tally = ReceiptChecker.tally(peers: count)
         sessions = (0..<count).map { _ in setting.session(serves ? .server : .client) }
     }
 
@@ -56,24 +56,24 @@ final class Receiving: @unchecked Sendable {
     private func begin(_ index: Int) {
         guard index < sessions.count else { return }
         let session = sessions[index]
-        let receipt = Receipt(size: setting.size, tally: tally)
+        let checker = ReceiptChecker(size: setting.size, tally: tally)
         let handler: MessageHandler = { [self] bytes, origin in
-            if bytes.withUnsafeBytes({ receipt.take($0) }) { finish(origin.peer, at: session) }
+            if bytes.withUnsafeBytes({ checker.receive($0) }) { finish(origin.peer, at: session) }
         }
-        let onMessage = setting.door == .handler ? handler : nil
+        let onMessage = setting.reading == .handler ? handler : nil
         if setting.options.serves {
             setting.accept(with: session, onMessage: onMessage)
         } else {
             setting.call(with: session, onMessage: onMessage) { [self] _ in begin(index + 1) }
         }
-        setting.read(session) { [self] message in
-            if message.payload.withUnsafeBytes({ receipt.take($0) }) { finish(message.peer, at: session) }
+        setting.read(session) { [self] peer, bytes in
+            if checker.receive(bytes) { finish(peer, at: session) }
         }
     }
 
     private func finish(_ peer: PeerID, at session: Session) {
         benchmark_tally_report(tally)
-        Setting.demand { () throws(NighError) in try session.trySend([1], to: peer) }
+        BenchmarkSetting.demand { () throws(NighError) in try session.trySend([1], to: peer) }
         end.signal()
     }
 }
@@ -83,18 +83,18 @@ final class Receiving: @unchecked Sendable {
 ///
 /// `@unchecked Sendable`: the peers are gathered on the loop, and one task sends everything. The report comes after
 /// that.
-final class Sending: @unchecked Sendable {
+final class StreamSender: @unchecked Sendable {
     /// How many bytes are sent before other work on the loop has its turn.
     private static let bytesInTurn = 256 << 10
 
-    private let setting: Setting
+    private let setting: BenchmarkSetting
     private let session: Session
     private let outgoing: Outgoing
     private let end = DispatchSemaphore(value: 0)
     private var peers: [PeerID] = []
     @exclusivity(unchecked) private var supply = benchmark_supply()
 
-    init(_ setting: Setting) {
+    init(_ setting: BenchmarkSetting) {
         self.setting = setting
         session = setting.session(setting.options.serves ? .server : .client)
         outgoing = Outgoing(session, size: setting.size)
@@ -119,7 +119,7 @@ final class Sending: @unchecked Sendable {
     private func begin(to peers: [PeerID]) {
         var options = setting.options
         benchmark_supply_begin(&supply, &options)
-        switch setting.door {
+        switch setting.reading {
         case .handler, .inbox: Task(executorPreference: setting.loop) { await self.send(to: peers) }
         case .pool: Task { await self.send(to: peers) }
         }
@@ -129,7 +129,7 @@ final class Sending: @unchecked Sendable {
         do {
             if peers.count == 1 { try await send(to: peers[0]) } else { try await broadcast(to: peers) }
         } catch {
-            Setting.fail("\(error)")
+            BenchmarkSetting.fail("\(error)")
         }
     }
 

@@ -18,7 +18,7 @@ _Noreturn void benchmark_fail(const char *what, const char *why) {
     exit(1);
 }
 
-_Noreturn void benchmark_lacks(const char *what) {
+_Noreturn void benchmark_unsupported(const char *what) {
     fprintf(stderr, "%s\n", what);
     exit(3);
 }
@@ -58,20 +58,20 @@ struct benchmark_options benchmark_begin(int argument_count, char *const *argume
     return options;
 }
 
-void benchmark_say(const char *name, uint64_t value) {
+void benchmark_report(const char *name, uint64_t value) {
     printf("%s %llu\n", name, (unsigned long long)value);
     fflush(stdout);
 }
 
-void benchmark_say_port(const char *port) {
+void benchmark_report_port(const char *port) {
     printf("port %s\n", port);
     fflush(stdout);
 }
 
-void benchmark_say_port_number(int port) {
+void benchmark_report_port_number(int port) {
     char text[16];
     snprintf(text, sizeof text, "%d", port);
-    benchmark_say_port(text);
+    benchmark_report_port(text);
 }
 
 void benchmark_wait_for_other_side(void) {
@@ -98,10 +98,10 @@ uint64_t benchmark_resident(void) {
     return resident * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
-void benchmark_say_resident(uint64_t before, int peers) {
+void benchmark_report_resident(uint64_t before, int peers) {
     struct timespec silence = {.tv_nsec = 500000000};
     nanosleep(&silence, NULL);
-    benchmark_say("resident", (benchmark_resident() - before) / (uint64_t)peers);
+    benchmark_report("resident", (benchmark_resident() - before) / (uint64_t)peers);
 }
 
 int benchmark_free_port(void) {
@@ -166,8 +166,8 @@ const uint8_t *benchmark_supply_look(struct benchmark_supply *supply) {
 }
 
 void benchmark_supply_report(const struct benchmark_supply *supply) {
-    benchmark_say("sent", supply->sent);
-    benchmark_say("processor", benchmark_processor() - supply->processor_at_begin);
+    benchmark_report("sent", supply->sent);
+    benchmark_report("processor", benchmark_processor() - supply->processor_at_begin);
 }
 
 static uint64_t count_in_mark(const uint8_t *bytes) {
@@ -226,9 +226,9 @@ bool benchmark_receive_mixed(
 
 void benchmark_tally_report(const struct benchmark_tally *tally) {
     uint64_t now = benchmark_now();
-    benchmark_say("processor", benchmark_processor() - tally->processor_at_begin);
-    benchmark_say("messages", tally->messages);
-    benchmark_say("nanoseconds", now - tally->begun_at);
+    benchmark_report("processor", benchmark_processor() - tally->processor_at_begin);
+    benchmark_report("messages", tally->messages);
+    benchmark_report("nanoseconds", now - tally->begun_at);
 }
 
 // MARK: Round trips
@@ -271,10 +271,10 @@ static int ascending(const void *left, const void *right) {
 void benchmark_trips_report(struct benchmark_trips *trips) {
     if (trips->sample_count == 0) benchmark_fail("round trips", "none was measured");
     qsort(trips->samples, trips->sample_count, sizeof *trips->samples, ascending);
-    benchmark_say("p50", trips->samples[trips->sample_count / 2]);
-    benchmark_say("p99", trips->samples[trips->sample_count * 99 / 100]);
-    benchmark_say("p99.9", trips->samples[trips->sample_count * 999 / 1000]);
-    benchmark_say("trips", trips->sample_count);
+    benchmark_report("p50", trips->samples[trips->sample_count / 2]);
+    benchmark_report("p99", trips->samples[trips->sample_count * 99 / 100]);
+    benchmark_report("p99.9", trips->samples[trips->sample_count * 999 / 1000]);
+    benchmark_report("trips", trips->sample_count);
 }
 
 void benchmark_connect_often(

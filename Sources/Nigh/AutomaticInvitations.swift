@@ -49,7 +49,7 @@ struct AutomaticInvitations {
         guard var candidate = candidates[peer], case .inviting = candidate.standing else { return }
         // An invitation that nobody answered would only disturb the person again.
         let isUnanswered = error.stage == .inviting && error.cause == .timedOut
-        guard error.mayPass, !isUnanswered else { return finish(peer) }
+        guard error.isRetryable, !isUnanswered else { return finish(peer) }
         let pause = max(candidate.nextPause, error.retryAfter.map(Moment.Span.init) ?? .zero)
         candidate.standing = .due(now + pause)
         candidate.nextPause = min(candidate.nextPause + candidate.nextPause, Self.longestPause)

@@ -26,6 +26,6 @@ public struct Invitation: Sendable {
     ///   - reason: A sentence for the person on the other side.
     ///   - retryAfter: The time after which the peer may ask again; zero to not say.
     public func decline(because reason: String = "", retryAfter: Duration = .zero) {
-        session.low.decline(low, words: reason, retryAfter: retryAfter)
+        session.low.decline(low, reason: reason, retryAfter: retryAfter)
     }
 }

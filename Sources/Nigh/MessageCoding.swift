@@ -20,7 +20,8 @@ enum MessageCoding {
             return try JSONDecoder().decode(type, from: payload.withUnsafeBytes { Data($0) })
         } catch {
             throw NighError(
-                .receiving, .invalid("a message of \(payload.count) bytes is no \(type) in JSON: \(error)"),
+                .receiving,
+                .invalid("a message of \(payload.count) bytes cannot be read as \(type) in JSON: \(error)"),
                 peer: sender.name, advice: "check that both programs use the same types")
         }
     }

@@ -7,7 +7,7 @@ import NighCore
 public struct Messages: AsyncSequence, Sendable {
     @usableFromInline let low: NighCore.MessageSequence
 
-    init(_ low: NighCore.MessageSequence) { self.low = low }
+    package init(_ low: NighCore.MessageSequence) { self.low = low }
 
     /// The next message; nil after the last, or if the task is cancelled.
     @inlinable

@@ -33,7 +33,7 @@ public final class Session: Sendable {
         configure(&settings)
         guard let serviceName = ServiceName(service) else {
             throw NighError(
-                .configuring, .invalid("\"\(service)\" is no name of a service"),
+                .configuring, .invalid("\"\(service)\" is not a service name"),
                 advice: "use 1 to 15 characters of a-z, 0-9 and -")
         }
         let displayName = if let name { DisplayName(fitting: name) } else { try DisplayName.ofThisUser() }
@@ -47,7 +47,7 @@ public final class Session: Sendable {
         configuration.timings = settings.timings
 
         let registry = TransportRegistry.standard
-        let made = try PluginShelf(files: settings.plugins).makeAll(
+        let made = try PluginCatalog(files: settings.plugins).makeAll(
             transports ?? registry.reachingOtherPrograms, extending: registry)
         let identity = try IdentityUse.begin(settings.identity, service: serviceName)
         let (low, loop) = try Self.makeLow(configuration, identity, made)
@@ -56,7 +56,7 @@ public final class Session: Sendable {
         messages = Messages(low.messages)
         hasTemporaryIdentity = identity.isReplacement
         core = SessionCore(low, loop: loop, identity: identity, settings: settings)
-        if !settings.advertises { low.setAdvertising(false) }
+        if !settings.advertises { low.stopAdvertising() }
     }
 
     /// Makes the low-level session on a loop of its own. If that fails, another session may use the identity.
@@ -127,7 +127,7 @@ public final class Session: Sendable {
     ) async throws(NighError) -> Peer {
         guard let parsed = TransportAddress(address) else {
             throw NighError(
-                .connecting, .invalid("\"\(address)\" is no address"),
+                .connecting, .invalid("\"\(address)\" is not an address"),
                 advice: "write the transport first, as in tcp://192.168.1.7:4000")
         }
         return peer(try await core.low.invite(at: parsed, context: context, timeout: timeout))
@@ -170,22 +170,25 @@ public final class Session: Sendable {
     // MARK: Being found, and pairing
 
     /// Starts to advertise this session, so that peers find it.
-    public func startAdvertising() { core.low.setAdvertising(true) }
+    public func startAdvertising() { core.low.startAdvertising() }
 
     /// Stops advertising. Conversations go on.
-    public func stopAdvertising() { core.low.setAdvertising(false) }
+    public func stopAdvertising() { core.low.stopAdvertising() }
 
     /// Starts to look for peers.
-    public func startBrowsing() { core.low.setBrowsing(true) }
+    public func startBrowsing() { core.low.startBrowsing() }
 
     /// Stops looking for peers. Conversations go on; other peers are lost.
-    public func stopBrowsing() { core.low.setBrowsing(false) }
+    public func stopBrowsing() { core.low.stopBrowsing() }
 
     /// Changes what the session advertises about itself: up to 400 bytes of keys and values.
     public func advertise(_ info: [String: String]) throws(NighError) {
         core.low.update(info: try DiscoveryInfo(info))
     }
 
-    /// Lets peers ask to be paired, or refuses them; see ``Peer/pair()``.
-    public func acceptPairing(_ accepts: Bool) { core.low.setAcceptingPairing(accepts) }
+    /// Lets peers ask to be paired from now on; see ``Peer/pair()``.
+    public func startAcceptingPairing() { core.low.startAcceptingPairing() }
+
+    /// Refuses requests for pairing from now on.
+    public func stopAcceptingPairing() { core.low.stopAcceptingPairing() }
 }

@@ -189,12 +189,12 @@ final class SessionCore: Sendable {
         case .pairing(let peer, let code): report(.pairingCode(Peer(peer, in: self), code))
         case .paired(let peer): report(.paired(Peer(peer, in: self)))
         case .pairingEnded(let peer, let cause): report(.pairingFailed(Peer(peer, in: self), cause))
-        case .trustNotKept(let error), .transportFailed(let error): report(.problem(error))
-        case .suspected(let id, let isSuspected):
-            report(isSuspected ? .peerUnresponsive(peer(id)) : .peerResponsive(peer(id)))
+        case .trustStoreFailed(let error), .transportFailed(let error): report(.problem(error))
+        case .peerUnresponsive(let id): report(.peerUnresponsive(peer(id)))
+        case .peerResponsive(let id): report(.peerResponsive(peer(id)))
         case .transportChanged(let scheme, .up): report(.transportUp(scheme))
         case .transportChanged(let scheme, .down(let error)): report(.transportDown(scheme, error))
-        case .missed(let count): report(.missed(count))
+        case .eventsDropped(let count): report(.eventsDropped(count))
         case .listening, .advertised, .closed: break
         }
     }

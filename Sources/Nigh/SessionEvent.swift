@@ -49,5 +49,5 @@ public enum SessionEvent: Sendable {
     case problem(NighError)
 
     /// The reader was too slow: this many events before the next one are lost. ``Session/peers`` has the present state.
-    case missed(Int)
+    case eventsDropped(Int)
 }

@@ -34,8 +34,8 @@ public struct SessionEvents: AsyncSequence, Sendable {
 
         func next() async -> SessionEvent? {
             while true {
-                let missed = inbox.takeDropped()
-                if missed > 0 { return .missed(missed) }
+                let dropped = inbox.takeDropped()
+                if dropped > 0 { return .eventsDropped(dropped) }
                 if let event = inbox.poll() { return event }
                 guard await inbox.wait() else { return nil }
             }

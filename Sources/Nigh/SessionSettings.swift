@@ -1,6 +1,6 @@
 import NighCore
 
-/// What a session can be told beyond its service, name and transports. The defaults suit most programs.
+/// Settings for a session beyond its service, name and transports. The defaults suit most programs.
 public struct SessionSettings: Sendable {
     /// What the session advertises about itself: up to 400 bytes of keys and values.
     public var info: [String: String] = [:]

@@ -1,5 +1,5 @@
-// Written by `make api`, and by nobody else; docs/stability.md says what for.
+// Written by `make api`; do not edit. docs/reference/stability.md explains it.
 extension TransportPlugin {
-    /// Which Nigh whoever uses this is built for.
-    @_alwaysEmitIntoClient public static var _builtFor: StaticString { "37c0d48978f8e225" }
+    /// The Nigh that the code using this was built for.
+    @_alwaysEmitIntoClient public static var _builtFor: StaticString { "47d13def00a6e4c8" }
 }

@@ -11,14 +11,13 @@ enum HostProgram {
             throw NighError(
                 .loadingPlugin,
                 .unavailable(
-                    "this program has Swift's library built into it, and would crash with the one that \(path) uses"
-                ),
+                    "this program contains Swift's library, and would crash with the one that \(path) uses"),
                 advice: "build the program without -static-stdlib")
         }
         guard dlsym(nil, "nigh_shared_mark") == UnsafeMutableRawPointer(mutating: nighSharedMark()) else {
             throw NighError(
                 .loadingPlugin,
-                .unavailable("this program keeps its Nigh to itself, so that \(path) could not use it"),
+                .unavailable("this program does not export its Nigh, so \(path) cannot use it"),
                 advice: "link the program to Nigh's product NighShared")
         }
     }

@@ -8,9 +8,9 @@ import Glibc
 struct LibraryHeaders {
     /// Why a file is not loaded, in words.
     struct Flaw: Error {
-        let words: String
+        let message: String
 
-        init(_ words: String) { self.words = words }
+        init(_ message: String) { self.message = message }
     }
 
     /// More than any library has, so that no wrong number makes the program read a lot.
@@ -341,12 +341,12 @@ struct LibraryHeaders {
                 $0.sh_type == UInt32(SHT_DYNAMIC) && $0.sh_addr == part.p_vaddr && $0.sh_size == part.p_memsz
             })
         else { throw damage }
-        let told = [(DT_RELA, DT_RELASZ), (DT_JMPREL, DT_PLTRELSZ)].compactMap { start, size in
+        let declared = [(DT_RELA, DT_RELASZ), (DT_JMPREL, DT_PLTRELSZ)].compactMap { start, size in
             value(start).map { $0..<($0 &+ max(value(size) ?? 0, 1)) }
         }
         for section in sections
         where section.sh_type == UInt32(SHT_RELA) && Self.isLoaded(section) && section.sh_size > 0 {
-            guard told.contains(where: { $0.contains(section.sh_addr) }) else { throw damage }
+            guard declared.contains(where: { $0.contains(section.sh_addr) }) else { throw damage }
         }
     }
 }

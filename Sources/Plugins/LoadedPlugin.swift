@@ -34,30 +34,30 @@ public struct LoadedPlugin: Sendable {
         let own = UInt32(NIGH_PLUGIN_INTERFACE)
         guard interface == own else {
             throw file.refusal(
-                "it speaks version \(interface) of the plugin interface, this program version \(own)",
-                advice: PluginFile.buildItAnew)
+                "it speaks version \(interface) of the plugin interface, and this program version \(own)",
+                advice: PluginFile.rebuildAdvice)
         }
         let plugin = description.pointee
         let (toolchain, ownToolchain) = (text(plugin.toolchain), text(nigh_plugin_toolchain()))
         guard toolchain == ownToolchain else {
             throw file.refusal(
                 "it was built by another Swift toolchain (\(toolchain)) than this program (\(ownToolchain))",
-                advice: PluginFile.buildItAnew)
+                advice: PluginFile.rebuildAdvice)
         }
-        let nigh = words(plugin.nigh_version, plugin.nigh_fingerprint)
-        let ownNigh = words(
+        let nigh = versionText(plugin.nigh_version, plugin.nigh_fingerprint)
+        let ownNigh = versionText(
             nigh_plugin_nigh_version(),
             UnsafeRawPointer(TransportPlugin._builtFor.utf8Start).assumingMemoryBound(to: CChar.self))
         guard nigh == ownNigh else {
             throw file.refusal(
                 "it was built for another Nigh (\(nigh)) than this program's (\(ownNigh))",
-                advice: PluginFile.buildItAnew)
+                advice: PluginFile.rebuildAdvice)
         }
         guard plugin.shared_mark == nighSharedMark() else {
             throw file.refusal(
-                "it carries a Nigh of its own",
+                "it contains its own copy of Nigh",
                 advice:
-                    "have its target depend on Nigh's product NighShared and on no other, and build it anew")
+                    "let its target depend only on Nigh's product NighShared, and rebuild it")
         }
     }
 
@@ -65,16 +65,16 @@ public struct LoadedPlugin: Sendable {
         let scheme = Self.text(plugin.scheme)
         let spans = [plugin.capabilities.typical_latency_ms, plugin.capabilities.expected_connect_ms]
         guard spans.allSatisfy({ (0...1e9).contains($0) }) else {
-            throw file.refusal("what it says it costs cannot be", advice: PluginFile.tellItsMaker)
+            throw file.refusal("the times that it states are impossible", advice: PluginFile.reportAdvice)
         }
         guard let offered = plugin.make_entry() else {
-            throw file.refusal("it offers no transport", advice: PluginFile.tellItsMaker)
+            throw file.refusal("it provides no transport", advice: PluginFile.reportAdvice)
         }
         let entry = TransportPlugin.accept(offered)
         guard entry.scheme == scheme, TransportSpec.isScheme(scheme) else {
             throw file.refusal(
-                "it describes a transport \"\(scheme)\" and offers \"\(entry.scheme)\"",
-                advice: PluginFile.tellItsMaker)
+                "it describes a transport \"\(scheme)\", but provides \"\(entry.scheme)\"",
+                advice: PluginFile.reportAdvice)
         }
         path = file.path
         version = Self.text(plugin.version)
@@ -82,13 +82,13 @@ public struct LoadedPlugin: Sendable {
         self.entry = entry
     }
 
-    private static func words(_ version: UnsafePointer<CChar>?, _ fingerprint: UnsafePointer<CChar>?)
+    private static func versionText(_ version: UnsafePointer<CChar>?, _ fingerprint: UnsafePointer<CChar>?)
         -> String
     {
         "version \(text(version)), interface \(text(fingerprint))"
     }
 
-    private static func text(_ words: UnsafePointer<CChar>?) -> String {
-        words.map { String(cString: $0) } ?? "unknown"
+    private static func text(_ text: UnsafePointer<CChar>?) -> String {
+        text.map { String(cString: $0) } ?? "unknown"
     }
 }

@@ -19,32 +19,32 @@ struct PluginFile: Hashable, Sendable {
         try checkFormat()
         // The loader would look for a path without a slash among the system's libraries.
         guard let library = dlopen(path.contains("/") ? path : "./\(path)", RTLD_NOW | RTLD_LOCAL) else {
-            throw linkingFailed(dlerror().map { String(cString: $0) } ?? "nothing says why")
+            throw linkingFailed(dlerror().map { String(cString: $0) } ?? "the loader gave no reason")
         }
         guard let symbol = dlsym(library, Self.entrySymbol) else {
             throw refusal(
-                "it is no plugin of Nigh, since it exports no \(Self.entrySymbol)",
-                advice: "name the library that the transport was built as")
+                "it is not a Nigh plugin: it does not export \(Self.entrySymbol)",
+                advice: "give the path of the transport's library")
         }
         typealias Entry = @convention(c) () -> UnsafePointer<nigh_plugin>?
         guard let description = unsafeBitCast(symbol, to: Entry.self)() else {
-            throw refusal("it does not describe itself", advice: Self.tellItsMaker)
+            throw refusal("it does not describe itself", advice: Self.reportAdvice)
         }
         return description
     }
 
-    private func linkingFailed(_ words: String) -> NighError {
+    private func linkingFailed(_ message: String) -> NighError {
         // The loader puts the path in front of its message.
-        let words =
-            words.hasPrefix(path)
-            ? String(words.dropFirst(path.count).drop { $0 == ":" || $0 == " " }) : words
-        guard let range = words.firstRange(of: "undefined symbol: ") else {
-            return refusal("it cannot be loaded: \(words)", advice: "see what it needs with `ldd \(path)`")
+        let message =
+            message.hasPrefix(path)
+            ? String(message.dropFirst(path.count).drop { $0 == ":" || $0 == " " }) : message
+        guard let range = message.firstRange(of: "undefined symbol: ") else {
+            return refusal("it cannot be loaded: \(message)", advice: "see what it needs with `ldd \(path)`")
         }
-        let symbol = words[range.upperBound...].prefix { $0 != " " && $0 != "," && $0 != "(" }
+        let symbol = message[range.upperBound...].prefix { $0 != " " && $0 != "," && $0 != "(" }
         return refusal(
             "it needs \(symbol), which this program does not have: it was built for another Nigh",
-            advice: Self.buildItAnew)
+            advice: Self.rebuildAdvice)
     }
 
     // MARK: Before it is loaded
@@ -63,9 +63,9 @@ struct PluginFile: Hashable, Sendable {
             let number = errno
             throw NighError(
                 .loadingPlugin, .system(number, "\(path): \(String(cString: strerror(number)))"),
-                advice: "name the file that the transport was built as, such as .build/debug/libMine.so")
+                advice: "give the path of the transport's library, such as .build/debug/libMine.so")
         }
-        guard status.st_mode & S_IFMT == S_IFREG else { throw refusal("it is no regular file") }
+        guard status.st_mode & S_IFMT == S_IFREG else { throw refusal("it is not a regular file") }
         guard [0, geteuid()].contains(status.st_uid) else { throw foreign("it", status.st_uid) }
         guard status.st_mode & 0o022 == 0 else { throw writable("it", status.st_mode & 0o7777, path) }
         let real = realpath(path, nil)
@@ -87,7 +87,7 @@ struct PluginFile: Hashable, Sendable {
     private func foreign(_ name: String, _ user: uid_t) -> NighError {
         refusal(
             "\(name) belongs to user \(user), who could change it",
-            advice: "plugins are yours or the system's: copy it to a folder of your own")
+            advice: "a plugin must belong to you or to the system: copy it to a folder of your own")
     }
 
     private func writable(_ name: String, _ mode: mode_t, _ path: String) -> NighError {
@@ -107,27 +107,27 @@ struct PluginFile: Hashable, Sendable {
         let count = withUnsafeMutableBytes(of: &header) { read(descriptor, $0.baseAddress, $0.count) }
         let isELF = withUnsafeBytes(of: header.e_ident) { $0.starts(with: [0x7F, 0x45, 0x4C, 0x46]) }
         guard count == MemoryLayout<Elf64_Ehdr>.size, isELF else {
-            throw refusal("it is no library", advice: "a plugin is a shared library, FILE.so")
+            throw refusal("it is not a library", advice: "a plugin is a shared library, FILE.so")
         }
         guard header.e_type == UInt16(ET_DYN), header.e_machine == HostProgram.machine else {
             throw refusal(
-                "it is no shared library for this kind of machine",
+                "it is not a shared library for this kind of machine",
                 advice: "build it on a machine like this one")
         }
         do throws(LibraryHeaders.Flaw) {
             try LibraryHeaders(header, of: descriptor).check()
         } catch {
-            throw refusal(error.words, advice: "copy the file again, or build the plugin anew")
+            throw refusal(error.message, advice: "copy the file again, or rebuild the plugin")
         }
     }
 
     // MARK: Refusals
 
-    static let buildItAnew = "build the plugin anew, with this program's Nigh and the same Swift toolchain"
-    static let tellItsMaker = "whoever made the plugin has to mend that"
+    static let rebuildAdvice = "rebuild the plugin with this program's Nigh and the same Swift toolchain"
+    static let reportAdvice = "report this to the author of the plugin"
 
     /// Returns the error that says why the file is refused.
-    func refusal(_ why: String, advice: String? = nil) -> NighError {
-        NighError(.loadingPlugin, .unavailable("\(path) is refused: \(why)"), advice: advice)
+    func refusal(_ reason: String, advice: String? = nil) -> NighError {
+        NighError(.loadingPlugin, .unavailable("\(path) is refused: \(reason)"), advice: advice)
     }
 }

@@ -38,7 +38,7 @@ public struct PluginFolders: Hashable, Sendable {
             let plugin = try LoadedPlugin(path: file.path)
             guard plugin.scheme == scheme else {
                 throw file.refusal(
-                    "it is named after \"\(scheme)\" and brings \"\(plugin.scheme)\"",
+                    "it is named after \"\(scheme)\", but provides \"\(plugin.scheme)\"",
                     advice: "name it \(plugin.scheme).so")
             }
             return plugin

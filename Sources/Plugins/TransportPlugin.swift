@@ -13,7 +13,7 @@ import NighCore
 ///         }
 ///     }
 ///
-/// docs/writing-a-transport.md goes through it step by step.
+/// docs/guides/writing-a-transport.md goes through it step by step.
 public enum TransportPlugin {
     /// Makes the description that the plugin's function returns. It is a few bytes that are never freed, because a
     /// plugin is never unloaded.

@@ -29,7 +29,7 @@ struct FrameCutter {
     }
 
     /// Takes bytes that passed, and calls `piece` with each piece that is complete with them.
-    mutating func take(_ bytes: ByteSlice, _ piece: (Piece) -> Void) {
+    mutating func feed(_ bytes: ByteSlice, _ piece: (Piece) -> Void) {
         var position = 0
         while position < bytes.count {
             guard isBehindPreface else {

@@ -55,7 +55,8 @@ public final class LinkRecorder: LinkObserver, @unchecked Sendable {
             if lstat(path, &about) == 0 {
                 guard [S_IFREG, S_IFLNK].contains(about.st_mode & S_IFMT) else {
                     throw NighError(
-                        .configuring, .invalid("record \(path): it is no plain file, and so is not replaced"),
+                        .configuring,
+                        .invalid("record \(path): it is not a plain file, so it is not replaced"),
                         advice: "name another file")
                 }
                 unlink(path)
@@ -79,7 +80,7 @@ public final class LinkRecorder: LinkObserver, @unchecked Sendable {
 
     /// Records an event. Called on the session's loop.
     public func link(_ link: UInt64, _ event: LinkEvent, at moment: Moment) {
-        transcript.take(event, on: link, at: moment) { entry in
+        transcript.convert(event, on: link, at: moment) { entry in
             scratch.removeAll(keepingCapacity: true)
             RecordFormat.write(entry, to: &scratch)
             queue.add(scratch, of: entry)
@@ -95,7 +96,8 @@ public final class LinkRecorder: LinkObserver, @unchecked Sendable {
         guard let number = queue.failure else { return nil }
         return NighError(
             .conversing, .system(number, "writing the record \(path): \(String(cString: strerror(number)))"),
-            advice: "it is whole up to there; make room, or record heads only")
+            advice: "the record is complete up to there; free disk space, or record only the "
+                + "beginning of each payload")
     }
 
     private static func write(from queue: RecordQueue, to descriptor: Int32) {

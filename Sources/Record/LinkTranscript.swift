@@ -17,9 +17,9 @@ public struct LinkTranscript {
         self.wallClock = wallClock
     }
 
-    /// Passes the entries that follow from `event` to `tell`, usually one or none.
-    public mutating func take(
-        _ event: LinkEvent, on link: UInt64, at moment: Moment, _ tell: (RecordEntry) -> Void
+    /// Passes the entries that follow from `event` to `body`, usually one or none.
+    public mutating func convert(
+        _ event: LinkEvent, on link: UInt64, at moment: Moment, _ body: (RecordEntry) -> Void
     ) {
         let time = time(of: moment)
         switch event {
@@ -27,23 +27,23 @@ public struct LinkTranscript {
             links[link] = (
                 FrameCutter(.incoming, headLimit: headLimit), FrameCutter(.outgoing, headLimit: headLimit)
             )
-            tell(RecordEntry(time: time, link: link, .opened(opening)))
+            body(RecordEntry(time: time, link: link, .opened(opening)))
         case .secured(let peer, let wasResumed):
-            tell(RecordEntry(time: time, link: link, .secured(peer, wasResumed: wasResumed)))
-        case .greeted(let greeting): tell(RecordEntry(time: time, link: link, .greeted(greeting)))
+            body(RecordEntry(time: time, link: link, .secured(peer, wasResumed: wasResumed)))
+        case .greeted(let greeting): body(RecordEntry(time: time, link: link, .greeted(greeting)))
         case .received(let bytes):
-            links[link]?.incoming.take(bytes) { tell(Self.entry(of: $0, .incoming, time, link)) }
+            links[link]?.incoming.feed(bytes) { body(Self.entry(of: $0, .incoming, time, link)) }
         case .sent(let bytes):
-            links[link]?.outgoing.take(bytes) { tell(Self.entry(of: $0, .outgoing, time, link)) }
+            links[link]?.outgoing.feed(bytes) { body(Self.entry(of: $0, .outgoing, time, link)) }
         case .ended(let ending):
             if let cutters = links.removeValue(forKey: link) {
                 for cutter in [cutters.incoming, cutters.outgoing] {
                     if let rest = cutter.rest() {
-                        tell(RecordEntry(time: time, link: link, .frame(rest)))
+                        body(RecordEntry(time: time, link: link, .frame(rest)))
                     }
                 }
             }
-            tell(RecordEntry(time: time, link: link, .ended(ending)))
+            body(RecordEntry(time: time, link: link, .ended(ending)))
         }
     }
 

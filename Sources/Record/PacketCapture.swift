@@ -4,7 +4,7 @@ import NighCore
 /// link.
 ///
 /// A value that makes bytes; its user decides where they go. Packets have the link type USER0, and a header of 16 bytes
-/// that docs/nigh/trace.md describes. `nigh.lua` dissects them.
+/// that docs/reference/nigh/trace.md describes. `nigh.lua` dissects them.
 public struct PacketCapture {
     /// The link type of the packets, `LINKTYPE_USER0`.
     public static let linkType: UInt16 = 147
@@ -34,7 +34,7 @@ public struct PacketCapture {
     public init() {}
 
     /// Returns what the file begins with.
-    public func beginning() -> [UInt8] {
+    public func fileHeader() -> [UInt8] {
         var body = BlockBody()
         body.write(0x1A2B_3C4D as UInt32)
         body.write(1 as UInt16)

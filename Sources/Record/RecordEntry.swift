@@ -1,6 +1,6 @@
 import NighCore
 
-/// One event of a link in a record: what happened, on which link, and when. docs/nigh/trace.md describes the bytes.
+/// One event of a link in a record: what happened, on which link, and when. docs/reference/nigh/trace.md describes the bytes.
 public struct RecordEntry: Equatable, Sendable {
     /// Nanoseconds since 1970-01-01 00:00 UTC.
     public var time: Int64
@@ -47,7 +47,7 @@ public enum PacketDirection: UInt8, Hashable, Sendable, CaseIterable {
 public struct RecordedFrame: Equatable, Sendable {
     /// The direction of the frame.
     public var direction: PacketDirection
-    /// The type of the frame, as in docs/PROTOCOL.md, 2.3.
+    /// The type of the frame, as in docs/reference/PROTOCOL.md, 2.3.
     public var type: UInt8
     /// How many bytes the payload has, according to the frame's header.
     public var length: Int

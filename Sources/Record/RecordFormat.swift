@@ -1,6 +1,6 @@
 import NighCore
 
-/// The byte format of a record, which docs/nigh/trace.md describes, and how entries are written. `RecordReader` reads
+/// The byte format of a record, which docs/reference/nigh/trace.md describes, and how entries are written. `RecordReader` reads
 /// them.
 public enum RecordFormat {
     /// The first bytes of a record: `NIGHREC` and a newline, so that nobody takes the file for text.
@@ -71,7 +71,7 @@ public enum RecordFormat {
         case .ended(let ending):
             writer.write(UInt8(ending.isByPeer ? 1 : 0))
             writer.write(ending.code ?? noCode)
-            writer.write(long: ending.words)
+            writer.write(long: ending.reason)
         case .gap(let entries, let missing):
             writer.write(entries)
             writer.write(missing)

@@ -18,9 +18,9 @@ public struct RecordReader: Sendable {
         /// The fault in words.
         public var description: String {
             switch self {
-            case .noRecord: "this is no record of nigh: it does not begin with NIGHREC"
+            case .noRecord: "this is not a record of nigh: it does not begin with NIGHREC"
             case .version(let version):
-                "this record is of version \(version), known is \(RecordFormat.version)"
+                "this record has version \(version), and this program reads version \(RecordFormat.version)"
             case .damaged(let place, let what): "the record is damaged at byte \(place): \(what)"
             }
         }
@@ -117,7 +117,7 @@ public struct RecordReader: Sendable {
         let time = Int64(bitPattern: try fields.number(UInt64.self))
         let link = try fields.number(UInt64.self)
         let content = try content(of: kind, &fields)
-        guard fields.isAtEnd else { throw FieldFault(what: "an entry has bytes too many") }
+        guard fields.isAtEnd else { throw FieldFault(what: "an entry has too many bytes") }
         return RecordEntry(time: time, link: link, content)
     }
 
@@ -138,10 +138,10 @@ public struct RecordReader: Sendable {
             let peer = try fields.peer()
             let incarnation = try fields.number(UInt64.self)
             guard let service = ServiceName(try fields.text()) else {
-                throw FieldFault(what: "a service's name is none")
+                throw FieldFault(what: "a service name is invalid")
             }
             guard let name = DisplayName(exactly: try fields.text()) else {
-                throw FieldFault(what: "a peer's name is none")
+                throw FieldFault(what: "a display name is invalid")
             }
             return .greeted(
                 LinkGreeting(peer: peer, name: name, service: service, incarnation: incarnation))
@@ -153,7 +153,9 @@ public struct RecordReader: Sendable {
             let type = try fields.number(UInt8.self)
             let length = Int(try fields.number(UInt32.self))
             let payload = ByteSlice(fields.rest())
-            guard payload.count <= length else { throw FieldFault(what: "a frame is longer than it says") }
+            guard payload.count <= length else {
+                throw FieldFault(what: "a frame has more bytes than its length says")
+            }
             return .frame(
                 RecordedFrame(
                     direction: direction, type: type, length: length, payload: payload, isCutOff: isCutOff))
@@ -162,7 +164,7 @@ public struct RecordReader: Sendable {
             let code = try fields.number(UInt16.self)
             return .ended(
                 LinkEnding(
-                    words: try fields.text(), code: code == RecordFormat.noCode ? nil : code,
+                    reason: try fields.text(), code: code == RecordFormat.noCode ? nil : code,
                     isByPeer: isByPeer))
         case .gap:
             return .gap(
@@ -211,21 +213,21 @@ private struct Fields {
         switch try number(UInt8.self) {
         case 0: return false
         case 1: return true
-        default: throw FieldFault(what: "neither yes nor no")
+        default: throw FieldFault(what: "neither 0 nor 1")
         }
     }
 
     mutating func direction() throws(FieldFault) -> (PacketDirection, isCutOff: Bool) {
         let number = try number(UInt8.self)
         guard let direction = PacketDirection(rawValue: number & ~RecordFormat.cutOffBit) else {
-            throw FieldFault(what: "no direction")
+            throw FieldFault(what: "a direction is invalid")
         }
         return (direction, number & RecordFormat.cutOffBit != 0)
     }
 
     mutating func peer() throws(FieldFault) -> PeerID {
         guard let peer = PeerID(bytes: try take(PeerID.byteCount)) else {
-            throw FieldFault(what: "no PeerID")
+            throw FieldFault(what: "a PeerID is invalid")
         }
         return peer
     }
@@ -233,7 +235,7 @@ private struct Fields {
     mutating func text() throws(FieldFault) -> String {
         let count = Int(try number(UInt16.self))
         guard let text = String(validating: try take(count), as: UTF8.self) else {
-            throw FieldFault(what: "text that is not UTF-8")
+            throw FieldFault(what: "a text is not UTF-8")
         }
         return text
     }

@@ -5,12 +5,12 @@ import NighMemory
 ///
 /// `@unchecked Sendable`: everything happens on the one virtual loop.
 package final class Impostor: TransportEvents, PipeHandler, @unchecked Sendable {
-    package enum Manner: CaseIterable, Sendable {
+    package enum Behavior: CaseIterable, Sendable {
         case silent
         /// Closes each pipe at once.
         case closing
         /// Sends bytes that are no preface.
-        case babbling
+        case sendingGarbage
         /// Sends back what it receives.
         case echoing
         /// Sends the preface, and nothing more.
@@ -21,7 +21,7 @@ package final class Impostor: TransportEvents, PipeHandler, @unchecked Sendable 
     private static let preface: [UInt8] = [0x4E, 0x49, 0x47, 0x48, 1, 3, 0, 0]
 
     package let address: TransportAddress
-    private let manner: Manner
+    private let behavior: Behavior
     private let transport: MemoryTransport
     private var pipes: [any Pipe] = []
     /// The number of pipes that came in.
@@ -32,10 +32,10 @@ package final class Impostor: TransportEvents, PipeHandler, @unchecked Sendable 
     /// Listens at `name` and announces `advertisement`, which may carry another peer's ID. To listen without being
     /// found, announce another service.
     package init(
-        _ manner: Manner, at name: String, announcing advertisement: Advertisement, hub: MemoryHub,
+        _ behavior: Behavior, at name: String, announcing advertisement: Advertisement, hub: MemoryHub,
         loop: any EventLoop
     ) {
-        self.manner = manner
+        self.behavior = behavior
         address = TransportAddress(scheme: "memory", value: name)
         transport = MemoryTransport(hub: hub, address: name)
         transport.start(on: loop, events: self)
@@ -43,7 +43,7 @@ package final class Impostor: TransportEvents, PipeHandler, @unchecked Sendable 
     }
 
     /// Leaves the network and ends all its pipes.
-    package func leave() {
+    package func shutdown() {
         transport.shutdown()
         pipes = []
     }
@@ -51,24 +51,24 @@ package final class Impostor: TransportEvents, PipeHandler, @unchecked Sendable 
     package func pipeOpened(_ pipe: any Pipe, dial: DialID?, by transport: any Transport) {
         pipes.append(pipe)
         pipe.start(handler: self)
-        switch manner {
+        switch behavior {
         case .silent, .echoing: break
         case .closing:
             closed += 1
             pipe.close(.now)
-        case .babbling: say("220 welcome to something else\r\n".utf8, on: pipe)
-        case .stalling: say(Self.preface, on: pipe)
+        case .sendingGarbage: send("220 welcome to something else\r\n".utf8, on: pipe)
+        case .stalling: send(Self.preface, on: pipe)
         }
     }
 
-    private func say(_ bytes: some Sequence<UInt8>, on pipe: any Pipe) {
+    private func send(_ bytes: some Sequence<UInt8>, on pipe: any Pipe) {
         var queue = ByteQueue()
         queue.append(ByteSlice(Array(bytes)))
         pipe.write(&queue)
     }
 
     package func pipe(_ pipe: any Pipe, received bytes: ByteSlice) {
-        if manner == .echoing { say(bytes.bytes, on: pipe) }
+        if behavior == .echoing { send(bytes.bytes, on: pipe) }
     }
 
     package func pipeEnded(_ pipe: any Pipe) { end(pipe) }

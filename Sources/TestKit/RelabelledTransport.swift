@@ -164,7 +164,7 @@ private final class RelabelledPipe: Pipe {
     func write(_ queue: inout ByteQueue) { inner.write(&queue) }
     func pauseReading() { inner.pauseReading() }
     func resumeReading() { inner.resumeReading() }
-    func close(_ manner: PipeCloseManner) { inner.close(manner) }
+    func close(_ mode: PipeCloseMode) { inner.close(mode) }
 
     /// Forwards the inner pipe's events. Only the inner pipe holds this object, so the handler lives as long as that
     /// pipe may report events.

@@ -8,7 +8,7 @@ import Synchronization
 /// Nothing runs by itself. The test calls `run(for:)` or one of the similar methods, and all work runs inside that
 /// call, on the calling thread. Time jumps to the next timer, and only when nothing is queued.
 ///
-/// Each run may do a limited number of pieces of work; it throws ``LiveLock`` when it reaches the limit. So two parties
+/// Each run may do a limited number of pieces of work; it throws ``Livelock`` when it reaches the limit. So two parties
 /// that answer each other forever fail a test instead of hanging it.
 ///
 /// `isCurrent` is true on the thread that made the loop or that last ran it, also between runs. So a test may directly
@@ -17,7 +17,7 @@ import Synchronization
 /// `@unchecked Sendable`: a lock guards the queue. Only the thread that runs the loop touches timers and time.
 public final class VirtualEventLoop: @unchecked Sendable {
     /// A run reached its limit of work, and there was still more to do.
-    public struct LiveLock: Error, CustomStringConvertible {
+    public struct Livelock: Error, CustomStringConvertible {
         /// The limit, in pieces of work.
         public let workLimit: Int
         /// The moment at which the run reached the limit.
@@ -26,7 +26,7 @@ public final class VirtualEventLoop: @unchecked Sendable {
         /// A sentence with the limit and the moment.
         public var description: String {
             "the loop is still busy after \(workLimit) pieces of work in one run, at \(moment): "
-                + "something goes round for ever, or the run is too long for VirtualEventLoop(workLimit:)"
+                + "work repeats without end, or the run is too long for VirtualEventLoop(workLimit:)"
         }
     }
 
@@ -70,26 +70,26 @@ public final class VirtualEventLoop: @unchecked Sendable {
     /// Runs the timers that are due now and the work that is queued now, once. Work queued meanwhile waits for the next
     /// turn. Returns whether there was anything to do. Time stands still.
     @discardableResult
-    public func runTurn() throws(LiveLock) -> Bool {
+    public func runTurn() throws(Livelock) -> Bool {
         begin()
         defer { isRunning = false }
         return try turn()
     }
 
     /// Runs everything that can run without time passing.
-    public func runQueued() throws(LiveLock) {
+    public func runQueued() throws(Livelock) {
         begin()
         defer { isRunning = false }
         while try turn() {}
     }
 
     /// Advances time by `duration` and runs everything that is due by then. Stops exactly at the end.
-    public func run(for duration: Duration) throws(LiveLock) {
+    public func run(for duration: Duration) throws(Livelock) {
         try run(until: moment + Moment.Span(duration))
     }
 
     /// Advances time to `end` and runs everything that is due by then, including at `end`.
-    public func run(until end: Moment) throws(LiveLock) {
+    public func run(until end: Moment) throws(Livelock) {
         begin()
         defer { isRunning = false }
         while true {
@@ -102,7 +102,7 @@ public final class VirtualEventLoop: @unchecked Sendable {
 
     /// Runs until `condition` returns true, for at most `duration` of virtual time. Evaluates it after each turn.
     /// Returns whether it held.
-    public func run(until condition: () -> Bool, within duration: Duration) throws(LiveLock) -> Bool {
+    public func run(until condition: () -> Bool, within duration: Duration) throws(Livelock) -> Bool {
         begin()
         defer { isRunning = false }
         let end = moment + Moment.Span(duration)
@@ -119,7 +119,7 @@ public final class VirtualEventLoop: @unchecked Sendable {
 
     /// Runs until nothing is queued and no timer waits, however far time has to advance. If a timer always restarts
     /// itself (a keep-alive), this throws; use `run(for:)` there.
-    public func runUntilIdle() throws(LiveLock) { try run(until: .never) }
+    public func runUntilIdle() throws(Livelock) { try run(until: .never) }
 
     private func begin() {
         precondition(!isRunning, "VirtualEventLoop was run from inside itself")
@@ -128,7 +128,7 @@ public final class VirtualEventLoop: @unchecked Sendable {
         workLeft = workLimit
     }
 
-    private func turn() throws(LiveLock) -> Bool {
+    private func turn() throws(Livelock) -> Bool {
         var didWork = false
         while let due = timers.takeDue(at: moment) {
             try count()
@@ -151,8 +151,8 @@ public final class VirtualEventLoop: @unchecked Sendable {
         return didWork || !batch.isEmpty
     }
 
-    private func count() throws(LiveLock) {
-        guard workLeft > 0 else { throw LiveLock(workLimit: workLimit, moment: moment) }
+    private func count() throws(Livelock) {
+        guard workLeft > 0 else { throw Livelock(workLimit: workLimit, moment: moment) }
         workLeft -= 1
         workDone += 1
     }

@@ -4,31 +4,31 @@ import Testing
 struct AcknowledgementTests {
     private let fixture = Fixture()
 
-    /// Writes the dump, then a list in docs/stability.md that begins with the entry that `write` printed, followed by `words`.
+    /// Writes the dump, then a list in docs/reference/stability.md that begins with the entry that `write` printed, followed by `words`.
     private func acknowledge(_ words: String) throws {
         let (status, lines, errors) = try fixture.api("write")
         try #require(status == 0, "\(errors)")
         let entry = try #require(lines.last)
-        try tell(entry + words)
+        try writeList(entry + words)
     }
 
-    private func tell(_ entry: String) throws {
+    private func writeList(_ entry: String) throws {
         try fixture.write(
             """
             | version | plugins | all | what changed |
             | --- | --- | --- | --- |
             \(entry)
-            """, to: "docs/stability.md")
+            """, to: "docs/reference/stability.md")
     }
 
     init() throws {
         try fixture.write("1.2.3\n", to: "VERSION")
-        try tell("")
+        try writeList("")
         try fixture.compile(Fixture.files)
         try acknowledge(" the first |")
     }
 
-    @Test("passes once the dump, the header and the list are of one interface")
+    @Test("passes if the dump, the header and the list describe the same interface")
     func passes() throws {
         let (status, lines, errors) = try fixture.api("check")
         #expect(status == 0)
@@ -36,10 +36,10 @@ struct AcknowledgementTests {
         let header = try fixture.read("Sources/Plugins/Entry/include/nigh_interface.h")
         #expect(header.contains(#"#define NIGH_VERSION "1.2.3""#))
         let fingerprint = try #require(header.firstMatch(of: #/FINGERPRINT "([0-9a-f]{16})"\n/#)).1
-        #expect(try fixture.read("docs/stability.md").contains("| 1.2.3 | `\(fingerprint)` |"))
+        #expect(try fixture.read("docs/reference/stability.md").contains("| 1.2.3 | `\(fingerprint)` |"))
     }
 
-    @Test("is refused until it is written down and told, with the lines that differ and what to do")
+    @Test("is refused until it is recorded and announced, with the lines that differ and what to do")
     func isRefused() throws {
         try fixture.compile(
             Fixture.files(with: "private var weight: Int64", for: "private var weight: Int32"))
@@ -50,20 +50,20 @@ struct AcknowledgementTests {
         #expect(lines.contains("  + hidden stored var weight: Int64"))
         #expect(errors.count == 1 && errors.contains { $0.contains("run `make api`") }, "\(errors)")
 
-        let list = try fixture.read("docs/stability.md")
+        let list = try fixture.read("docs/reference/stability.md")
         _ = try fixture.api("write")
         let untold = try fixture.api("check")
         #expect(untold.status == 1)
-        #expect(untold.errors.first?.contains("docs/stability.md") == true, "\(untold.errors)")
+        #expect(untold.errors.first?.contains("docs/reference/stability.md") == true, "\(untold.errors)")
 
         try acknowledge(" |")
         #expect(try fixture.api("check").status == 1, "no words")
-        #expect(try fixture.read("docs/stability.md") != list)
+        #expect(try fixture.read("docs/reference/stability.md") != list)
         try acknowledge(" more weight |")
         #expect(try fixture.api("check").status == 0)
     }
 
-    @Test("is refused where the header is another one's")
+    @Test("is refused if the header is that of another interface")
     func header() throws {
         let path = "Sources/Plugins/Entry/include/nigh_interface.h"
         try fixture.write(fixture.read(path).replacing("1.2.3", with: "1.2.4"), to: path)

@@ -16,7 +16,7 @@ struct Change: Sendable, CustomTestStringConvertible {
 @Suite("The dump of a module's interface", .timeLimit(.minutes(2)))
 struct DumpTests {
     @Test(
-        "changes with whatever a compiled program relies upon",
+        "changes with everything that a compiled program relies on",
         arguments: [
             Change("a function more", "public enum Figure {", "public func more() {}\npublic enum Figure {"),
             Change(
@@ -74,7 +74,7 @@ struct DumpTests {
         #expect(try Fixture.dump(["All.swift": texts.joined(separator: "\n\n")]) == Fixture.original.get())
     }
 
-    @Test("shows what can be reached and what lies in memory, one declaration a line")
+    @Test("lists the reachable declarations and the memory layout, one declaration per line")
     func isReadable() throws {
         let original = try Fixture.original.get().map {
             $0.replacing(#/inlinable\(.{8}\)/#, with: "inlinable(…)")

@@ -21,13 +21,13 @@ struct FloorsTests {
         try text.write(to: file, atomically: true, encoding: .utf8)
     }
 
-    @Test("None of them uses a floor above it")
+    @Test("No floor uses a floor above it")
     func today() throws {
         let (status, errors) = try check("\(Self.root)/Sources/Core")
         #expect(status == 0 && errors == [])
     }
 
-    @Test("A type or a function of a floor above is refused, with the file that uses it")
+    @Test("A type or a function of a higher floor is refused, with the file that uses it")
     func upwards() throws {
         try write("struct SessionState {}\nfunc currentState() -> Int { 1 }", to: "Session/State.swift")
         for use in ["let state: SessionState?", "func f() { currentState() }"] {
@@ -39,7 +39,7 @@ struct FloorsTests {
         }
     }
 
-    @Test("What a floor below has may be used, and a name in a comment or a string is no use")
+    @Test("Declarations of a lower floor may be used, and a name in a comment or a string is no use")
     func downwards() throws {
         try write("struct SessionState {}", to: "Session/State.swift")
         try write("struct Frame {}", to: "Wire/Frame.swift")
@@ -57,7 +57,7 @@ struct FloorsTests {
         #expect(status == 0, "\(errors)")
     }
 
-    @Test("A folder that is no floor is refused")
+    @Test("A folder that is not a floor is refused")
     func unknown() throws {
         try write("struct Thing {}", to: "Attic/Thing.swift")
         let (status, errors) = try check(folder.path)

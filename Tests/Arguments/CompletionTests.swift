@@ -35,7 +35,7 @@ struct CompletionTests {
         cases.map { "\($0.line) => \(offered($0.offered))" }
     }
 
-    @Test("Bash offers what can come next")
+    @Test("Bash offers the words that can come next")
     func bash() throws {
         var text = Sample.program.completion(for: .bash)
         text += """
@@ -66,7 +66,7 @@ struct CompletionTests {
             ])
     }
 
-    @Test("Fish offers what can come next")
+    @Test("Fish offers the words that can come next")
     func fish() throws {
         var text = Sample.program.completion(for: .fish)
         for (line, _) in Self.cases {
@@ -83,7 +83,7 @@ struct CompletionTests {
             ])
     }
 
-    @Test("Zsh completes what can come next, in a terminal")
+    @Test("Zsh completes the words that can come next, in a terminal")
     func zsh() throws {
         let unique =
             Self.cases.filter { !$0.offered.isEmpty && !$0.offered.contains(" ") } + [
@@ -124,7 +124,7 @@ struct CompletionTests {
         return said.map { $0.hasSuffix(" ") ? String($0.dropLast()) : $0 }
     }
 
-    @Test("What is declared is text to a shell, whatever it says")
+    @Test("No declared text is run by a shell, whatever characters it has")
     func hostileWords() throws {
         let words = ["it's", "$(echo no)", "`no`", "a;b", "c d", "\\", "*"]
         let program = Program(

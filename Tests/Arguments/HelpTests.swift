@@ -4,7 +4,7 @@ import Testing
 
 @Suite("Help")
 struct HelpTests {
-    @Test("The program's help lists its commands and what is true of all")
+    @Test("The program's help lists its commands and the sections for all of them")
     func root() throws {
         #expect(
             try Sample.program.help() == """
@@ -21,18 +21,18 @@ struct HelpTests {
                   trust          Knows whom to trust
 
                 Options:
-                  -h, --help     shows this
+                  -h, --help     shows this help
                       --version  shows the version
 
                 Exit status:
                   0 when all went well, 2 when the call was wrong.
 
-                `try-it help COMMAND` tells more of one.
+                Run `try-it help COMMAND` for the help of one command.
 
                 """)
     }
 
-    @Test("A command's help has all of it, in the width there is")
+    @Test("A command's help shows every part of it, within the given width")
     func command() throws {
         #expect(
             try Sample.program.help(for: ["send"]) == """
@@ -64,7 +64,7 @@ struct HelpTests {
                   -v, --verbose         says more: [all] of it, that's it
                   -t, --to ADDRESS      whom to send it to (may be repeated)
                   -l, --limit NUMBER    how much at once (1 to 100; required)
-                  -h, --help            shows this
+                  -h, --help            shows this help
 
                 Examples:
                   two files:
@@ -74,7 +74,7 @@ struct HelpTests {
     }
 
     @Test(
-        "It is asked for in every way",
+        "Help can be requested in every usual way",
         arguments: [
             "send --help", "send -h", "help send", "send -qh", "send --wrong --help", "send --name --help",
             "send --help --wrong",
@@ -84,22 +84,22 @@ struct HelpTests {
         #expect(outcome == .text(try Sample.program.help(for: ["send"])))
     }
 
-    @Test("Of a program without operands, help is a command too; of one with operands it is an operand")
+    @Test("Without operands, help is also a command; with operands, it is an operand")
     func helpWithoutCommands() throws {
         let plain = Program(Command("plain", "Does it", Option(flag: "now", "at once")) { $0 })
         #expect(try plain.parse(["help"]) == .text(try plain.help()))
         let eager = Program(Command("eager", "Does it", Operand("WORD", .text(), "what")) { $0 })
         #expect(try eager.parse(["help"]) == .action("help"))
-        #expect(throws: Misuse.self) { try plain.parse(["--version"]) }
+        #expect(throws: UsageError.self) { try plain.parse(["--version"]) }
     }
 
-    @Test("The version is the program's alone")
+    @Test("Only the program has a version, not its commands")
     func version() throws {
         #expect(try Sample.program.parse(["--version"]) == .text("try-it 0.1\n"))
-        #expect(throws: Misuse.self) { try Sample.program.parse(["scan", "--version"]) }
+        #expect(throws: UsageError.self) { try Sample.program.parse(["scan", "--version"]) }
     }
 
-    @Test("No line is wider than there is room", arguments: [40, 50, 79, 80, 100, 200])
+    @Test("No line is wider than the given width", arguments: [40, 50, 79, 80, 100, 200])
     func widths(_ width: Int) throws {
         for command in Sample.program.outline.all {
             let help = try Sample.program.help(for: Array(command.path.dropFirst()), width: width)
@@ -110,12 +110,12 @@ struct HelpTests {
         }
     }
 
-    @Test("No width is too small to be asked for", arguments: [-1, 0, 1, 20])
+    @Test("A width that is too small counts as 40", arguments: [-1, 0, 1, 20])
     func noRoom(_ width: Int) throws {
         #expect(try Sample.program.help(width: width) == Sample.program.help(width: 40))
     }
 
-    @Test("Nothing hidden is shown")
+    @Test("Hidden options and commands are not shown")
     func hidden() throws {
         for command in Sample.program.outline.all {
             let help = try Sample.program.help(for: Array(command.path.dropFirst()))

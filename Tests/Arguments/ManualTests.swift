@@ -9,7 +9,7 @@ struct ManualTests {
         return try Script.lines(of: "groff -man -ww -Tutf8 -P-c -P-b -P-o -P-u \(page.path)")
     }
 
-    @Test("The formatter has nothing to complain of, and shows all that there is")
+    @Test("The formatter reports no warning, and shows everything that is not hidden")
     func format() throws {
         let lines = try formatted(Sample.program.manual(section: 6, date: "2026-02-28"))
         #expect(!lines.contains { $0.contains("warning") || $0.contains("error") }, "\(lines)")
@@ -25,7 +25,7 @@ struct ManualTests {
         #expect(!lines.contains { $0.contains("secret") || $0.contains("nobody knows") })
     }
 
-    @Test("No word is taken for a command of the formatter")
+    @Test("No word is mistaken for a command of the formatter")
     func hostileWords() throws {
         let program = Program(
             Command(

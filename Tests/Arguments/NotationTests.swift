@@ -38,25 +38,27 @@ struct NotationTests {
     }
 
     @Test(
-        "What is no whole quantity is refused",
+        "A value that is not a whole quantity is refused",
         arguments: [
             "5", "s", "-1s", "1e3s", "1.s", ".5s", "1 s", "0.0000000001s", "９s", "9999999999999999999999s",
             "9223372036854775807h", "1S",
         ])
     func noDurations(_ text: String) {
-        let misuse = #expect(throws: Misuse.self) { try Notation.duration().value(of: text, for: "x") }
-        #expect(misuse?.description.contains("is no duration as in") == true)
+        let error = #expect(throws: UsageError.self) { try Notation.duration().value(of: text, for: "x") }
+        #expect(error?.description.contains("is not a duration such as") == true)
     }
 
-    @Test("Seconds have no unit, and are written with the digits they need")
+    @Test("Seconds have no unit, and are written with only the digits that they need")
     func seconds() throws {
         let notation = Notation.seconds(in: .milliseconds(100) ... .seconds(590))
         #expect(try notation.value(of: "5", for: "x") == .seconds(5))
         #expect(try notation.value(of: "0.33", for: "x") == .milliseconds(330))
         #expect(notation.write(.seconds(5)) == "5" && notation.write(.milliseconds(330)) == "0.33")
         for text in ["5s", "0.05", "591", "-1", "1e1", "1.2.3", "inf"] {
-            let misuse = #expect(throws: Misuse.self, "\(text)") { try notation.value(of: text, for: "x") }
-            #expect(misuse?.description == "x: \"\(text)\" is not 0.1 to 590, as in 5 or 0.5")
+            let error = #expect(throws: UsageError.self, "\(text)") {
+                try notation.value(of: text, for: "x")
+            }
+            #expect(error?.description == "x: \"\(text)\" is not 0.1 to 590, as in 5 or 0.5")
         }
     }
 
@@ -66,15 +68,15 @@ struct NotationTests {
         #expect(try sizes.value(of: "64,1k,64KiB", for: "x") == [64, 1_024, 65_536])
         #expect(sizes.write([64, 1_024]) == "64,1KiB")
         for text in ["64,", ",64", "64,,65", "7", "64,x", "8,8,8,8"] {
-            #expect(throws: Misuse.self, "\(text)") { try sizes.value(of: text, for: "x") }
+            #expect(throws: UsageError.self, "\(text)") { try sizes.value(of: text, for: "x") }
         }
         #expect(try Notation.duration().value(of: "0", for: "x") == .zero)
-        #expect(throws: Misuse.self) {
+        #expect(throws: UsageError.self) {
             try Notation.duration(in: .seconds(1) ... .seconds(2)).value(of: "0", for: "x")
         }
     }
 
-    @Test("What is written for a default is read as the same")
+    @Test("A default is read back as it was written")
     func roundTrips() throws {
         for exponent in 0..<63 {
             for value in [
@@ -100,13 +102,13 @@ struct NotationTests {
     }
 
     @Test(
-        "Typing errors are counted as people make them",
+        "The distance between two words is the number of letters to add, remove or replace",
         arguments: [
             ("", "abc", 3), ("abc", "", 3), ("name", "nmae", 1), ("name", "names", 1),
             ("kitten", "sitting", 3), ("same", "same", 0),
         ])
     func distances(_ one: String, _ other: String, _ distance: Int) {
-        #expect(Resemblance.distance(one, other) == distance)
-        #expect(Resemblance.distance(other, one) == distance)
+        #expect(SpellingSuggestion.distance(one, other) == distance)
+        #expect(SpellingSuggestion.distance(other, one) == distance)
     }
 }

@@ -8,19 +8,19 @@ struct ParseTests {
 
     private func sending(_ line: String) throws -> Sample.Sending {
         guard case .send(_, let sending) = try Sample.request("send \(line)") else {
-            throw Misuse("no sending")
+            throw UsageError("no sending")
         }
         return sending
     }
 
-    @Test("What is left out has its default, or is nil")
+    @Test("An argument that is left out has its default, or is nil")
     func defaults() throws {
         #expect(try Sample.request("scan") == .scan(common, nearest: 3, within: .seconds(5)))
         #expect(try Sample.request("offer zsh") == .offer(rate: 64_000, size: nil, shell: .zsh))
     }
 
     @Test(
-        "A value stands behind its option in every usual way",
+        "A value may follow its option in every usual way",
         arguments: ["--name Puma", "--name=Puma", "-n Puma", "-nPuma", "-qnPuma", "-qn Puma", "-q -n Puma"])
     func values(_ line: String) throws {
         var expected = common
@@ -30,7 +30,7 @@ struct ParseTests {
         #expect(try Sample.request("scan 4 \(line)") == .scan(expected, nearest: 4, within: .seconds(5)))
     }
 
-    @Test("A value may hold what looks like syntax where it is joined to its option")
+    @Test("A value that is joined to its option may look like an option")
     func joined() throws {
         for (line, name) in [
             ("--name=--quiet", "--quiet"), ("--name=a=b", "a=b"), ("-n=b", "=b"), ("-n-", "-"),
@@ -41,7 +41,7 @@ struct ParseTests {
         }
     }
 
-    @Test("A flag can be taken back, where it says so")
+    @Test("A flag can be negated if it allows that")
     func negation() throws {
         #expect(try sending("-l1 a b").isAnimated)
         #expect(try sending("-l1 --animation a b").isAnimated)
@@ -53,7 +53,7 @@ struct ParseTests {
         #expect(try sending("--to a@1 -tb@2 -l1 x --to=c@3 y").to == ["a@1", "b@2", "c@3"])
     }
 
-    @Test("Operands get what they must have before others get more")
+    @Test("Operands that are required get their words before others get more")
     func operands() throws {
         #expect(try sending("-l1 a b").files == ["a"])
         #expect(try sending("-l1 a b c").files == ["a", "b"])
@@ -62,14 +62,14 @@ struct ParseTests {
         #expect(try Sample.request("trust forget a b") == .forget(["a", "b"]))
     }
 
-    @Test("Behind -- all are operands, and - alone always is one")
+    @Test("After --, every word is an operand; a single - always is one")
     func separators() throws {
         #expect(try sending("-l1 -- --verbose -- -").files == ["--verbose", "--"])
         #expect(try sending("-l1 - -").place == "-")
         #expect(try Sample.request("trust forget -- --help") == .forget(["--help"]))
     }
 
-    @Test("A number below zero is an operand, or a value")
+    @Test("A negative number is an operand or a value")
     func negative() throws {
         #expect(try Sample.request("scan -3") == .scan(common, nearest: -3, within: .seconds(5)))
     }
@@ -81,18 +81,18 @@ struct ParseTests {
         #expect(try Sample.request("scan --secret x") == .scan(expected, nearest: 3, within: .seconds(5)))
     }
 
-    @Test("An operand may have a command's name behind another command")
+    @Test("An operand may have the name of a command if it follows another command")
     func names() throws {
         #expect(try Sample.request("trust add scan") == .trust("scan"))
         #expect(try Sample.request("trust add help") == .trust("help"))
     }
 
-    @Test("Text with the marks of another script stays as it is")
+    @Test("Combining characters stay unchanged")
     func text() throws {
         #expect(try Sample.request("trust add Grüße,猫👋") == .trust("Grüße,猫👋"))
     }
 
-    @Test("A command may do something itself and have others below it")
+    @Test("A command may have an action and subcommands")
     func both() throws {
         let program = Program(
             Command(
@@ -108,20 +108,20 @@ struct ParseTests {
         #expect(try program.parse(["below", "--version", "2"]) == .action("2"))
         #expect(try program.parse(["--version"]) == .text("both 1\n"))
         #expect(try program.help().hasPrefix("usage: both [--loud]\n       both COMMAND ...\n"))
-        let misuse = #expect(throws: Misuse.self) { try program.parse(["--loud", "below"]) }
-        #expect(misuse?.description.hasPrefix("below is a command: write it right behind both") == true)
+        let error = #expect(throws: UsageError.self) { try program.parse(["--loud", "below"]) }
+        #expect(error?.description.hasPrefix("below is a command: write it directly after both") == true)
     }
 
-    @Test("What a program's own code throws is told in its words, on one line")
+    @Test("An error of the program's own code is shown in its words, on one line")
     func foreignErrors() {
         struct Trouble: Error, CustomStringConvertible { let description = "a\n\u{7}b" }
         let reads = Program(
             Command("reads", "Reads", Option("it", Notation<Int>("IT") { _ in throw Trouble() }, "it")) { $0 }
         )
         let makes = Program<Int>(Command("makes", "Makes") { throw Trouble() })
-        let misread = #expect(throws: Misuse.self) { try reads.parse(["--it", "x"]) }
+        let misread = #expect(throws: UsageError.self) { try reads.parse(["--it", "x"]) }
         #expect(misread?.description == "--it: a \u{FFFD}b (see reads --help)")
-        let unmade = #expect(throws: Misuse.self) { try makes.parse([]) }
+        let unmade = #expect(throws: UsageError.self) { try makes.parse([]) }
         #expect(unmade?.description == "a \u{FFFD}b (see makes --help)")
     }
 }

@@ -2,7 +2,7 @@ import Testing
 
 @testable import Arguments
 
-@Suite("Whatever the command line")
+@Suite("Any command line")
 struct PropertyTests {
     /// A seeded random number generator.
     private struct Dice: RandomNumberGenerator {
@@ -28,7 +28,7 @@ struct PropertyTests {
         ]
 
     @Test(
-        "It is read, or told to be wrong in one line, and never ends the program",
+        "It is accepted or refused with one line, and never traps",
         arguments: 0..<20 as Range<UInt64>)
     func nothingTraps(_ seed: UInt64) {
         var dice = Dice(state: seed)
@@ -40,7 +40,7 @@ struct PropertyTests {
                 }
                 return word
             }
-            do throws(Misuse) {
+            do throws(UsageError) {
                 _ = try Sample.program.parse(arguments, width: Int.random(in: -10...120, using: &dice))
             } catch {
                 #expect(!error.description.contains("\n"), "\(arguments): \(error)")
@@ -57,7 +57,7 @@ struct PropertyTests {
         "PEER": "x",
     ]
 
-    @Test("What the usage line shows is understood, in any order", arguments: 0..<20 as Range<UInt64>)
+    @Test("Arguments that the usage line shows are accepted in any order", arguments: 0..<20 as Range<UInt64>)
     func whatHelpShowsIsUnderstood(_ seed: UInt64) throws {
         var dice = Dice(state: seed)
         for command in Sample.program.outline.all where command.isComplete {

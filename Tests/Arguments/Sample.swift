@@ -38,7 +38,7 @@ enum Sample {
     static let address = Notation<String>(
         "ADDRESS", candidates: .lines(of: "printf '%s\\n' 'lynx one' 'puma$(false)'")
     ) {
-        guard $0.contains("@") else { throw Misuse("an address is written as in tcp@host") }
+        guard $0.contains("@") else { throw UsageError("an address is written as in tcp@host") }
         return $0
     }
 
@@ -69,7 +69,7 @@ enum Sample {
         Operand("PLACE", .directory(), "where it goes"),
         examples: [Example("--limit 5 a.txt b.txt there", "two files")]
     ) { common, isAnimated, isVerbose, to, limit, files, place in
-        if common.isQuiet, isVerbose { throw Misuse("--quiet and --verbose contradict each other") }
+        if common.isQuiet, isVerbose { throw UsageError("--quiet and --verbose contradict each other") }
         return Request.send(
             common,
             Sending(
@@ -107,7 +107,9 @@ enum Sample {
 
     static func request(_ line: String) throws -> Request {
         let arguments = line.split(separator: " ").map(String.init)
-        guard case .action(let request) = try program.parse(arguments) else { throw Misuse("it is a text") }
+        guard case .action(let request) = try program.parse(arguments) else {
+            throw UsageError("it is a text")
+        }
         return request
     }
 }

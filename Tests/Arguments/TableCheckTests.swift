@@ -2,12 +2,12 @@ import Testing
 
 @testable import Arguments
 
-@Suite("Tables that contradict themselves")
+@Suite("Tables with contradictions")
 struct TableCheckTests {
-    @Test("A sound table has no problems")
+    @Test("A correct table has no problems")
     func sound() { #expect(Sample.program.problems == []) }
 
-    @Test("What contradicts itself is told")
+    @Test("Contradictions are reported")
     func unsound() {
         let number = Option("number", short: "h", .integer(in: 1...2), "which")
         let command = Command(
@@ -18,17 +18,17 @@ struct TableCheckTests {
         let problems = Program(command).problems
         for words in [
             "two options are --number", "two options are -h", "two operands are A",
-            "two operands are repeated", "a choice that nobody can type",
-            "A has no summary", "help is a command by itself", "both operands and commands",
+            "two operands are repeated", "a choice that cannot be typed",
+            "A has no summary", "help is a command by itself", "both operands and subcommands",
             "Two words help: it does nothing",
-            "\"Two words\" is no name", "without a full stop",
+            "\"Two words\" is not a name", "without a full stop",
             "the example \"Two words --number 3\" is none: --number",
         ] {
             #expect(problems.contains { $0.contains(words) }, "\(words)")
         }
     }
 
-    @Test("An example's words are those that a shell makes of it")
+    @Test("The words of an example are split as a shell splits them")
     func exampleWords() {
         #expect(Example("a  'b c'd '' --e='f'", "").arguments == ["a", "b cd", "", "--e=f"])
         #expect(Example("", "").arguments == [])

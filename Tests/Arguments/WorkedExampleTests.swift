@@ -5,7 +5,7 @@ import Testing
 
 @Suite("The worked example")
 struct WorkedExampleTests {
-    @Test("The comment that explains the module has what is compiled and tried here, word for word")
+    @Test("The module's comment contains the code that is compiled and tested here, word for word")
     func isTrue() throws {
         let here = #filePath
         let root = here.split(separator: "/").dropLast(3).map { "/\($0)" }.joined()
@@ -17,7 +17,7 @@ struct WorkedExampleTests {
         #expect(shown[1].filter { !$0.isEmpty }.map { String($0.dropFirst()) } == compiled.map(String.init))
     }
 
-    @Test("It does what it promises")
+    @Test("It does what the comment says")
     func works() {
         #expect(game.problems == [])
         #expect(answer(["host", "--columns", "9", "-nPuma"]) == "Puma hosts, 9 wide")

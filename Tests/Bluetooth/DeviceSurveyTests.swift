@@ -18,7 +18,7 @@ struct DeviceSurveyTests {
     /// A survey that knows one device with one session, which was asked at the beginning.
     private func surveyed() -> DeviceSurvey {
         var survey = DeviceSurvey(interval: Self.interval)
-        _ = survey.seen(Self.device, .saysSo, signal: nil, now: seconds(0))
+        _ = survey.seen(Self.device, .announced, signal: nil, now: seconds(0))
         #expect(survey.takeDue(now: seconds(0)) == Self.device)
         let changes = survey.answered(Self.device, [Samples.sessionRecord()], now: seconds(0))
         #expect(changes == [.found(sighting(Samples.sessionRecord()))])
@@ -27,7 +27,7 @@ struct DeviceSurveyTests {
 
     /// Lets the next question to the device, when it is due, fail; returns what is reported.
     private func fail(_ survey: inout DeviceSurvey) -> [SightingChange] {
-        let now = survey.nextLook
+        let now = survey.nextQuery
         #expect(survey.takeDue(now: now) == Self.device)
         return survey.failed(Self.device, now: now)
     }
@@ -49,7 +49,7 @@ struct DeviceSurveyTests {
     @Test func aDeviceThatDoesNotAnswerOnceIsNotLost() {
         var survey = surveyed()
         #expect(fail(&survey) == [])
-        #expect(survey.nextLook == seconds(12))
+        #expect(survey.nextQuery == seconds(12))
         _ = survey.takeDue(now: seconds(12))
         #expect(survey.answered(Self.device, [Samples.sessionRecord()], now: seconds(12)) == [])
         // From here on, failures are counted again from zero.
@@ -63,7 +63,7 @@ struct DeviceSurveyTests {
         survey.pipeOpened(Self.device, now: seconds(1))
         for _ in 0..<5 { #expect(fail(&survey) == []) }
         survey.pipeEnded(Self.device, now: seconds(500))
-        #expect(survey.nextLook <= seconds(500))
+        #expect(survey.nextQuery <= seconds(500))
         #expect(fail(&survey) == [.lost(sighting(Samples.sessionRecord()).address)])
     }
 
@@ -88,7 +88,7 @@ struct DeviceSurveyTests {
     @Test func thisSideIsNeverFound() {
         var survey = DeviceSurvey(interval: Self.interval)
         survey.own = Samples.peers[0]
-        _ = survey.seen(Self.device, .saysSo, signal: nil, now: seconds(0))
+        _ = survey.seen(Self.device, .announced, signal: nil, now: seconds(0))
         let other = Samples.sessionRecord(1, channel: 4)
         #expect(
             survey.answered(Self.device, [Samples.sessionRecord(), other], now: seconds(0)) == [
@@ -132,21 +132,21 @@ struct DeviceSurveyTests {
             ])
     }
 
-    @Test func aSignalThatChangesMuchIsToldAndAWaveringOneIsNot() {
+    @Test func onlyLargeChangesOfTheSignalAreReported() {
         var survey = surveyed()
         let record = Samples.sessionRecord()
         #expect(
-            survey.seen(Self.device, .saysSo, signal: -65, now: seconds(1)) == [
+            survey.seen(Self.device, .announced, signal: -65, now: seconds(1)) == [
                 .changed(sighting(record, quality: 0.5))
             ])
-        #expect(survey.seen(Self.device, .saysSo, signal: -62, now: seconds(1)) == [])
-        #expect(survey.seen(Self.device, .saysSo, signal: nil, now: seconds(1)) == [])
+        #expect(survey.seen(Self.device, .announced, signal: -62, now: seconds(1)) == [])
+        #expect(survey.seen(Self.device, .announced, signal: nil, now: seconds(1)) == [])
         #expect(
-            survey.seen(Self.device, .saysSo, signal: 20, now: seconds(1)) == [
+            survey.seen(Self.device, .announced, signal: 20, now: seconds(1)) == [
                 .changed(sighting(record, quality: 1))
             ])
         #expect(
-            survey.seen(Self.device, .saysSo, signal: -128, now: seconds(1)) == [
+            survey.seen(Self.device, .announced, signal: -128, now: seconds(1)) == [
                 .changed(sighting(record, quality: 0))
             ])
     }
@@ -161,7 +161,7 @@ struct DeviceSurveyTests {
                 .lost(sighting(Samples.sessionRecord()).address), .lost(sighting(more).address),
             ])
         #expect(survey.counts == (asked: 0, found: 0))
-        #expect(survey.nextLook == .never)
+        #expect(survey.nextQuery == .never)
         // A question that was in progress when the device was removed no longer counts.
         #expect(survey.answered(Self.device, [more], now: seconds(20)) == [])
         #expect(survey.failed(Self.device, now: seconds(20)) == [])
@@ -172,17 +172,17 @@ struct DeviceSurveyTests {
 
     @Test func aNewDeviceIsAskedAtOnceAndOnlyOnceAtATime() {
         var survey = DeviceSurvey(interval: Self.interval)
-        #expect(survey.nextLook == .never)
+        #expect(survey.nextQuery == .never)
         _ = survey.seen(Self.device, .possible, signal: nil, now: seconds(5))
-        #expect(survey.nextLook == seconds(5))
+        #expect(survey.nextQuery == seconds(5))
         #expect(survey.takeDue(now: seconds(5)) == Self.device)
         #expect(survey.takeDue(now: seconds(100)) == nil)
-        #expect(survey.nextLook == .never)
-        survey.lookSoon(Self.device, now: seconds(6))
+        #expect(survey.nextQuery == .never)
+        survey.askSoon(Self.device, now: seconds(6))
         #expect(survey.takeDue(now: seconds(100)) == nil)
     }
 
-    @Test func whoHasWaitedLongestIsAskedFirst() {
+    @Test func theDeviceThatWaitedLongestIsAskedFirst() {
         var survey = DeviceSurvey(interval: Self.interval)
         _ = survey.seen(Samples.other, .possible, signal: nil, now: seconds(1))
         _ = survey.seen(Self.device, .possible, signal: nil, now: seconds(2))
@@ -190,13 +190,15 @@ struct DeviceSurveyTests {
         #expect(survey.takeDue(now: seconds(3)) == Self.device)
     }
 
-    @Test(arguments: [(DeviceSurvey.Promise.possible, 60), (.saysSo, 20)] as [(DeviceSurvey.Promise, Int64)])
-    func aDeviceWithoutSessionsIsAskedLessOften(_ promise: DeviceSurvey.Promise, _ pause: Int64) {
+    @Test(
+        arguments: [(DeviceSurvey.Likelihood.possible, 60), (.announced, 20)]
+            as [(DeviceSurvey.Likelihood, Int64)])
+    func aDeviceWithoutSessionsIsAskedLessOften(_ likelihood: DeviceSurvey.Likelihood, _ pause: Int64) {
         var survey = DeviceSurvey(interval: Self.interval)
-        _ = survey.seen(Self.device, promise, signal: nil, now: seconds(0))
+        _ = survey.seen(Self.device, likelihood, signal: nil, now: seconds(0))
         _ = survey.takeDue(now: seconds(0))
         #expect(survey.answered(Self.device, [], now: seconds(0)) == [])
-        #expect(survey.nextLook == seconds(pause))
+        #expect(survey.nextQuery == seconds(pause))
     }
 
     @Test func aDeviceThatSaysItHasTheServiceNowIsAskedAtOnce() {
@@ -205,38 +207,38 @@ struct DeviceSurveyTests {
         _ = survey.takeDue(now: seconds(0))
         _ = survey.answered(Self.device, [], now: seconds(0))
         _ = survey.seen(Self.device, .possible, signal: -50, now: seconds(3))
-        #expect(survey.nextLook == seconds(60))
-        _ = survey.seen(Self.device, .saysSo, signal: -50, now: seconds(4))
-        #expect(survey.nextLook == seconds(4))
+        #expect(survey.nextQuery == seconds(60))
+        _ = survey.seen(Self.device, .announced, signal: -50, now: seconds(4))
+        #expect(survey.nextQuery == seconds(4))
     }
 
     @Test func aDeviceThatDoesNotAnswerIsAskedLessAndLessOften() {
         var survey = DeviceSurvey(interval: Self.interval)
-        _ = survey.seen(Self.device, .saysSo, signal: nil, now: seconds(0))
+        _ = survey.seen(Self.device, .announced, signal: nil, now: seconds(0))
         var pauses: [Int64] = []
         for _ in 0..<8 {
-            let before = survey.nextLook
+            let before = survey.nextQuery
             #expect(fail(&survey) == [])
-            pauses.append((survey.nextLook - before).nanoseconds / 1_000_000_000)
+            pauses.append((survey.nextQuery - before).nanoseconds / 1_000_000_000)
         }
         #expect(pauses == [2, 20, 40, 80, 160, 160, 160, 160])
     }
 
     @Test func aShortIntervalIsThatOfASecondTryAsWell() {
         var survey = DeviceSurvey(interval: .seconds(1))
-        _ = survey.seen(Self.device, .saysSo, signal: nil, now: seconds(0))
+        _ = survey.seen(Self.device, .announced, signal: nil, now: seconds(0))
         #expect(fail(&survey) == [])
-        #expect(survey.nextLook == seconds(1))
+        #expect(survey.nextQuery == seconds(1))
     }
 
-    @Test func whoIsSeenAgainIsAskedSoon() {
+    @Test func aDeviceThatIsSeenAgainIsAskedSoon() {
         var survey = surveyed()
         for _ in 0..<6 { _ = fail(&survey) }
-        let now = survey.nextLook + .seconds(-100)
-        _ = survey.seen(Self.device, .saysSo, signal: nil, now: now)
-        #expect(survey.nextLook == now + .seconds(100))
-        _ = survey.seen(Self.device, .saysSo, signal: -60, now: now)
-        #expect(survey.nextLook == now + .seconds(2))
+        let now = survey.nextQuery + .seconds(-100)
+        _ = survey.seen(Self.device, .announced, signal: nil, now: now)
+        #expect(survey.nextQuery == now + .seconds(100))
+        _ = survey.seen(Self.device, .announced, signal: -60, now: now)
+        #expect(survey.nextQuery == now + .seconds(2))
     }
 
     @Test func aDeviceThatIsForgottenIsAskedOnceMore() {
@@ -249,7 +251,7 @@ struct DeviceSurveyTests {
             ])
         #expect(survey.counts == (asked: 0, found: 0))
         // It comes back as a new device.
-        _ = survey.seen(Self.device, .saysSo, signal: nil, now: seconds(4))
+        _ = survey.seen(Self.device, .announced, signal: nil, now: seconds(4))
         #expect(survey.takeDue(now: seconds(4)) == Self.device)
     }
 
@@ -259,10 +261,10 @@ struct DeviceSurveyTests {
         _ = survey.takeDue(now: seconds(3))
         #expect(survey.answered(Self.device, [Samples.sessionRecord()], now: seconds(3)) == [])
         #expect(survey.counts == (asked: 1, found: 1))
-        #expect(survey.nextLook == seconds(13))
+        #expect(survey.nextQuery == seconds(13))
     }
 
-    @Test func whoComesByAPipeIsAskedToo() {
+    @Test func aDeviceThatOpensAPipeIsAskedToo() {
         var survey = DeviceSurvey(interval: Self.interval)
         survey.pipeOpened(Self.device, now: seconds(1))
         #expect(survey.takeDue(now: seconds(1)) == Self.device)

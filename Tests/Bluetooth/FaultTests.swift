@@ -7,7 +7,7 @@ import Testing
 /// Tests the errors that a person reads, and the advice in them.
 struct FaultTests {
     private static let adapterOff = "this machine's adapter is off or was unplugged"
-    private static let bus = BusFault(name: "org.example.Error.Strange", words: "no idea")
+    private static let bus = BusFault(name: "org.example.Error.Strange", message: "no idea")
 
     /// An adapter that is unplugged may disappear while a call to it is on its way. People are told once, by its removal.
     @Test(arguments: [
@@ -16,7 +16,7 @@ struct FaultTests {
         ("org.freedesktop.DBus.Error.UnknownMethod", false),
     ])
     func whatPassesByItselfIsNoFailure(_ name: String, _ isTemporary: Bool) {
-        #expect(BusFault(name: name, words: "").isTemporary == isTemporary)
+        #expect(BusFault(name: name, message: "").isTemporary == isTemporary)
     }
 
     @Test(
@@ -25,16 +25,19 @@ struct FaultTests {
             (.noBus(bus), "there is no D-Bus system bus", "systemctl start dbus"),
             (.noDaemon, "bluetoothd is not running", "systemctl start bluetooth"),
             (.noAdapter, "there is no Bluetooth adapter", "bluetoothctl list"),
-            (.noSuchAdapter("hci7", known: []), "there is no adapter hci7", "no adapter is there at all"),
+            (.noSuchAdapter("hci7", known: []), "there is no adapter hci7", "this machine has no adapter"),
             (
                 .noSuchAdapter("hci7", known: ["hci0", "hci1"]), "there is no adapter hci7",
-                "there are: hci0, hci1"
+                "the adapters are: hci0, hci1"
             ),
             (.switchedOff("hci0"), "the adapter hci0 is powered off", "bluetoothctl power on"),
             (.blocked("hci0"), "the adapter hci0 is blocked by a radio switch", "rfkill unblock bluetooth"),
-            (.notPermitted(bus), "may not be used by this user: no idea", "the group `bluetooth`"),
+            (
+                .notPermitted(bus), "this user is not allowed to use bluetoothd: no idea",
+                "the group `bluetooth`"
+            ),
             (.notOffered, "nobody listens there", "looking for the same service?"),
-            (.daemon(bus), "bluetoothd said Strange: no idea", nil),
+            (.daemon(bus), "bluetoothd reported Strange: no idea", nil),
         ] as [(BluetoothFault, String, String?)])
     func eachFaultHasItsWordsAndItsAdvice(_ fault: BluetoothFault, _ words: String, _ advice: String?) {
         let error = fault.error(.starting)
@@ -50,7 +53,7 @@ struct FaultTests {
     @Test(
         arguments: [
             (ECONNREFUSED, .refused, "looking for the same service?"),
-            (EHOSTDOWN, .unreachable, "within some ten metres?"), (ETIMEDOUT, .timedOut, "out of range?"),
+            (EHOSTDOWN, .unreachable, "within about ten metres?"), (ETIMEDOUT, .timedOut, "out of range?"),
             (ECONNRESET, .reset, nil), (EPIPE, .reset, nil), (ENOTCONN, .reset, nil),
             (ECONNABORTED, .unavailable(adapterOff), "bluetoothctl show"),
             (ENODEV, .unavailable(adapterOff), "bluetoothctl show"),
@@ -59,12 +62,12 @@ struct FaultTests {
             (EADDRNOTAVAIL, .unavailable(adapterOff), "bluetoothctl show"),
             (EACCES, .unavailable("the two devices do not accept each other's keys"), "bluetoothctl remove"),
             (
-                EBUSY, .unavailable("another connection to that channel is there, or is being closed"),
+                EBUSY, .unavailable("another connection to that channel exists, or is being closed"),
                 "try again"
             ),
             (EAFNOSUPPORT, .unavailable("this kernel has no Bluetooth"), "modprobe"),
             (EPROTONOSUPPORT, .unavailable("this kernel has no Bluetooth"), "modprobe"),
-            (EPERM, .system(EPERM, "Operation not permitted"), "confined?"),
+            (EPERM, .system(EPERM, "Operation not permitted"), "sandbox?"),
             (EMFILE, .system(EMFILE, "Too many open files"), "ulimit -n"),
             (ENFILE, .system(ENFILE, "Too many open files in system"), "ulimit -n"),
             (EIO, .system(EIO, "Input/output error"), nil),
@@ -84,24 +87,24 @@ struct FaultTests {
         ("org.freedesktop.DBus.Error.ServiceUnknown", "bluetoothd is not running"),
         ("org.freedesktop.DBus.Error.NameHasNoOwner", "bluetoothd is not running"),
         ("org.freedesktop.DBus.Error.NoReply", "bluetoothd is not running"),
-        ("org.freedesktop.DBus.Error.AccessDenied", "may not be used by this user: words"),
-        ("org.freedesktop.DBus.Error.AuthFailed", "may not be used by this user: words"),
+        ("org.freedesktop.DBus.Error.AccessDenied", "this user is not allowed to use bluetoothd: words"),
+        ("org.freedesktop.DBus.Error.AuthFailed", "this user is not allowed to use bluetoothd: words"),
         (
             "org.freedesktop.DBus.Error.InteractiveAuthorizationRequired",
-            "may not be used by this user: words"
+            "this user is not allowed to use bluetoothd: words"
         ),
-        ("org.bluez.Error.NotPermitted", "may not be used by this user: words"),
-        ("org.bluez.Error.NotAuthorized", "may not be used by this user: words"),
+        ("org.bluez.Error.NotPermitted", "this user is not allowed to use bluetoothd: words"),
+        ("org.bluez.Error.NotAuthorized", "this user is not allowed to use bluetoothd: words"),
         ("org.bluez.Error.NotReady", "the adapter adapter is powered off"),
         ("org.bluez.Error.Blocked", "the adapter adapter is blocked"),
-        ("org.bluez.Error.Failed", "bluetoothd said Failed: words"), ("", "bluetoothd said : words"),
+        ("org.bluez.Error.Failed", "bluetoothd reported Failed: words"), ("", "bluetoothd reported : words"),
     ])
     func eachErrorOfBluetoothdIsPutIntoWords(_ name: String, _ words: String) {
-        #expect("\(BluetoothFault(BusFault(name: name, words: "words")).cause)".contains(words))
+        #expect("\(BluetoothFault(BusFault(name: name, message: "words")).cause)".contains(words))
     }
 
     @Test func anErrorOfTheSystemHasANameOnTheBus() {
         #expect(BusFault(errno: EACCES).name == "org.freedesktop.DBus.Error.AccessDenied")
-        #expect(!BusFault(errno: ENOENT).words.isEmpty)
+        #expect(!BusFault(errno: ENOENT).message.isEmpty)
     }
 }

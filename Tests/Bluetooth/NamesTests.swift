@@ -16,10 +16,10 @@ struct NamesTests {
         #expect(BluetoothUUID(of: try #require(ServiceName(name))).description == uuid)
     }
 
-    @Test("The services that docs/PROTOCOL.md gives as examples have the UUIDs that it says")
+    @Test("The example services in docs/reference/PROTOCOL.md have the UUIDs that it states")
     func page() throws {
         let root = #filePath.split(separator: "/").dropLast(3).joined(separator: "/")
-        let page = try String(contentsOfFile: "/\(root)/docs/PROTOCOL.md", encoding: .utf8)
+        let page = try String(contentsOfFile: "/\(root)/docs/reference/PROTOCOL.md", encoding: .utf8)
         let examples = page.matches(of: #/of `([a-z-]+)` (?:it is )?`([0-9a-f]{8}-[0-9a-f-]{27})`/#)
         #expect(examples.count == 2)
         for example in examples {
@@ -101,6 +101,6 @@ struct NamesTests {
     @Test func anAddressOfAnotherTransportIsNoDestination() throws {
         let address = TransportAddress(scheme: "tcp", value: "00:AA:01:00:00:42")
         let error = try #require(throws: NighError.self) { try BluetoothDestination(address) }
-        #expect("\(error)".contains("it is none of Bluetooth"))
+        #expect("\(error)".contains("it is not a Bluetooth address"))
     }
 }

@@ -12,7 +12,7 @@ struct ServiceSearchTests {
         while true {
             let answer = keeper.answer(question)
             switch search.received(try #require(answer)) {
-            case .ask(let next): question = next
+            case .send(let next): question = next
             case .done(let records): return (records, keeper.questions)
             case .failed: throw KeptRecord.Unreadable(words: "the search failed")
             }
@@ -55,7 +55,7 @@ struct ServiceSearchTests {
         #expect((answer.questions == 1) == (share >= 512))
     }
 
-    @Test func whoHasNoSessionSaysSo() throws {
+    @Test func aDeviceWithoutSessionsReportsNone() throws {
         #expect(try ask(RecordKeeper([])).records.isEmpty)
     }
 
@@ -168,7 +168,7 @@ struct ServiceSearchTests {
         #expect(step { RecordKeeper.packet(bytes, [0], number: $0) } == .done([]))
     }
 
-    @Test func whoGoesOnForEverIsGivenUp() {
+    @Test func anEndlessAnswerIsGivenUp() {
         #expect(step { RecordKeeper.packet([], [1, 1], number: $0) } == .failed)
         var search = ServiceSearch(for: Samples.service)
         var question = search.begin()
@@ -176,7 +176,7 @@ struct ServiceSearchTests {
         while asked <= ServiceSearch.answerLimit {
             let packet = RecordKeeper.packet(
                 [UInt8](repeating: 0, count: 1_024), [1, 1], number: Array(question[1...2]))
-            guard case .ask(let next) = search.received(packet) else { break }
+            guard case .send(let next) = search.received(packet) else { break }
             question = next
             asked += 1
         }
@@ -189,7 +189,7 @@ struct ServiceSearchTests {
         let question = search.begin()
         let answer = keeper.answer(question)
         let first = try #require(answer)
-        guard case .ask = search.received(first) else {
+        guard case .send = search.received(first) else {
             Issue.record("it does not go on")
             return
         }

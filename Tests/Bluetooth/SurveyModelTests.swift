@@ -12,7 +12,7 @@ struct SurveyModelTests {
         var asked: [BluetoothAddress] = []
         var found = 0
 
-        mutating func hear(_ changes: [SightingChange]) {
+        mutating func apply(_ changes: [SightingChange]) {
             for change in changes {
                 switch change {
                 case .found(let sighting):
@@ -34,7 +34,7 @@ struct SurveyModelTests {
 
         mutating func answer(_ device: BluetoothAddress, _ records: [SessionRecord]) {
             asked.removeAll { $0 == device }
-            hear(survey.answered(device, records, now: now))
+            apply(survey.answered(device, records, now: now))
             // Of a device that was asked, exactly its own valid records are believed.
             let mine = believed.values.filter { $0.address.value.hasPrefix("\(device)") }
             for sighting in mine {
@@ -51,7 +51,7 @@ struct SurveyModelTests {
     private static let devices = (1...6).map { BluetoothAddress(number: UInt64($0)) }
 
     @Test(arguments: 0..<60 as Range<UInt64>)
-    func whatIsToldIsConsistent(_ seed: UInt64) {
+    func reportsAreConsistent(_ seed: UInt64) {
         var random = SeededGenerator(seed: seed)
         var model = Model()
         if seed % 3 == 0 { model.survey.own = Samples.peers[3] }
@@ -61,15 +61,15 @@ struct SurveyModelTests {
             switch Int.random(in: 0..<20, using: &random) {
             case 0...3:
                 let signal = Bool.random(using: &random) ? Int64.random(in: -110...10, using: &random) : nil
-                let promise = Bool.random(using: &random) ? DeviceSurvey.Promise.saysSo : .possible
-                model.hear(model.survey.seen(device, promise, signal: signal, now: now))
+                let likelihood = Bool.random(using: &random) ? DeviceSurvey.Likelihood.announced : .possible
+                model.apply(model.survey.seen(device, likelihood, signal: signal, now: now))
             case 4: model.survey.gone(device, now: now)
-            case 5: model.survey.lookSoon(device, now: now)
+            case 5: model.survey.askSoon(device, now: now)
             case 6: model.survey.pipeOpened(device, now: now)
             case 7: model.survey.pipeEnded(device, now: now)
             case 8:
                 if random.oneIn(6) {
-                    model.hear(model.survey.clear())
+                    model.apply(model.survey.clear())
                     #expect(model.believed.isEmpty)
                     model.asked = []
                 }
@@ -78,14 +78,14 @@ struct SurveyModelTests {
                     #expect(!model.asked.contains(due), "asked twice at a time")
                     model.asked.append(due)
                 } else {
-                    #expect(model.survey.nextLook > now)
+                    #expect(model.survey.nextQuery > now)
                 }
             case 13...16:
                 if let asked = model.asked.first { model.answer(asked, Self.records(of: asked, &random)) }
             case 17:
                 if let asked = model.asked.first {
                     model.asked.removeFirst()
-                    model.hear(model.survey.failed(asked, now: now))
+                    model.apply(model.survey.failed(asked, now: now))
                 }
             default: model.now = now + .milliseconds(Int64.random(in: 0...30_000, using: &random))
             }
@@ -96,12 +96,12 @@ struct SurveyModelTests {
             for _ in 0..<200 { model.survey.pipeEnded(device, now: model.now) }
             model.survey.gone(device, now: model.now)
         }
-        for device in model.asked { model.hear(model.survey.failed(device, now: model.now)) }
+        for device in model.asked { model.apply(model.survey.failed(device, now: model.now)) }
         var asks = 0
-        while model.survey.nextLook != .never, asks < 100 {
-            model.now = max(model.now, model.survey.nextLook)
+        while model.survey.nextQuery != .never, asks < 100 {
+            model.now = max(model.now, model.survey.nextQuery)
             guard let due = model.survey.takeDue(now: model.now) else { break }
-            model.hear(model.survey.failed(due, now: model.now))
+            model.apply(model.survey.failed(due, now: model.now))
             asks += 1
         }
         #expect(model.believed.isEmpty)

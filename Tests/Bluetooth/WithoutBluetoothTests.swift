@@ -8,7 +8,7 @@ import Testing
 /// Tests the transport on a machine without Bluetooth: it reports that once, refuses requests, and gets in nobody's
 /// way. On machines with Bluetooth, the tests ask for an adapter that does not exist.
 struct WithoutBluetoothTests {
-    @Test func itIsDownAndSaysSoOnce() throws {
+    @Test func itReportsOnceThatItIsDown() throws {
         let user = TransportUser()
         try #require(user.wait { !$0.conditions.isEmpty })
         user.call { _ in }
@@ -49,7 +49,7 @@ struct WithoutBluetoothTests {
         user.shutdown()
     }
 
-    @Test func aDialThatIsTakenBackIsToldNothing() throws {
+    @Test func aCancelledDialIsNotReported() throws {
         let user = TransportUser()
         try #require(user.wait { !$0.conditions.isEmpty })
         user.call {
@@ -83,7 +83,7 @@ struct WithoutBluetoothTests {
         user.shutdown()
     }
 
-    @Test func afterTheEndNothingIsTold() {
+    @Test func nothingIsReportedAfterTheEnd() {
         let user = TransportUser()
         user.call {
             let address = TransportAddress(scheme: "bluetooth", value: "00:AA:01:00:00:42/3")
@@ -93,14 +93,14 @@ struct WithoutBluetoothTests {
             $0.transport.shutdown()
             $0.transport.shutdown()
         }
-        let before = user.told
+        let before = user.eventCount
         user.call { _ in }
         user.call { _ in }
-        #expect(user.told == before)
+        #expect(user.eventCount == before)
         user.shutdown()
     }
 
-    @Test func aTransportThatWasNotStartedSaysSo() {
+    @Test func aTransportThatWasNotStartedReportsThat() {
         let transport = BluetoothTransport()
         #expect(transport.diagnose() == [Diagnosis("bluetooth", .fail, "not started")])
         transport.shutdown()
@@ -167,7 +167,7 @@ private final class TransportUser: TransportEvents, @unchecked Sendable {
         loop.shutdown()
     }
 
-    var told: Int { monitor.read { conditions.count + failures.count + known.count + other } }
+    var eventCount: Int { monitor.read { conditions.count + failures.count + known.count + other } }
 
     var downError: NighError? {
         monitor.read { if case .down(let error)? = conditions.first { error } else { nil } }

@@ -50,7 +50,7 @@ package final class TerminalWindows {
         }
         while lines.last == "" { lines.removeLast() }
         return lines.joined(separator: "\n")
-            .replacing(#/there and back in [0-9.]+ m?s/#, with: "there and back in # ms")
+            .replacing(#/round trip [0-9.]+ m?s/#, with: "round trip # ms")
     }
 
     package func press(_ name: String, _ keys: String...) throws {

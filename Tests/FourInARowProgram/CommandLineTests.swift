@@ -11,11 +11,11 @@ import Testing
     /// Keeps the program off all networks but loopback.
     private static let alone = ["--transport", "tcp:interface=lo,mdns=off", "--identity", "ephemeral"]
 
-    @Test("The table of arguments contradicts itself nowhere")
-    func table() { #expect(Errand.program.problems == []) }
+    @Test("The table of arguments has no contradictions")
+    func table() { #expect(GameCommand.program.problems == []) }
 
     @Test(
-        "What cannot be is told in one sentence that points to the help, with status 2",
+        "A wrong command line ends with status 2 and one sentence that points to the help",
         arguments: [
             (["--nonsense"], "there is no option --nonsense (see fourinarow --help)"),
             (["play"], "(see fourinarow --help)"),
@@ -24,13 +24,13 @@ import Testing
             (["bot", "--level", "0"], "--level"),
             (["bot", "--games", "0"], "--games"),
             (["bot", "--pause", "soon"], "--pause"),
-            (["bot", "--seed", "-1"], "a seed is a whole number from 0 on"),
+            (["bot", "--seed", "-1"], "a seed is a whole number, 0 or more"),
             (["bot", "--at", "Puma", "--against", "3"], "--at and --against do not go together"),
             (["bot", "--transport", "memory"], "memory reaches nobody outside this program"),
             (["host", "--plain", "--transport", "memory"], "memory reaches nobody outside this program"),
             (["bot", "--plain"], "--plain is an option of fourinarow"),
-            (["host", "Puma"], "\"Puma\" is too much"),
-            (["join", "Puma", "Lynx"], "\"Lynx\" is too much"),
+            (["host", "Puma"], "unexpected \"Puma\""),
+            (["join", "Puma", "Lynx"], "unexpected \"Lynx\""),
             (["--name", ""], "--name"),
             (["--name"], "--name needs a value"),
             (["--transport", "pigeon"], "there is no transport \"pigeon\""),
@@ -38,7 +38,7 @@ import Testing
             (["host", "--transport", "tcp:port=x"], "port"),
             (["completion"], "SHELL"),
             (["completion", "tcsh"], "tcsh"),
-            (["manual", "now"], "\"now\" is too much"),
+            (["manual", "now"], "unexpected \"now\""),
         ] as [([String], String)])
     func wrongCalls(_ arguments: [String], _ words: String) throws {
         let child = try Child("fourinarow", arguments)
@@ -52,7 +52,7 @@ import Testing
     }
 
     @Test(
-        "Help is no mistake, on every level",
+        "Help is not an error, on every level",
         arguments: [
             ["--help"], ["-h"], ["help"], ["host", "--help"], ["join", "--help"], ["watch", "-h"],
             ["bot", "--help"],
@@ -90,22 +90,23 @@ import Testing
     }
 
     @Test(
-        "In the lobby, Ctrl-C and its relatives end it in good order", arguments: [SIGINT, SIGTERM, SIGHUP])
+        "In the lobby, Ctrl-C and similar signals end the program cleanly",
+        arguments: [SIGINT, SIGTERM, SIGHUP])
     func signalsInTheLobby(_ signal: Int32) throws {
         let child = try Child("fourinarow", ["--plain"] + Self.alone, reads: true)
-        try child.line(with: "You are ", " to those who know you.")
+        try child.line(with: "You are ", ", with the ID ")
         child.send(signal)
         try endsWell(child)
     }
 
     @Test(
-        "A table at an address is called at once, though nothing is seen on the network",
+        "A table at an address is joined at once, although discovery sees nothing",
         arguments: ["join", "watch"],
         [alone, ["--transport", "tcp:interface=lo", "--identity", "ephemeral"]])
     func joinAddress(_ command: String, _ over: [String]) throws {
         let host = try Child("fourinarow", ["host", "--plain", "--name", "Puma"] + Self.alone, reads: true)
-        let told = try host.line(with: "From elsewhere it is reached at tcp://127.0.0.1:")
-        let address = try #require(told.split(separator: " ").last).description
+        let line = try host.line(with: "From elsewhere it is reached at tcp://127.0.0.1:")
+        let address = try #require(line.split(separator: " ").last).description
         let guest = try Child(
             "fourinarow", [command, address, "--plain", "--name", "Ocelot"] + over, reads: true)
         try guest.line(with: "Looking for a table at \(address)")
@@ -120,7 +121,7 @@ import Testing
         }
     }
 
-    @Test("The end of what is typed ends it")
+    @Test("The end of the input ends the program")
     func closedInput() throws {
         let child = try Child("fourinarow", ["--plain"] + Self.alone, reads: true)
         try child.line(with: "You are ")
@@ -128,7 +129,7 @@ import Testing
         try endsWell(child)
     }
 
-    @Test("What can be typed is told, and q ends it")
+    @Test("? lists the commands, and q ends the program")
     func typedQuit() throws {
         let child = try Child("fourinarow", ["--plain"] + Self.alone, reads: true)
         child.type("?")
@@ -137,7 +138,7 @@ import Testing
         try endsWell(child)
     }
 
-    @Test("It ends when nobody reads what it says")
+    @Test("The program ends when nobody reads its output")
     func closedOutput() throws {
         let child = try Child("fourinarow", ["--plain"] + Self.alone, reads: true)
         try child.line(with: "You are ")
@@ -147,7 +148,7 @@ import Testing
     }
 
     @Test(
-        "What cannot be written to a full disk is told, and no success",
+        "A full disk is reported as an error, with status 1",
         arguments: [
             "--help", "help bot", "completion bash", "manual",
             "bot --against 1 --level 1 --pause 0ms --transport memory",
@@ -160,7 +161,7 @@ import Testing
             errors == ["fourinarow: writing to the standard output: No space left on device"], "\(errors)")
     }
 
-    @Test("So does the machine that plays with itself")
+    @Test("The bot that plays itself also ends when nobody reads its output")
     func closedOutputOfTheMachine() throws {
         let child = try Child(
             "fourinarow",
@@ -170,7 +171,7 @@ import Testing
         try endsWell(child)
     }
 
-    @Test("The machine that plays with itself is ended by Ctrl-C", arguments: [SIGINT, SIGTERM])
+    @Test("Ctrl-C ends the bot that plays itself", arguments: [SIGINT, SIGTERM])
     func signalsToTheMachine(_ signal: Int32) throws {
         let child = try Child(
             "fourinarow",
@@ -180,7 +181,7 @@ import Testing
         try endsWell(child)
     }
 
-    @Test("A game is written down where that is asked for, to its last word")
+    @Test("A game is recorded if requested, to its last word")
     func record() throws {
         let folder = TemporaryFolder()
         let path = "\(folder.path)/game.nigh"

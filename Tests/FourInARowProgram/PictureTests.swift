@@ -5,7 +5,7 @@ import Testing
 
 /// Tests the pictures of terminals that the README shows.
 struct PictureTests {
-    private static let folder = "\(BuiltPackages.root)/docs/pictures"
+    private static let folder = "\(BuiltPackages.root)/docs/guides/pictures"
     private static let columnWidth = 9
     private static let margin = 12
 

@@ -36,13 +36,13 @@ struct TerminalWindowsTests {
         }
 
         /// Opens a table, and sits down at it.
-        func meet(_ looks: String = "") throws {
-            try windows.open("host", "host --name \(host) \(player) \(looks)")
+        func meet(_ options: String = "") throws {
+            try windows.open("host", "host --name \(host) \(player) \(options)")
             try windows.wait("host", shows: "Waiting for somebody")
-            try windows.open("guest", "join \(host) --name \(guest) \(player) \(looks)")
+            try windows.open("guest", "join \(host) --name \(guest) \(player) \(options)")
             try windows.wait("host", shows: "\(guest) wants to play")
             try windows.press("host", "y")
-            for window in ["host", "guest"] { try windows.wait(window, shows: "there and back") }
+            for window in ["host", "guest"] { try windows.wait(window, shows: "round trip") }
         }
 
         /// Plays these columns in turn, the host first. The last one ends the game.
@@ -56,7 +56,7 @@ struct TerminalWindowsTests {
         }
     }
 
-    @Test("Two people find each other, play, and see the same board and who has won")
+    @Test("Two people find each other, play, and see the same board and the winner")
     func wholeGame() throws {
         let windows = try TerminalWindows()
         let players = Players(windows: windows)
@@ -80,9 +80,7 @@ struct TerminalWindowsTests {
         }
     }
 
-    @Test(
-        "A terminal that is too small says so, and shows the game again when it is not; a large one has larger cells"
-    )
+    @Test("A terminal that is too small shows that, and then the game again; a large one has larger cells")
     func sizes() throws {
         let windows = try TerminalWindows()
         let players = Players(windows: windows)
@@ -107,7 +105,7 @@ struct TerminalWindowsTests {
         try players.see(usual, in: "host")
     }
 
-    @Test("Without Unicode the board is drawn with letters, and Ctrl-C ends the program from anywhere")
+    @Test("Without Unicode the board is drawn with letters, and Ctrl-C ends the program on every screen")
     func plainLetters() throws {
         let windows = try TerminalWindows()
         let players = Players(windows: windows)
@@ -127,7 +125,7 @@ struct TerminalWindowsTests {
                         ●                 ● Puma0000 (you)
           ┌───┬───┬───┬───┬───┬───┬───┐   ○ Lynx0000 xxxxxxxx
           │   │   │   │   │   │   │   │
-          ├───┼───┼───┼───┼───┼───┼───┤   over tcp, there and back in # ms
+          ├───┼───┼───┼───┼───┼───┼───┤   over tcp, round trip # ms
           │   │   │   │   │   │   │   │
           ├───┼───┼───┼───┼───┼───┼───┤
           │   │   │   │   │   │   │   │
@@ -149,7 +147,7 @@ struct TerminalWindowsTests {
                                           ● Puma0000 (you)
           ┌───┬───┬───┬───┬───┬───┬───┐   ○ Lynx0000 xxxxxxxx
           │   │   │   │   │   │   │   │
-          ├───┼───┼───┼───┼───┼───┼───┤   over tcp, there and back in # ms
+          ├───┼───┼───┼───┼───┼───┼───┤   over tcp, round trip # ms
           │   │   │   │   │   │   │   │
           ├───┼───┼───┼───┼───┼───┼───┤
           │   │   │   │   │   │   │   │
@@ -171,7 +169,7 @@ struct TerminalWindowsTests {
                                           ● Puma0000 xxxxxxxx
           ┌───┬───┬───┬───┬───┬───┬───┐   ○ Lynx0000 (you)
           │   │   │   │   │   │   │   │
-          ├───┼───┼───┼───┼───┼───┼───┤   over tcp, there and back in # ms
+          ├───┼───┼───┼───┼───┼───┼───┤   over tcp, round trip # ms
           │   │   │   │   │   │   │   │
           ├───┼───┼───┼───┼───┼───┼───┤
           │   │   │   │   │   │   │   │

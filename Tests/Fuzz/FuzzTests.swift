@@ -10,7 +10,7 @@ import Testing
         var options = Options()
         options.targets = [target]
         options.inputs = 300
-        #expect(try Fuzzing(options).run(tell: { _ in }) == [])
+        #expect(try Fuzzing(options).run(report: { _ in }) == [])
     }
 
     /// A recorded scenario must be valid before it is mutated. Otherwise no mutated input gets past the first check.
@@ -18,16 +18,16 @@ import Testing
         var reached: [String: SessionStatistics] = [:]
         for scenario in try Corpus.record() {
             let loop = VirtualEventLoop()
-            let stage = try Stage(scenario.own, manners: scenario.manners, loop: loop)
+            let harness = try SessionHarness(scenario.own, behavior: scenario.behavior, loop: loop)
             for event in scenario.events {
-                try stage.perform(event)
-                #expect(stage.session.inconsistencies == [], "\(scenario.name)")
-                let statistics = try stage.statistics()
+                try harness.perform(event)
+                #expect(harness.session.inconsistencies == [], "\(scenario.name)")
+                let statistics = try harness.statistics()
                 let name = "\(scenario.name) \(scenario.own)"
                 // A session forgets a peer that has left and is no longer seen, so this keeps the last statistics with a peer.
                 if !statistics.peers.isEmpty || reached[name] == nil { reached[name] = statistics }
             }
-            try stage.close()
+            try harness.close()
         }
         for (name, statistics) in reached {
             #expect(statistics.linksEnded["protocol violation"] == nil, "\(name)")
@@ -83,7 +83,7 @@ import Testing
         #expect(options.one == 9)
         #expect(try Options(["--help"]).wantsHelp)
         for wrong in [["--inputs"], ["--inputs", "-1"], ["--target", "moon"], ["--moon"]] {
-            #expect(throws: Options.Unusable.self) { try Options(wrong[...]) }
+            #expect(throws: Options.UsageError.self) { try Options(wrong[...]) }
         }
     }
 }

@@ -34,7 +34,7 @@ struct EventLoopTests {
     }
 
     /// Waits until everything that was queued on `loop` before this call has run.
-    private func settle(_ loop: any EventLoop) async {
+    private func drain(_ loop: any EventLoop) async {
         await withCheckedContinuation { continuation in loop.execute { continuation.resume() } }
     }
 
@@ -47,8 +47,8 @@ struct EventLoopTests {
             loop.execute { notes.add("inner") }
             notes.add("outer")
         }
-        await settle(loop)
-        await settle(loop)
+        await drain(loop)
+        await drain(loop)
         #expect(notes.all == ["outer", "inner"])
         #expect(!loop.isCurrent)
     }
@@ -76,7 +76,7 @@ struct EventLoopTests {
         let loop = kind.make()
         defer { loop.shutdown() }
         let before = loop.now
-        await settle(loop)
+        await drain(loop)
         #expect(loop.now > before)
     }
 
@@ -85,7 +85,7 @@ struct EventLoopTests {
         let loop = kind.make()
         defer { loop.shutdown() }
         for _ in 0..<20 {
-            await settle(loop)
+            await drain(loop)
             let given = loop.now
             let seen = await withCheckedContinuation { continuation in
                 loop.execute { continuation.resume(returning: loop.now) }
@@ -135,11 +135,11 @@ struct EventLoopTests {
                 }
             }
         }
-        await settle(loop)
+        await drain(loop)
         #expect(notes.all.count == 4000)
     }
 
-    @Test(arguments: kinds) func whoeverStopsItWaitsForItsEnd(_ kind: Kind) throws {
+    @Test(arguments: kinds) func stoppingWaitsForTheEnd(_ kind: Kind) throws {
         let loop = kind.make()
         let ending = Ending()
         loop.execute {
@@ -172,7 +172,7 @@ struct EventLoopTests {
     /// Runs in a process of its own, because otherwise no other test could start a thread meanwhile.
     @Test func aThreadThatCannotBeHadIsAnError() async {
         await #expect(processExitsWith: .success) {
-            Shortage.ofThreads()
+            ResourceLimits.preventThreads()
             let error = #expect(throws: NighError.self) { try LoopThread().start {} }
             #expect(error?.advice?.contains("ulimit -u") == true)
         }

@@ -48,9 +48,9 @@ final class BareEnd: @unchecked Sendable {
 
     init(_ descriptor: Int32) {
         self.descriptor = descriptor
-        var patience = timeval(tv_sec: 20, tv_usec: 0)
+        var timeout = timeval(tv_sec: 20, tv_usec: 0)
         for option in [SO_RCVTIMEO, SO_SNDTIMEO] {
-            setsockopt(descriptor, SOL_SOCKET, option, &patience, socklen_t(MemoryLayout<timeval>.size))
+            setsockopt(descriptor, SOL_SOCKET, option, &timeout, socklen_t(MemoryLayout<timeval>.size))
         }
     }
 
@@ -198,9 +198,9 @@ final class PipeEnd: PipeHandler, @unchecked Sendable {
     }
 
     /// Closes the pipe. From here on, no event may come except that the pipe is drained and that it has finished.
-    func close(_ manner: PipeCloseManner) {
+    func close(_ mode: PipeCloseMode) {
         call { [self] in
-            $0.close(manner)
+            $0.close(mode)
             isOver = true
         }
     }

@@ -9,7 +9,7 @@ import Testing
     /// A transport that listens, and everything that its session is told.
     private final class House: TransportEvents {
         let loop = VirtualEventLoop()
-        var told: [String] = []
+        var reports: [String] = []
         /// The error with which the next attempt fails, or nil.
         var error: NighError?
         var attempts = 0
@@ -43,36 +43,36 @@ import Testing
         func transportChanged(_ condition: TransportCondition, by transport: any Transport) {}
 
         func advertisingFailed(_ error: NighError, by transport: any Transport) {
-            told.append("\(error.cause)")
+            reports.append("\(error.cause)")
         }
 
         func listeningChanged(_ addresses: [TransportAddress], by transport: any Transport) {
-            told.append(addresses.first?.value ?? "nowhere")
+            reports.append(addresses.first?.value ?? "nowhere")
         }
     }
 
     private static let taken = NighError(.advertising, .unavailable("taken"))
     private static let gone = NighError(.advertising, .unavailable("gone"))
 
-    @Test("That it cannot listen is told once for each reason, and it is tried every 2 s until it works")
+    @Test("A failure to listen is reported once for each reason, and listening is retried every 2 s")
     func triesAgain() throws {
         let house = House()
         house.error = Self.taken
         house.listening?.begin()
-        #expect(house.told == [])
+        #expect(house.reports == [])
         try house.loop.run(for: .seconds(5))
         #expect(house.attempts == 3)
-        #expect(house.told == ["taken"])
+        #expect(house.reports == ["taken"])
         house.error = Self.gone
         try house.loop.run(for: .seconds(2))
         house.error = nil
         try house.loop.run(for: .seconds(20))
-        #expect(house.told == ["taken", "gone", "5"])
+        #expect(house.reports == ["taken", "gone", "5"])
         #expect(house.listening?.error == nil)
     }
 
-    @Test("What can take nobody in any more is closed, and there is another after the pause")
-    func listensAnew() throws {
+    @Test("A listener that fails is closed, and replaced after the pause")
+    func listensAgainAfterAPause() throws {
         let house = House()
         house.listening?.begin()
         house.listening?.begin()
@@ -80,15 +80,15 @@ import Testing
         house.listening?.fail(Self.gone)
         #expect(house.closed == [1])
         try house.loop.run(for: .seconds(1))
-        #expect(Set(house.told) == ["1", "gone", "nowhere"])
+        #expect(Set(house.reports) == ["1", "gone", "nowhere"])
         try house.loop.run(for: .seconds(1))
-        #expect(house.told.last == "2")
+        #expect(house.reports.last == "2")
         house.listening?.fail(Self.gone)
         try house.loop.run(for: .zero)
-        #expect(house.told.count { $0 == "gone" } == 2)
+        #expect(house.reports.count { $0 == "gone" } == 2)
     }
 
-    @Test("Once it is stopped nothing is tried, and where that is told no reason is")
+    @Test("After a stop there is no retry, and the stop is reported without a reason")
     func stops() throws {
         let house = House()
         house.listening?.begin()
@@ -96,11 +96,11 @@ import Testing
         house.listening?.fail(Self.gone)
         house.listening?.stop()
         try house.loop.run(for: .seconds(10))
-        #expect(house.told == ["1", "nowhere"])
+        #expect(house.reports == ["1", "nowhere"])
         #expect(house.attempts == 1)
     }
 
-    @Test("Once it is let go of nothing is told")
+    @Test("After its owner releases it, it reports nothing")
     func isLetGoOf() throws {
         let house = House()
         house.listening?.begin()
@@ -108,6 +108,6 @@ import Testing
         house.listening?.stop()
         house.letGo()
         try house.loop.run(for: .seconds(10))
-        #expect(house.told == ["1"])
+        #expect(house.reports == ["1"])
     }
 }

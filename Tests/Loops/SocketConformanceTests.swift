@@ -41,7 +41,7 @@ import Testing
             .contains($0.name)
     }
 
-    @Test("A transport made of these parts keeps the contract", arguments: notFinding)
+    @Test("A transport made of these parts passes the conformance suite", arguments: notFinding)
     func check(_ check: ConformanceCheck) {
         let outcome = check.run { Self.rig() }
         #expect(outcome.verdict == .passed)

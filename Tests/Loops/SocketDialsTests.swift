@@ -37,7 +37,7 @@ import Testing
 
         func note(_ words: String) { monitor.change { outcomes.append(words) } }
 
-        func hears(_ words: String) -> Bool {
+        func waitFor(_ words: String) -> Bool {
             monitor.wait(within: .seconds(20)) { outcomes.contains(words) }
         }
 
@@ -57,7 +57,7 @@ import Testing
         }
     }
 
-    @Test("A dial that fails, is cancelled, or goes with all others closes its descriptor")
+    @Test("A dial that fails, is cancelled, or ends with all others closes its descriptor")
     func closes() throws {
         let ends = try (0..<3).map { _ in try Self.pair() }
         defer { for end in ends { close(end.far) } }
@@ -66,7 +66,7 @@ import Testing
             for (number, end) in ends.enumerated() { Self.dial(dials, UInt64(number), with: end.near) }
             dials.cancel(DialID(number: 1))
         }
-        #expect(caller.hears("0: nobody listens there"))
+        #expect(caller.waitFor("0: nobody listens there"))
         caller.call { $0.cancelAll() }
         for end in ends {
             var byte: UInt8 = 0
@@ -75,7 +75,7 @@ import Testing
         #expect(!caller.all.contains { $0.hasPrefix("1: ") })
     }
 
-    @Test("A dial that is refused tells so once, in a later turn, unless it is cancelled before")
+    @Test("A refused dial is reported once, in a later turn, unless it is cancelled before")
     func refused() {
         let caller = Caller()
         let error = NighError(.connecting, .invalid("address"), transport: "unix")
@@ -83,11 +83,11 @@ import Testing
             for number: UInt64 in 1...3 { dials.refuse(DialID(number: number), error) }
             dials.cancel(DialID(number: 2))
         }
-        #expect(caller.hears("3: invalid address"))
+        #expect(caller.waitFor("3: invalid address"))
         #expect(caller.all == ["1: invalid address", "3: invalid address"])
     }
 
-    @Test("What a transport dials in another way ends once, in time, and is given up unless it has opened")
+    @Test("A dial of another kind ends once, within its timeout, and is cancelled unless it has opened")
     func ofAnotherKind() {
         let caller = Caller()
         caller.call { _ in
@@ -109,11 +109,11 @@ import Testing
             dials.end(DialID(number: 1), .success("opened again"))
             dials.end(DialID(number: 2), .failure(NighError(.connecting, .full)))
             dials.cancel(DialID(number: 3))
-            if dials.isUnderWay(DialID(number: 4)), !dials.isUnderWay(DialID(number: 3)) {
+            if dials.isInProgress(DialID(number: 4)), !dials.isInProgress(DialID(number: 3)) {
                 caller.note("4 is under way")
             }
         }
-        #expect(caller.hears("4: failed"))
+        #expect(caller.waitFor("4: failed"))
         #expect(
             caller.all == [
                 "1: opened", "2 stops", "2: failed", "3 stops", "4 is under way", "4 is late", "4 stops",
@@ -121,9 +121,7 @@ import Testing
             ])
     }
 
-    @Test(
-        "Where the system has no descriptor, the dial fails with its reason; where nothing is, nobody listens"
-    )
+    @Test("Without a descriptor a dial fails with that reason; without a listener, with that nobody listens")
     func nowhere() {
         let caller = Caller()
         caller.call { dials in
@@ -131,7 +129,7 @@ import Testing
             Self.dial(dials, 1, with: -1)
             Self.dial(dials, 2, with: UnixTransport.socket())
         }
-        #expect(caller.hears("1: \(SocketFault(EMFILE).cause)"))
-        #expect(caller.hears("2: nobody listens there"))
+        #expect(caller.waitFor("1: \(SocketFault(EMFILE).cause)"))
+        #expect(caller.waitFor("2: nobody listens there"))
     }
 }

@@ -87,7 +87,7 @@ import Testing
 
     // MARK: Listening
 
-    @Test("All who come are taken in, non-blocking and closed at exec, also when they come at once")
+    @Test("All callers are accepted, non-blocking and close-on-exec, even if they come at once")
     func takesAllIn() {
         let name = Self.newName()
         let descriptor = UnixTransport.listeningSocket(at: name, backlog: 100)
@@ -103,7 +103,7 @@ import Testing
         #expect(notes.all.allSatisfy { $0 == "accepted" })
     }
 
-    @Test("A wake takes in its share only, so that others on the loop have their turn")
+    @Test("One wake-up accepts a limited number, so that other work on the loop has its turn")
     func takesInShares() {
         let name = Self.newName()
         let descriptor = UnixTransport.listeningSocket(at: name, backlog: 100)
@@ -121,7 +121,7 @@ import Testing
         end.finish()
     }
 
-    @Test("A listener that is closed takes nobody in, also from inside what it tells")
+    @Test("A closed listener accepts nobody, even if it was closed inside its callback")
     func closes() {
         let name = Self.newName()
         let descriptor = UnixTransport.listeningSocket(at: name, backlog: 10)
@@ -140,7 +140,7 @@ import Testing
         #expect(Self.caller(at: name) == nil)
     }
 
-    @Test("A listener that is let go of closes its socket")
+    @Test("A listener that is released closes its socket")
     func isLetGoOf() {
         let name = Self.newName()
         let descriptor = UnixTransport.listeningSocket(at: name, backlog: 10)
@@ -151,7 +151,7 @@ import Testing
         #expect(!socket.isOpen)
     }
 
-    @Test("What cannot be waited for is refused, and stays its caller's")
+    @Test("A descriptor that cannot be polled is refused, and its caller keeps it")
     func refused() {
         let notes = Notes()
         let file = open("/proc/self/exe", O_RDONLY)
@@ -173,9 +173,7 @@ import Testing
     }
 
     /// Runs in a process of its own, because the shortage of descriptors affects a whole process.
-    @Test(
-        "Without descriptors that is told once, nothing spins, and all are taken in once there are some again"
-    )
+    @Test("Running out of descriptors is reported once, does not spin, and all callers are accepted later")
     func withoutDescriptors() async {
         await #expect(processExitsWith: .success) {
             let name = SocketListenerTests.newName()
@@ -185,7 +183,7 @@ import Testing
             let callers = (0..<2).map { _ in UnixTransport.socket() }
             // One for the listener, and one for the test's own wait, which opens /proc/loadavg.
             let spares = (0..<2).map { _ in dup(STDERR_FILENO) }
-            Shortage.ofDescriptors()
+            ResourceLimits.limitDescriptors()
             for caller in callers {
                 let status = UnixTransport.withAddress(name) {
                     connect(
@@ -210,7 +208,7 @@ import Testing
 
     // MARK: Connecting
 
-    @Test("A connection is told in a later turn, once, and its socket may be given to a pipe at once")
+    @Test("A connection is reported once, in a later turn, and its socket may go to a pipe at once")
     func connects() throws {
         let name = Self.newName()
         let server = Notes()
@@ -229,7 +227,7 @@ import Testing
         #expect(server.wait(for: "accepted"))
     }
 
-    @Test("Nobody at an address is told in a later turn too; the socket stays its caller's")
+    @Test("A refused connection is also reported in a later turn; the caller keeps the socket")
     func isRefused() {
         let notes = Notes()
         let descriptor = UnixTransport.socket()
@@ -241,7 +239,7 @@ import Testing
         close(descriptor)
     }
 
-    @Test("An address that is none fails as others do")
+    @Test("An invalid address fails like any other")
     func noAddress() {
         let notes = Notes()
         let sockets = SocketPair()
@@ -257,7 +255,7 @@ import Testing
         close(sockets.near)
     }
 
-    @Test("A listener that has too many waiting is tried again until it has room")
+    @Test("A connection to a listener with a full backlog is retried until there is room")
     func waitsForRoom() {
         let name = Self.newName()
         let descriptor = UnixTransport.listeningSocket(at: name, backlog: 0)
@@ -275,7 +273,7 @@ import Testing
         close(late)
     }
 
-    @Test("What is not decided in time fails; what is cancelled before tells nothing")
+    @Test("A connection that takes too long fails; one that is cancelled before reports nothing")
     func endsInTime() {
         let name = Self.newName()
         let listener = BareEnd(UnixTransport.listeningSocket(at: name, backlog: 0))
@@ -298,7 +296,7 @@ import Testing
     }
 
     /// The kernel reports the connection at once, so it is known before the call returns.
-    @Test("A connection that is cancelled in the turn it was begun in tells nothing")
+    @Test("A connection that is cancelled in the turn of its start reports nothing")
     func cancelledAtOnce() {
         let name = Self.newName()
         let server = Notes()
@@ -320,7 +318,7 @@ import Testing
     }
 
     /// Over IP, the kernel reports the outcome only later.
-    @Test("A connection that takes its time is waited for")
+    @Test("A connection that takes time may complete later")
     func takesTime() {
         var address = sockaddr_in()
         address.sin_family = sa_family_t(AF_INET)

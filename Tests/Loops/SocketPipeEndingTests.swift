@@ -20,7 +20,7 @@ import Testing
         deinit { loop.shutdown() }
 
         /// Waits until the loop has handled all descriptors that had events before this call.
-        func lookAround() {
+        func waitForEvents() {
             let other = SocketPair()
             let marker = PipeEnd(other.near, on: loop)
             other.far.write([0])
@@ -30,11 +30,11 @@ import Testing
     }
 
     private static let reset = NighError(
-        .conversing, .reset, transport: "test", advice: "does the program over there still run?")
+        .conversing, .reset, transport: "test", advice: "is the program at the other end still running?")
 
     // MARK: Ended by the other end
 
-    @Test("The other end's last word is told, and writing still works after it")
+    @Test("The end of the other side's bytes is reported, and writing still works after it")
     func halfClosedThere() {
         let ground = Ground()
         ground.far.write([1, 2])
@@ -52,7 +52,7 @@ import Testing
         #expect(!ground.end.socket.isOpen)
     }
 
-    @Test("A full close is told as the end of the pipe, after what was said before, and without an error")
+    @Test("A full close ends the pipe without an error, after the bytes that were sent before it")
     func closedThere() {
         let ground = Ground()
         ground.far.write(Stream.bytes(0..<100_000))
@@ -64,7 +64,7 @@ import Testing
         #expect(!ground.end.socket.isOpen)
     }
 
-    @Test("An end that goes with something unread resets the pipe; what it had said is told before")
+    @Test("An end that closes with unread bytes resets the pipe; its own bytes are delivered before")
     func resetThere() {
         let ground = Ground()
         ground.end.write([1, 2, 3])
@@ -75,7 +75,7 @@ import Testing
         #expect(ground.end.breaches == [])
     }
 
-    @Test("A reset after the other end's last word is told too, though nothing is read any more")
+    @Test("A reset after the end of the bytes is also reported, although nothing is read any more")
     func resetAfterLastWord() {
         let ground = Ground()
         ground.far.finishWriting()
@@ -85,7 +85,7 @@ import Testing
         #expect(ground.end.wait { ground.end.log.last == .closed(Self.reset) })
     }
 
-    @Test("A writer that is held up learns that the other end is gone, also while it has paused")
+    @Test("A backed-up writer is notified that the other end is gone, even if it has paused")
     func goneWhileHeldUp() {
         for isPaused in [false, true] {
             let ground = Ground()
@@ -98,7 +98,7 @@ import Testing
     }
 
     /// The pipe notices it during the write, inside the call of its user.
-    @Test("A write to an end that is gone is no news before the next turn, and what it had said comes first")
+    @Test("A write to an end that is gone is reported in the next turn, after the bytes of that end")
     func foundOutByWriting() {
         let ground = Ground()
         let end = ground.end
@@ -115,19 +115,19 @@ import Testing
         #expect(end.breaches == [])
     }
 
-    @Test("Who closes a pipe that has broken in the same turn is told no error")
+    @Test("A pipe that breaks and is closed in the same turn reports no error")
     func closedAfterBreaking() {
-        for manner in [PipeCloseManner.now, .afterWriting] {
+        for mode in [PipeCloseMode.now, .afterWriting] {
             let ground = Ground()
             let end = ground.end
             end.call { $0.pauseReading() }
             ground.far.close()
             end.call { pipe in
                 PipeEnd.write([1], to: pipe)
-                pipe.close(manner)
+                pipe.close(mode)
             }
-            ground.lookAround()
-            #expect(end.log == (manner == .now ? [.finished] : [.finished, .drained]))
+            ground.waitForEvents()
+            #expect(end.log == (mode == .now ? [.finished] : [.finished, .drained]))
             #expect(!end.socket.isOpen)
             #expect(end.breaches == [])
         }
@@ -135,9 +135,7 @@ import Testing
 
     // MARK: Ended by this end
 
-    @Test(
-        "Closed after writing, a pipe delivers everything to a slow reader, then its end, then waits for the other's"
-    )
+    @Test("After close(.afterWriting) a pipe sends everything and its end, and waits for the other end")
     func lingers() {
         let ground = Ground()
         let stream = Stream.bytes(0..<3_000_000)
@@ -148,7 +146,7 @@ import Testing
         #expect(ground.far.read(stream.count, pieceLimit: 10_000) == stream)
         #expect(ground.far.isAtEnd)
         ground.far.write([4, 5])
-        ground.lookAround()
+        ground.waitForEvents()
         #expect(ground.end.log == [.drained])
         ground.far.close()
         #expect(ground.end.wait { ground.end.isFinished })
@@ -157,7 +155,7 @@ import Testing
         #expect(!ground.end.socket.isOpen)
     }
 
-    @Test("A pipe whose other end has said its last word is over as soon as all is sent")
+    @Test("A pipe whose other end has finished writing is over as soon as all bytes are sent")
     func lingersNoLonger() {
         let ground = Ground()
         ground.far.finishWriting()
@@ -172,7 +170,7 @@ import Testing
         #expect(ground.end.breaches == [])
     }
 
-    @Test("Closed after writing, a pipe gives up when the reader never reads, and when it never ends")
+    @Test("After close(.afterWriting) a pipe gives up if the reader never reads, or never ends")
     func givesUp() {
         for size in [10, 3_000_000] {
             let ground = Ground(lingerTime: .milliseconds(30))
@@ -201,18 +199,20 @@ import Testing
         var isSet = false
     }
 
-    @Test("A lingering pipe whose other end goes, or which is broken off, is over", arguments: [false, true])
+    @Test(
+        "A lingering pipe is over if its other end closes or its transport aborts it",
+        arguments: [false, true])
     func goneWhileLingering(isBrokenOff: Bool) {
         let ground = Ground()
         ground.end.write(Stream.bytes(0..<3_000_000))
         ground.end.close(.afterWriting)
-        if isBrokenOff { ground.end.call { $0.breakOff(Self.reset) } } else { ground.far.close() }
+        if isBrokenOff { ground.end.call { $0.fail(with: Self.reset) } } else { ground.far.close() }
         #expect(ground.end.wait { ground.end.log.count == 2 })
         #expect(ground.end.log == [.finished, .drained])
         #expect(ground.end.breaches == [])
     }
 
-    @Test("Closed at once, a pipe drops what waits, is over within the call, and tells nothing more")
+    @Test("After close(.now) a pipe drops waiting bytes, is over within the call, and reports nothing more")
     func closesNow() {
         let ground = Ground()
         ground.end.write(Stream.bytes(0..<3_000_000))
@@ -227,17 +227,17 @@ import Testing
             pipe.pauseReading()
             pipe.resumeReading()
             PipeEnd.write([1], to: pipe)
-            pipe.breakOff(Self.reset)
+            pipe.fail(with: Self.reset)
             pipe.finish()
         }
         #expect(ground.far.read(3_000_000).count < 3_000_000)
-        ground.lookAround()
+        ground.waitForEvents()
         #expect(ground.end.log == before)
         #expect(ground.end.breaches == [])
         #expect(ground.end.call { $0.counters.bytesWaiting } == 0)
     }
 
-    @Test("A handler that closes when it is told bytes is told nothing more, whatever came with them")
+    @Test("A handler that closes when it receives bytes is not called again for other bytes")
     func closedWhenTold() {
         let ground = Ground { $0.close(.afterWriting) }
         ground.far.write(Stream.bytes(0..<1_000))
@@ -248,7 +248,7 @@ import Testing
         #expect(ground.end.log == [.bytes, .drained, .finished])
     }
 
-    @Test("Finished by its transport, a pipe is over at once and tells nobody but its owner")
+    @Test("A pipe that its transport finishes is over at once, and only its owner is notified")
     func finishes() {
         for isLingering in [false, true] {
             let ground = Ground()
@@ -257,13 +257,13 @@ import Testing
             ground.end.finish()
             #expect(ground.end.log == [.finished])
             #expect(!ground.end.socket.isOpen)
-            ground.lookAround()
+            ground.waitForEvents()
             #expect(ground.end.log == [.finished])
             #expect(ground.end.breaches == [])
         }
     }
 
-    @Test("A lingering pipe that is over with something unread does not reset the other end")
+    @Test("A lingering pipe that is over with unread bytes does not reset the other end")
     func finishesUnread() {
         let ground = Ground()
         ground.end.write([1, 2])
@@ -278,16 +278,16 @@ import Testing
         #expect(far.isAtEnd)
     }
 
-    @Test("Broken off by its transport, a pipe tells that error in a later turn, and nothing else")
+    @Test("A pipe that its transport aborts reports that error in a later turn, and nothing else")
     func breaksOff() {
         let reason = NighError(
             .conversing, .unavailable("the cable was pulled out"), transport: "test", advice: "put it back")
         let ground = Ground()
         ground.far.write([1])
-        ground.lookAround()
+        ground.waitForEvents()
         ground.end.call { pipe in
-            pipe.breakOff(reason)
-            pipe.breakOff(Self.reset)
+            pipe.fail(with: reason)
+            pipe.fail(with: Self.reset)
             PipeEnd.write([1], to: pipe)
         }
         #expect(ground.end.wait { ground.end.log.last == .closed(reason) })
@@ -296,20 +296,20 @@ import Testing
         #expect(!ground.end.socket.isOpen)
     }
 
-    @Test("A pipe that was broken off and finished in one turn tells nothing")
+    @Test("A pipe that is aborted and finished in one turn reports nothing")
     func breaksOffAndFinishes() {
         let ground = Ground()
         ground.end.call { pipe in
-            pipe.breakOff(Self.reset)
+            pipe.fail(with: Self.reset)
             pipe.finish()
         }
-        ground.lookAround()
+        ground.waitForEvents()
         #expect(ground.end.log == [.finished])
     }
 
     // MARK: Lifetime
 
-    @Test("A pipe that nobody holds goes on to its end, and is gone then")
+    @Test("A pipe that nobody retains continues to its end, and is then released")
     func holdsItself() {
         let ground = Ground()
         let stream = Stream.bytes(0..<2_000_000)
@@ -323,7 +323,7 @@ import Testing
         #expect(!ground.end.pipeIsAlive)
     }
 
-    @Test("A loop that ends closes its pipes' sockets without a word")
+    @Test("A loop that ends closes the sockets of its pipes without any report")
     func endsWithItsLoop() {
         for isLingering in [false, true] {
             let sockets = SocketPair()

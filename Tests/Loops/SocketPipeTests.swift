@@ -9,7 +9,7 @@ import Testing
     private static let sizes = [1, 2, 7, 1_000, 4_096, 65_537, 1, 262_144, 300_001, 1_500_000, 3]
 
     /// Two loops, each with a pipe over one end of a pair. Both write at the same time.
-    @Test("Bytes arrive whole and in order, both ways at once, however they are cut")
+    @Test("Bytes arrive whole and in order, both ways at once, however they are split")
     func bothWays() {
         let (near, far) = (UVEventLoop(), UVEventLoop())
         defer {
@@ -55,7 +55,7 @@ import Testing
         #expect(sockets.far.read(stream.count) == stream)
     }
 
-    @Test("A reader that pauses holds up the writer, which is told once when it may go on")
+    @Test("A reader that pauses backs up the writer, which is notified once when it may continue")
     func backPressure() {
         let loop = UVEventLoop()
         defer { loop.shutdown() }
@@ -80,7 +80,7 @@ import Testing
         #expect(end.breaches == [])
     }
 
-    @Test("A paused pipe tells no bytes, and all of them once it is resumed; the other direction goes on")
+    @Test("A paused pipe delivers no bytes, and all of them after it resumes; the other direction continues")
     func pausing() {
         let loop = UVEventLoop()
         defer { loop.shutdown() }
@@ -105,7 +105,7 @@ import Testing
     }
 
     /// Without this, the bytes in between would be delivered although the handler has paused.
-    @Test("A handler that pauses is told nothing more in that turn")
+    @Test("A handler that pauses is not called again in that turn")
     func pausingWhenTold() {
         let loop = UVEventLoop()
         defer { loop.shutdown() }
@@ -133,7 +133,7 @@ import Testing
     }
 
     /// The handler makes sure that there is always more to read than one read takes.
-    @Test("A wake reads its share only, so that others on the loop have their turn")
+    @Test("One wake-up reads a limited number of bytes, so that other work on the loop has its turn")
     func shares() {
         let loop = UVEventLoop()
         defer { loop.shutdown() }
@@ -156,7 +156,7 @@ import Testing
         end.finish()
     }
 
-    @Test("What is no stream socket is refused, and stays its caller's")
+    @Test("A descriptor that is not a stream socket is refused, and its caller keeps it")
     func refused() throws {
         let loop = UVEventLoop()
         defer { loop.shutdown() }
@@ -188,7 +188,7 @@ import Testing
         #expect(end.wait { end.byteCount == 1 })
     }
 
-    @Test("The descriptor is closed at exec, and closing it never waits")
+    @Test("The descriptor is close-on-exec, and closing it never blocks")
     func descriptorFlags() {
         let loop = UVEventLoop()
         defer { loop.shutdown() }

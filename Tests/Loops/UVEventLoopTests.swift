@@ -60,7 +60,7 @@ struct UVEventLoopTests {
             let before = openCount()
             var failures = 0
             for count in 0..<16 {
-                Shortage.ofDescriptors(butFor: Int32(count))
+                ResourceLimits.limitDescriptors(leaving: Int32(count))
                 do throws(NighError) {
                     try UVEventLoop.make().shutdown()
                 } catch {
@@ -71,7 +71,7 @@ struct UVEventLoopTests {
                 #expect(openCount() == before, "with \(count) descriptors to be had")
             }
             #expect((1..<16).contains(failures))
-            Shortage.ofThreads()
+            ResourceLimits.preventThreads()
             #expect(throws: NighError.self) { try UVEventLoop.make() }
             #expect(openCount() == before)
         }
@@ -115,7 +115,7 @@ struct UVEventLoopTests {
         var watch: DescriptorWatch?
     }
 
-    @Test func aWatchTellsWhatHappensToItsDescriptor() async throws {
+    @Test func aWatchReportsTheEventsOfItsDescriptor() async throws {
         let loop = UVEventLoop()
         defer { loop.shutdown() }
         let sockets = SocketPair()
@@ -142,7 +142,7 @@ struct UVEventLoopTests {
         #expect(events == [.writable, .readable])
     }
 
-    @Test func aWatchTellsOfTheOtherEndsClose() async {
+    @Test func aWatchReportsThatTheOtherEndClosed() async {
         let loop = UVEventLoop()
         defer { loop.shutdown() }
         let sockets = SocketPair()

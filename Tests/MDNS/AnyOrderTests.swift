@@ -6,13 +6,13 @@ import Testing
 /// Feeds records of a small network in any order, valid and invalid ones, over backends that come and go.
 struct AnyOrderTests {
     @Test(arguments: 0..<40 as Range<UInt64>)
-    func whatIsToldIsWhole(seed: UInt64) throws {
+    func reportsAreComplete(seed: UInt64) throws {
         var random = SeededGenerator(seed: seed)
         let network = Network(mode: .automatic, limit: 4)
         network.browse()
         network.publish("p0")
         var present: Set<String> = []
-        var toldCount = 0
+        var reportCount = 0
         for _ in 0..<600 {
             let backend = network.embedded.last.flatMap { $0.events == nil ? nil : $0 } ?? network.daemon
             switch Int.random(in: 0..<40, using: &random) {
@@ -22,17 +22,17 @@ struct AnyOrderTests {
             case 3: network.publish("p\(Int.random(in: 0..<2, using: &random))")
             default: say(something: &random, to: backend)
             }
-            for text in try network.told() {
+            for text in try network.reports() {
                 try Self.note(text, in: &present)
-                toldCount += 1
+                reportCount += 1
             }
         }
-        #expect(toldCount > 20)
+        #expect(reportCount > 20)
         // When browsing stops, everything that was found is forgotten. The publication stays, because nobody withdrew it.
         network.daemon.up(as: "own.local")
         network.call { $0.stopBrowsing() }
         try network.run(.seconds(60))
-        for text in try network.told() { try Self.note(text, in: &present) }
+        for text in try network.reports() { try Self.note(text, in: &present) }
         network.browse()
         try network.run(.seconds(60))
         #expect(network.daemon.watches.count == 1)
@@ -60,20 +60,20 @@ struct AnyOrderTests {
         {
             data[index] = .random(in: 0 ... .max, using: &random)
         }
-        backend.say(
+        backend.reportRecord(
             name, type, data, interface: .random(in: 1...2, using: &random),
             version: .random(in: 0...1, using: &random),
             isPresent: Int.random(in: 0..<3, using: &random) > 0)
     }
 
     /// Checks that a lost service was found before, and that a found one can be dialled.
-    private static func note(_ told: String, in present: inout Set<String>) throws {
-        let words = told.split(separator: " ", omittingEmptySubsequences: false).map(String.init)
+    private static func note(_ report: String, in present: inout Set<String>) throws {
+        let words = report.split(separator: " ", omittingEmptySubsequences: false).map(String.init)
         if words[0] == "found" {
             present.insert(words[1])
-            #expect(words.count >= 5 && !words[3].isEmpty && !words[2].hasSuffix(":0"), "\(told)")
+            #expect(words.count >= 5 && !words[3].isEmpty && !words[2].hasSuffix(":0"), "\(report)")
         } else if words[0] == "lost" {
-            #expect(present.remove(words[1]) != nil, "\(told)")
+            #expect(present.remove(words[1]) != nil, "\(report)")
         }
     }
 }

@@ -11,17 +11,17 @@ struct AvahiDaemonTests {
     @Test func withoutDescriptorsItIsDownAndTriedAgain() async {
         await #expect(processExitsWith: .success) {
             let loop = UVEventLoop()
-            let told = BackendWitness()
+            let witness = BackendWitness()
             let daemon = AvahiDaemon(on: loop, interface: nil)
-            Shortage.ofDescriptors()
-            loop.execute { daemon.start(told) }
-            #expect(told.monitor.wait(within: .seconds(20)) { !told.errors.isEmpty })
-            #expect(told.errors.first?.stage == .starting)
-            #expect(told.errors.first?.advice?.contains("ulimit -n") == true)
-            Shortage.ofDescriptors(butFor: 500)
+            ResourceLimits.limitDescriptors()
+            loop.execute { daemon.start(witness) }
+            #expect(witness.monitor.wait(within: .seconds(20)) { !witness.errors.isEmpty })
+            #expect(witness.errors.first?.stage == .starting)
+            #expect(witness.errors.first?.advice?.contains("ulimit -n") == true)
+            ResourceLimits.limitDescriptors(leaving: 500)
             // Whether or not a daemon runs, a further error must have another cause.
-            #expect(told.monitor.wait(within: .seconds(20)) { told.isUp || told.errors.count > 1 })
-            #expect(told.errors.dropFirst().allSatisfy { $0.advice?.contains("ulimit") != true })
+            #expect(witness.monitor.wait(within: .seconds(20)) { witness.isUp || witness.errors.count > 1 })
+            #expect(witness.errors.dropFirst().allSatisfy { $0.advice?.contains("ulimit") != true })
             loop.execute { daemon.shutdown() }
             loop.shutdown()
         }

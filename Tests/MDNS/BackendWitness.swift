@@ -16,7 +16,7 @@ final class BackendWitness: DiscoveryBackendEvents, @unchecked Sendable {
     }
     func watchChanged(_ backend: any DiscoveryBackend, _ number: UInt64, _ change: RecordChange) {}
     func watchFailed(_ backend: any DiscoveryBackend, _ number: UInt64, _ error: NighError) {}
-    func publicationStands(_ backend: any DiscoveryBackend) {}
+    func publicationSucceeded(_ backend: any DiscoveryBackend) {}
     func publicationCollided(_ backend: any DiscoveryBackend) {}
     func publicationFailed(_ backend: any DiscoveryBackend, _ error: NighError) {}
 }

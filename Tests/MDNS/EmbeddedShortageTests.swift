@@ -11,16 +11,19 @@ struct EmbeddedShortageTests {
     @Test func withFewDescriptorsItIsDownAndStopsNoProgram() async {
         await #expect(processExitsWith: .success) {
             let loop = UVEventLoop()
-            Shortage.ofDescriptors()
+            ResourceLimits.limitDescriptors()
             var (failed, ran) = (0, 0)
             for count in Int32(0)..<16 {
-                let told = BackendWitness()
-                Shortage.ofDescriptors(butFor: count)
+                let witness = BackendWitness()
+                ResourceLimits.limitDescriptors(leaving: count)
                 let embedded = AvahiEmbedded(on: loop, interface: "lo")
-                loop.execute { embedded.start(told) }
-                #expect(told.monitor.wait(within: .seconds(20)) { told.isUp || !told.errors.isEmpty })
-                if told.isUp { ran += 1 } else { failed += 1 }
-                for error in told.errors { #expect(error.advice?.contains("ulimit -n") == true, "\(error)") }
+                loop.execute { embedded.start(witness) }
+                #expect(
+                    witness.monitor.wait(within: .seconds(20)) { witness.isUp || !witness.errors.isEmpty })
+                if witness.isUp { ran += 1 } else { failed += 1 }
+                for error in witness.errors {
+                    #expect(error.advice?.contains("ulimit -n") == true, "\(error)")
+                }
                 let done = BackendWitness()
                 loop.execute {
                     embedded.shutdown()

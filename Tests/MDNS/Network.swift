@@ -5,17 +5,17 @@ import NighTestKit
 
 /// A backend that a test controls, with a log of the calls it gets.
 final class FakeBackend: DiscoveryBackend {
-    let kind: DiscoveryCondition.Way
+    let kind: DiscoveryCondition.Provider
     let instanceLimit: Int
     private(set) weak var events: (any DiscoveryBackendEvents)?
     private(set) var watches: [UInt64: Question] = [:]
     private(set) var published: Publication?
     private(set) var log: [String] = []
-    var standsAtOnce = true
+    var succeedsAtOnce = true
     var collidesWith: Set<String> = []
     var isHostGiven: DomainName?
 
-    init(_ kind: DiscoveryCondition.Way, limit: Int = 100, upAs host: String? = nil) {
+    init(_ kind: DiscoveryCondition.Provider, limit: Int = 100, upAs host: String? = nil) {
         self.kind = kind
         instanceLimit = limit
         isHostGiven = host.map { DomainName(literal: $0) }
@@ -43,8 +43,8 @@ final class FakeBackend: DiscoveryBackend {
         if collidesWith.contains(name) {
             published = nil
             events?.publicationCollided(self)
-        } else if standsAtOnce {
-            events?.publicationStands(self)
+        } else if succeedsAtOnce {
+            events?.publicationSucceeded(self)
         }
     }
 
@@ -82,7 +82,7 @@ final class FakeBackend: DiscoveryBackend {
     }
 
     /// Reports a record to every watch for it.
-    func say(
+    func reportRecord(
         _ name: String, _ type: RecordType, _ data: [UInt8], interface: Int32 = 2, version: Int32 = 0,
         isPresent: Bool = true
     ) {
@@ -111,13 +111,13 @@ final class FakeBackend: DiscoveryBackend {
         let texts = [UInt8(text.utf8.count)] + Array(text.utf8)
         let service = ServiceRecord(port: port, host: DomainName(literal: host))
         if isPresent {
-            say("_greet._tcp.local", .pointer, DomainName(escaped: name)!.wire, interface: interface)
+            reportRecord("_greet._tcp.local", .pointer, DomainName(escaped: name)!.wire, interface: interface)
         }
-        say(name, .service, service.data, interface: interface, isPresent: isPresent)
-        say(name, .text, texts, interface: interface, isPresent: isPresent)
-        say(host, .address4, address, interface: interface, isPresent: isPresent)
+        reportRecord(name, .service, service.data, interface: interface, isPresent: isPresent)
+        reportRecord(name, .text, texts, interface: interface, isPresent: isPresent)
+        reportRecord(host, .address4, address, interface: interface, isPresent: isPresent)
         if !isPresent {
-            say(
+            reportRecord(
                 "_greet._tcp.local", .pointer, DomainName(escaped: name)!.wire, interface: interface,
                 isPresent: false)
         }
@@ -125,28 +125,28 @@ final class FakeBackend: DiscoveryBackend {
 }
 
 /// Answers as a network does when a program asks who has a name.
-final class FakeAsking: NameAsking {
-    private(set) var asked: [String] = []
-    private var heard: ((RecordType, [UInt8]) -> Void)?
+final class FakeNameQuery: NameQuerying {
+    private(set) var queried: [String] = []
+    private var received: ((RecordType, [UInt8]) -> Void)?
 
-    func ask(for name: DomainName, heard: @escaping (RecordType, [UInt8]) -> Void) {
-        asked.append(String(decoding: name.labels[0], as: UTF8.self))
-        self.heard = heard
+    func start(for name: DomainName, received: @escaping (RecordType, [UInt8]) -> Void) {
+        queried.append(String(decoding: name.labels[0], as: UTF8.self))
+        self.received = received
     }
 
-    func stop() { heard = nil }
+    func stop() { received = nil }
 
-    var isAsking: Bool { heard != nil }
+    var isQuerying: Bool { received != nil }
 
-    func answer(_ type: RecordType, _ data: [UInt8]) { heard?(type, data) }
+    func answer(_ type: RecordType, _ data: [UInt8]) { received?(type, data) }
 }
 
 /// A multicast check whose verdicts the test sets.
 final class FakeCheck: MulticastChecking {
-    let tell: (MulticastVerdict) -> Void
+    let report: (MulticastVerdict) -> Void
     private(set) var begun = 0
 
-    init(_ tell: @escaping (MulticastVerdict) -> Void) { self.tell = tell }
+    init(_ report: @escaping (MulticastVerdict) -> Void) { self.report = report }
 
     func begin() { begun += 1 }
     func diagnose() -> [Diagnosis] { [] }
@@ -179,7 +179,7 @@ final class Network: ServiceDiscoveryEvents {
     let lateLoop: LateLoop
     let daemon: FakeBackend
     private(set) var embedded: [FakeBackend] = []
-    let asking = FakeAsking()
+    let names = FakeNameQuery()
     private(set) var check: FakeCheck?
     private(set) var discovery: ServiceDiscovery!
     private var log: [String] = []
@@ -191,17 +191,17 @@ final class Network: ServiceDiscoveryEvents {
     ) {
         self.daemon = daemon
         lateLoop = LateLoop(loop)
-        let ground = ServiceDiscovery.Ground(
+        let dependencies = ServiceDiscovery.Dependencies(
             loop: lateLoop, loopback: 1, daemon: { daemon },
             embedded: { [unowned self] in
                 embedded.append(FakeBackend(.embedded, limit: limit, upAs: "nigh-1.local"))
                 return embedded[embedded.count - 1]
-            }, asking: asking,
+            }, names: names,
             makeCheck: { [unowned self] in
                 check = FakeCheck($0)
                 return check
             })
-        discovery = ServiceDiscovery(mode: mode, on: ground, events: self)
+        discovery = ServiceDiscovery(mode: mode, dependencies: dependencies, events: self)
     }
 
     static let type = ServiceType(tcp: "greet")
@@ -230,13 +230,13 @@ final class Network: ServiceDiscoveryEvents {
     func run(_ duration: Duration = .milliseconds(1)) throws { try loop.run(for: duration) }
 
     /// What was reported since the last call of this, once everything that is due now is done.
-    func told() throws -> [String] {
+    func reports() throws -> [String] {
         try loop.runQueued()
         defer { log = [] }
         return log
     }
 
-    private func tell(_ text: String) {
+    private func report(_ text: String) {
         precondition(!isInCall, "told from inside a call: \(text)")
         log.append(text)
     }
@@ -249,19 +249,19 @@ final class Network: ServiceDiscoveryEvents {
             text.map { "\($0.key)=\(String(decoding: $0.value ?? [], as: UTF8.self))" }
                 .joined(separator: ",")
         }
-        tell(
+        report(
             "found \(service.key.name)%\(service.key.interface) \(places.joined(separator: " or ")) "
                 + texts.joined(separator: "|") + (service.isOwn ? " own" : ""))
     }
 
-    func serviceLost(_ key: DiscoveredService.Key) { tell("lost \(key.name)%\(key.interface)") }
-    func published(as name: String) { tell("published \(name)") }
-    func publishingFailed(_ error: NighError) { tell("publishing failed: \(error.cause)") }
-    func browsingFailed(_ error: NighError) { tell("browsing failed: \(error.cause)") }
+    func serviceLost(_ key: DiscoveredService.Key) { report("lost \(key.name)%\(key.interface)") }
+    func published(as name: String) { report("published \(name)") }
+    func publishingFailed(_ error: NighError) { report("publishing failed: \(error.cause)") }
+    func browsingFailed(_ error: NighError) { report("browsing failed: \(error.cause)") }
     func discoveryChanged(_ condition: DiscoveryCondition) {
         switch condition {
-        case .up(let way): tell("up \(way.rawValue)")
-        case .down(let error): tell("down: \(error.cause)")
+        case .up(let provider): report("up \(provider.rawValue)")
+        case .down(let error): report("down: \(error.cause)")
         }
     }
 }

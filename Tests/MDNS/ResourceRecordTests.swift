@@ -85,7 +85,9 @@ struct ResourceRecordTests {
             ])
         #expect(DomainName(wire: publication.records[0].data) == publication.instance)
         #expect(DomainName(wire: publication.records[1].data) == publication.type)
-        #expect(!publication.guarded.flags.contains(.unasked), "or nobody is ever told of a collision")
-        #expect(publication.guarded.data == publication.records[2].data)
+        #expect(
+            !publication.defendedService.flags.contains(.withoutProbing),
+            "or nobody is ever told of a collision")
+        #expect(publication.defendedService.data == publication.records[2].data)
     }
 }

@@ -10,7 +10,7 @@ struct ServiceDiscoveryTests {
         let network = Network(mode: .automatic)
         network.publish("Puma")
         try network.run(.seconds(1))
-        #expect(try network.told() == ["up daemon", "published Puma"])
+        #expect(try network.reports() == ["up daemon", "published Puma"])
         #expect(network.embedded.isEmpty)
     }
 
@@ -19,16 +19,16 @@ struct ServiceDiscoveryTests {
         network.publish("Puma")
         network.daemon.down()
         try network.run(.milliseconds(100))
-        #expect(try network.told() == ["up embedded", "published Puma"])
+        #expect(try network.reports() == ["up embedded", "published Puma"])
     }
 
     @Test func aDaemonThatSaysNothingIsNotWaitedFor() throws {
         let network = Network(mode: .automatic, daemon: FakeBackend(.daemon))
         network.publish("Puma")
         try network.run(.milliseconds(390))
-        #expect(try network.told() == [])
+        #expect(try network.reports() == [])
         try network.run(.milliseconds(100))
-        #expect(try network.told() == ["up embedded", "published Puma"])
+        #expect(try network.reports() == ["up embedded", "published Puma"])
     }
 
     @Test func theDaemonDiesAndComesBackAndNobodyIsLost() throws {
@@ -37,21 +37,21 @@ struct ServiceDiscoveryTests {
         network.browse()
         try network.run(.seconds(1))
         network.daemon.announce("Lynx")
-        #expect(try network.told().last == "found Lynx%2 other.local:1 10.0.0.9 v=1")
+        #expect(try network.reports().last == "found Lynx%2 other.local:1 10.0.0.9 v=1")
         network.daemon.down()
         try network.run(.seconds(1))
-        #expect(try network.told() == ["up embedded", "published Puma"])
+        #expect(try network.reports() == ["up embedded", "published Puma"])
         let embedded = try #require(network.embedded.first)
         embedded.announce("Lynx")
         try network.run(.seconds(20))
-        #expect(try network.told() == [], "it was confirmed, and says the same")
+        #expect(try network.reports() == [], "it was confirmed, and says the same")
         network.daemon.up(as: "own.local")
         try network.run(.seconds(1))
-        #expect(try network.told() == ["up daemon"])
+        #expect(try network.reports() == ["up daemon"])
         #expect(embedded.log == ["start", "publish Puma", "unpublish", "shutdown"])
         #expect(network.daemon.published != nil)
         try network.run(.seconds(6))
-        #expect(try network.told() == ["lost Lynx%2"], "the daemon had its time to confirm it")
+        #expect(try network.reports() == ["lost Lynx%2"], "the daemon had its time to confirm it")
     }
 
     @Test func theDaemonIsWaitedForWhereItMustBe() throws {
@@ -60,31 +60,31 @@ struct ServiceDiscoveryTests {
         network.browse()
         try network.run(.seconds(1))
         network.daemon.announce("Lynx")
-        _ = try network.told()
+        _ = try network.reports()
         network.daemon.down(Self.gone)
         network.daemon.down(Self.gone)
-        #expect(try network.told() == ["down: gone", "browsing failed: gone", "publishing failed: gone"])
+        #expect(try network.reports() == ["down: gone", "browsing failed: gone", "publishing failed: gone"])
         try network.run(.seconds(29))
-        #expect(try network.told() == [])
+        #expect(try network.reports() == [])
         try network.run(.seconds(2))
-        #expect(try network.told() == ["lost Lynx%2"])
+        #expect(try network.reports() == ["lost Lynx%2"])
         network.daemon.up(as: "own.local")
         try network.run(.seconds(1))
-        #expect(try network.told() == ["up daemon", "published Puma"])
+        #expect(try network.reports() == ["up daemon", "published Puma"])
         #expect(network.embedded.isEmpty)
     }
 
-    @Test func whoBeginsWhileItIsDownIsTold() throws {
+    @Test func aCallWhileItIsDownGetsTheReason() throws {
         let network = Network(mode: .daemon, daemon: FakeBackend(.daemon))
         network.publish("Puma")
         network.daemon.down(Self.gone)
-        #expect(try network.told() == ["down: gone", "publishing failed: gone"])
+        #expect(try network.reports() == ["down: gone", "publishing failed: gone"])
         network.browse()
         network.publish("Puma", text: ["id": "you"])
-        #expect(try network.told() == ["browsing failed: gone"])
+        #expect(try network.reports() == ["browsing failed: gone"])
         network.call { $0.unpublish() }
         network.publish("Puma")
-        #expect(try network.told() == ["publishing failed: gone"])
+        #expect(try network.reports() == ["publishing failed: gone"])
     }
 
     @Test func aRenamedServiceKeepsItsNameAcrossBackends() throws {
@@ -96,7 +96,7 @@ struct ServiceDiscoveryTests {
         network.daemon.down()
         try network.run(.seconds(1))
         #expect(
-            try network.told() == [
+            try network.reports() == [
                 "up daemon", "published Puma", "published Puma #2", "up embedded", "published Puma #2",
             ])
     }
@@ -107,33 +107,33 @@ struct ServiceDiscoveryTests {
         network.daemon.down(Self.gone)
         let embedded = try #require(network.embedded.first)
         embedded.down(Self.gone)
-        #expect(try network.told().last == "browsing failed: every way failed")
+        #expect(try network.reports().last == "browsing failed: every attempt failed")
         embedded.up(as: "nigh-1.local")
-        #expect(try network.told() == ["up embedded"])
+        #expect(try network.reports() == ["up embedded"])
     }
 
-    @Test func blockedMulticastIsToldAndItsEndBeginsAnew() throws {
+    @Test func blockedMulticastIsReportedAndReportedAgainAfterItsEnd() throws {
         let network = Network(mode: .embedded)
         network.publish("Puma")
         network.browse()
         try network.run(.seconds(1))
-        _ = try network.told()
+        _ = try network.reports()
         let embedded = try #require(network.embedded.first)
         let check = try #require(network.check)
         let error = MulticastCheck.error(isForbidden: true)
-        check.tell(.blocked(error))
+        check.report(.blocked(error))
         #expect(
-            try network.told() == [
+            try network.reports() == [
                 "down: \(error.cause)", "browsing failed: \(error.cause)",
                 "publishing failed: \(error.cause)",
             ])
-        check.tell(.blocked(error))
-        #expect(try network.told() == [])
-        check.tell(.heard)
+        check.report(.blocked(error))
+        #expect(try network.reports() == [])
+        check.report(.works)
         try network.run(.seconds(1))
-        #expect(try network.told() == ["up embedded"])
+        #expect(try network.reports() == ["up embedded"])
         #expect(embedded.log == ["start", "publish Puma", "unpublish", "publish Puma"])
-        #expect("\(error)".contains("UDP port 5353") && "\(error)".contains("by hand"))
+        #expect("\(error)".contains("UDP port 5353") && "\(error)".contains("directly"))
     }
 
     @Test func otherAddressesArePassedOn() throws {
@@ -153,8 +153,8 @@ struct ServiceDiscoveryTests {
         network.call { $0.shutdown() }
         #expect(network.daemon.log.last == "shutdown")
         try network.run(.seconds(60))
-        #expect(try network.told() == ["up daemon"], "told before")
+        #expect(try network.reports() == ["up daemon"], "told before")
         #expect(network.loop.pending.timers == 0)
-        #expect(!network.asking.isAsking)
+        #expect(!network.names.isQuerying)
     }
 }

@@ -13,14 +13,14 @@ struct ServicePublisherTests {
 
     @Test func publishesWhenNobodyClaimsTheName() throws {
         network.publish("Puma")
-        #expect(try network.told() == ["up daemon"])
-        #expect(network.asking.asked == ["Puma"])
+        #expect(try network.reports() == ["up daemon"])
+        #expect(network.names.queried == ["Puma"])
         try network.run(.milliseconds(100))
-        #expect(try network.told() == ["published Puma"])
+        #expect(try network.reports() == ["published Puma"])
         let publication = try #require(daemon.published)
         #expect(publication.service == ServiceRecord(port: 4_000, host: DomainName(literal: "own.local")))
         #expect(publication.text.entries.map(\.key) == ["id"])
-        #expect(!network.asking.isAsking)
+        #expect(!network.names.isQuerying)
         #expect(daemon.watches.isEmpty)
     }
 
@@ -28,72 +28,72 @@ struct ServicePublisherTests {
     func takesTheNextNameThatIsFree(isHeardDirectly: Bool) throws {
         network.publish("Puma")
         for name in ["Puma", "Puma #2"] {
-            _ = try network.told()
+            _ = try network.reports()
             if isHeardDirectly {
-                network.asking.answer(.service, claim())
-                network.asking.answer(.text, [5, 105, 100, 61, 104, 105])
+                network.names.answer(.service, claim())
+                network.names.answer(.text, [5, 105, 100, 61, 104, 105])
             } else {
-                daemon.say(
+                daemon.reportRecord(
                     DomainName(labels: [Array(name.utf8)])!.escaped + "._greet._tcp.local", .service, claim())
-                try network.run(ServicePublisher.hearing.duration + .milliseconds(10))
+                try network.run(ServicePublisher.claimTime.duration + .milliseconds(10))
             }
         }
         try network.run(.milliseconds(100))
-        #expect(try network.told() == ["published Puma #3"])
-        #expect(network.asking.asked == ["Puma", "Puma #2", "Puma #3"])
+        #expect(try network.reports() == ["published Puma #3"])
+        #expect(network.names.queried == ["Puma", "Puma #2", "Puma #3"])
     }
 
     /// The program that holds the name may be delayed as well.
-    @Test func whoIsKeptFromRunningHearsLonger() throws {
+    @Test func aDelayedPublisherWaitsLonger() throws {
         network.lateLoop.lateness = .milliseconds(100)
         network.publish("Puma")
-        // The hearing ends at 140 ms instead of 40 ms. It was 100 ms late, so four times that is added.
+        // The time for claims ends at 140 ms instead of 40 ms. It was 100 ms late, so four times that is added.
         try network.run(.milliseconds(630))
-        #expect(try network.told() == ["up daemon"])
-        network.asking.answer(.service, claim())
-        network.asking.answer(.text, [5, 105, 100, 61, 104, 105])
+        #expect(try network.reports() == ["up daemon"])
+        network.names.answer(.service, claim())
+        network.names.answer(.text, [5, 105, 100, 61, 104, 105])
         try network.run(.seconds(2))
-        #expect(try network.told() == ["published Puma #2"])
+        #expect(try network.reports() == ["published Puma #2"])
     }
 
-    @Test func whoIsKeptFromRunningForLongHearsASecondLonger() throws {
+    @Test func aPublisherDelayedForLongWaitsAtMostASecondLonger() throws {
         network.lateLoop.lateness = .milliseconds(300)
         network.publish("Puma")
         try network.run(.milliseconds(40 + 300 + 1_000 + 300 - 1))
-        #expect(try network.told() == ["up daemon"])
+        #expect(try network.reports() == ["up daemon"])
         try network.run(.milliseconds(1))
-        #expect(try network.told() == ["published Puma"])
+        #expect(try network.reports() == ["published Puma"])
     }
 
     @Test func anEarlierLifeIsTakenOver() throws {
         network.publish("Puma")
-        network.asking.answer(.service, claim(4_000, host: "nigh-old.local"))
-        network.asking.answer(.text, [5, 105, 100, 61, 109, 101])
+        network.names.answer(.service, claim(4_000, host: "nigh-old.local"))
+        network.names.answer(.text, [5, 105, 100, 61, 109, 101])
         try network.run(.milliseconds(100))
-        #expect(try network.told() == ["up daemon", "published Puma"])
+        #expect(try network.reports() == ["up daemon", "published Puma"])
     }
 
     @Test func aCollisionLaterTakesTheNextName() throws {
         network.publish("Puma")
         try network.run(.milliseconds(100))
-        _ = try network.told()
+        _ = try network.reports()
         daemon.collide()
         try network.run(.milliseconds(100))
-        #expect(try network.told() == ["published Puma #2"])
+        #expect(try network.reports() == ["published Puma #2"])
         daemon.collidesWith = ["Puma #3"]
         daemon.collide()
         try network.run(.milliseconds(200))
-        #expect(try network.told() == ["published Puma #4"])
+        #expect(try network.reports() == ["published Puma #4"])
     }
 
     @Test func aNameNeverFreeIsGivenUpAndTriedAgain() throws {
         daemon.collidesWith = Set((2...200).map { "Puma #\($0)" } + ["Puma"])
         network.publish("Puma")
         try network.run(.seconds(9))
-        #expect(try network.told().last == "publishing failed: the limit \"names tried\" of 64 is reached")
+        #expect(try network.reports().last == "publishing failed: the limit \"names tried\" of 64 is reached")
         daemon.collidesWith = []
         try network.run(.seconds(12))
-        #expect(try network.told() == ["published Puma"])
+        #expect(try network.reports() == ["published Puma"])
     }
 
     @Test func textChangesInPlace() throws {
@@ -102,7 +102,7 @@ struct ServicePublisherTests {
         network.publish("Puma", text: ["id": "me", "table": "open"])
         #expect(daemon.log == ["start", "publish Puma", "text"])
         #expect(daemon.published?.text.entries.map(\.key) == ["id", "table"])
-        #expect(try network.told() == ["up daemon", "published Puma"])
+        #expect(try network.reports() == ["up daemon", "published Puma"])
     }
 
     @Test func textThatChangesBeforeItIsPublished() throws {
@@ -120,16 +120,16 @@ struct ServicePublisherTests {
         try network.run(.milliseconds(100))
         // Others remember the old port for a while. That is not another program's claim.
         network.publish("Lynx", port: 4_001)
-        network.asking.answer(.service, claim(4_000, host: "own.local"))
+        network.names.answer(.service, claim(4_000, host: "own.local"))
         try network.run(.milliseconds(100))
         #expect(
             daemon.log == ["start", "publish Puma", "unpublish", "publish Lynx", "unpublish", "publish Lynx"])
-        #expect(try network.told() == ["up daemon", "published Puma", "published Lynx"])
+        #expect(try network.reports() == ["up daemon", "published Puma", "published Lynx"])
         network.call { $0.unpublish() }
         #expect(daemon.published == nil)
     }
 
-    @Test func anotherHostNamePublishesAnew() throws {
+    @Test func aNewHostNamePublishesAgain() throws {
         network.publish("Puma")
         try network.run(.milliseconds(100))
         daemon.up(as: "own-2.local")
@@ -138,20 +138,21 @@ struct ServicePublisherTests {
         #expect(daemon.log == ["start", "publish Puma", "unpublish", "publish Puma"])
     }
 
-    @Test func aFailureIsToldAndTriedAgain() throws {
-        daemon.standsAtOnce = false
+    @Test func aFailureIsReportedAndRetried() throws {
+        daemon.succeedsAtOnce = false
         network.publish("Puma")
         try network.run(.milliseconds(100))
-        let error = AvahiProblem.error(-50, .advertising, words: "")
+        let error = AvahiProblem.error(-50, .advertising, message: "")
         daemon.unpublish()
         daemon.events?.publicationFailed(daemon, error)
         #expect(
-            try network.told() == [
-                "up daemon", "publishing failed: avahi-daemon is set up to publish nothing for others",
+            try network.reports() == [
+                "up daemon",
+                "publishing failed: avahi-daemon is configured not to publish services of other programs",
             ])
-        daemon.standsAtOnce = true
+        daemon.succeedsAtOnce = true
         try network.run(.seconds(11))
-        #expect(try network.told() == ["published Puma"])
+        #expect(try network.reports() == ["published Puma"])
     }
 
     @Test func theOwnServiceIsSeenAsOwn() throws {
@@ -161,7 +162,7 @@ struct ServicePublisherTests {
         daemon.announce("Puma", host: "own.local", port: 4_000)
         daemon.announce("Lynx", host: "own.local", port: 4_001)
         #expect(
-            Set(try network.told()) == [
+            Set(try network.reports()) == [
                 "up daemon", "published Puma", "found Puma%2 own.local:4000 10.0.0.9 v=1 own",
                 "found Lynx%2 own.local:4001 10.0.0.9 v=1",
             ])

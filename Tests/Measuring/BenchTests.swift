@@ -3,19 +3,19 @@ import Testing
 
 @testable import bench
 
-@Suite("What make bench is asked for, and how it writes numbers")
+@Suite("The options of make bench, and its numbers")
 struct BenchTests {
     private func options(_ arguments: String...) throws -> Options {
         guard case .action(let options) = try Options.program.parse(arguments) else {
-            throw Misuse("that asks for help")
+            throw UsageError("that asks for help")
         }
         return options
     }
 
-    @Test("The table of options does not contradict itself")
+    @Test("The table of options has no contradictions")
     func table() { #expect(Options.program.problems == []) }
 
-    @Test("Over Bluetooth other works, times and scripts are the usual ones, and what is said counts")
+    @Test("Over Bluetooth the defaults for works, times and scripts differ; given options win")
     func bluetooth() throws {
         let (loopback, bluetooth) = (try options(), try options("--bluetooth"))
         #expect(loopback.works == Work.allCases && loopback.seconds == 0.33 && loopback.connections == 50)
@@ -26,16 +26,16 @@ struct BenchTests {
         #expect(asked.works == [.stream] && asked.seconds == 0.5 && asked.pinning == .each)
     }
 
-    @Test("A program that does not take part is no peer")
+    @Test("The name of a program that does not take part is refused")
     func peers() throws {
         #expect(try options("--peers", "tcp,ours").programs == ["tcp", "ours"])
         #expect(try options("--bluetooth", "--peers", "rfcomm").programs == ["rfcomm"])
-        #expect(throws: Misuse.self) { try options("--peers", "rfcomm") }
-        #expect(throws: Misuse.self) { try options("--bluetooth", "--peers", "tcp") }
+        #expect(throws: UsageError.self) { try options("--peers", "rfcomm") }
+        #expect(throws: UsageError.self) { try options("--bluetooth", "--peers", "tcp") }
     }
 
     @Test(
-        "Numbers keep the digits that count",
+        "Numbers keep the significant digits",
         arguments: [
             (Text.number(12_345_678), "12.3 M"), (Text.number(1_234_567), "1.23 M"),
             (Text.number(12_345), "12 k"), (Text.number(1_234), "1234"), (Text.number(12.34), "12.3"),

@@ -1,10 +1,10 @@
 import Measuring
 import Testing
 
-@Suite("How measured numbers are written")
+@Suite("Measured numbers as text")
 struct FiguresTests {
     @Test(
-        "Numbers are written for people",
+        "Numbers are rounded for people",
         arguments: [
             (Figures.span(nanoseconds: 412_300), "0.412 ms"),
             (Figures.span(nanoseconds: 12_345_678), "12.35 ms"),
@@ -22,11 +22,11 @@ struct FiguresTests {
     func words(_ text: String, _ expected: String) { #expect(text == expected) }
 
     @Test(
-        "What has too many digits to be written with a point is written all the same",
+        "A number with too many digits for a decimal point is written as Swift writes it",
         arguments: [1e15, 1e300, .infinity, -.infinity, .nan])
     func extremes(_ value: Double) { #expect(Figures.fixed(value, decimals: 5) == "\(value)") }
 
-    @Test("A stopwatch does not go backwards")
+    @Test("A stopwatch never goes backwards")
     func stopwatch() {
         let watch = Stopwatch()
         let first = watch.seconds

@@ -50,7 +50,7 @@ struct FaultControlTests {
         #expect(client.pipes.isEmpty && server.pipes.isEmpty)
     }
 
-    @Test func whoClosesACutPipeHearsNothing() throws {
+    @Test func closingACutPipeReportsNothing() throws {
         let (pair, control, _) = try makePair()
         let (client, _) = try pair.connect()
         control.cut()
@@ -118,7 +118,7 @@ struct FaultControlTests {
         #expect(control.pipes.isEmpty)
     }
 
-    @Test func whoDialsIntoABlockIsNotHeard() throws {
+    @Test func aDialIntoABlockIsNotReceived() throws {
         let (pair, _, control) = try makePair()
         control.block(.address(clientAddress))
         let before = pair.server.log.count

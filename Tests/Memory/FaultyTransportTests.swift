@@ -227,7 +227,7 @@ struct FaultyTransportTests {
         #expect(pair.loop.pending.timers == 0)
     }
 
-    @Test("Closed after writing, a pipe is drained once, whatever the faults did to it before and do after")
+    @Test("After close(.afterWriting) a pipe is drained once, whatever faults come before or after")
     func drainedAmongFaults() throws {
         let faults: [(FaultControl) -> Void] = [{ $0.cut() }, { $0.block() }, { $0.stall() }, { _ in }]
         for isBefore in [true, false] {
@@ -247,7 +247,7 @@ struct FaultyTransportTests {
         }
     }
 
-    @Test("A pipe whose end is still under way when it is closed is drained, and not closed")
+    @Test("A pipe that is closed while its end is under way is drained, and not closed")
     func closedWhileItsEndIsUnderWay() throws {
         let (pair, _) = try makePair("delay=100ms,direction=in")
         let (client, server) = try pair.connect()

@@ -32,7 +32,7 @@ struct MemoryPipeTests {
         #expect(pair.loop.pending.timers == 0)
     }
 
-    @Test func whoNeverReadsLosesWhatWasWritten() throws {
+    @Test func aPipeThatIsNeverReadLosesWhatWasWritten() throws {
         let pair = try Pair()
         let (client, server) = try pair.connect()
         server.pipe.pauseReading()
@@ -82,7 +82,7 @@ struct MemoryPipeTests {
         #expect(accepted.received == [])
     }
 
-    @Test func aFullPipeSaysSoAndSaysWhenItIsNot() throws {
+    @Test func aFullPipeReportsWhenItIsWritableAgain() throws {
         let pair = try Pair()
         let (client, server) = try pair.connect()
         server.pipe.pauseReading()

@@ -57,7 +57,7 @@ struct MemoryTransportTests {
         #expect(pair.client.takeLog() == ["found memory://server Server"])
     }
 
-    @Test func aTakenAddressIsToldAndTakenOverLater() throws {
+    @Test func aTakenAddressIsReportedAndTakenOverLater() throws {
         let loop = VirtualEventLoop()
         let hub = MemoryHub()
         let first = Recorder(MemoryTransport(hub: hub, address: "x"), on: loop)
@@ -65,7 +65,7 @@ struct MemoryTransportTests {
         first.transport.advertise(advertisement("First"))
         second.transport.advertise(advertisement("Second"))
         try loop.runQueued()
-        #expect(second.takeLog().first?.contains("which is taken; leave address= out") == true)
+        #expect(second.takeLog().first?.contains("which is taken; leave out address=") == true)
         #expect(second.transport.diagnose().contains { $0.verdict == .fail })
         first.transport.shutdown()
         try loop.runQueued()
@@ -92,7 +92,7 @@ struct MemoryTransportTests {
         #expect(client.takeLog() == ["failed 1: no answer in time"])
     }
 
-    @Test func aCancelledDialIsHeardOfNoMore() throws {
+    @Test func aCancelledDialReportsNothing() throws {
         let pair = try Pair()
         let dial = pair.client.dial(Pair.serverAddress)
         pair.client.transport.cancelDial(dial)
@@ -127,7 +127,7 @@ struct MemoryTransportTests {
         #expect(throws: NighError.self) { try registry.make(TransportSpec(parsing: "memory:port=1")) }
     }
 
-    @Test func shutdownTellsTheOthersAndNotItself() throws {
+    @Test func shutdownIsReportedToTheOthersOnly() throws {
         let pair = try Pair()
         pair.client.transport.browse("test")
         let (client, server) = try pair.connect()

@@ -9,7 +9,7 @@ import Testing
 
     private func after(_ milliseconds: Int64) -> Moment { start + .milliseconds(milliseconds) }
 
-    @Test("invite a peer once when it can be reached")
+    @Test("invite a peer once when it becomes available")
     func once() {
         var invitations = AutomaticInvitations()
         invitations.available(puma, at: start)
@@ -36,7 +36,7 @@ import Testing
         #expect(pauses == [500, 1_000, 2_000, 4_000, 8_000, 16_000, 30_000, 30_000, 30_000])
     }
 
-    @Test("wait as long as the peer asks for")
+    @Test("wait as long as the peer requests")
     func retryAfter() {
         var invitations = AutomaticInvitations()
         invitations.available(puma, at: start)
@@ -48,7 +48,7 @@ import Testing
     }
 
     @Test(
-        "leave a peer alone that declined or did not answer, until it is lost and found again",
+        "do not repeat an invitation that was declined or not answered, until the peer is lost and found",
         arguments: [NighError(.inviting, .declined("no")), NighError(.inviting, .timedOut)])
     func declined(_ error: NighError) {
         var invitations = AutomaticInvitations()
@@ -62,7 +62,7 @@ import Testing
         #expect(invitations.takeDue(at: after(70_000)) == [puma])
     }
 
-    @Test("follow a conversation that failed, and not one that ended in good order")
+    @Test("follow a conversation that failed, and not one that ended cleanly")
     func afterConversations() {
         var invitations = AutomaticInvitations()
         invitations.connected(puma)
@@ -76,7 +76,7 @@ import Testing
         #expect(invitations.nextMoment == nil)
     }
 
-    @Test("do not reconnect what the program itself disconnected")
+    @Test("do not reconnect a peer that the program disconnected")
     func programLeft() {
         var invitations = AutomaticInvitations()
         invitations.connected(puma)

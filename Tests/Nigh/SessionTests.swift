@@ -31,7 +31,7 @@ import Testing
         throw NighError(.conversing, .notConnected)
     }
 
-    @Test("finds, connects and names its peers by itself")
+    @Test("finds, connects and names its peers automatically")
     func connects() async throws {
         let (puma, lynx, asPuma, asLynx) = try await pair()
         #expect(asPuma.name == "Puma" && asLynx.name == "Lynx")
@@ -59,7 +59,7 @@ import Testing
         await lynx.close()
     }
 
-    @Test("carries bytes as they are, also without a copy")
+    @Test("carries bytes unchanged, also without a copy")
     func bytes() async throws {
         let (puma, lynx, _, asLynx) = try await pair()
         let content = [UInt8](0...255)
@@ -75,7 +75,7 @@ import Testing
         await lynx.close()
     }
 
-    @Test("reports a message of another type, and goes on with the next")
+    @Test("reports a message of another type, and continues with the next")
     func unreadable() async throws {
         let (puma, lynx, _, asLynx) = try await pair()
         let events = lynx.events
@@ -94,7 +94,7 @@ import Testing
         await lynx.close()
     }
 
-    @Test("lets the program answer invitations, with a reason for a no")
+    @Test("lets the program answer invitations, and decline with a reason")
     func invitations() async throws {
         let puma = try session("Puma")
         let lynx = try session("Lynx")
@@ -118,7 +118,7 @@ import Testing
         await lynx.close()
     }
 
-    @Test("delivers what was sent before it closes, and ends its sequences")
+    @Test("delivers messages that were sent before it closes, and ends its sequences")
     func closes() async throws {
         let (puma, lynx, _, asLynx) = try await pair()
         let events = puma.events
@@ -140,7 +140,7 @@ import Testing
         try await puma.broadcast("to nobody")
     }
 
-    @Test("that the program lets go of says goodbye")
+    @Test("says goodbye when the program releases it")
     func letGo() async throws {
         let lynx = try session("Lynx") { $0.connectsAutomatically = true }
         let events = lynx.events
@@ -155,7 +155,7 @@ import Testing
         await lynx.close()
     }
 
-    @Test("shows user interfaces the newest list of peers")
+    @Test("gives user interfaces the latest list of peers")
     func lists() async throws {
         let puma = try session("Puma")
         let lynx = try session("Lynx") { $0.info = ["mood": "good"] }
@@ -196,7 +196,7 @@ import Testing
     }
 
     @Test(
-        "throws what a program can do wrong, and does not stop it",
+        "throws an error for wrong settings, and does not stop the program",
         arguments: [
             ("Not a service!", "tcp", 1 << 20), ("chat", "pigeon", 1 << 20),
             ("chat", "memory,memory", 1 << 20),
@@ -212,18 +212,18 @@ import Testing
         #expect(error?.stage == .configuring)
     }
 
-    @Test("refuses an address that is none, with advice")
+    @Test("refuses an invalid address, with advice")
     func address() async throws {
         let puma = try session("Puma")
         let error = await #expect(throws: NighError.self) { try await puma.invite(at: "nowhere") }
-        #expect(error?.cause == .invalid("\"nowhere\" is no address") && error?.advice != nil)
+        #expect(error?.cause == .invalid("\"nowhere\" is not an address") && error?.advice != nil)
         await puma.close()
     }
 
     /// The last has a transport that cannot work here, and uses the other. One after the other, since those of one network would
     /// meet.
     @Test(
-        "works over any transport, as a flag chooses it", .serialized,
+        "works over any transport that a flag names", .serialized,
         arguments: [
             "tcp:interface=lo,mdns=embedded", "bluetooth:adapter=hci60000,tcp:interface=lo,mdns=embedded",
         ])
@@ -248,7 +248,7 @@ import Testing
         for session in sessions { await session.close() }
     }
 
-    @Test("ends with its body, also when that throws")
+    @Test("ends with its closure, even if that throws")
     func scope() async throws {
         let lynx = try session("Lynx") { $0.connectsAutomatically = true }
         let events = lynx.events

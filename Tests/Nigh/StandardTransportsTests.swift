@@ -11,6 +11,6 @@ import Testing
         #expect(unknown?.description.hasSuffix("known are: bluetooth, memory, tcp") == true)
     }
 
-    @Test("reach other programs, but for memory")
+    @Test("reach other programs, except memory")
     func reach() { #expect(TransportRegistry.standard.reachingOtherPrograms == "bluetooth,tcp") }
 }

@@ -20,7 +20,7 @@ import Testing
         return bytes
     }
 
-    @Test("A conversation over memory is recorded from hello to close, in a file of its owner's alone")
+    @Test("A conversation over memory is recorded from hello to close, in a private file")
     func conversation() throws {
         let loop = VirtualEventLoop()
         let hub = MemoryHub()
@@ -63,9 +63,7 @@ import Testing
         #expect(entries.contains { if case .secured(lynx.id, _) = $0.content { true } else { false } })
     }
 
-    @Test(
-        "A file that is there is refused, a link is not followed, and with leave it is replaced by one of its owner's"
-    )
+    @Test("An existing file is refused and a link is not followed; on request a private file replaces it")
     func overwriting() throws {
         let old = open(path, O_CREAT | O_WRONLY, 0o644)
         #expect(write(old, "x", 1) == 1)
@@ -90,7 +88,7 @@ import Testing
         ByteSlice([0, UInt8(size >> 8), UInt8(size & 0xFF), 0x10] + [UInt8](repeating: 1, count: size))
     }
 
-    @Test("While nobody takes what is written the loop goes on, and a gap says afterwards what is missing")
+    @Test("While the disk is slow the loop continues, and a gap later says what is missing")
     func slowDisk() throws {
         var ends: [Int32] = [0, 0]
         #expect(socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0, &ends) == 0)
@@ -137,20 +135,20 @@ import Testing
         }
     }
 
-    @Test("A disk that takes nothing is told at the end, and nothing waits for it")
+    @Test("A full disk is reported at the end, and nothing waits for it")
     func fullDisk() throws {
         let recorder = try LinkRecorder(descriptor: open("/dev/full", O_WRONLY))
         recorder.link(1, Self.opening, at: Moment(nanoseconds: 0))
         #expect(recorder.finish()?.description.contains("No space") == true)
     }
 
-    @Test("Times are those of the wall clock at the beginning, and of the session's own from then on")
+    @Test("Times start with the wall clock, and then follow the session's clock")
     func times() throws {
         var transcript = LinkTranscript(wallClock: { 1_000 })
         var times: [Int64] = []
         for moment in [500, 507, 600] as [Int64] {
-            transcript.take(
-                .ended(LinkEnding(words: "", code: nil, isByPeer: false)), on: 1,
+            transcript.convert(
+                .ended(LinkEnding(reason: "", code: nil, isByPeer: false)), on: 1,
                 at: Moment(nanoseconds: moment)
             ) {
                 times.append($0.time)

@@ -22,10 +22,10 @@ import Testing
         return blocks
     }
 
-    @Test("Each link is an interface before its first packet, each frame a packet behind its header")
+    @Test("Each link is an interface before its first packet, and each frame is a packet after its header")
     func capture() throws {
         var capture = PacketCapture()
-        var bytes = capture.beginning()
+        var bytes = capture.fileHeader()
         for entry in RecordTests.entries { bytes += capture.blocks(for: entry) }
         let blocks = try Self.blocks(bytes)
         #expect(blocks.map(\.type) == [0x0A0D_0D0A, 1, 6, 6, 6])
@@ -46,7 +46,7 @@ import Testing
         #expect(Self.word(blocks[4].body, 12) == 21 && Self.word(blocks[4].body, 16) == 16 + 4 + 9_000)
     }
 
-    @Test("A gap is told with the packet behind it")
+    @Test("A gap is recorded in the packet after it")
     func gap() throws {
         var capture = PacketCapture()
         _ = capture.blocks(for: RecordEntry(time: 1, link: 0, .gap(entries: 3, bytes: 9)))

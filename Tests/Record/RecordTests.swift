@@ -35,8 +35,8 @@ import Testing
                     direction: .incoming, type: 0x14, length: 9_000, payload: ByteSlice([9]), isCutOff: true))
         ),
         RecordEntry(time: 8, link: 0, .gap(entries: 12, bytes: 1 << 40)),
-        RecordEntry(time: 9, link: 7, .ended(LinkEnding(words: "the peer left", code: 0, isByPeer: true))),
-        RecordEntry(time: -1, link: 7, .ended(LinkEnding(words: "", code: nil, isByPeer: false))),
+        RecordEntry(time: 9, link: 7, .ended(LinkEnding(reason: "the peer left", code: 0, isByPeer: true))),
+        RecordEntry(time: -1, link: 7, .ended(LinkEnding(reason: "", code: nil, isByPeer: false))),
     ]
 
     static var record: [UInt8] {
@@ -57,7 +57,7 @@ import Testing
         return entries
     }
 
-    @Test("Every kind of entry is read as it was written, however it is cut", arguments: [1, 3, 17, .max])
+    @Test("Every kind of entry is read as it was written, however it is split", arguments: [1, 3, 17, .max])
     func roundTrip(_ cut: Int) throws {
         #expect(try Self.read(Self.record, cut: cut) == Self.entries)
         var reader = RecordReader()
@@ -66,7 +66,7 @@ import Testing
         #expect(reader.startTime == 99 && reader.headLimit == 64)
     }
 
-    @Test("The bytes are those of docs/nigh/trace.md")
+    @Test("The bytes are those in docs/reference/nigh/trace.md")
     func bytes() throws {
         var bytes: [UInt8] = []
         RecordFormat.write(
@@ -84,7 +84,7 @@ import Testing
             ])
     }
 
-    @Test("A record that ends anywhere is read up to its last whole entry")
+    @Test("A record that ends anywhere is read up to its last complete entry")
     func cutOff() throws {
         let record = Self.record
         var ends: [Int] = []
@@ -99,7 +99,7 @@ import Testing
         }
     }
 
-    @Test("What is no record, a later version, or damaged is told")
+    @Test("Data that is not a record, of a later version or damaged is reported")
     func faults() throws {
         #expect(throws: RecordReader.Fault.noRecord) { try Self.read(Array("\u{1F}\u{8B}".utf8)) }
         var later = Self.record
@@ -115,10 +115,10 @@ import Testing
         }
         var wrong = Self.record
         wrong[24 + 4 + 17] = 9
-        #expect(throws: RecordReader.Fault.damaged(at: 24, "neither yes nor no")) { try Self.read(wrong) }
+        #expect(throws: RecordReader.Fault.damaged(at: 24, "neither 0 nor 1")) { try Self.read(wrong) }
     }
 
-    @Test("An entry of a kind that came later is passed over, and counted")
+    @Test("An entry of a later kind is skipped and counted")
     func unknown() throws {
         var bytes = RecordFormat.header(time: 1, headLimit: nil) + [0, 0, 0, 3, 200, 1, 2]
         RecordFormat.write(Self.entries[2], to: &bytes)
@@ -139,13 +139,15 @@ import Testing
         var pieces: [FrameCutter.Piece] = []
         var rest = stream[...]
         while !rest.isEmpty {
-            cutter.take(ByteSlice(rest.prefix(cut))) { pieces.append($0) }
+            cutter.feed(ByteSlice(rest.prefix(cut))) { pieces.append($0) }
             rest = rest.dropFirst(cut)
         }
         return (pieces, cutter.rest())
     }
 
-    @Test("A stream is cut into its preface and frames, however it came", arguments: [1, 2, 5, 64, .max])
+    @Test(
+        "A stream is split into its preface and frames, in whatever pieces it arrived",
+        arguments: [1, 2, 5, 64, .max])
     func cutting(_ cut: Int) throws {
         func frame(_ type: UInt8, _ payload: [UInt8], _ length: Int, isCutOff: Bool = false) -> RecordedFrame
         {

@@ -84,7 +84,7 @@ struct AddressTests {
         let texts = [
             "fe80::2%lo", "10.0.0.1", "2001:db8::1", "127.0.0.1", "169.254.1.1", "10.0.0.1", "10.0.0.2",
         ]
-        let ordered = texts.compactMap { SocketAddress(numeric: $0, port: 1) }.inOrderOfPromise
+        let ordered = texts.compactMap { SocketAddress(numeric: $0, port: 1) }.inDialOrder
         #expect(
             ordered.map(\.hostDescription)
                 == ["127.0.0.1", "2001:db8::1", "10.0.0.1", "fe80::2%lo", "10.0.0.2", "169.254.1.1"])

@@ -12,12 +12,12 @@ struct DiallerTests {
         defer { loop.shutdown() }
         let peer = Identity.ephemeral().peerID
         let many = (1...100).map { SocketAddress(.v4(0x0A00_0000 + UInt32($0)), port: 4000) }
-        let told: Result<[TransportAddress], NighError> = try Room.answer { told in
+        let result: Result<[TransportAddress], NighError> = try Room.result { result in
             loop.execute {
                 let dialler = Dialler(on: loop, interface: "lo", addresses: { _ in many }) { _, _ in }
-                dialler.places(behind: TCPDestination.address(of: peer), found: told)
+                dialler.places(behind: TCPDestination.address(of: peer), found: result)
             }
         }
-        #expect(try told.get() == many.prefix(64).map(\.transportAddress))
+        #expect(try result.get() == many.prefix(64).map(\.transportAddress))
     }
 }

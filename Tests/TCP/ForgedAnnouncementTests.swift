@@ -35,8 +35,8 @@ struct ForgedAnnouncementTests {
         // The kernel accepts connections.
         if lie != .refusingPort { trap.listen() }
         let address: [UInt8] = lie == .elsewhere ? [192, 0, 2, 7] : [127, 0, 0, 1]
-        try lynx.hears(
-            of: puma.probe.id, service, named: lie == .ownInstance ? "Puma" : "Forged", at: address,
+        try lynx.announce(
+            puma.probe.id, service, named: lie == .ownInstance ? "Puma" : "Forged", at: address,
             port: trap.port)
         let forged = address.map(String.init).joined(separator: ".") + ":\(trap.port)"
         #expect(try lynx.waits(for: puma.probe.id, at: ["127.0.0.1:\(port)", forged]))
@@ -66,7 +66,7 @@ private struct Neighbourhood {
     /// Returns whether a dial of the peer comes to try all of these addresses. Polls every 5 ms.
     func waits(for peer: PeerID, at places: Set<String>) throws -> Bool {
         for _ in 0..<4_000 {
-            let found: Result<[TransportAddress], NighError> = try Room.answer { told in
+            let found: Result<[TransportAddress], NighError> = try Room.result { told in
                 loop.execute {
                     loop.schedule(at: loop.now + .milliseconds(5)) {
                         transport.places(behind: TCPDestination.address(of: peer), found: told)
@@ -79,8 +79,8 @@ private struct Neighbourhood {
     }
 
     /// Announces once, by multicast, that the peer is at this address too.
-    func hears(
-        of peer: PeerID, _ service: ServiceName, named name: String, at address: [UInt8], port: UInt16
+    func announce(
+        _ peer: PeerID, _ service: ServiceName, named name: String, at address: [UInt8], port: UInt16
     ) throws {
         let type = ServiceType(tcp: service).domain
         let instance = try #require(DomainName(labels: [Array(name.utf8)])?.below(type))
@@ -93,28 +93,28 @@ private struct Neighbourhood {
             (host, .address4, address),
         ]
         // An unsolicited answer with these records.
-        var words: [UInt8] = [0, 0, 0x84, 0, 0, 0, 0, UInt8(records.count), 0, 0, 0, 0]
+        var message: [UInt8] = [0, 0, 0x84, 0, 0, 0, 0, UInt8(records.count), 0, 0, 0, 0]
         for (name, type, data) in records {
-            words += name.wire + [0, UInt8(type.rawValue), 0, 1]
-            words += [0, 0, 0, UInt8(Publication.timeToLive), 0, UInt8(data.count)] + data
+            message += name.wire + [0, UInt8(type.rawValue), 0, 1]
+            message += [0, 0, 0, UInt8(Publication.timeToLive), 0, UInt8(data.count)] + data
         }
-        let isSaid = try Room.answer { [words] (told: @escaping @Sendable (Bool) -> Void) in
+        let isSaid = try Room.result { [message] (report: @escaping @Sendable (Bool) -> Void) in
             loop.execute {
                 let interface = NetworkInterface.usable(named: "lo").first
                 // Bound to the mDNS port, as every responder must be.
                 let socket = interface.flatMap {
-                    MulticastSocket(.listening, on: $0, version: 4, loop: loop, heard: { _ in })
+                    MulticastSocket(.listening, on: $0, version: 4, loop: loop, received: { _ in })
                 }
-                socket?.speak(words)
-                told(socket != nil && socket?.failure == nil)
+                socket?.send(message)
+                report(socket != nil && socket?.failure == nil)
             }
         }
         try #require(isSaid)
     }
 
     func end() {
-        _ = try? Room.answer { (told: @escaping @Sendable (Bool) -> Void) in
-            probe.session.close { told(true) }
+        _ = try? Room.result { (report: @escaping @Sendable (Bool) -> Void) in
+            probe.session.close { report(true) }
         }
         loop.shutdown()
     }

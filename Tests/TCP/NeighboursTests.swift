@@ -65,47 +65,47 @@ struct NeighboursTests {
 
     @Test func aPeerOnTwoInterfacesIsOne() throws {
         var neighbours = Neighbours()
-        let first = neighbours.saw(service("Puma", text(puma)), of: "game")
+        let first = neighbours.update(service("Puma", text(puma)), of: "game")
         #expect(try first == [.found(sighting(puma, "Puma"))])
         let wireless = service("Puma", text(puma), on: 3, addresses: [[10, 0, 1, 7]])
-        #expect(neighbours.saw(wireless, of: "game") == [])
+        #expect(neighbours.update(wireless, of: "game") == [])
         #expect(Set(hosts(neighbours, puma)) == ["10.0.0.7", "10.0.1.7"])
-        #expect(neighbours.lost(wireless.key) == [])
+        #expect(neighbours.remove(wireless.key) == [])
         #expect(hosts(neighbours, puma) == ["10.0.0.7"])
         let address = try sighting(puma, "Puma").address
-        #expect(neighbours.lost(service("Puma", []).key) == [.lost(address)])
-        #expect(neighbours.lost(service("Puma", []).key) == [])
+        #expect(neighbours.remove(service("Puma", []).key) == [.lost(address)])
+        #expect(neighbours.remove(service("Puma", []).key) == [])
     }
 
     @Test func twoOfOneNameAreTwo() throws {
         var neighbours = Neighbours()
-        _ = neighbours.saw(service("Puma", text(puma)), of: "game")
-        let other = neighbours.saw(service("Puma", text(lynx), on: 3), of: "game")
+        _ = neighbours.update(service("Puma", text(puma)), of: "game")
+        let other = neighbours.update(service("Puma", text(lynx), on: 3), of: "game")
         #expect(try other == [.found(sighting(lynx, "Puma"))])
-        #expect(neighbours.told == [puma, lynx].sorted())
+        #expect(neighbours.reportedPeers == [puma, lynx].sorted())
     }
 
     @Test func aRenamedPeerChangesAndIsNotLost() throws {
         var neighbours = Neighbours()
-        _ = neighbours.saw(service("Puma", text(puma)), of: "game")
-        let renamed = neighbours.saw(service("Panther", text(puma)), of: "game")
+        _ = neighbours.update(service("Puma", text(puma)), of: "game")
+        let renamed = neighbours.update(service("Panther", text(puma)), of: "game")
         #expect(try renamed == [.changed(sighting(puma, "Panther"))])
-        #expect(neighbours.lost(service("Puma", []).key) == [])
-        let said = neighbours.saw(service("Panther", text(puma, [("table", "open")])), of: "game")
+        #expect(neighbours.remove(service("Puma", []).key) == [])
+        let said = neighbours.update(service("Panther", text(puma, [("table", "open")])), of: "game")
         #expect(try said == [.changed(sighting(puma, "Panther", ["table": "open"]))])
     }
 
     @Test func anInstanceTakenOverByAnotherPeerIsThatPeer() throws {
         var neighbours = Neighbours()
-        _ = neighbours.saw(service("Puma", text(puma)), of: "game")
-        let changes = neighbours.saw(service("Puma", text(lynx)), of: "game")
+        _ = neighbours.update(service("Puma", text(puma)), of: "game")
+        let changes = neighbours.update(service("Puma", text(lynx)), of: "game")
         #expect(try changes == [.lost(sighting(puma, "").address), .found(sighting(lynx, "Puma"))])
     }
 
     @Test func oneselfIsNeverSeen() {
         var neighbours = Neighbours(own: puma)
-        #expect(neighbours.saw(service("Puma", text(puma)), of: "game") == [])
-        #expect(neighbours.saw(service("Lynx", text(lynx), isOwn: true), of: "game") == [])
+        #expect(neighbours.update(service("Puma", text(puma)), of: "game") == [])
+        #expect(neighbours.update(service("Lynx", text(lynx), isOwn: true), of: "game") == [])
         #expect(neighbours.count == 0)
     }
 
@@ -117,8 +117,8 @@ struct NeighboursTests {
         ]
         for (index, pairs) in wrong.enumerated() {
             let entries = pairs.compactMap { TextEntry(key: $0.0, value: $0.1) }
-            #expect(neighbours.saw(service("Printer \(index)", entries), of: "game") == [])
-            #expect(neighbours.saw(service("Printer \(index)", entries), of: "game") == [])
+            #expect(neighbours.update(service("Printer \(index)", entries), of: "game") == [])
+            #expect(neighbours.update(service("Printer \(index)", entries), of: "game") == [])
         }
         #expect(neighbours.ignoredCount == wrong.count)
         #expect(neighbours.ignored["Printer 0"] == .noVersion)
@@ -128,8 +128,8 @@ struct NeighboursTests {
 
     @Test func aTextThatBecomesWrongLosesThePeer() throws {
         var neighbours = Neighbours()
-        _ = neighbours.saw(service("Puma", text(puma)), of: "game")
-        #expect(neighbours.saw(service("Puma", []), of: "game") == [.lost(try sighting(puma, "").address)])
+        _ = neighbours.update(service("Puma", text(puma)), of: "game")
+        #expect(neighbours.update(service("Puma", []), of: "game") == [.lost(try sighting(puma, "").address)])
     }
 
     @Test func pairsThatCanBeNoneAreLeftOut() throws {
@@ -137,44 +137,44 @@ struct NeighboursTests {
         var entries = text(puma, [("table", "open"), ("averylongkey", "x")])
         entries += [TextEntry(key: "raw", value: [0xFF, 0xFE]), TextEntry(key: "flag", value: nil)].compactMap
         { $0 }
-        let changes = neighbours.saw(service("Puma", entries), of: "game")
+        let changes = neighbours.update(service("Puma", entries), of: "game")
         #expect(try changes == [.found(sighting(puma, "Puma", ["table": "open"]))])
     }
 
     @Test func aPeerThatDoesNotOpenIsLostUntilItDoes() throws {
         var neighbours = Neighbours()
-        _ = neighbours.saw(service("Puma", text(puma)), of: "game")
+        _ = neighbours.update(service("Puma", text(puma)), of: "game")
         let found = SightingChange.found(try sighting(puma, "Puma"))
         let lost = SightingChange.lost(try sighting(puma, "").address)
-        #expect(neighbours.knocked(at: puma, opened: true) == [])
-        #expect(neighbours.knocked(at: puma, opened: false) == [lost])
-        #expect(neighbours.knocked(at: puma, opened: false) == [])
-        #expect(neighbours.saw(service("Puma", text(puma, [("a", "b")])), of: "game") == [])
+        #expect(neighbours.probed(puma, accepted: true) == [])
+        #expect(neighbours.probed(puma, accepted: false) == [lost])
+        #expect(neighbours.probed(puma, accepted: false) == [])
+        #expect(neighbours.update(service("Puma", text(puma, [("a", "b")])), of: "game") == [])
         #expect(
-            neighbours.knocked(at: puma, opened: true) == [.found(try sighting(puma, "Puma", ["a": "b"]))])
-        _ = neighbours.knocked(at: puma, opened: false)
-        // After a restart it listens on another port, so it is found again without waiting for the next knock.
-        #expect(neighbours.saw(service("Puma", text(puma), port: 4001), of: "game") == [found])
-        #expect(neighbours.knocked(at: lynx, opened: true) == [])
+            neighbours.probed(puma, accepted: true) == [.found(try sighting(puma, "Puma", ["a": "b"]))])
+        _ = neighbours.probed(puma, accepted: false)
+        // After a restart it listens on another port, so it is found again without waiting for the next probe.
+        #expect(neighbours.update(service("Puma", text(puma), port: 4001), of: "game") == [found])
+        #expect(neighbours.probed(lynx, accepted: true) == [])
     }
 
-    @Test func whoTakesOverAnInstanceIsNotTakenForAbsent() throws {
+    @Test func aPeerThatTakesOverAnInstanceIsNotAbsent() throws {
         var neighbours = Neighbours()
-        _ = neighbours.saw(service("Puma", text(puma)), of: "game")
-        _ = neighbours.saw(service("Lynx", text(lynx)), of: "game")
-        _ = neighbours.knocked(at: lynx, opened: false)
-        let changes = neighbours.saw(service("Puma", text(lynx)), of: "game")
+        _ = neighbours.update(service("Puma", text(puma)), of: "game")
+        _ = neighbours.update(service("Lynx", text(lynx)), of: "game")
+        _ = neighbours.probed(lynx, accepted: false)
+        let changes = neighbours.update(service("Puma", text(lynx)), of: "game")
         #expect(try changes == [.lost(sighting(puma, "").address), .found(sighting(lynx, "Puma"))])
     }
 
     @Test func anAddressThatIsOnesOwnTooIsNotDialled() {
         var neighbours = Neighbours()
         let bridge: [UInt8] = [172, 17, 0, 1]
-        _ = neighbours.saw(
+        _ = neighbours.update(
             service("Puma", text(puma), addresses: [bridge, [10, 0, 0, 7]]), of: "game")
         #expect(hosts(neighbours, puma, own: ["10.0.0.1"], bridges: ["172.17.0.1"]) == ["10.0.0.7"])
         // A program on this machine has only addresses of this machine.
-        _ = neighbours.saw(
+        _ = neighbours.update(
             service("Lynx", text(lynx), addresses: [bridge, [10, 0, 0, 1]]), of: "game")
         let own = hosts(neighbours, lynx, own: ["10.0.0.1"], bridges: ["172.17.0.1"])
         #expect(own == ["172.17.0.1", "10.0.0.1"])
@@ -186,25 +186,26 @@ struct NeighboursTests {
 
     @Test func aForgedTextBesideTheTrueOneIsAnotherPeer() throws {
         var neighbours = Neighbours()
-        _ = neighbours.saw(service("Puma", text(puma)), of: "game")
-        let both = neighbours.saw(service("Puma", texts: [text(lynx), text(puma)]), of: "game")
+        _ = neighbours.update(service("Puma", text(puma)), of: "game")
+        let both = neighbours.update(service("Puma", texts: [text(lynx), text(puma)]), of: "game")
         #expect(try both == [.found(sighting(lynx, "Puma"))])
         #expect(hosts(neighbours, puma) == ["10.0.0.7"])
         // Now the forged text is the older one.
-        #expect(neighbours.saw(service("Puma", texts: [text(puma), text(lynx)]), of: "game") == [])
-        let alone = neighbours.saw(service("Puma", text(puma)), of: "game")
+        #expect(neighbours.update(service("Puma", texts: [text(puma), text(lynx)]), of: "game") == [])
+        let alone = neighbours.update(service("Puma", text(puma)), of: "game")
         #expect(try alone == [.lost(sighting(lynx, "").address)])
-        #expect(try neighbours.lost(service("Puma", []).key) == [.lost(sighting(puma, "").address)])
+        #expect(try neighbours.remove(service("Puma", []).key) == [.lost(sighting(puma, "").address)])
         #expect(neighbours.count == 0)
     }
 
     @Test func aForgedTextThatIsNoneHidesNobody() throws {
         var neighbours = Neighbours(own: lynx)
         let nonsense = [TextEntry(key: "v", value: "1")].compactMap { $0 }
-        let changes = neighbours.saw(service("Puma", texts: [nonsense, text(lynx), text(puma)]), of: "game")
+        let changes = neighbours.update(
+            service("Puma", texts: [nonsense, text(lynx), text(puma)]), of: "game")
         #expect(try changes == [.found(sighting(puma, "Puma"))])
         #expect(neighbours.ignoredCount == 0)
-        #expect(neighbours.told == [puma])
+        #expect(neighbours.reportedPeers == [puma])
     }
 
     @Test(arguments: [false, true])
@@ -212,21 +213,21 @@ struct NeighboursTests {
         var neighbours = Neighbours()
         let true6 = [0xFE, 0x80] + [UInt8](repeating: 0, count: 13) + [7]
         let lie = service("Evil", text(puma), addresses: forged)
-        if isFirst { _ = neighbours.saw(lie, of: "game") }
-        _ = neighbours.saw(service("Puma", text(puma), addresses: [true6, [10, 0, 0, 7]]), of: "game")
-        if !isFirst { _ = neighbours.saw(lie, of: "game") }
+        if isFirst { _ = neighbours.update(lie, of: "game") }
+        _ = neighbours.update(service("Puma", text(puma), addresses: [true6, [10, 0, 0, 7]]), of: "game")
+        if !isFirst { _ = neighbours.update(lie, of: "game") }
         let found = hosts(neighbours, puma)
         #expect(Set(found.prefix(4)).isSuperset(of: ["10.0.0.7"]))
         #expect(found.prefix(4).contains { $0.hasPrefix("fe80::7") })
         #expect(found.count == 42)
-        _ = neighbours.lost(lie.key)
+        _ = neighbours.remove(lie.key)
         #expect(hosts(neighbours, puma).count == 2)
     }
 
     @Test func aForgedHostOfTheSameInstancePushesNoneOut() {
         var neighbours = Neighbours()
         let places = [place(forged, port: 1), place([[10, 0, 0, 7]])]
-        _ = neighbours.saw(service("Puma", texts: [text(puma)], places: places), of: "game")
+        _ = neighbours.update(service("Puma", texts: [text(puma)], places: places), of: "game")
         let found = neighbours.addresses(of: puma, ownHosts: [:], ownPort: nil).map(\.description)
         #expect(found.prefix(3) == ["10.9.0.1:1", "10.0.0.7:4000", "10.9.0.2:1"])
         #expect(found.count == 41)
@@ -236,39 +237,39 @@ struct NeighboursTests {
     func manyForgedAnnouncementsPushNoneOut(before: Int) {
         var neighbours = Neighbours()
         for number in 0..<100 {
-            if number == before { _ = neighbours.saw(service("Puma", text(puma)), of: "game") }
-            _ = neighbours.saw(service("Evil \(number)", text(puma), addresses: forged), of: "game")
+            if number == before { _ = neighbours.update(service("Puma", text(puma)), of: "game") }
+            _ = neighbours.update(service("Evil \(number)", text(puma), addresses: forged), of: "game")
         }
-        if before == 100 { _ = neighbours.saw(service("Puma", text(puma)), of: "game") }
+        if before == 100 { _ = neighbours.update(service("Puma", text(puma)), of: "game") }
         #expect(hosts(neighbours, puma).prefix(2).contains("10.0.0.7"))
     }
 
     /// The peer does not count as absent because nobody opens a pipe at the forged addresses: it
-    /// is knocked at where it is dialled.
+    /// is probed where it is dialled.
     @Test func aPeerOfThisMachineIsDialledWhereverElseItIsSaidToBe() {
         var neighbours = Neighbours()
         let own = ["10.0.0.1"]
         let here: [UInt8] = [10, 0, 0, 1]
-        _ = neighbours.saw(service("Puma", text(puma), addresses: [here]), of: "game")
+        _ = neighbours.update(service("Puma", text(puma), addresses: [here]), of: "game")
         let lie = service("Evil", text(puma), addresses: forged)
-        _ = neighbours.saw(lie, of: "game")
+        _ = neighbours.update(lie, of: "game")
         #expect(hosts(neighbours, puma, own: own).prefix(2).contains("10.0.0.1"))
         #expect(!hosts(neighbours, puma, own: own, port: 4000).contains("10.0.0.1"))
         // Forged as addresses of the peer's own host.
-        _ = neighbours.lost(lie.key)
-        _ = neighbours.saw(service("Puma", text(puma), addresses: forged.dropLast(9) + [here]), of: "game")
+        _ = neighbours.remove(lie.key)
+        _ = neighbours.update(service("Puma", text(puma), addresses: forged.dropLast(9) + [here]), of: "game")
         #expect(hosts(neighbours, puma, own: own).prefix(32).contains("10.0.0.1"))
         #expect(!hosts(neighbours, puma, own: own, port: 4000).contains("10.0.0.1"))
     }
 
-    @Test func whoDoesNotOpenIsNotBackBecauseAForgedPortGoes() throws {
+    @Test func aPeerThatDoesNotAcceptStaysAbsentWhenAForgedPortGoes() throws {
         var neighbours = Neighbours()
         let places = [place(forged, port: 1), place([[10, 0, 0, 7]])]
-        _ = neighbours.saw(service("Puma", texts: [text(puma)], places: places), of: "game")
-        _ = neighbours.knocked(at: puma, opened: false)
-        #expect(neighbours.saw(service("Puma", text(puma)), of: "game") == [])
+        _ = neighbours.update(service("Puma", texts: [text(puma)], places: places), of: "game")
+        _ = neighbours.probed(puma, accepted: false)
+        #expect(neighbours.update(service("Puma", text(puma)), of: "game") == [])
         let anew = [place([[10, 0, 0, 7]], port: 4001), places[1]]
-        let back = neighbours.saw(service("Puma", texts: [text(puma)], places: anew), of: "game")
+        let back = neighbours.update(service("Puma", texts: [text(puma)], places: anew), of: "game")
         #expect(try back == [.found(sighting(puma, "Puma"))])
     }
 }

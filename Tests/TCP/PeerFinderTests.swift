@@ -10,7 +10,7 @@ struct PeerFinderTests {
     /// `@unchecked Sendable`: used on the loop; the monitor guards what tests read.
     private final class Finding: PeerFinderEvents, @unchecked Sendable {
         let monitor = Monitor()
-        var knockedAt: Int?
+        var probeCount: Int?
         var changes = 0
 
         func neighboursChanged(_ changes: [SightingChange]) { self.changes += changes.count }
@@ -25,8 +25,8 @@ struct PeerFinderTests {
             addresses: [HostAddress(bytes: [10, 0, 0, last], interface: 2)].compactMap { $0 })
     }
 
-    /// An instance that claims to be another peer each time must not leave a growing number of peers to knock at.
-    @Test func onlyThoseStillAnnouncedAreKnockedAt() throws {
+    /// An instance that claims to be another peer each time must not leave a growing number of peers to probe.
+    @Test func onlyPeersStillAnnouncedAreProbed() throws {
         let loop = UVEventLoop()
         defer { loop.shutdown() }
         let finding = Finding()
@@ -47,30 +47,30 @@ struct PeerFinderTests {
                         key: DiscoveredService.Key(name: "Puma", interface: 2), places: [place(7)],
                         texts: [text], isOwn: false))
             }
-            finding.monitor.change { finding.knockedAt = finder.presence.count }
+            finding.monitor.change { finding.probeCount = finder.presence.count }
             finder.shutdown()
         }
-        try #require(finding.monitor.wait(within: .seconds(20)) { finding.knockedAt != nil })
+        try #require(finding.monitor.wait(within: .seconds(20)) { finding.probeCount != nil })
         // Each of them was found, and all but the last were lost.
         #expect(finding.changes == 99)
-        #expect(finding.knockedAt == 1)
+        #expect(finding.probeCount == 1)
     }
 
-    /// Without this rule, two peers that have found each other, but have no conversation, would knock at each other forever.
-    @Test func whoHasOnlyKnockedIsNotKnockedAt() throws {
+    /// Without this rule, two peers that have found each other, but have no conversation, would probe each other forever.
+    @Test func aPeerThatOnlyProbedIsNotProbed() throws {
         let loop = UVEventLoop()
         defer { loop.shutdown() }
         let finding = Finding()
-        let knocked = Knocked()
-        // In the order in which they are knocked at when they are due.
+        let probed = Probed()
+        // In the order in which they are probed when they are due.
         let peers = (1...2 as ClosedRange<UInt64>).map { Identity.ephemeral(seed: $0).peerID }.sorted()
         loop.execute {
             let finder = PeerFinder(mode: .embedded, interface: "nowhere0", on: loop, events: finding) {
                 peer, tell in
-                finding.monitor.change { knocked.peers.append(peer) }
+                finding.monitor.change { probed.peers.append(peer) }
                 tell(true)
             }
-            knocked.finder = finder
+            probed.finder = finder
             finder.browse("game")
             for (number, peer) in peers.enumerated() {
                 let text = [("v", "1"), ("id", peer.description)].compactMap {
@@ -84,13 +84,13 @@ struct PeerFinderTests {
             finder.pipeEnded(to: nil, host: .v4(0x0A00_0000), saidSomething: false)
             finder.pipeEnded(to: nil, host: .v4(0x0A00_0001), saidSomething: true)
         }
-        try #require(finding.monitor.wait(within: .seconds(20)) { !knocked.peers.isEmpty })
-        #expect(knocked.peers == [peers[1]])
-        loop.execute { knocked.finder?.shutdown() }
+        try #require(finding.monitor.wait(within: .seconds(20)) { !probed.peers.isEmpty })
+        #expect(probed.peers == [peers[1]])
+        loop.execute { probed.finder?.shutdown() }
     }
 
     /// `@unchecked Sendable`: guarded by the monitor; the finder is used on the loop.
-    private final class Knocked: @unchecked Sendable {
+    private final class Probed: @unchecked Sendable {
         var peers: [PeerID] = []
         var finder: PeerFinder?
     }

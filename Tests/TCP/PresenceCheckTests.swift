@@ -11,20 +11,20 @@ struct PresenceCheckTests {
     /// `@unchecked Sendable`: confined to the virtual loop's thread.
     private final class House: @unchecked Sendable {
         var opens = true
-        var isTalkedTo = false
+        var hasOpenPipe = false
         var answersAfter = Duration.milliseconds(1)
-        var knocks: [Moment] = []
-        var told: [Bool] = []
+        var probes: [Moment] = []
+        var reports: [Bool] = []
     }
 
     private func check(_ house: House) -> PresenceCheck {
         PresenceCheck(
-            on: loop, isTalkedTo: { _ in house.isTalkedTo },
-            knock: { [loop] _, tell in
-                house.knocks.append(loop.now)
-                let tell = Unchecked(tell)
-                loop.schedule(at: loop.now + Moment.Span(house.answersAfter)) { tell.value(house.opens) }
-            }, tell: { _, opened in house.told.append(opened) })
+            on: loop, hasOpenPipe: { _ in house.hasOpenPipe },
+            probe: { [loop] _, report in
+                house.probes.append(loop.now)
+                let report = Unchecked(report)
+                loop.schedule(at: loop.now + Moment.Span(house.answersAfter)) { report.value(house.opens) }
+            }, report: { _, accepted in house.reports.append(accepted) })
     }
 
     /// `@unchecked Sendable`: confined to the virtual loop's thread.
@@ -39,13 +39,13 @@ struct PresenceCheckTests {
         let presence = check(house)
         presence.add(puma)
         try loop.run(for: .seconds(60))
-        #expect(house.told.allSatisfy { $0 })
-        #expect(house.knocks.count == 3)
+        #expect(house.reports.allSatisfy { $0 })
+        #expect(house.probes.count == 3)
         house.opens = false
-        house.told = []
+        house.reports = []
         let start = loop.now
-        #expect(try loop.run(until: { !house.told.isEmpty }, within: .seconds(60)))
-        #expect(house.told == [false])
+        #expect(try loop.run(until: { !house.reports.isEmpty }, within: .seconds(60)))
+        #expect(house.reports == [false])
         #expect(loop.now - start <= .seconds(30))
     }
 
@@ -54,11 +54,11 @@ struct PresenceCheckTests {
         house.opens = false
         let presence = check(house)
         presence.add(puma)
-        #expect(try loop.run(until: { house.knocks.count == 1 }, within: .seconds(20)))
+        #expect(try loop.run(until: { house.probes.count == 1 }, within: .seconds(20)))
         try loop.run(for: .milliseconds(10))
         house.opens = true
         try loop.run(for: .seconds(5))
-        #expect(house.told == [true])
+        #expect(house.reports == [true])
     }
 
     @Test func aDoubtIsLookedIntoAtOnce() throws {
@@ -66,51 +66,51 @@ struct PresenceCheckTests {
         house.opens = false
         let presence = check(house)
         presence.add(puma)
-        presence.doubt(puma)
-        #expect(try loop.run(until: { house.told == [false] }, within: .seconds(3)))
+        presence.probeSoon(puma)
+        #expect(try loop.run(until: { house.reports == [false] }, within: .seconds(3)))
         house.opens = true
-        #expect(try loop.run(until: { house.told == [false, true] }, within: .seconds(20)))
+        #expect(try loop.run(until: { house.reports == [false, true] }, within: .seconds(20)))
     }
 
     /// The check is frequent for as long as a conversation waits for a new link, and rare afterwards.
-    @Test func whoeverHasJustGoneIsSoonSeenToBeBack() throws {
+    @Test func aPeerThatReturnsIsSoonReported() throws {
         let house = House()
         house.opens = false
         let presence = check(house)
         presence.add(puma)
-        presence.doubt(puma)
+        presence.probeSoon(puma)
         try loop.run(for: .seconds(7))
         house.opens = true
-        #expect(try loop.run(until: { house.told.last == true }, within: .seconds(3)))
+        #expect(try loop.run(until: { house.reports.last == true }, within: .seconds(3)))
         house.opens = false
-        presence.doubt(puma)
+        presence.probeSoon(puma)
         try loop.run(for: .seconds(30))
-        let before = house.knocks.count
+        let before = house.probes.count
         try loop.run(for: .seconds(150))
-        #expect((9...11).contains(house.knocks.count - before))
+        #expect((9...11).contains(house.probes.count - before))
     }
 
-    @Test func whoIsTalkedToIsNotKnockedAt() throws {
+    @Test func aPeerWithAnOpenPipeIsNotProbed() throws {
         let house = House()
-        house.isTalkedTo = true
+        house.hasOpenPipe = true
         let presence = check(house)
         presence.add(puma)
-        presence.doubt(puma)
+        presence.probeSoon(puma)
         try loop.run(for: .seconds(120))
-        #expect(house.knocks.isEmpty)
+        #expect(house.probes.isEmpty)
     }
 
-    @Test func nobodyIsToldOfThoseForgotten() throws {
+    @Test func forgottenPeersAreNotReported() throws {
         let house = House()
         house.answersAfter = .seconds(1)
         house.opens = false
         let presence = check(house)
         presence.add(puma)
-        presence.doubt(puma)
-        #expect(try loop.run(until: { house.knocks.count == 1 }, within: .seconds(3)))
+        presence.probeSoon(puma)
+        #expect(try loop.run(until: { house.probes.count == 1 }, within: .seconds(3)))
         presence.keep { _ in false }
         try loop.run(for: .seconds(60))
-        #expect(house.told.isEmpty)
-        #expect(house.knocks.count == 1)
+        #expect(house.reports.isEmpty)
+        #expect(house.probes.count == 1)
     }
 }

@@ -80,7 +80,7 @@ struct TransportTests {
     @Test func aNameThatNoThreadCanLookUpFailsTheDial() async {
         await #expect(processExitsWith: .success) {
             let neighbour = Neighbour()
-            Shortage.ofThreads()
+            ResourceLimits.preventThreads()
             neighbour.dial("tcp://localhost:4000")
             #expect(neighbour.wait { !$0.failures.isEmpty })
             #expect(neighbour.failures.first?.stage == .connecting)
@@ -88,7 +88,7 @@ struct TransportTests {
         }
     }
 
-    @Test func aNameNobodyHasIsSaidSo() throws {
+    @Test func anUnknownHostNameIsReported() throws {
         let neighbour = Neighbour()
         neighbour.dial("tcp://no-such-host.invalid:4000")
         try #require(neighbour.wait { !$0.failures.isEmpty })
@@ -100,20 +100,20 @@ struct TransportTests {
     /// Each of these places can be dialled by itself.
     @Test func thePlacesBehindAnAddressAreThoseADialWouldTry() throws {
         let neighbour = Neighbour()
-        let told = Mutex<[Result<[TransportAddress], NighError>]>([])
+        let results = Mutex<[Result<[TransportAddress], NighError>]>([])
         func ask(_ text: String) {
             let address = TransportAddress(scheme: "tcp", value: text)
             neighbour.call { neighbour in
                 neighbour.transport.places(behind: address) { result in
-                    neighbour.monitor.change { told.withLock { $0.append(result) } }
+                    neighbour.monitor.change { results.withLock { $0.append(result) } }
                 }
             }
         }
         ask("192.168.1.7:4000")
         ask("192.168.1.7:none")
         ask("no-such-host.invalid:4000")
-        try #require(neighbour.wait { _ in told.withLock { $0.count == 3 } })
-        let outcomes = told.withLock(\.self)
+        try #require(neighbour.wait { _ in results.withLock { $0.count == 3 } })
+        let outcomes = results.withLock(\.self)
         #expect(try outcomes[0].get() == [TransportAddress(scheme: "tcp", value: "192.168.1.7:4000")])
         #expect(throws: NighError.self) { try outcomes[1].get() }
         #expect(throws: NighError.self) { try outcomes[2].get() }
@@ -148,7 +148,7 @@ struct TransportTests {
     }
 
     /// The session dials, and only while it browses.
-    @Test func knownAddressesAreToldWhileBrowsing() {
+    @Test func knownAddressesAreReportedWhileBrowsing() {
         let addresses = ["10.0.0.1:4000", "puma.local:1"].map { TransportAddress(scheme: "tcp", value: $0) }
         let neighbour = Neighbour(TCPOptions(interface: "lo", discovery: .off, knownAddresses: addresses))
         neighbour.call { neighbour in
@@ -230,7 +230,7 @@ struct TransportTests {
         neighbour.shutdown()
     }
 
-    @Test func aResetIsToldAsOne() throws {
+    @Test func aResetIsReportedAsReset() throws {
         let (neighbour, socket) = try connected()
         socket.reset()
         try #require(neighbour.wait { !$0.closed.isEmpty })
@@ -240,7 +240,7 @@ struct TransportTests {
     }
 
     /// If the reset were reported first, what the other side sent before it would be lost.
-    @Test func aPausedPipeIsToldOfAResetBehindWhatCameBefore() throws {
+    @Test func aPausedPipeReportsAResetAfterTheBytesBeforeIt() throws {
         let (neighbour, socket) = try connected()
         neighbour.call { $0.dialled[0].pauseReading() }
         _ = Glibc.send(socket.descriptor, "bye", 3, 0)
@@ -285,7 +285,7 @@ struct TransportTests {
         neighbour.shutdown()
     }
 
-    @Test func aCloseAfterWritingIsHeardInFullByAReaderWhoIsLate() throws {
+    @Test func aSlowReaderReceivesEverythingWrittenBeforeTheClose() throws {
         let (neighbour, socket) = try connected()
         let bytes = ByteSlice([UInt8](repeating: 3, count: 8_000_000))
         // Unread bytes at the closing end would turn its close into a reset.

@@ -6,7 +6,7 @@ import Testing
         Canvas(TerminalSize(columns: columns, rows: rows))
     }
 
-    @Test("Text is cut at the borders, and at the width it was given")
+    @Test("Text is cut at the borders, and at the given width")
     func cutting() {
         var canvas = canvas(8, 3)
         #expect(canvas.write("abcdef", at: CellPosition(column: 5, row: 0)) == 6)
@@ -30,7 +30,7 @@ import Testing
         #expect(canvas.text == "日本x\n 本\n   日\n日\n -|")
     }
 
-    @Test("Boxes and lines go around and end at the border")
+    @Test("Boxes and lines are drawn completely, and end at the border")
     func boxes() {
         var canvas = canvas(7, 4)
         canvas.box(CellArea(column: 0, row: 0, columns: 4, rows: 3))
@@ -40,7 +40,7 @@ import Testing
         #expect(canvas.text == "┌──┐━━━\n│  │\n└──┘ ╔═\n     ║")
     }
 
-    @Test("A canvas put onto another covers what is below, and nothing outside")
+    @Test("A canvas drawn onto another covers only the area below it")
     func placing() {
         var (below, above) = (canvas(5, 2), canvas(3, 2))
         below.fill(below.area, with: ".")
@@ -49,7 +49,7 @@ import Testing
         #expect(below.text == ".....\n...日")
     }
 
-    @Test("An area knows what lies in it and inside of its border")
+    @Test("An area knows which cells are inside it and inside its border")
     func areas() {
         let area = CellArea(column: 2, row: 1, columns: 3, rows: 2)
         #expect(area.contains(CellPosition(column: 4, row: 2)))
@@ -59,7 +59,7 @@ import Testing
         #expect(area.inside.rows.isEmpty)
     }
 
-    @Test("Drawing with sizes that make no sense draws nothing")
+    @Test("Drawing with impossible sizes has no effect")
     func nonsense() {
         var canvas = canvas(-1, 3)
         canvas.write("x", at: CellPosition(column: 0, row: 0))

@@ -5,7 +5,7 @@ import Testing
 
 @Suite struct CellTextTests {
     @Test(
-        "Characters are as wide as terminals agree they are",
+        "Characters have the width on which terminals agree",
         arguments: [
             ("a", 1), ("é", 1), ("e\u{301}", 1), ("日", 2), ("ｗ", 2), ("한", 2),
             ("\u{1112}\u{1161}\u{11AB}", 2),
@@ -14,7 +14,7 @@ import Testing
         ])
     func widths(text: String, columns: Int) { #expect(CellText(text).columns == columns, "\(text)") }
 
-    @Test("What could steer the terminal or turn the text around is shown as something else")
+    @Test("Characters that could control the terminal or reverse the text are replaced")
     func harmful() {
         #expect(CellText("\u{1B}[31mred\u{7F}\u{9B}2J").string == "\u{FFFD}[31mred\u{FFFD}\u{FFFD}2J")
         #expect(
@@ -23,7 +23,7 @@ import Testing
         #expect(CellText("\u{301}\u{200D}\u{3164}\u{FEFF}\u{AD}").string.allSatisfy { $0 == "\u{FFFD}" })
     }
 
-    @Test("Of characters that terminals give different widths, the part they agree on stays")
+    @Test("A character whose width differs between terminals is reduced to the part on which they agree")
     func disagreement() {
         #expect(CellText("👩‍👩‍👧").string == "👩")
         #expect(CellText("👍🏽").string == "👍")
@@ -31,7 +31,7 @@ import Testing
         #expect(CellText("z\u{300}\u{301}\u{302}\u{303}\u{304}").string == "z\u{300}\u{301}\u{302}")
     }
 
-    @Test("No scalar there is makes more of itself than a harmless character of one or two cells")
+    @Test("Every scalar becomes a harmless character of one or two cells")
     func everyScalar() {
         for value in 0...0x10_FFFF as ClosedRange<UInt32> {
             // Of planes without characters, only a sample is tried.
@@ -49,7 +49,7 @@ import Testing
         }
     }
 
-    @Test("Text that does not fit says so, without half a character")
+    @Test("Text that does not fit ends with an ellipsis, without half a character")
     func fitting() {
         #expect(CellText("four").fitting(4).string == "four")
         #expect(CellText("fours").fitting(4).string == "fou…")
@@ -57,7 +57,7 @@ import Testing
         #expect(CellText("日本語").fitting(0).string == "")
     }
 
-    @Test("Lines are broken at spaces, and in words only where there is no other way")
+    @Test("Lines break at spaces, and inside words only if necessary")
     func lines() {
         func lines(_ text: String, _ columns: Int) -> [String] {
             CellText(text).lines(of: columns).map(\.string)

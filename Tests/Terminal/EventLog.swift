@@ -8,25 +8,25 @@ import Terminal
 final class EventLog: @unchecked Sendable {
     private let lock = Lock()
     private var events: [TerminalEvent] = []
-    private let told: Int32
-    private let telling: Int32
+    private let readEnd: Int32
+    private let writeEnd: Int32
 
-    private static let patience: Int32 = 30_000
+    private static let timeout: Int32 = 30_000
 
     init() {
         var ends: [Int32] = [-1, -1]
         pipe(&ends)
-        (told, telling) = (ends[0], ends[1])
+        (readEnd, writeEnd) = (ends[0], ends[1])
     }
 
     deinit {
-        close(told)
-        close(telling)
+        close(readEnd)
+        close(writeEnd)
     }
 
     func append(_ event: TerminalEvent) {
         lock.withLock { events.append(event) }
-        _ = write(telling, "e", 1)
+        _ = write(writeEnd, "e", 1)
     }
 
     var all: [TerminalEvent] { lock.withLock { events } }
@@ -34,10 +34,10 @@ final class EventLog: @unchecked Sendable {
     /// Waits until there are `count` events; returns all events, or fewer than `count` after a timeout.
     func await(_ count: Int) -> [TerminalEvent] {
         while all.count < count {
-            var watched = pollfd(fd: told, events: Int16(POLLIN), revents: 0)
-            guard poll(&watched, 1, Self.patience) == 1 else { break }
+            var watched = pollfd(fd: readEnd, events: Int16(POLLIN), revents: 0)
+            guard poll(&watched, 1, Self.timeout) == 1 else { break }
             var byte: UInt8 = 0
-            read(told, &byte, 1)
+            read(readEnd, &byte, 1)
         }
         return all
     }

@@ -32,7 +32,7 @@ import Testing
     }
 
     @Test(
-        "At a crash, and the status is that of the crash",
+        "A crash restores the terminal, and keeps its exit status",
         arguments: [("a", SIGABRT), ("f", SIGILL), ("m", SIGSEGV)])
     func crashes(key: String, signal: Int32) throws {
         // On other processors, a trap raises another signal.
@@ -41,25 +41,27 @@ import Testing
     }
 
     @Test(
-        "At a signal that ends it, and the status is that of the signal",
+        "A signal that ends the program restores the terminal, and keeps its exit status",
         arguments: [SIGTERM, SIGHUP, SIGINT, SIGQUIT, SIGPIPE, SIGSEGV, SIGBUS, SIGFPE, SIGTRAP])
     func signals(signal: Int32) throws { try leaves("", "signal \(signal)") { kill($0.process, signal) } }
 
-    @Test("When it leaves, in good order or with exit() out of the middle", arguments: [("r", 0), ("e", 7)])
+    @Test("A program that returns or calls exit() restores the terminal", arguments: [("r", 0), ("e", 7)])
     func leaving(key: String, status: Int32) throws {
         try leaves("", "status \(status)") { $0.terminal.type(key) }
     }
 
-    @Test("A program that waits for SIGTERM gets it, and gives the terminal back itself")
+    @Test("A program that waits for SIGTERM receives it, and restores the terminal itself")
     func patient() throws { try leaves("patient", "status 5") { kill($0.process, SIGTERM) } }
 
-    @Test("Whoever handled a crash before does so afterwards, with the terminal given back")
+    @Test("An earlier crash handler is still called, after the terminal was restored")
     func chained() throws {
         try leaves("chained", "signal \(SIGSEGV)", saying: "chained") { $0.terminal.type("m") }
         try leaves("chained", "signal \(SIGSEGV)", saying: "chained") { kill($0.process, SIGSEGV) }
     }
 
-    @Test("While it is stopped, and it takes the terminal again when it goes on", arguments: [true, false])
+    @Test(
+        "A stopped program restores the terminal, and takes it again when it continues",
+        arguments: [true, false])
     func stopping(isItsOwnWish: Bool) throws {
         let job = try Job()
         let before = try taken(job)
@@ -69,7 +71,7 @@ import Testing
         #expect(job.terminal.settings == before)
         let stopped = try job.terminal.awaitText(Self.modes.giving, since: start)
         job.terminal.resize(columns: 70, rows: 20)
-        job.goOn()
+        job.resume()
         let again = try job.terminal.awaitText(Self.modes.taking, since: stopped)
         try job.terminal.awaitText("ready:70x20", since: again)
         #expect(job.terminal.settings != before)
@@ -78,7 +80,7 @@ import Testing
         #expect(job.terminal.settings == before)
     }
 
-    @Test("After a stop that nobody sees coming, what was shown is shown again")
+    @Test("After a stop without notice, the screen is painted again")
     func stoppedAtOnce() throws {
         let job = try Job()
         let before = try taken(job)
@@ -88,7 +90,7 @@ import Testing
         var attributes = try PseudoTerminal().attributes
         tcsetattr(job.terminal.line, TCSANOW, &attributes)
         let start = job.terminal.seen.count
-        job.goOn()
+        job.resume()
         try job.terminal.awaitText("ready:80x24", since: start)
         #expect(job.terminal.settings != before)
         job.terminal.type("r")
@@ -96,7 +98,7 @@ import Testing
         #expect(job.terminal.settings == before)
     }
 
-    @Test("A window that changes its size is noticed")
+    @Test("A changed window size is detected")
     func resizing() throws {
         let job = try Job()
         _ = try taken(job)

@@ -16,7 +16,7 @@ final class Job {
     private let commands: Int32
     private var report = ""
 
-    private static let patience: Int32 = 30_000
+    private static let timeout: Int32 = 30_000
     private static let program = BuiltPrograms.path(of: "TerminalCrasher")
 
     /// Makes a crash end the program by its signal: Swift's backtrace takes seconds, and a sanitizer would exit instead.
@@ -62,23 +62,23 @@ final class Job {
         close(commands)
     }
 
-    /// Waits for a line of the shell that begins with `beginning`; returns the rest of it.
-    func awaitReport(_ beginning: String) throws -> String {
+    /// Waits for a line of the shell that begins with `prefix`; returns the rest of it.
+    func awaitReport(_ prefix: String) throws -> String {
         while true {
             if let line = report.split(separator: "\n", omittingEmptySubsequences: false).dropLast()
-                .last(where: { $0.hasPrefix(beginning) })
+                .last(where: { $0.hasPrefix(prefix) })
             {
-                return String(line.dropFirst(beginning.count))
+                return String(line.dropFirst(prefix.count))
             }
             var watched = pollfd(fd: reports, events: Int16(POLLIN), revents: 0)
             var bytes = [UInt8](repeating: 0, count: 256)
-            guard poll(&watched, 1, Self.patience) == 1 else { throw Failure(description: "no \(beginning)") }
+            guard poll(&watched, 1, Self.timeout) == 1 else { throw Failure(description: "no \(prefix)") }
             let count = read(reports, &bytes, bytes.count)
-            guard count > 0 else { throw Failure(description: "no \(beginning), but \(report)") }
+            guard count > 0 else { throw Failure(description: "no \(prefix), but \(report)") }
             report += String(decoding: bytes.prefix(count), as: UTF8.self)
         }
     }
 
     /// Makes the shell continue the program.
-    func goOn() { _ = write(commands, "g", 1) }
+    func resume() { _ = write(commands, "g", 1) }
 }

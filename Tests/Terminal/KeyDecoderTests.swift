@@ -10,7 +10,7 @@ import Testing
         return decoder.feed(bytes) + decoder.flush()
     }
 
-    @Test("What is typed comes as it is")
+    @Test("Typed characters are decoded as they are")
     func text() {
         #expect(decoded("aé日🎉") == [.character("a"), .character("é"), .character("日"), .character("🎉")])
         #expect(
@@ -23,7 +23,7 @@ import Testing
             ])
     }
 
-    @Test("Bytes that are no UTF-8 become U+FFFD just as Swift's own reader has it")
+    @Test("Bytes that are not UTF-8 become U+FFFD as in Swift's own decoder")
     func invalid() {
         for seed in 0..<300 as Range<UInt64> {
             var chance = SeededGenerator(seed: seed)
@@ -40,7 +40,7 @@ import Testing
     }
 
     @Test(
-        "Keys are known however terminals say them",
+        "Keys are recognised in every encoding that terminals use",
         arguments: [
             ("[A", .up), ("OB", .down), ("[1;5C", .right), ("OD", .left), ("[H", .home), ("[1~", .home),
             ("[7~", .home),
@@ -54,7 +54,7 @@ import Testing
         #expect(decoded("\u{1B}\(sequence)x") == [.key(key), .character("x")])
     }
 
-    @Test("A lone ESC is the key once nothing follows, and otherwise the beginning of something")
+    @Test("A single ESC is the key if nothing follows, and otherwise the beginning of a sequence")
     func escape() {
         var decoder = KeyDecoder()
         #expect(decoder.feed([0x1B]) == [])
@@ -69,7 +69,7 @@ import Testing
         #expect(decoded("\u{1B}\u{3}") == [.key(.escape), .control("c")])
     }
 
-    @Test("The mouse is heard with the cell it was at")
+    @Test("The mouse is decoded with its cell")
     func mouse() {
         func mouse(_ report: String) -> [Input] { decoded("\u{1B}[<\(report)") }
         let cell = CellPosition(column: 9, row: 4)
@@ -88,7 +88,7 @@ import Testing
         }
     }
 
-    @Test("A paste is one thing, whatever is in it, and bounded")
+    @Test("A paste is one event, whatever it contains, and has a maximum length")
     func paste() {
         #expect(
             decoded("\u{1B}[200~a\r\u{1B}[A\u{1B}[20\u{1B}[201~b") == [
@@ -101,11 +101,11 @@ import Testing
             ])
     }
 
-    @Test("Turning to the terminal and away from it is heard")
+    @Test("A terminal that gains or loses the focus is decoded")
     func focus() { #expect(decoded("\u{1B}[I\u{1B}[O") == [.focus(true), .focus(false)]) }
 
     @Test(
-        "What is not known is swallowed whole",
+        "An unknown sequence is skipped completely",
         arguments: [
             "\u{1B}[?1;2c", "\u{1B}[97;5u", "\u{1B}[99~", "\u{1B}[~", "\u{1B}[1 A", "\u{1B}Oz", "\u{1B}[M !!",
             "\u{1B}[[z",
@@ -115,14 +115,14 @@ import Testing
         ])
     func unknown(sequence: String) { #expect(decoded(sequence + "x") == [.character("x")]) }
 
-    @Test("Ctrl-C is heard in the middle of anything but a paste")
+    @Test("Ctrl-C is decoded in the middle of everything but a paste")
     func interruption() {
         for beginning in ["\u{1B}[1;", "\u{1B}O", "\u{1B}]0;title", "\u{1B}P", "\u{1B}[["] {
             #expect(decoded(beginning + "\u{3}x") == [.control("c"), .character("x")], "\(beginning)")
         }
     }
 
-    @Test("Bytes mean the same wherever they were cut, and nothing that comes traps")
+    @Test("Bytes have the same meaning however they are split, and none of them traps")
     func splitting() {
         let pieces = [
             "a", "é日", "🎉", "\u{1B}", "\u{1B}[A", "\u{1B}OP", "\u{1B}[<0;3;4M",

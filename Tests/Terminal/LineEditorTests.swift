@@ -18,7 +18,7 @@ import Testing
         return (canvas.text, canvas.cursor?.column)
     }
 
-    @Test("Typing, moving and deleting do what they do everywhere")
+    @Test("Typing, moving and deleting work as in other editors")
     func editing() {
         var editor = LineEditor(limit: 100)
         typed([.character("a"), .character("c"), .key(.left), .character("b")], into: &editor)
@@ -51,14 +51,14 @@ import Testing
         #expect(editor.text == "a")
     }
 
-    @Test("What could harm readers is not taken, and line ends are spaces")
+    @Test("Harmful characters are dropped, and line ends become spaces")
     func harmful() {
         var editor = LineEditor("x\u{1B}[31m\u{202E}", limit: 100)
         typed([.paste("a\r\nb\u{9B}"), .character("\u{2066}")], into: &editor)
         #expect(editor.text == "x[31ma b")
     }
 
-    @Test("It never has more bytes than it may")
+    @Test("The text never exceeds its limit in bytes")
     func limit() {
         var editor = LineEditor("日本語", limit: 7)
         #expect(editor.text == "日本")
@@ -68,7 +68,7 @@ import Testing
         #expect(editor.text == "日本a")
     }
 
-    @Test("The part with the cursor is seen, and half a wide character is a space")
+    @Test("The part with the cursor is visible, and half a wide character is a space")
     func scrolling() {
         var editor = LineEditor("four in a row", limit: 100)
         #expect(seen(editor, 20) == (".four in a row       .", 14))
@@ -80,7 +80,7 @@ import Testing
         #expect(seen(LineEditor("日本語", limit: 100), 4) == (".語  .", 3))
     }
 
-    @Test("The cursor is always seen, whatever is typed")
+    @Test("The cursor is always visible, whatever is typed")
     func cursorIsSeen() {
         for seed in 0..<200 as Range<UInt64> {
             var chance = SeededGenerator(seed: seed)

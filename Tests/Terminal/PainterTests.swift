@@ -6,7 +6,7 @@ import Testing
 @Suite struct PainterTests {
     private static let colourful = TerminalTraits(colours: .twoHundredFiftySix, isUnicode: true)
 
-    @Test("After every painting the terminal shows just the canvas", arguments: [(2, 1), (1, 1), (2, 2)])
+    @Test("After each painting the terminal shows exactly the canvas", arguments: [(2, 1), (1, 1), (2, 2)])
     func showsTheCanvas(emojiColumns: Int, flagColumns: Int) {
         for seed in 0..<120 as Range<UInt64> {
             var chance = SeededGenerator(seed: seed)
@@ -37,7 +37,7 @@ import Testing
         }
     }
 
-    @Test("What has not changed is not sent")
+    @Test("Unchanged cells are not sent")
     func differencesOnly() {
         var painter = Painter(Self.colourful, isSynchronized: false)
         var canvas = Canvas(TerminalSize(columns: 80, rows: 24))
@@ -59,7 +59,7 @@ import Testing
         #expect(painter.said(canvas) == "\r\n␛[1mto move", "spaces look the same in bold")
     }
 
-    @Test("The cursor is hidden while cells change, and shown where the canvas has it")
+    @Test("The cursor is hidden while cells change, and then shown where the canvas has it")
     func cursor() {
         var painter = Painter(Self.colourful, isSynchronized: true)
         var canvas = Canvas(TerminalSize(columns: 20, rows: 2))
@@ -73,7 +73,7 @@ import Testing
         #expect(painter.said(canvas) == "␛[?2026h␛[?25l␛[?2026l", "a cursor outside is none")
     }
 
-    @Test("A terminal gets the colours it has, and whoever wants none gets none")
+    @Test("A terminal gets only the colours that it supports, or none if the user wants none")
     func colours() {
         var canvas = Canvas(TerminalSize(columns: 1, rows: 1))
         let style = Style(.mixed(red: 5, green: 0, blue: 0), on: .brightBlue, .bold)

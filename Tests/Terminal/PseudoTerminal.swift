@@ -14,7 +14,7 @@ final class PseudoTerminal {
     private(set) var seen: [UInt8] = []
 
     /// The time limit of every wait, in milliseconds.
-    private static let patience: Int32 = 30_000
+    private static let timeout: Int32 = 30_000
 
     /// TIOCGPTN and TIOCSPTLCK, which Swift does not import.
     private static let (getNumber, setLock): (UInt, UInt) = (0x8004_5430, 0x4004_5431)
@@ -84,7 +84,7 @@ final class PseudoTerminal {
         while true {
             if let end = Self.end(of: wanted, in: seen, since: unread) { return end }
             unread = max(start, seen.count - wanted.count + 1)
-            guard readMore(waiting: Self.patience) else {
+            guard readMore(waiting: Self.timeout) else {
                 throw Failure(
                     description: "\(text.debugDescription) has not come, but "
                         + String(decoding: seen[start...], as: UTF8.self).debugDescription)

@@ -24,7 +24,7 @@ import Testing
         return canvas
     }
 
-    @Test("A terminal is set up for single keys, and afterwards is as it was in every attribute")
+    @Test("A terminal is set up for single keys, and is restored in every attribute")
     func attributes() throws {
         let terminal = try PseudoTerminal()
         let before = terminal.settings
@@ -42,7 +42,7 @@ import Testing
         #expect(String(decoding: terminal.seen, as: UTF8.self) == Self.modes.taking + Self.modes.giving)
     }
 
-    @Test("What is painted comes to the terminal, and what comes from it is told")
+    @Test("The canvas is sent to the terminal, and its input is reported")
     func bothWays() throws {
         let terminal = try PseudoTerminal(columns: 40, rows: 10)
         let log = EventLog()
@@ -62,7 +62,7 @@ import Testing
         #expect(!String(decoding: terminal.seen, as: UTF8.self).contains("1006"), "no mouse was asked for")
     }
 
-    @Test("Another size is told, and painted anew; what does not fit is cut off")
+    @Test("A changed size is reported, and the screen is painted again; what does not fit is cut off")
     func resizing() throws {
         let terminal = try PseudoTerminal(columns: 40, rows: 10)
         let log = EventLog()
@@ -79,7 +79,7 @@ import Testing
     }
 
     @Test(
-        "A terminal that claims to be enormous is drawn on in its upper left part",
+        "On a terminal with an enormous size, only its upper left part is used",
         arguments: [3_000, 32_767])
     func enormous(side: Int) throws {
         let terminal = try PseudoTerminal(columns: side, rows: side)
@@ -92,7 +92,7 @@ import Testing
         try terminal.awaitText("Your turn")
     }
 
-    @Test("A terminal that takes nothing stops nobody, and then gets the last canvas whole")
+    @Test("A terminal that accepts no output blocks nobody, and later gets the last canvas completely")
     func slowTerminal() throws {
         let terminal = try PseudoTerminal(columns: 200, rows: 50)
         let session = try session(on: terminal, EventLog())
@@ -112,7 +112,7 @@ import Testing
     }
 
     /// Two threads of a program change the content and paint. The picture of one must not hide what the other has changed.
-    @Test("What is shown is what there is when the terminal takes it, not what there was when it was painted")
+    @Test("The terminal gets the newest canvas when it accepts output, not the one that was painted before")
     func newest() throws {
         let terminal = try PseudoTerminal(columns: 400, rows: 250)
         let session = try session(on: terminal, EventLog())
@@ -133,7 +133,7 @@ import Testing
         #expect(!String(decoding: terminal.seen, as: UTF8.self).contains("picture 1"))
     }
 
-    @Test("A terminal that takes nothing is given back at once all the same")
+    @Test("A terminal that accepts no output is still restored at once")
     func stalledTerminal() throws {
         let terminal = try PseudoTerminal(columns: 400, rows: 250)
         let before = terminal.settings
@@ -146,7 +146,7 @@ import Testing
         #expect(terminal.settings == before)
     }
 
-    @Test("A terminal whose window was closed is told of, once")
+    @Test("A closed window is reported once")
     func hangUp() throws {
         let terminal = try PseudoTerminal()
         let log = EventLog()
@@ -159,7 +159,7 @@ import Testing
         #expect(log.all == [.gone])
     }
 
-    @Test("It may be given back from its own thread, and no event comes afterwards")
+    @Test("The terminal may be restored on its own thread, and no event follows")
     func restoringInside() throws {
         let terminal = try PseudoTerminal()
         let before = terminal.settings
@@ -179,7 +179,7 @@ import Testing
         holder.session = nil
     }
 
-    @Test("What is no terminal, cannot draw or is taken already is refused, and left as it was")
+    @Test("An output that is no terminal, cannot draw or is taken is refused, and left unchanged")
     func refusals() throws {
         let null = open("/dev/null", O_RDWR)
         defer { close(null) }
@@ -203,7 +203,7 @@ import Testing
         try self.session(on: terminal, log).restore()
     }
 
-    @Test("Signal handlers that were there before are there again")
+    @Test("Earlier signal handlers are restored")
     func handlers() throws {
         let terminal = try PseudoTerminal()
         let before = Self.handlers

@@ -2,7 +2,7 @@ import Terminal
 import Testing
 
 @Suite struct TerminalSizeTests {
-    @Test("A screen fits in where neither side is too small")
+    @Test("A screen fits only if neither side is too small")
     func holds() {
         let usual = TerminalSize(columns: 80, rows: 24)
         #expect(usual.holds(usual))

@@ -3,7 +3,7 @@ import Testing
 
 @Suite struct TerminalTraitsTests {
     @Test(
-        "Colours follow the kind of terminal, and nobody who wants none gets any",
+        "Colours follow the kind of terminal, and a user who wants none gets none",
         arguments: [
             (["TERM": "xterm"], .sixteen), (["TERM": "xterm-256color"], .twoHundredFiftySix),
             (["TERM": "linux"], .sixteen),
@@ -18,7 +18,7 @@ import Testing
     }
 
     @Test(
-        "Unicode is what the first of the locale's variables that is set says",
+        "Unicode follows the first locale variable that is set",
         arguments: [
             (["LANG": "de_DE.UTF-8"], true), (["LANG": "C.utf8"], true), (["LANG": "C"], false), ([:], false),
             (["LC_ALL": "C", "LANG": "de_DE.UTF-8"], false),
@@ -28,7 +28,7 @@ import Testing
         #expect(TerminalTraits(environment: environment).isUnicode == isUnicode, "\(environment)")
     }
 
-    @Test("A terminal of no kind can do nothing")
+    @Test("A terminal without a kind counts as dumb")
     func dumb() {
         #expect(TerminalTraits(environment: [:]).isDumb)
         #expect(TerminalTraits(environment: ["TERM": "dumb"]).isDumb)

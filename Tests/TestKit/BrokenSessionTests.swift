@@ -15,7 +15,7 @@ struct BrokenSessionTests {
                 BrokenTransport.$hub.withValue(hub) { BrokenTransport(defect, mangling: mangling) }
             }
         )
-        rig.patience = .seconds(5)
+        rig.timeout = .seconds(5)
         return rig
     }
 
@@ -55,7 +55,7 @@ struct BrokenSessionTests {
                 "apart", on: VirtualEventLoop(),
                 refusedAddress: TransportAddress(scheme: "memory", value: "nobody"),
                 makeTransport: { MemoryTransport(hub: MemoryHub()) })
-            rig.patience = .milliseconds(200)
+            rig.timeout = .milliseconds(200)
             return rig
         }.isPassed
         #expect(isPassed == Self.lonely.contains(check.name))

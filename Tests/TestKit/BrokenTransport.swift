@@ -209,16 +209,16 @@ final class BrokenPipe: Pipe, PipeHandler, @unchecked Sendable {
     }
     func pauseReading() { if defect != .ignoresPause { inner.pauseReading() } }
     func resumeReading() { inner.resumeReading() }
-    func close(_ manner: PipeCloseManner) {
-        if defect == .closesTwice, manner == .afterWriting {
+    func close(_ mode: PipeCloseMode) {
+        if defect == .closesTwice, mode == .afterWriting {
             inner.close(.now)
         } else {
-            inner.close(manner)
+            inner.close(mode)
         }
         switch defect {
         case .callsBackAfterClose: loop.execute { self.handler?.pipeClosed(self, error: nil) }
-        case .drainsEarly: if manner == .afterWriting { loop.execute { self.pipeDrained(self.inner) } }
-        default: if manner == .now, !isClosed { handler = nil }
+        case .drainsEarly: if mode == .afterWriting { loop.execute { self.pipeDrained(self.inner) } }
+        default: if mode == .now, !isClosed { handler = nil }
         }
         isClosed = true
     }
@@ -237,15 +237,15 @@ final class BrokenPipe: Pipe, PipeHandler, @unchecked Sendable {
     func pipeEnded(_ pipe: any Pipe) { if defect != .endsAfterClosed { handler?.pipeEnded(self) } }
     func pipeDrained(_ pipe: any Pipe) {
         if defect == .neverDrains { return }
-        let told = handler
+        let handlerToNotify = handler
         handler = nil
-        told?.pipeDrained(self)
+        handlerToNotify?.pipeDrained(self)
     }
     func pipeClosed(_ pipe: any Pipe, error: NighError?) {
         if defect == .keepsAWriterWaiting { return }
-        let told = handler
+        let handlerToNotify = handler
         handler = nil
-        told?.pipeClosed(self, error: error)
-        if defect == .endsAfterClosed { told?.pipeEnded(self) }
+        handlerToNotify?.pipeClosed(self, error: error)
+        if defect == .endsAfterClosed { handlerToNotify?.pipeEnded(self) }
     }
 }

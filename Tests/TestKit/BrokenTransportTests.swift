@@ -12,7 +12,7 @@ struct BrokenTransportTests {
             refusedAddress: TransportAddress(scheme: "memory", value: "nobody"),
             silentAddress: hub.makeSilentAddress(),
             makeTransport: { BrokenTransport.$hub.withValue(hub) { BrokenTransport(defect) } })
-        rig.patience = .seconds(1)
+        rig.timeout = .seconds(1)
         return rig
     }
 
@@ -33,13 +33,13 @@ struct BrokenTransportTests {
     @Test func theReportSaysWhatIsWrongAndWhatMustHold() {
         let report = checkTransportConformance(only: ["quiet-after-close"]) { rig(.callsBackAfterClose) }
         #expect(!report.isPassed)
-        #expect(report.description.contains("pipeClosed was told after close"))
-        #expect(report.description.contains("What must hold: after close the handler hears nothing"))
+        #expect(report.description.contains("pipeClosed was reported after close"))
+        #expect(report.description.contains("What must hold: after close the pipe reports nothing"))
     }
 
     @Test func aRigThatCannotBeMadeIsAFailure() {
         let error = NighError(.starting, .unavailable("no adapter"))
         let report = checkTransportConformance(only: ["diagnose"]) { throw error }
-        #expect(report.description.contains("no rig could be made: starting: no adapter"))
+        #expect(report.description.contains("the rig could not be made: starting: no adapter"))
     }
 }

@@ -26,7 +26,7 @@ struct ConformanceNeedsTests {
     }
 
     @Test(
-        "A check passes on the least wire that it says it needs, and uses all its ends",
+        "A check passes on the smallest wire that it declares, and uses all its ends",
         arguments: TransportConformance.checks + SessionConformance.checks)
     func leastWire(_ check: ConformanceCheck) {
         let wire = Wire()
@@ -36,7 +36,7 @@ struct ConformanceNeedsTests {
         #expect(Set(wire.ends) == Set(0..<check.needs.ends))
     }
 
-    @Test("A cable that carries one pipe is asked all that has a meaning there, and the rest says why not")
+    @Test("A cable with one pipe runs every check that applies, and the others name their reason")
     func cable() {
         func skipped(_ checks: [ConformanceCheck]) -> [String: String] {
             var reasons: [String: String] = [:]
@@ -62,7 +62,7 @@ struct ConformanceNeedsTests {
             ])
     }
 
-    @Test("A failure lists the transports that were made, with the last error of each")
+    @Test("A failure lists the transports that it made, with the last error of each")
     func lastErrors() throws {
         let checks = TransportConformance.checks + SessionConformance.checks
         for (name, made) in [
@@ -77,7 +77,7 @@ struct ConformanceNeedsTests {
             #expect(outcome.transports.map(\.name) == made && outcome.transports.map(\.end) == [0, 1])
             #expect(outcome.transports.map(\.lastError?.cause) == [nil, .refused], "\(outcome)")
             let lines = outcome.description.split(separator: "\n")
-            #expect(lines.count == 3 && lines[1].hasSuffix("\(made[0]), on end 0: it told no error"))
+            #expect(lines.count == 3 && lines[1].hasSuffix("\(made[0]), on end 0: it reported no error"))
             #expect(lines.last?.contains("its last error: connecting") == true, "\(lines)")
         }
     }

@@ -7,10 +7,10 @@ struct MessageLedgerTests {
     /// A ledger with a sender, a reader and a stream between them.
     struct Table {
         var ledger = MessageLedger()
-        let reader = MessageLedger.Reader(who: 1, life: 1, conversation: 1)
+        let reader = MessageLedger.Reader(receiver: 1, run: 1, conversation: 1)
         var stream: Int
 
-        init() { stream = ledger.open(from: 0, life: 1, to: 1) }
+        init() { stream = ledger.open(from: 0, run: 1, to: 1) }
 
         mutating func send(_ length: Int, _ row: MessageLedger.Row = .main) -> [UInt8] {
             let bytes = ledger.nextMessage(in: stream, row: row, length: length)
@@ -22,7 +22,7 @@ struct MessageLedgerTests {
             _ bytes: [UInt8], _ row: MessageLedger.Row = .main, at reader: MessageLedger.Reader? = nil
         ) -> Finding.Rule? {
             let reader = reader ?? self.reader
-            return bytes.withUnsafeBytes { ledger.arrived($0, at: reader, from: 0, row: row) }?.rule
+            return bytes.withUnsafeBytes { ledger.recordArrival(of: $0, at: reader, from: 0, row: row) }?.rule
         }
     }
 
@@ -85,7 +85,7 @@ struct MessageLedgerTests {
 
     @Test func aStrayMessageIsSeen() {
         var table = Table()
-        let elsewhere = table.ledger.open(from: 0, life: 1, to: 2)
+        let elsewhere = table.ledger.open(from: 0, run: 1, to: 2)
         let stray = table.ledger.nextMessage(in: elsewhere, row: .main, length: 20)
         table.ledger.accept(elsewhere, row: .main, length: 20)
         #expect(table.arrives(stray) == .order)
@@ -103,8 +103,8 @@ struct MessageLedgerTests {
         let old = table.send(20)
         let late = table.send(20)
         #expect(table.arrives(old) == nil)
-        table.stream = table.ledger.open(from: 0, life: 1, to: 1)
-        #expect(table.arrives(table.send(20), at: .init(who: 1, life: 1, conversation: 2)) == nil)
+        table.stream = table.ledger.open(from: 0, run: 1, to: 1)
+        #expect(table.arrives(table.send(20), at: .init(receiver: 1, run: 1, conversation: 2)) == nil)
         #expect(table.arrives(late) == .exactlyOnce)
     }
 
@@ -113,7 +113,7 @@ struct MessageLedgerTests {
         let first = table.send(20)
         let second = table.send(20)
         #expect(table.arrives(first) == nil)
-        #expect(table.arrives(second, at: .init(who: 1, life: 1, conversation: 2)) == .exactlyOnce)
+        #expect(table.arrives(second, at: .init(receiver: 1, run: 1, conversation: 2)) == .exactlyOnce)
     }
 
     @Test func anUnreliableMessageMayBeLostButNotDoubled() {
@@ -126,37 +126,37 @@ struct MessageLedgerTests {
     }
 }
 
-struct StateWatchTests {
+struct PeerStateCheckerTests {
     private let peer = Identity.ephemeral(seed: 1).peerID
     private let error = NighError(.conversing, .linkLost)
 
     @Test func aWholeLifeIsFine() {
-        var watch = StateWatch()
+        var checker = PeerStateChecker()
         let moves: [PeerState] = [
             .available, .connecting, .connected, .reconnecting, .connected, .disconnected, .available,
             .unavailable,
         ]
         for next in moves {
-            #expect(watch.told(peer, next, from: watch.state(of: peer), cause: error) == nil)
+            #expect(checker.record(peer, next, from: checker.state(of: peer), cause: error) == nil)
         }
-        #expect(watch.state(of: peer) == .unavailable)
+        #expect(checker.state(of: peer) == .unavailable)
     }
 
     @Test func anIllegalMoveIsSeen() {
-        var watch = StateWatch()
-        #expect(watch.told(peer, .available, from: .unavailable, cause: nil) == nil)
-        #expect(watch.told(peer, .connected, from: .available, cause: nil)?.rule == .moves)
+        var checker = PeerStateChecker()
+        #expect(checker.record(peer, .available, from: .unavailable, cause: nil) == nil)
+        #expect(checker.record(peer, .connected, from: .available, cause: nil)?.rule == .moves)
     }
 
     @Test func aSkippedStateIsSeen() {
-        var watch = StateWatch()
-        #expect(watch.told(peer, .connecting, from: .available, cause: nil)?.rule == .moves)
+        var checker = PeerStateChecker()
+        #expect(checker.record(peer, .connecting, from: .available, cause: nil)?.rule == .moves)
     }
 
     @Test func aFailureWithoutACauseIsSeen() {
-        var watch = StateWatch()
-        #expect(watch.told(peer, .available, from: .unavailable, cause: nil) == nil)
-        #expect(watch.told(peer, .connecting, from: .available, cause: nil) == nil)
-        #expect(watch.told(peer, .available, from: .connecting, cause: nil)?.rule == .moves)
+        var checker = PeerStateChecker()
+        #expect(checker.record(peer, .available, from: .unavailable, cause: nil) == nil)
+        #expect(checker.record(peer, .connecting, from: .available, cause: nil) == nil)
+        #expect(checker.record(peer, .available, from: .connecting, cause: nil)?.rule == .moves)
     }
 }

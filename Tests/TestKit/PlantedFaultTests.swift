@@ -18,7 +18,7 @@ struct PlantedFaultTests {
         /// An awaited answer may never come, and nothing checks the deadline.
         case sleepsThroughADeadline
 
-        func befall(_ machine: SessionMachine, _ peer: PeerRecord, _ conversation: Conversation) {
+        func apply(_ machine: SessionMachine, _ peer: PeerRecord, _ conversation: Conversation) {
             switch self {
             case .losesAMessage: try? conversation.port.admit(100)
             case .keepsAMessageTooMany:
@@ -33,23 +33,23 @@ struct PlantedFaultTests {
     @Test(arguments: Fault.allCases)
     func aSessionThatContradictsItselfIsReported(_ fault: Fault) {
         for seed in [1, 2, 4] as [UInt64] {
-            let report = World.run(seed: seed) { world in befall(world, fault) }
+            let report = World.run(seed: seed) { world in apply(world, fault) }
             #expect(
-                report.finding?.rule == .consistency, "seed \(seed): \(report.finding?.words ?? "nothing")")
+                report.finding?.rule == .consistency, "seed \(seed): \(report.finding?.message ?? "nothing")")
         }
     }
 
     /// Applies the fault to the first session that has a conversation.
-    private func befall(_ world: World, _ fault: Fault) {
-        world.later(.milliseconds(10)) {
-            for life in world.awake {
-                guard let machine = life.session?.driver.machine,
+    private func apply(_ world: World, _ fault: Fault) {
+        world.schedule(after: .milliseconds(10)) {
+            for run in world.activeRuns {
+                guard let machine = run.session?.driver.machine,
                     let peer = machine.sortedPeers.first(where: { $0.state == .connected }),
                     let conversation = peer.conversation, !conversation.port.hasStaged
                 else { continue }
-                return fault.befall(machine, peer, conversation)
+                return fault.apply(machine, peer, conversation)
             }
-            befall(world, fault)
+            apply(world, fault)
         }
     }
 }

@@ -63,7 +63,7 @@ struct VirtualEventLoopTests {
         let loop = VirtualEventLoop(workLimit: 100)
         @Sendable func again() { loop.execute(again) }
         again()
-        let error = #expect(throws: VirtualEventLoop.LiveLock.self) { try loop.runQueued() }
+        let error = #expect(throws: VirtualEventLoop.Livelock.self) { try loop.runQueued() }
         #expect(error?.description.contains("still busy after 100 pieces of work") == true)
     }
 
@@ -71,7 +71,7 @@ struct VirtualEventLoopTests {
         let loop = VirtualEventLoop(workLimit: 100)
         @Sendable func again() { loop.schedule(at: loop.now + .seconds(1), again) }
         again()
-        #expect(throws: VirtualEventLoop.LiveLock.self) { try loop.runUntilIdle() }
+        #expect(throws: VirtualEventLoop.Livelock.self) { try loop.runUntilIdle() }
     }
 
     @Test func tasksRunOnIt() async throws {

@@ -37,16 +37,16 @@ struct benchmark_options {
 struct benchmark_options benchmark_begin(int argument_count, char *const *arguments);
 
 /// Reports one result to the driver: a line with a name and a number.
-void benchmark_say(const char *name, uint64_t value);
+void benchmark_report(const char *name, uint64_t value);
 /// Reports to the driver where the server listens.
-void benchmark_say_port(const char *port);
-void benchmark_say_port_number(int port);
+void benchmark_report_port(const char *port);
+void benchmark_report_port_number(int port);
 /// Returns when the driver has seen the other side end. Until then, the last message may still be under way.
 void benchmark_wait_for_other_side(void);
 /// Prints why the program cannot go on, and ends it with status 1.
 _Noreturn void benchmark_fail(const char *what, const char *why);
 /// Prints that the library cannot do this work, and ends the program with status 3.
-_Noreturn void benchmark_lacks(const char *what);
+_Noreturn void benchmark_unsupported(const char *what);
 
 /// Returns the time of the monotonic clock, in nanoseconds.
 uint64_t benchmark_now(void);
@@ -55,7 +55,7 @@ uint64_t benchmark_processor(void);
 /// Returns the resident memory of this process, in bytes.
 uint64_t benchmark_resident(void);
 /// Reports the memory per idle peer, half a second after the peers fell silent: by then everything is acknowledged.
-void benchmark_say_resident(uint64_t before, int peers);
+void benchmark_report_resident(uint64_t before, int peers);
 /// Returns a TCP port that was free a moment ago, for libraries that cannot report which one they were given.
 int benchmark_free_port(void);
 

@@ -42,7 +42,7 @@ public final class Chunk: @unchecked Sendable {
 
     /// Returns the unused bytes of `chunk`. The owner writes to them before it claims them. Takes no reference.
     @inline(never)
-    package static func rest(of chunk: inout Chunk) -> UnsafeMutableRawBufferPointer {
+    package static func unfilledBytes(of chunk: inout Chunk) -> UnsafeMutableRawBufferPointer {
         UnsafeMutableRawBufferPointer(start: chunk.base + chunk.filled, count: chunk.room)
     }
 

@@ -12,7 +12,7 @@ final class LargeChunks: Sendable {
     /// The maximum number of bytes in all kept chunks.
     static let byteLimit = 8 << 20
     /// The time without use after which chunks are released. They are released after twice this time at the latest.
-    static let keptWithoutUse = Moment.Span.seconds(5)
+    static let idleLifetime = Moment.Span.seconds(5)
 
     private struct Kept {
         /// The most recently returned chunks are at the end.
@@ -69,14 +69,14 @@ final class LargeChunks: Sendable {
     var isEmpty: Bool { !keepsAny.load(ordering: .relaxed) }
 
     /// Returns an empty kept chunk with room for `size` bytes, or nil if there is none.
-    func takeKept(_ size: Int) -> Chunk? {
+    func takeIfKept(_ size: Int) -> Chunk? {
         guard let chunk = kept.withLock({ $0.take(size) }) else { return nil }
         chunk.rewind()
         return chunk
     }
 
     /// Returns an empty chunk with room for `size` bytes, kept or new.
-    func take(_ size: Int) -> Chunk { takeKept(size) ?? Chunk(capacity: size) }
+    func take(_ size: Int) -> Chunk { takeIfKept(size) ?? Chunk(capacity: size) }
 
     /// Returns a chunk. Slices of it may still be read, but the caller must not write to it afterwards.
     func recycle(_ chunk: Chunk) {
@@ -115,7 +115,7 @@ final class LargeChunks: Sendable {
     }
 
     /// Releases all kept chunks if none was used since the last call. Returns whether any chunk is still kept.
-    func giveUpUnused() -> Bool {
+    func releaseUnused() -> Bool {
         let given = kept.withLock { kept -> ContiguousArray<Chunk> in
             defer { kept.wasUsed = false }
             guard !kept.wasUsed else { return [] }

@@ -33,7 +33,7 @@ package struct ControlWriter {
     }
 
     /// Returns a frame header for a payload that lies elsewhere. The header is not queued.
-    mutating func header(_ type: FrameType, payloadLength: Int) -> ByteSlice {
+    mutating func detachedHeader(_ type: FrameType, payloadLength: Int) -> ByteSlice {
         let chunk = roomFor(FrameHeader.byteCount)
         let start = chunk.filled
         FrameHeader(type: type, payloadLength: payloadLength).write(to: chunk.claim(FrameHeader.byteCount))
@@ -41,7 +41,7 @@ package struct ControlWriter {
     }
 
     /// Returns a whole frame whose payload is one number. The frame is not queued.
-    mutating func loose(_ type: FrameType, number: UInt32) -> ByteSlice {
+    mutating func standaloneFrame(_ type: FrameType, number: UInt32) -> ByteSlice {
         let chunk = roomFor(FrameHeader.byteCount + 4)
         let start = chunk.filled
         let bytes = chunk.claim(FrameHeader.byteCount + 4)
@@ -64,7 +64,7 @@ package struct ControlWriter {
     }
 
     /// Drops all queued frames.
-    mutating func drop() {
+    mutating func removeAll() {
         queue.removeAll()
         frameCount = 0
     }

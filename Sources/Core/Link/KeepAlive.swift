@@ -6,23 +6,23 @@
 struct KeepAlive {
     enum Verdict: Equatable {
         /// Send a ping.
-        case ask
+        case sendPing
         /// The ping was sent, and still nothing was received.
         case suspect
         /// Give up the link.
-        case lose
+        case giveUp
         case wait
     }
 
     private enum Stage {
         case listening
-        case asked
+        case pinged
         case suspected
     }
 
-    private let askAfter: Moment.Span
+    private let pingAfter: Moment.Span
     /// The times from the ping to the suspicion, and from there to the loss.
-    private let suspectAfterAsking: Moment.Span
+    private let suspectAfterPing: Moment.Span
     private let loseAfterSuspecting: Moment.Span
 
     private var stage = Stage.listening
@@ -31,17 +31,17 @@ struct KeepAlive {
 
     /// Creates the state of a link that was heard at `now`.
     ///
-    /// A silent peer is pinged after `askAfter`. It is suspected after twice that time, or half-way between the
+    /// A silent peer is pinged after `pingAfter`. It is suspected after twice that time, or half-way between the
     /// ping and the loss if that is earlier. It is lost after `loseAfter`. If `loseAfter` leaves no time for a
     /// ping, the ping is sent after a third of it.
-    init(askAfter: Duration, loseAfter: Duration, now: Moment) {
-        let lose = max(Moment.Span(loseAfter).nanoseconds, 3)
-        let wanted = Moment.Span(askAfter).nanoseconds
-        let ask = wanted > 0 && wanted < lose ? wanted : lose / 3
-        let suspect = min(ask, (lose - ask) / 2)
-        self.askAfter = Moment.Span(nanoseconds: ask)
-        suspectAfterAsking = Moment.Span(nanoseconds: suspect)
-        loseAfterSuspecting = Moment.Span(nanoseconds: lose - ask - suspect)
+    init(pingAfter: Duration, loseAfter: Duration, now: Moment) {
+        let total = max(Moment.Span(loseAfter).nanoseconds, 3)
+        let wanted = Moment.Span(pingAfter).nanoseconds
+        let ping = wanted > 0 && wanted < total ? wanted : total / 3
+        let suspect = min(ping, (total - ping) / 2)
+        self.pingAfter = Moment.Span(nanoseconds: ping)
+        suspectAfterPing = Moment.Span(nanoseconds: suspect)
+        loseAfterSuspecting = Moment.Span(nanoseconds: total - ping - suspect)
         since = now
     }
 
@@ -49,7 +49,7 @@ struct KeepAlive {
 
     /// Notes a sign of life. Returns true if that ends a suspicion.
     @inline(__always)
-    mutating func heard(at now: Moment) -> Bool {
+    mutating func noteSignOfLife(at now: Moment) -> Bool {
         since = now
         guard stage != .listening else { return false }
         defer { stage = .listening }
@@ -59,8 +59,8 @@ struct KeepAlive {
     /// The time of the next step, if nothing is received until then.
     var deadline: Moment {
         switch stage {
-        case .listening: since + askAfter
-        case .asked: since + suspectAfterAsking
+        case .listening: since + pingAfter
+        case .pinged: since + suspectAfterPing
         case .suspected: since + loseAfterSuspecting
         }
     }
@@ -70,12 +70,12 @@ struct KeepAlive {
         since = now
         switch stage {
         case .listening:
-            stage = .asked
-            return .ask
-        case .asked:
+            stage = .pinged
+            return .sendPing
+        case .pinged:
             stage = .suspected
             return .suspect
-        case .suspected: return .lose
+        case .suspected: return .giveUp
         }
     }
 }

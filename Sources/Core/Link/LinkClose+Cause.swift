@@ -4,7 +4,7 @@ extension LinkClose {
         switch code {
         case .left, .sessionClosed: .peerLeft
         case .protocolViolation:
-            .protocolViolation(words.isEmpty ? "said the other side" : "said the other side: \(words)")
+            .protocolViolation("reported by the other side" + (reason.isEmpty ? "" : ": \(reason)"))
         case .superseded: .superseded
         case .selfDial: .selfDial
         case .sameIdentity: .sameIdentity
@@ -12,14 +12,14 @@ extension LinkClose {
         case .silent: .silent
         case .noCommonVersion: .protocolViolation("the other side speaks no common version")
         case .noCommonSecurity: .noCommonSecurity(theyEncrypt: true)
-        case .wrongService: .wrongService(words)
+        case .wrongService: .wrongService(reason)
         case .wrongPeer: .unknownPeer
         case .restarted: .restarted
         case .tooManyLinks: .busy
         case .tooSlow: .timedOut
         case .other: LinkClose.Scope(of: number) == .link ? .linkLost : .peerLeft
         case .notPaired: .notPaired
-        case .claimsAnotherPeer: .protocolViolation("the other side knows this one by another PeerID")
+        case .claimsAnotherPeer: .protocolViolation("the other side knows this side by another PeerID")
         case .prefaceChanged: .insecure(.prefaceChanged)
         }
     }

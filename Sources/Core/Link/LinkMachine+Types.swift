@@ -33,7 +33,7 @@ extension LinkMachine {
         case unreliable(FrameDecoder.Frame)
         case pong(token: UInt64, roundTrip: Moment.Span)
         /// Bytes from a suspected peer have arrived.
-        case heardAgain
+        case responsiveAgain
         /// The link has ended. Write what `gather` still returns, then close the pipe.
         case closed(LinkEnd)
     }
@@ -42,14 +42,14 @@ extension LinkMachine {
     package struct LinkEnd: Equatable {
         package var cause: NighError.Cause
         var code: LinkClose.Code?
-        var saidByPeer: Bool
+        var isByPeer: Bool
         /// The code as it was on the wire, if there was a code.
         var number: UInt16?
 
-        init(cause: NighError.Cause, code: LinkClose.Code?, saidByPeer: Bool, number: UInt16? = nil) {
+        init(cause: NighError.Cause, code: LinkClose.Code?, isByPeer: Bool, number: UInt16? = nil) {
             self.cause = cause
             self.code = code
-            self.saidByPeer = saidByPeer
+            self.isByPeer = isByPeer
             self.number = number ?? code?.rawValue
         }
 

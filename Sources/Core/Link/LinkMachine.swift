@@ -61,7 +61,7 @@ package final class LinkMachine {
         ownPreface = Preface(security: settings.offer.accepted)
         decoder = FrameDecoder(maximumPayload: Self.helloLimit)
         keepAlive = KeepAlive(
-            askAfter: settings.timings.askAfter, loseAfter: settings.timings.loseAfter, now: now)
+            pingAfter: settings.timings.pingAfter, loseAfter: settings.timings.loseAfter, now: now)
         control = ControlWriter()
         pongs = ControlWriter()
         unreliable = ControlWriter(chunkSize: 16 << 10, keepAtMost: 8)
@@ -84,7 +84,7 @@ package final class LinkMachine {
     package func receive(_ bytes: ByteSlice, now: Moment) {
         guard phase != .closed else { return }
         statistics.bytesReceived &+= bytes.count
-        if keepAlive.heard(at: now) { isResponsiveAgain = true }
+        if keepAlive.noteSignOfLife(at: now) { isResponsiveAgain = true }
         if phase == .open, isPlain {
             tap?.note(.received(bytes))
             decoder.feed(bytes)
@@ -188,7 +188,7 @@ package final class LinkMachine {
     package func next(now: Moment) -> Step? {
         if isResponsiveAgain {
             isResponsiveAgain = false
-            return .heardAgain
+            return .responsiveAgain
         }
         if hasUnreportedSecured {
             hasUnreportedSecured = false
@@ -263,7 +263,7 @@ package final class LinkMachine {
         case .pair: return .pairing(try PairingMessage(reading: frame.bytes))
         case .close:
             let close = try LinkClose(reading: frame.bytes)
-            finish(saidByPeer: close)
+            finish(closedByPeer: close)
             return nil
         case .hello: throw .malformed("a second hello")
         case .message, .bulkMessage, .piece, .bulkPiece, .unreliable: return nil
@@ -272,7 +272,7 @@ package final class LinkMachine {
 
     private func receiveHello(_ frame: FrameDecoder.Frame, now: Moment) throws(WireError) {
         if frame.type == FrameType.close.rawValue {
-            return finish(saidByPeer: try LinkClose(reading: frame.bytes))
+            return finish(closedByPeer: try LinkClose(reading: frame.bytes))
         }
         guard frame.type == FrameType.hello.rawValue else { throw .malformed("a frame before the hello") }
         let own = settings.hello
@@ -340,7 +340,7 @@ package final class LinkMachine {
     func dropUnreliable() {
         guard unreliable.byteCount > 0 else { return }
         statistics.unreliableDropped &+= unreliable.frameCount
-        unreliable.drop()
+        unreliable.removeAll()
     }
 
     /// Moves the bytes to write to `queue`, at most about `budget` bytes.
@@ -420,14 +420,14 @@ package final class LinkMachine {
         }
         if ticketDueAt <= now {
             ticketDueAt = .never
-            channel?.giveTicket(wire: &wire)
+            channel?.sendTicket(wire: &wire)
         }
         switch keepAlive.check(at: now) {
-        case .ask:
+        case .sendPing:
             isIdle = true
             sendAutomaticPing(now: now)
         case .suspect: return true
-        case .lose: finish(.silent, code: .silent)
+        case .giveUp: finish(.silent, code: .silent)
         case .wait: break
         }
         return false
@@ -436,11 +436,12 @@ package final class LinkMachine {
     /// Ends the link from this side. Nothing more is received, and `gather` returns a last frame with the reason.
     ///
     /// - Parameter cause: the cause that this side reports, if the code alone does not tell it.
-    package func close(_ code: LinkClose.Code, _ words: String = "", because cause: NighError.Cause = .left) {
+    package func close(_ code: LinkClose.Code, _ reason: String = "", because cause: NighError.Cause = .left)
+    {
         guard phase != .closed else { return }
-        queueClose(LinkClose(code, words))
+        queueClose(LinkClose(code, reason))
         phase = .closed
-        end = LinkEnd(cause: cause, code: code, saidByPeer: false)
+        end = LinkEnd(cause: cause, code: code, isByPeer: false)
         reportedEnd = true
     }
 
@@ -449,26 +450,26 @@ package final class LinkMachine {
     package func pipeClosed() {
         guard phase != .closed else { return }
         phase = .closed
-        end = LinkEnd(cause: .linkLost, code: nil, saidByPeer: false)
+        end = LinkEnd(cause: .linkLost, code: nil, isByPeer: false)
         reportedEnd = true
     }
 
     private func finish(_ cause: NighError.Cause, code: LinkClose.Code?) {
         guard phase != .closed else { return }
         if let code {
-            if case .protocolViolation(let words) = cause {
-                queueClose(LinkClose(code, words))
+            if case .protocolViolation(let reason) = cause {
+                queueClose(LinkClose(code, reason))
             } else {
                 queueClose(LinkClose(code))
             }
         }
         phase = .closed
-        end = LinkEnd(cause: cause, code: code, saidByPeer: false)
+        end = LinkEnd(cause: cause, code: code, isByPeer: false)
     }
 
-    private func finish(saidByPeer close: LinkClose) {
+    private func finish(closedByPeer close: LinkClose) {
         phase = .closed
-        end = LinkEnd(cause: close.cause, code: close.code, saidByPeer: true, number: close.number)
+        end = LinkEnd(cause: close.cause, code: close.code, isByPeer: true, number: close.number)
     }
 
     /// Queues a close frame, if frames can be sent already. The other side can read it then, even if it has not noticed

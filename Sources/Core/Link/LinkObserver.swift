@@ -78,15 +78,15 @@ public struct LinkGreeting: Hashable, Sendable {
 /// Why a link ended.
 public struct LinkEnding: Hashable, Sendable {
     /// The cause in words.
-    public var words: String
-    /// The code of the close frame that ended the link (docs/PROTOCOL.md, 6). Nil if there was none.
+    public var reason: String
+    /// The code of the close frame that ended the link (docs/reference/PROTOCOL.md, 6). Nil if there was none.
     public var code: UInt16?
     /// Whether the other side ended the link.
     public var isByPeer: Bool
 
     /// Creates an ending from all its values.
-    public init(words: String, code: UInt16?, isByPeer: Bool) {
-        self.words = words
+    public init(reason: String, code: UInt16?, isByPeer: Bool) {
+        self.reason = reason
         self.code = code
         self.isByPeer = isByPeer
     }

@@ -2,7 +2,7 @@
 /// hellos, version, some pings, close.
 ///
 /// For diagnosis. The other side sees a link on which nobody asks for a conversation, which changes nothing for it.
-/// Create a probe in the turn in which the pipe was opened, and use it on that pipe's loop only; `tell` is called
+/// Create a probe in the turn in which the pipe was opened, and use it on that pipe's loop only; `report` is called
 /// there. The probe keeps itself alive until it has reported its end.
 ///
 /// `@unchecked Sendable`: used on the loop only.
@@ -20,7 +20,7 @@ package final class LinkProbe: PipeHandler, @unchecked Sendable {
         package var expected: PeerID?
         package var pings = 5
         /// The time limit for everything up to the hellos, and for each ping.
-        package var patience = Duration.seconds(5)
+        package var timeout = Duration.seconds(5)
 
         package init(identity: Identity, service: ServiceName, name: DisplayName) {
             self.identity = identity
@@ -36,7 +36,7 @@ package final class LinkProbe: PipeHandler, @unchecked Sendable {
         /// The hellos are exchanged, and both sides speak `version`.
         case greeted(Greeting, after: Duration)
         /// A ping was answered after this time.
-        case ponged(Duration)
+        case pongReceived(Duration)
         /// The last event. Without an error, everything went well. The stage of an error says where the probe stopped.
         case ended(NighError?)
     }
@@ -55,7 +55,7 @@ package final class LinkProbe: PipeHandler, @unchecked Sendable {
     private let loop: any EventLoop
     private let machine: LinkMachine
     private let openedAt: Moment
-    private let tell: (Event) -> Void
+    private let report: (Event) -> Void
     private var outgoing = ByteQueue()
     private var timer: LoopTimer?
     /// The phase of the link before it ended.
@@ -69,16 +69,16 @@ package final class LinkProbe: PipeHandler, @unchecked Sendable {
     @discardableResult
     package init(
         _ pipe: any Pipe, over scheme: String, _ plan: Plan, on loop: any EventLoop,
-        tell: @escaping (Event) -> Void
+        report: @escaping (Event) -> Void
     ) throws(NighError) {
         self.pipe = pipe
         self.plan = plan
         self.scheme = scheme
         self.loop = loop
-        self.tell = tell
+        self.report = report
         openedAt = loop.now
         let timings = LinkTimings(
-            handshake: plan.patience, askAfter: plan.patience / 2, loseAfter: plan.patience)
+            handshake: plan.timeout, pingAfter: plan.timeout / 2, loseAfter: plan.timeout)
         let hello = Hello(
             peer: plan.identity.peerID, incarnation: .random(in: .min ... .max), service: plan.service,
             name: plan.name, maximumFrame: Hello.leastMaximumFrame, maximumMessage: Hello.leastMaximumFrame)
@@ -156,11 +156,11 @@ package final class LinkProbe: PipeHandler, @unchecked Sendable {
         while !isOver, let step = machine.next(now: loop.now) {
             switch step {
             case .secured:
-                if let peer = machine.provenPeer { tell(.secured(peer, after: elapsed)) }
+                if let peer = machine.provenPeer { report(.secured(peer, after: elapsed)) }
             case .opened:
                 greeted()
             case .pong(let token, let roundTrip) where token < LinkMachine.firstAutomaticPing:
-                ponged(roundTrip.duration)
+                handlePong(roundTrip.duration)
             case .closed(let end): fail(end.cause)
             default: break
             }
@@ -172,7 +172,7 @@ package final class LinkProbe: PipeHandler, @unchecked Sendable {
 
     private func greeted() {
         guard let hello = machine.peerHello else { return }
-        tell(
+        report(
             .greeted(
                 Greeting(
                     peer: hello.peer, name: hello.name, service: hello.service, version: machine.version),
@@ -185,9 +185,9 @@ package final class LinkProbe: PipeHandler, @unchecked Sendable {
         ping()
     }
 
-    private func ponged(_ roundTrip: Duration) {
+    private func handlePong(_ roundTrip: Duration) {
         pongCount += 1
-        tell(.ponged(roundTrip))
+        report(.pongReceived(roundTrip))
         ping()
     }
 
@@ -215,12 +215,12 @@ package final class LinkProbe: PipeHandler, @unchecked Sendable {
         switch cause {
         case .wrongService(let service): "the program there offers another service: look for \(service)"
         case .noCommonVersion: "update the older of the two programs"
-        case .noCommonSecurity(theyEncrypt: false): "have the program there encrypt, or do without here too"
-        case .notPaired: "pair the two first"
-        case .insecure: "somebody on the way may change what passes, or another kind of program answers there"
+        case .noCommonSecurity(theyEncrypt: false): "turn on encryption there, or turn it off here too"
+        case .notPaired: "pair the two devices first"
+        case .insecure: "somebody on the way may change the traffic, or another kind of program answers there"
         case .protocolViolation, .linkLost, .reset, .timedOut:
-            stage == .securing ? "does a program of this kind answer there, and not another?" : nil
-        case .silent: "the connection stands, and nothing passes: is that device asleep, or out of range?"
+            stage == .securing ? "check that a Nigh program answers there, and not another program" : nil
+        case .silent: "the connection is open, but nothing arrives: is that device asleep or out of range?"
         default: nil
         }
     }
@@ -229,7 +229,7 @@ package final class LinkProbe: PipeHandler, @unchecked Sendable {
         write()
         pipe.close(.afterWriting)
         cleanUp()
-        tell(.ended(error))
+        report(.ended(error))
     }
 
     private func cleanUp() {

@@ -3,13 +3,13 @@ package struct LinkTimings: Hashable, Sendable {
     /// The time limit from the opening of the pipe to the end of the hellos.
     package var handshake: Duration
     /// The time after which a silent peer is pinged.
-    package var askAfter: Duration
+    package var pingAfter: Duration
     /// The time after which a silent peer is lost.
     package var loseAfter: Duration
 
-    package init(handshake: Duration, askAfter: Duration, loseAfter: Duration) {
+    package init(handshake: Duration, pingAfter: Duration, loseAfter: Duration) {
         self.handshake = handshake
-        self.askAfter = askAfter
+        self.pingAfter = pingAfter
         self.loseAfter = loseAfter
     }
 }

@@ -5,12 +5,12 @@ public struct RoundTrip: Hashable, Sendable {
     /// A moving average in which each new measurement counts one eighth.
     public private(set) var smoothed: Duration?
     /// The shortest measurement.
-    public private(set) var least: Duration?
+    public private(set) var minimum: Duration?
 
-    mutating func measured(_ span: Moment.Span) {
+    mutating func record(_ span: Moment.Span) {
         let duration = span.duration
         last = duration
-        least = min(least ?? duration, duration)
+        minimum = min(minimum ?? duration, duration)
         smoothed = smoothed.map { ($0 * 7 + duration) / 8 } ?? duration
     }
 }

@@ -52,6 +52,6 @@ extension EventLoop {
 
     /// Stops the program if called off the loop.
     public func checkIsolated() {
-        precondition(isCurrent, "called off the event loop that this code is confined to")
+        precondition(isCurrent, "called from outside the event loop that this code is confined to")
     }
 }

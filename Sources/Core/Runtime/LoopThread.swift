@@ -56,7 +56,7 @@ package final class LoopThread: @unchecked Sendable {
         body.release()
         throw NighError(
             .starting, .system(status, String(cString: strerror(status))),
-            advice: "too many threads are running, or memory is short: `ulimit -u` tells how many may")
+            advice: "too many threads are running, or memory is short: `ulimit -u` shows the limit")
     }
 
     /// Starts the thread of an event loop. Stops the program if the system cannot create a thread, because

@@ -20,18 +20,26 @@ public struct Moment: Comparable, Hashable, Sendable, CustomStringConvertible {
     /// Returns the moment `span` later. Instead of overflowing, the result is
     /// ``never`` or the earliest moment there is.
     @inlinable
-    public static func + (moment: Moment, span: Span) -> Moment {
-        let (sum, overflow) = moment.nanoseconds.addingReportingOverflow(span.nanoseconds)
+    public static func + (moment: Moment, span: Span) -> Moment { moment.advanced(by: span) }
+
+    /// Returns the moment `span` later, as `+` does.
+    @inlinable
+    public func advanced(by span: Span) -> Moment {
+        let (sum, overflow) = nanoseconds.addingReportingOverflow(span.nanoseconds)
         guard overflow else { return Moment(nanoseconds: sum) }
         return span.nanoseconds > 0 ? .never : Moment(nanoseconds: .min)
     }
 
     /// Returns the time from `right` to `left`. Saturates instead of overflowing.
     @inlinable
-    public static func - (left: Moment, right: Moment) -> Span {
-        let (difference, overflow) = left.nanoseconds.subtractingReportingOverflow(right.nanoseconds)
+    public static func - (left: Moment, right: Moment) -> Span { left.elapsed(since: right) }
+
+    /// Returns the time since `earlier`, as `-` does.
+    @inlinable
+    public func elapsed(since earlier: Moment) -> Span {
+        let (difference, overflow) = nanoseconds.subtractingReportingOverflow(earlier.nanoseconds)
         guard overflow else { return Span(nanoseconds: difference) }
-        return Span(nanoseconds: left < right ? .min : .max)
+        return Span(nanoseconds: self < earlier ? .min : .max)
     }
 
     /// The time since the clock's origin, rounded down to a readable unit.
@@ -84,9 +92,13 @@ public struct Moment: Comparable, Hashable, Sendable, CustomStringConvertible {
 
         /// Returns the sum of two spans. Saturates instead of overflowing.
         @inlinable
-        public static func + (left: Span, right: Span) -> Span {
-            let (sum, overflow) = left.nanoseconds.addingReportingOverflow(right.nanoseconds)
-            return Span(nanoseconds: overflow ? (left.nanoseconds < 0 ? .min : .max) : sum)
+        public static func + (left: Span, right: Span) -> Span { left.adding(right) }
+
+        /// Returns the sum of this span and another, as `+` does.
+        @inlinable
+        public func adding(_ other: Span) -> Span {
+            let (sum, overflow) = nanoseconds.addingReportingOverflow(other.nanoseconds)
+            return Span(nanoseconds: overflow ? (nanoseconds < 0 ? .min : .max) : sum)
         }
 
         /// The length, rounded down to a readable unit.

@@ -16,7 +16,7 @@ public struct IdentityFile: Hashable, Sendable {
         // Larger than any Ed25519 key in PEM, with room for comments.
         maximumByteCount: 16 * 1024, tooLarge: "it is far too large for a key",
         forbiddenMode: 0o077, exposed: "others may read or write it", isReplaced: false,
-        replaceAdvice: "restore it from a backup; or move it away to become a new peer, whom nobody knows yet"
+        replaceAdvice: "restore it from a backup, or move it away to become a new peer that nobody knows yet"
     )
 
     /// The path of the file, which need not exist yet.
@@ -49,7 +49,9 @@ public struct IdentityFile: Hashable, Sendable {
         try file.create(Self.text(of: Identity(.random())))
         // Read back instead of returned directly, because another program may have created the file first.
         if let identity = try read() { return identity }
-        throw file.refusal("it is a symbolic link to nothing", advice: "remove the link, or make its target")
+        throw file.refusal(
+            "it is a symbolic link to a file that does not exist",
+            advice: "remove the link, or create its target")
     }
 
     /// Renames the file, whatever it contains, so that the next `load` creates a new identity and so a new peer.
@@ -65,7 +67,7 @@ public struct IdentityFile: Hashable, Sendable {
             identity = Identity(try KeyPair(pem: text))
         } catch {
             switch error {
-            case .damaged: throw unusable("it is damaged: no private key in PEM")
+            case .damaged: throw unusable("it is damaged: it contains no private key in PEM")
             case .encrypted:
                 throw file.refusal("its key is locked with a password", advice: "keep it without one")
             case .anotherKind(let kind): throw unusable("it holds \(kind), not an Ed25519 private key")
@@ -80,7 +82,9 @@ public struct IdentityFile: Hashable, Sendable {
         return identity
     }
 
-    private func unusable(_ why: String) -> NighError { file.refusal(why, advice: Self.kind.replaceAdvice) }
+    private func unusable(_ reason: String) -> NighError {
+        file.refusal(reason, advice: Self.kind.replaceAdvice)
+    }
 
     // MARK: The line above the key
 

@@ -8,7 +8,7 @@ public struct NameFile: Hashable, Sendable {
     private static let kind = ProtectedFile.Kind(
         stage: .identity, name: "name file", maximumByteCount: 1_024,
         tooLarge: "it is far too large for a name", forbiddenMode: 0o022, exposed: "others may write it",
-        isReplaced: true, replaceAdvice: "remove it, and the device's own name is used")
+        isReplaced: true, replaceAdvice: "remove it to use the device's own name")
 
     /// The path of the file, which need not exist yet.
     public var path: String { file.path }
@@ -26,13 +26,13 @@ public struct NameFile: Hashable, Sendable {
         let text = content.withBytes { String(validating: $0.bindMemory(to: UInt8.self), as: UTF8.self) }
         let line = text?.split(separator: "\n", maxSplits: 1, omittingEmptySubsequences: false).first
         guard let line, let name = DisplayName(exactly: String(line)) else {
-            throw file.refusal("its first line is no name", advice: Self.kind.replaceAdvice)
+            throw file.refusal("its first line is not a name", advice: Self.kind.replaceAdvice)
         }
         return name
     }
 
     /// Writes `name` to the file.
-    public func keep(_ name: DisplayName) throws(NighError) {
+    public func save(_ name: DisplayName) throws(NighError) {
         let text = Array("\(name)\n".utf8)
         let content = SecretBytes(count: text.count)
         content.withBytes { $0.copyBytes(from: text) }

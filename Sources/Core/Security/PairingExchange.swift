@@ -5,7 +5,7 @@ import COpenSSL
 /// This shows that nobody is between the two peers, as in Bluetooth's numeric comparison. A value without I/O and
 /// without a clock, for one connection and one attempt. The session passes it the received messages and sends the
 /// messages it returns. The session also sets the time limit, and asks its program before an exchange begins.
-/// `docs/PROTOCOL.md` describes the messages, and why a man in the middle has a chance of one in a million.
+/// `docs/reference/PROTOCOL.md` describes the messages, and why a man in the middle has a chance of one in a million.
 ///
 /// ```
 /// asking   begin → commitment ──▶                              reveal ──▶  confirm → confirmed ──▶
@@ -41,14 +41,14 @@ package struct PairingExchange {
         /// does who wants to choose the digits.
         case brokenCommitment
 
-        package var words: String {
+        package var message: String {
             switch self {
             case .outOfOrder(let message, let phase): "the pairing message \"\(message)\" \(phase)"
             case .brokenCommitment: "the revealed pairing nonce is not the one that was committed to"
             }
         }
 
-        var asCause: NighError.Cause { .protocolViolation(words) }
+        var asCause: NighError.Cause { .protocolViolation(message) }
     }
 
     /// The label of the TLS exporter, and the number of bytes it exports. The exporter's context is empty.

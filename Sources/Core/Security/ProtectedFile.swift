@@ -28,13 +28,13 @@ struct ProtectedFile: Hashable, Sendable {
     let path: String
     let kind: Kind
     /// How long another process may hold the lock before this process reports an error.
-    private let patience: Moment.Span
+    private let lockTimeout: Moment.Span
 
     /// Creates a reference to the file at `path`. A relative path is relative to the working directory.
-    init(path: String, kind: Kind, patience: Moment.Span = .seconds(10)) {
+    init(path: String, kind: Kind, lockTimeout: Moment.Span = .seconds(10)) {
         self.path = path
         self.kind = kind
-        self.patience = patience
+        self.lockTimeout = lockTimeout
     }
 
     /// Returns the user's own file of this name: in `nigh` in `$XDG_DATA_HOME`, or
@@ -115,7 +115,7 @@ struct ProtectedFile: Hashable, Sendable {
 
     private func checkKind(_ status: stat) throws(NighError) {
         guard status.st_mode & S_IFMT == S_IFREG else {
-            throw refusal("it is no regular file", advice: "name a file, or a folder's file to be created")
+            throw refusal("it is not a regular file", advice: "name a file, or a folder's file to be created")
         }
     }
 
@@ -168,7 +168,7 @@ struct ProtectedFile: Hashable, Sendable {
             syncFolder()
             return target
         }
-        throw refusal("too many of it were set aside", advice: "remove some of \(path).*")
+        throw refusal("too many old copies of it exist", advice: "remove some of \(path).*")
     }
 
     /// Calls `body` while no other process or thread is inside this call for the same path. Creates
@@ -195,7 +195,7 @@ struct ProtectedFile: Hashable, Sendable {
     /// Waits for the lock by trying again and again. A blocking call could wait forever for a process that
     /// was stopped while it holds the lock.
     private func wait(for lock: String, _ descriptor: Int32) throws(NighError) {
-        let deadline = Self.now() + patience
+        let deadline = Self.now() + lockTimeout
         var pause: Int = 1_000_000
         while flock(descriptor, LOCK_EX | LOCK_NB) != 0 {
             guard errno == EWOULDBLOCK || errno == EINTR else {
@@ -203,7 +203,7 @@ struct ProtectedFile: Hashable, Sendable {
             }
             guard Self.now() < deadline else {
                 throw NighError(
-                    kind.stage, .unavailable("another program has held \(lock) for \(patience)"),
+                    kind.stage, .unavailable("another program has held \(lock) for \(lockTimeout)"),
                     advice: "see who with `fuser \(Self.quoted(lock))`")
             }
             var time = timespec(tv_sec: 0, tv_nsec: pause)
@@ -305,8 +305,8 @@ struct ProtectedFile: Hashable, Sendable {
     // MARK: Errors
 
     /// Returns the error that the file cannot be used as it is.
-    func refusal(_ why: String, advice: String) -> NighError {
-        NighError(kind.stage, .invalid("\(kind.name) \(path): \(why)"), advice: advice)
+    func refusal(_ reason: String, advice: String) -> NighError {
+        NighError(kind.stage, .invalid("\(kind.name) \(path): \(reason)"), advice: advice)
     }
 
     private func systemError(_ number: Int32, _ what: String, advice: String? = nil) -> NighError {

@@ -33,7 +33,7 @@ protocol SecureChannel: AnyObject {
     func keyingMaterial(label: String, context: [UInt8], count: Int) -> SecretBytes?
 
     /// Sends the other side a ticket for its next link. For the accepting side.
-    func giveTicket(wire: inout ByteQueue)
+    func sendTicket(wire: inout ByteQueue)
 
     /// Returns the newest ticket from the other side, once. The dialling side keeps it for its next link to that peer.
     func takeTicket() -> ResumptionTicket?
@@ -90,7 +90,7 @@ final class PlaintextChannel: SecureChannel {
 
     func keyingMaterial(label: String, context: [UInt8], count: Int) -> SecretBytes? { nil }
 
-    func giveTicket(wire: inout ByteQueue) {}
+    func sendTicket(wire: inout ByteQueue) {}
 
     func takeTicket() -> ResumptionTicket? { nil }
 

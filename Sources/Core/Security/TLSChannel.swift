@@ -9,7 +9,7 @@ import COpenSSL
 /// only, and no callback of libssl reaches them.
 package final class TLSChannel: SecureChannel {
     private let context: TLSContext
-    private let transport: TLSTransport
+    private let bio: TLSBIO
     private let ssl: OpaquePointer
     @exclusivity(unchecked) package private(set) var isEstablished = false
     package private(set) var provenPeer: PeerID?
@@ -25,8 +25,8 @@ package final class TLSChannel: SecureChannel {
     /// Creates a channel that has not begun. Ignores a ticket from another peer than `expected`.
     init(_ context: TLSContext, side: LinkSide, expected: PeerID?, ticket: ResumptionTicket?) {
         self.context = context
-        transport = TLSTransport(context, expected: expected)
-        guard let ssl = transport.makeSSL() else { fatalError("out of memory") }
+        bio = TLSBIO(context, expected: expected)
+        guard let ssl = bio.makeSSL() else { fatalError("out of memory") }
         self.ssl = ssl
         switch side {
         case .accepting:
@@ -53,7 +53,7 @@ package final class TLSChannel: SecureChannel {
 
     package func begin(wire: inout ByteQueue) throws(NighError) {
         becomeActive()
-        defer { transport.collect(into: &wire) }
+        defer { bio.takeOutput(into: &wire) }
         try continueHandshake()
     }
 
@@ -63,8 +63,8 @@ package final class TLSChannel: SecureChannel {
         // Nothing counts after the other side has announced the end of its data (RFC 8446, 6.1).
         guard !peerHasEnded else { return }
         becomeActive()
-        defer { transport.collect(into: &wire) }
-        try transport.lend(bytes) { () throws(NighError) in
+        defer { bio.takeOutput(into: &wire) }
+        try bio.provideInput(bytes) { () throws(NighError) in
             if !isEstablished { try continueHandshake() }
             if isEstablished { try decrypt(into: &plain) }
         }
@@ -75,22 +75,22 @@ package final class TLSChannel: SecureChannel {
         let result = SSL_do_handshake(ssl)
         guard result != 1 else { return try finishHandshake() }
         guard SSL_get_error(ssl, result) == SSL_ERROR_WANT_READ else { throw failed(after: result) }
-        guard transport.handshakeAllowance > 0 else {
+        guard bio.handshakeAllowance > 0 else {
             throw fail(.limit("bytes of a handshake", TLSContext.handshakeLimit))
         }
     }
 
     private func finishHandshake() throws(NighError) {
-        transport.isHandshaking = false
+        bio.isHandshaking = false
         // A resumed handshake shows no certificate. libssl returns the one of the ticket's
         // handshake, which was verified then.
         guard let certificate = SSL_get0_peer_certificate(ssl), let key = X509_get0_pubkey(certificate),
             let peer = PeerID(key: key)
         else { throw fail(.insecure(.noCertificate)) }
-        if let expected = transport.expected, expected != peer {
+        if let expected = bio.expected, expected != peer {
             throw fail(.wrongPeer(expected: expected, found: peer))
         }
-        guard TLSTransport.hasOurProtocol(ssl) else { throw fail(.insecure(.noCommonProtocol)) }
+        guard TLSBIO.hasOurProtocol(ssl) else { throw fail(.insecure(.noCommonProtocol)) }
         provenPeer = peer
         wasResumed = SSL_session_reused(ssl) == 1
         isEstablished = true
@@ -99,7 +99,7 @@ package final class TLSChannel: SecureChannel {
     private func decrypt(into plain: inout ByteQueue) throws(NighError) {
         Self.clearErrors()
         repeat {
-            let chunk = context.withMemory { $0.plain.roomy() }
+            let chunk = context.withMemory { $0.plain.chunkWithRoom() }
             let start = chunk.filled
             var count = 0
             let result = SSL_read_ex(ssl, chunk.base + start, chunk.room, &count)
@@ -112,7 +112,7 @@ package final class TLSChannel: SecureChannel {
             }
             _ = chunk.claim(count)
             plain.append(chunk.slice(from: start))
-        } while !transport.isInputTaken || SSL_pending(ssl) > 0
+        } while !bio.isInputTaken || SSL_pending(ssl) > 0
     }
 
     /// The size from which on sealing bytes in place, in a record that is not full, costs less
@@ -124,7 +124,7 @@ package final class TLSChannel: SecureChannel {
         guard isEstablished, !hasEnded else { throw NighError(.sending, .closed) }
         becomeActive()
         Self.clearErrors()
-        defer { transport.collect(into: &wire) }
+        defer { bio.takeOutput(into: &wire) }
         while let first = plain.first {
             if first.count >= Self.minimumInPlace {
                 // Seals the bytes in place; libssl makes several records at once.
@@ -163,7 +163,7 @@ package final class TLSChannel: SecureChannel {
         hasEnded = true
         SSL_shutdown(ssl)
         ERR_clear_error()
-        transport.collect(into: &wire)
+        bio.takeOutput(into: &wire)
     }
 
     func keyingMaterial(label: String, context: [UInt8], count: Int) -> SecretBytes? {
@@ -177,17 +177,17 @@ package final class TLSChannel: SecureChannel {
         return done == 1 ? secret : nil
     }
 
-    package func giveTicket(wire: inout ByteQueue) {
+    package func sendTicket(wire: inout ByteQueue) {
         guard isEstablished, failure == nil, !hasEnded else { return }
         becomeActive()
         Self.clearErrors()
-        defer { transport.collect(into: &wire) }
+        defer { bio.takeOutput(into: &wire) }
         // Without a ticket the next handshake is a full one; nothing else changes.
         if SSL_new_session_ticket(ssl) != 1 || SSL_do_handshake(ssl) != 1 { ERR_clear_error() }
     }
 
     func takeTicket() -> ResumptionTicket? {
-        guard let provenPeer, let session = transport.takeTicket() else { return nil }
+        guard let provenPeer, let session = bio.takeTicket() else { return nil }
         return ResumptionTicket(owning: session, peer: provenPeer)
     }
 
@@ -235,7 +235,7 @@ package final class TLSChannel: SecureChannel {
     /// Returns the error that libssl means when it fails with `result`.
     private func failed(after result: Int32) -> NighError {
         defer { ERR_clear_error() }
-        if let problem = transport.problem { return fail(problem) }
+        if let problem = bio.problem { return fail(problem) }
         if SSL_get_error(ssl, result) == SSL_ERROR_ZERO_RETURN {
             return fail(.insecure(SecurityFault(alert: 0)))
         }

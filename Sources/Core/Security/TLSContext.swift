@@ -66,7 +66,7 @@ package final class TLSContext: @unchecked Sendable {
         /// Returns the current chunk if it has room, or another one. A current chunk to which nobody else has a
         /// reference is filled from its front again.
         @inline(__always)
-        mutating func roomy() -> Chunk {
+        mutating func chunkWithRoom() -> Chunk {
             if chunk != nil, Chunk.rewindIfUnshared(&chunk!) || chunk!.room > 0 {
                 return chunk.unsafelyUnwrapped
             }
@@ -133,8 +133,8 @@ package final class TLSContext: @unchecked Sendable {
         SSL_CTX_set_cert_verify_callback(
             context,
             { store, _ in
-                guard let store, let transport = TLSTransport.of(store: store) else { return 0 }
-                return transport.verify(store) ? 1 : 0
+                guard let store, let bio = TLSBIO.of(store: store) else { return 0 }
+                return bio.verify(store) ? 1 : 0
             }, nil)
     }
 
@@ -144,7 +144,7 @@ package final class TLSContext: @unchecked Sendable {
         SSL_CTX_set_client_hello_cb(
             context,
             { ssl, alert, _ in
-                guard let ssl, let transport = TLSTransport.of(ssl) else { return SSL_CLIENT_HELLO_ERROR }
+                guard let ssl, let bio = TLSBIO.of(ssl) else { return SSL_CLIENT_HELLO_ERROR }
                 var bytes: UnsafePointer<UInt8>?
                 var count = 0
                 // A client older than TLS 1.3 gets the alert for its version, whatever else it lacks.
@@ -152,7 +152,7 @@ package final class TLSContext: @unchecked Sendable {
                 guard isCurrent, SSL_client_hello_get0_ext(ssl, 16, &bytes, &count) != 1 else {
                     return SSL_CLIENT_HELLO_SUCCESS
                 }
-                transport.problem = .insecure(.noCommonProtocol)
+                bio.problem = .insecure(.noCommonProtocol)
                 alert?.pointee = SSL_AD_NO_APPLICATION_PROTOCOL
                 return SSL_CLIENT_HELLO_ERROR
             }, nil)
@@ -161,7 +161,7 @@ package final class TLSContext: @unchecked Sendable {
             { ssl, selected, selectedCount, offered, offeredCount, _ in
                 let offers = UnsafeBufferPointer(start: offered, count: Int(offeredCount))
                 guard let start = TLSContext.indexOfOurs(in: offers) else {
-                    ssl.flatMap { TLSTransport.of($0) }?.problem = .insecure(.noCommonProtocol)
+                    ssl.flatMap { TLSBIO.of($0) }?.problem = .insecure(.noCommonProtocol)
                     return SSL_TLSEXT_ERR_ALERT_FATAL
                 }
                 selected?.pointee = offered.map { $0 + start }
@@ -184,7 +184,7 @@ package final class TLSContext: @unchecked Sendable {
 
     /// Configures session tickets.
     ///
-    /// libssl sends none by itself; `TLSChannel.giveTicket` creates them. The server does not store them: all it needs
+    /// libssl sends none by itself; `TLSChannel.sendTicket` creates them. The server does not store them: all it needs
     /// is in the ticket, encrypted with keys of this context. A ticket is used with a new key exchange each time
     /// (psk_dhe_ke), and never for early data.
     private static func configureTickets(_ context: OpaquePointer) {
@@ -195,8 +195,8 @@ package final class TLSContext: @unchecked Sendable {
         openssl_set_session_cache_mode(context, Int(SSL_SESS_CACHE_CLIENT | SSL_SESS_CACHE_NO_INTERNAL))
         SSL_CTX_sess_set_new_cb(context) { ssl, session in
             // A copy, because libssl invalidates its own session when the link on which the ticket came breaks.
-            if let ssl, let transport = TLSTransport.of(ssl), let copy = SSL_SESSION_dup(session) {
-                transport.keep(ticket: copy)
+            if let ssl, let bio = TLSBIO.of(ssl), let copy = SSL_SESSION_dup(session) {
+                bio.keep(ticket: copy)
             }
             return 0
         }

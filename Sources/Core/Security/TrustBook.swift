@@ -7,10 +7,10 @@ package struct TrustBook {
         package var isPaired: Bool
         package var since: CalendarDay
         package var lastSeen: CalendarDay
-        /// The position among all entries and remarks. A new entry goes behind them.
+        /// The position among all entries and comments. A new entry goes behind them.
         let place: Int
         /// The text that a person wrote behind the entry.
-        package var note = ""
+        package var comment = ""
     }
 
     /// The maximum number of entries.
@@ -18,7 +18,7 @@ package struct TrustBook {
 
     package private(set) var entries: [PeerID: Entry] = [:]
     /// The lines that a person wrote between the entries, with their positions.
-    private(set) var remarks: [(place: Int, text: String)] = []
+    private(set) var comments: [(place: Int, text: String)] = []
     private var idsByName: [String: [PeerID]] = [:]
     private var nextPlace = 0
 
@@ -40,7 +40,7 @@ package struct TrustBook {
 
     /// Returns whether the same peers are paired as in `earlier`, and no peer that `earlier` knew was forgotten.
     /// Other known peers make no difference.
-    func trustsAll(thatWereTrustedIn earlier: TrustBook) -> Bool {
+    func hasSameTrust(as earlier: TrustBook) -> Bool {
         entries.allSatisfy { id, entry in entry.isPaired == earlier.isPaired(id) }
             && earlier.entries.keys.allSatisfy { entries[$0] != nil }
     }
@@ -69,16 +69,16 @@ package struct TrustBook {
     /// Appends an entry that was read from a file, behind everything else.
     mutating func append(
         _ id: PeerID, name: DisplayName, isPaired: Bool, since: CalendarDay, lastSeen: CalendarDay,
-        note: String
+        comment: String
     ) {
         put(
             Entry(
                 name: name, isPaired: isPaired, since: since, lastSeen: lastSeen, place: takePlace(),
-                note: note),
+                comment: comment),
             for: id)
     }
 
-    mutating func append(remark: String) { remarks.append((takePlace(), remark)) }
+    mutating func append(comment: String) { comments.append((takePlace(), comment)) }
 
     private mutating func takePlace() -> Int {
         defer { nextPlace += 1 }
@@ -125,7 +125,7 @@ package struct TrustBook {
     ///
     /// The peer that was seen longest ago goes first. Among peers last seen on the same day, the one that was met
     /// latest goes first, so a crowd of strangers only displaces itself. Peers in `newest` go last.
-    mutating func makeRoom(sparing newest: Set<PeerID> = []) -> [PeerID] {
+    mutating func makeRoom(keeping newest: Set<PeerID> = []) -> [PeerID] {
         let excess = entries.count - Self.maximumCount
         guard excess > 0 else { return [] }
         func goesBefore(_ left: (key: PeerID, value: Entry), _ right: (key: PeerID, value: Entry)) -> Bool {

@@ -6,7 +6,7 @@
 /// paired a3r73d62fg5wbk2zkv66mhw3blwnwiyrgs7dbz23ivpy4g3zf6uq 2026-11-21 2026-11-23 "Puma"  # the living room
 /// ```
 ///
-/// Order, empty lines and remarks stay as a person has written them. An invalid line is reported with its number, and
+/// Order, empty lines and comments stay as a person has written them. An invalid line is reported with its number, and
 /// the file is not written until a person has repaired it, because a program cannot guess what was meant. Every call
 /// may block, because it reads or writes a disk.
 struct TrustFile: Sendable {
@@ -16,11 +16,11 @@ struct TrustFile: Sendable {
         stage: .trusting, name: "peers file", maximumByteCount: 1 << 20,
         tooLarge: "it has more than \(1 << 20) bytes", forbiddenMode: 0o022, exposed: "others may write it",
         isReplaced: true,
-        replaceAdvice: "restore it from a backup; or remove it, and pair again")
+        replaceAdvice: "restore it from a backup, or remove it and pair again")
 
-    /// Creates a reference to the file at `path`. Another process may hold its lock for up to `patience`.
-    init(path: String, patience: Moment.Span = .seconds(10)) {
-        file = ProtectedFile(path: path, kind: Self.kind, patience: patience)
+    /// Creates a reference to the file at `path`. Another process may hold its lock for up to `lockTimeout`.
+    init(path: String, lockTimeout: Moment.Span = .seconds(10)) {
+        file = ProtectedFile(path: path, kind: Self.kind, lockTimeout: lockTimeout)
     }
 
     private init(_ file: ProtectedFile) { self.file = file }
@@ -41,7 +41,7 @@ struct TrustFile: Sendable {
         do {
             return try TrustText.book(of: text)
         } catch {
-            throw file.refusal(error.why, advice: error.advice)
+            throw file.refusal(error.reason, advice: error.advice)
         }
     }
 
@@ -61,7 +61,7 @@ struct TrustFile: Sendable {
             guard text.count <= Self.kind.maximumByteCount else {
                 throw NighError(
                     .trusting, .limit("bytes in the peers file", Self.kind.maximumByteCount),
-                    advice: "shorten the remarks in \(file.path)")
+                    advice: "shorten the comments in \(file.path)")
             }
             let content = SecretBytes(count: text.count)
             content.withBytes { $0.copyBytes(from: text) }

@@ -24,8 +24,8 @@ public final class TrustStore: Sendable {
         /// Forgets unpaired peers until the limit is met.
         ///
         /// For these peers, unsaved notes about meetings are dropped too. Unsaved decisions of a person are kept.
-        mutating func makeRoom(sparing newest: Set<PeerID> = []) {
-            for id in book.makeRoom(sparing: newest) {
+        mutating func makeRoom(keeping newest: Set<PeerID> = []) {
+            for id in book.makeRoom(keeping: newest) {
                 guard let change = changes[id] else { continue }
                 changes[id]?.seen = nil
                 if !change.forgets, change.pairing == nil { changes[id] = nil }
@@ -47,8 +47,8 @@ public final class TrustStore: Sendable {
             let before = book
             book = written
             for (id, change) in changesInOrder { book.apply(change, to: id) }
-            makeRoom(sparing: Set(changes.keys))
-            return book.trustsAll(thatWereTrustedIn: before) ? [] : observersInOrder
+            makeRoom(keeping: Set(changes.keys))
+            return book.hasSameTrust(as: before) ? [] : observersInOrder
         }
 
         /// All observers, in the order in which they are called.
@@ -152,14 +152,14 @@ public final class TrustStore: Sendable {
     private func apply(_ change: TrustChange, to id: PeerID, in state: inout State) {
         state.book.apply(change, to: id)
         if file != nil { state.changes[id] = state.changes[id]?.followed(by: change) ?? change }
-        state.makeRoom(sparing: [id])
+        state.makeRoom(keeping: [id])
     }
 
     // MARK: Observers
 
     /// Calls `changed` after each change that may end or begin trust in a peer, here or in the file. It is
     /// called on any thread, with no lock held.
-    func observe(_ changed: @escaping @Sendable () -> Void) -> TrustObservation {
+    func addObserver(_ changed: @escaping @Sendable () -> Void) -> TrustObservation {
         state.withLock { state in
             state.lastObservation += 1
             let observation = TrustObservation(number: state.lastObservation)
@@ -168,15 +168,15 @@ public final class TrustStore: Sendable {
         }
     }
 
-    /// Ends an observation that `observe` began. A call that is already in progress on another thread may still come.
-    func end(_ observation: TrustObservation) {
+    /// Ends an observation that `addObserver` began. A call that is already in progress on another thread may still come.
+    func removeObserver(_ observation: TrustObservation) {
         state.withLock { _ = $0.observers.removeValue(forKey: observation) }
     }
 
     // MARK: The file
 
     /// Whether the store has a file. Without a file, its content ends with the program.
-    public var isKeptInAFile: Bool { file != nil }
+    public var hasFile: Bool { file != nil }
 
     /// Whether there are changes that are not in the file. Always false for a store without a file.
     public var needsSaving: Bool {
@@ -198,7 +198,7 @@ public final class TrustStore: Sendable {
                         return state.sortedByPlace(state.changesBeingSaved)
                     }
                     for (id, change) in changes { book.apply(change, to: id) }
-                    _ = book.makeRoom(sparing: Set(changes.map(\.key)))
+                    _ = book.makeRoom(keeping: Set(changes.map(\.key)))
                 }
                 return state.withLock { state in
                     state.changesBeingSaved = [:]
@@ -230,7 +230,7 @@ public final class TrustStore: Sendable {
     /// new one, or write it piece by piece.
     ///
     /// - Returns: the stamp of a file that has changed and was not read yet.
-    func reload(ifStillAt earlier: ProtectedFile.Stamp?) throws(NighError) -> ProtectedFile.Stamp? {
+    func reload(ifStampIs earlier: ProtectedFile.Stamp?) throws(NighError) -> ProtectedFile.Stamp? {
         guard let file else { return nil }
         var unsettled: ProtectedFile.Stamp?
         let observers = try access.withLock { () throws(NighError) -> [@Sendable () -> Void] in

@@ -2,7 +2,7 @@
 package enum TrustText {
     /// Why a text is not a valid trust store.
     package struct Fault: Error, Equatable {
-        package let why: String
+        package let reason: String
         package let advice: String
     }
 
@@ -10,9 +10,9 @@ package enum TrustText {
     private static let version = 1
     private static let heading = """
         \(mark) \(version)
-        # Whom this user's programs have met over encrypted links, one a line: paired or known, PeerID, the day it
-        # was paired or first met, the day it was last seen (UTC), and what it calls itself. Lines that begin with
-        # a number sign are kept as they are.
+        # The peers that this user's programs have met over encrypted links, one per line: paired or known, PeerID,
+        # the day it was paired or first met, the day it was last seen (UTC), and its display name. Lines that begin
+        # with a number sign are kept as they are.
 
         """
 
@@ -20,16 +20,16 @@ package enum TrustText {
 
     /// Returns the text for `book`, with a line break at its end.
     package static func text(of book: TrustBook) -> String {
-        var lines = book.remarks
+        var lines = book.comments
         for (id, entry) in book.entries {
             let kind = entry.isPaired ? "paired" : "known"
-            let note = entry.note.isEmpty ? "" : "  \(entry.note)"
+            let note = entry.comment.isEmpty ? "" : "  \(entry.comment)"
             lines.append(
                 (entry.place, "\(kind) \(id) \(entry.since) \(entry.lastSeen) \(quoted(entry.name))\(note)"))
         }
         lines.sort { $0.place < $1.place }
-        // If the book was read from a file, the heading is among its remarks.
-        return lines.reduce(into: book.remarks.isEmpty ? heading : "") { $0 += $1.text + "\n" }
+        // If the book was read from a file, the heading is among its comments.
+        return lines.reduce(into: book.comments.isEmpty ? heading : "") { $0 += $1.text + "\n" }
     }
 
     /// Returns the name in quotation marks. Characters that could be confused, are invisible, or change the direction
@@ -89,15 +89,15 @@ package enum TrustText {
                 emptyLines += 1
                 return
             }
-            for _ in 0..<emptyLines { book.append(remark: "") }
+            for _ in 0..<emptyLines { book.append(comment: "") }
             emptyLines = 0
-            if words.isAtRemark {
-                book.append(remark: words.rest)
+            if words.isAtComment {
+                book.append(comment: words.rest)
             } else if hasHeading {
                 try readPeer(&words)
             } else {
                 try readHeading(&words)
-                book.append(remark: "\(mark) \(version)")
+                book.append(comment: "\(mark) \(version)")
                 hasHeading = true
             }
         }
@@ -106,7 +106,7 @@ package enum TrustText {
         func finish() throws(Fault) -> TrustBook {
             guard hasHeading else {
                 throw Fault(
-                    why: "it does not begin with \"\(mark) \(version)\"",
+                    reason: "it does not begin with \"\(mark) \(version)\"",
                     advice: "name another file, or remove it to begin anew")
             }
             return book
@@ -115,12 +115,12 @@ package enum TrustText {
         private func readHeading(_ words: inout Words) throws(Fault) {
             guard words.next() == mark, let word = words.next(), let version = Int(word), words.isAtEnd else {
                 throw Fault(
-                    why: "it does not begin with \"\(mark) \(TrustText.version)\"",
+                    reason: "it does not begin with \"\(mark) \(TrustText.version)\"",
                     advice: "name another file, or remove it to begin anew")
             }
             guard version == TrustText.version else {
                 throw Fault(
-                    why: "it has format \(version), this program knows format \(TrustText.version) only",
+                    reason: "it has format \(version), this program knows only format \(TrustText.version)",
                     advice: "use the program that wrote it, or name another file")
             }
         }
@@ -130,30 +130,30 @@ package enum TrustText {
             switch words.next() {
             case "paired": isPaired = true
             case "known": isPaired = false
-            default: throw fault("it begins neither with \"paired\" nor with \"known\"")
+            default: throw fault("it does not begin with \"paired\" or \"known\"")
             }
             guard let id = words.next().flatMap(PeerID.init) else {
-                throw fault("its second word is no PeerID of 52 characters")
+                throw fault("its second word is not a PeerID of 52 characters")
             }
             guard let since = words.next().flatMap(CalendarDay.init),
                 let lastSeen = words.next().flatMap(CalendarDay.init)
-            else { throw fault("its third and fourth words are no days like 2026-11-21") }
+            else { throw fault("its third and fourth words are not days like 2026-11-21") }
             guard let text = words.quoted(), let name = DisplayName(exactly: text) else {
-                throw fault("its name is no text of 1 to 63 bytes between quotation marks")
+                throw fault("its name is not a text of 1 to 63 bytes in quotation marks")
             }
-            guard words.isAtEnd || words.isAtRemark else { throw fault("there is more behind its name") }
+            guard words.isAtEnd || words.isAtComment else { throw fault("there is more text after its name") }
             if let earlier = lines.updateValue(number, forKey: id) {
                 throw fault("it is about the same peer as line \(earlier)")
             }
             guard lines.count <= TrustBook.maximumCount else {
-                throw fault("it is one peer more than the \(TrustBook.maximumCount) there may be")
+                throw fault("it is one peer more than the limit of \(TrustBook.maximumCount)")
             }
             book.append(
-                id, name: name, isPaired: isPaired, since: since, lastSeen: lastSeen, note: words.rest)
+                id, name: name, isPaired: isPaired, since: since, lastSeen: lastSeen, comment: words.rest)
         }
 
         private func fault(_ what: String) -> Fault {
-            Fault(why: "line \(number) is damaged: \(what)", advice: "mend the line, or remove it")
+            Fault(reason: "line \(number) is damaged: \(what)", advice: "repair the line, or remove it")
         }
     }
 
@@ -171,7 +171,7 @@ package enum TrustText {
         }
 
         var isAtEnd: Bool { bytes.isEmpty }
-        var isAtRemark: Bool { bytes.first == UInt8(ascii: "#") }
+        var isAtComment: Bool { bytes.first == UInt8(ascii: "#") }
         /// The rest of the line, unchanged.
         var rest: String { String(Substring(bytes)) }
 

@@ -13,7 +13,7 @@ final class Attempt {
     var granted: UInt64?
     /// The moment until which this side waits for the peer's own request, because the peer preferred its own link.
     /// After it, this side tries again.
-    var yieldsUntil = Moment.never
+    var waitsForPeerUntil = Moment.never
 
     init(race: DialRace, deadline: Moment, link: Link? = nil) {
         self.race = race
@@ -22,7 +22,7 @@ final class Attempt {
     }
 
     /// When something of the attempt is due.
-    var nextLook: Moment { min(deadline, yieldsUntil, routeDeadline) }
+    var nextDeadline: Moment { min(deadline, waitsForPeerUntil, routeDeadline) }
 
     /// Forgets the link on which the request was sent, because it is of no use any more.
     func forgetLink() {

@@ -90,7 +90,7 @@ package final class Conversation: FrameSource {
         acceptsMessages = false
         link = nil
         port.close(error)
-        becameRead(port.takeRead())
+        countRead(port.takeRead())
     }
 
     // MARK: Sending
@@ -175,7 +175,7 @@ package final class Conversation: FrameSource {
     /// Whether the state is consistent: each lane is, an owed acknowledgement has a time at which it must leave, and
     /// the kept bytes are those that were admitted and are not acknowledged. Nothing may be staged meanwhile.
     var isConsistent: Bool {
-        sending[0].isInOrder && sending[1].isInOrder && unread >= 0
+        sending[0].isConsistent && sending[1].isConsistent && unread >= 0
             && receiving[0].isConsistent && receiving[1].isConsistent
             && owesAcknowledgement == (unacknowledgedBytes > 0)
             && sending[0].heldCost &+ sending[1].heldCost == port.outstanding
@@ -212,7 +212,7 @@ package final class Conversation: FrameSource {
         for lane in 0..<2 {
             guard standing.received[lane] <= sending[lane].everSent,
                 standing.received[lane] >= sending[lane].acknowledged
-            else { throw .malformed("a count of messages that cannot be") }
+            else { throw .malformed("an impossible count of messages") }
         }
         for lane in 0..<2 {
             let freed = sending[lane].acknowledge(upTo: standing.received[lane], pool: &pool)
@@ -231,8 +231,8 @@ package final class Conversation: FrameSource {
     }
 
     /// Returns the standing to send on a link that is to replace this one. Nothing changes until the peer agrees, which
-    /// has to be reported with `wasGranted`.
-    func standingForOtherLink() -> Standing {
+    /// has to be reported with `noteGrant`.
+    func standingForReplacementLink() -> Standing {
         var standing = Standing()
         for lane in 0..<2 {
             standing.received[lane] = receiving[lane].received
@@ -242,7 +242,7 @@ package final class Conversation: FrameSource {
     }
 
     /// Notes that a request has granted `bytes` of each lane, on a link that only now carries the conversation.
-    func wasGranted(_ bytes: UInt64) {
+    func noteGrant(_ bytes: UInt64) {
         for lane in 0..<2 { receiving[lane].startLink(granted: bytes) }
     }
 
@@ -328,10 +328,10 @@ package final class Conversation: FrameSource {
     }
 
     /// Counts bytes of a message that is kept for the program to read later.
-    func becameUnread(_ bytes: Int) { unread &+= bytes }
+    func countUnread(_ bytes: Int) { unread &+= bytes }
 
     /// Counts bytes that the program has read.
-    func becameRead(_ bytes: Int) { unread &-= bytes }
+    func countRead(_ bytes: Int) { unread &-= bytes }
 
     /// Whether so much room was made since the peer last got a grant that it should get a new one at once.
     var shouldGrantNow: Bool {

@@ -5,7 +5,7 @@
 /// it. Loop only.
 final class DialRace {
     /// Something to dial: a route, or one of the places behind it.
-    struct Way {
+    struct Target {
         let route: RouteRecord
         let address: TransportAddress
 
@@ -13,9 +13,9 @@ final class DialRace {
     }
 
     /// One dial of a transport, and the link that it led to.
-    struct Try {
+    struct Candidate {
         let dial: DialID
-        let way: Way
+        let target: Target
         let startedAt: Moment
         /// Whether this dials a route that may stand for several places, and the transport was not asked for them yet.
         var mayHidePlaces: Bool
@@ -33,15 +33,15 @@ final class DialRace {
     /// The routes that were not dialled yet, the best first.
     var routes: [RouteRecord]
     /// The places behind dialled routes; each is to be dialled by itself.
-    var places: [Way] = []
+    var places: [Target] = []
     /// The dials under way, the oldest first.
-    var tries: [Try] = []
+    var candidates: [Candidate] = []
     /// The addresses that this race has dialled or reached, or is about to dial.
     var seen: Set<TransportAddress> = []
     /// When the last route was dialled.
     var lastRouteAt = Moment(nanoseconds: .min)
     /// Until when the race waits for the places behind a route; nil while no transport was asked for them.
-    var searchesUntil: Moment?
+    var placesDeadline: Moment?
     var failures: [NighError] = []
     /// When the machine looks at the race by itself.
     var wakesAt = Moment.never
@@ -57,7 +57,7 @@ final class DialRace {
     }
 
     /// Whether nothing is under way, or about to be.
-    var isAtRest: Bool { tries.isEmpty && places.isEmpty && searchesUntil == nil }
+    var isIdle: Bool { candidates.isEmpty && places.isEmpty && placesDeadline == nil }
 
     /// Whether there is a route or a place that was not dialled yet.
     var isWaiting: Bool { !routes.isEmpty || !places.isEmpty }
@@ -84,7 +84,7 @@ enum DialPurpose {
     /// A call by address. Nobody knows yet which peer will answer.
     case address(AddressCall)
     /// Only learns which peer is there. (The address refers to its race in turn, to be able to cancel it.)
-    case introduction(KnownAddress)
+    case knownAddress(KnownAddress)
     /// Pairing with a peer to which there is no link yet.
     case pairing(PeerID)
 
@@ -92,7 +92,7 @@ enum DialPurpose {
     var peer: PeerID? {
         switch self {
         case .peer(let id), .pairing(let id): id
-        case .address, .introduction: nil
+        case .address, .knownAddress: nil
         }
     }
 }

@@ -15,7 +15,7 @@ enum Directive {
     case release(Link)
     /// Writes what the link still has, then closes its pipe.
     case close(Link)
-    case tell(SessionEvent)
+    case report(SessionEvent)
     case finish(CallToken, Result<PeerID, NighError>)
     case answerPing(CallToken, Result<Moment.Span, NighError>)
     /// Lets messages be sent through this port from now on.
@@ -25,5 +25,5 @@ enum Directive {
     /// Saves the trust store, which has changed.
     case saveTrust
     /// Reports that all conversations have ended after `close`.
-    case allLeft
+    case conversationsEnded
 }

@@ -1,12 +1,12 @@
 /// The events of a session in order, for one task at a time.
 ///
-/// Bounded by `SessionLimits.unreadEvents`: beyond it the oldest events are dropped, and `.missed` reports how many.
+/// Bounded by `SessionLimits.unreadEvents`: beyond it the oldest events are dropped, and `.eventsDropped` reports how many.
 /// Ends after `.closed`.
 public struct EventSequence: AsyncSequence, Sendable {
     let inbox: Inbox<SessionEvent>
 
     /// Returns the next event without waiting, or nil if there is none now. Callable from any thread.
-    public func poll() -> SessionEvent? { missed() ?? inbox.poll() }
+    public func poll() -> SessionEvent? { eventsDropped() ?? inbox.poll() }
 
     /// Waits for the next event. Returns nil after the last event, or when the task is cancelled.
     public nonisolated(nonsending) func next() async -> SessionEvent? {
@@ -16,9 +16,9 @@ public struct EventSequence: AsyncSequence, Sendable {
         }
     }
 
-    private func missed() -> SessionEvent? {
+    private func eventsDropped() -> SessionEvent? {
         let count = inbox.takeDropped()
-        return count > 0 ? .missed(count) : nil
+        return count > 0 ? .eventsDropped(count) : nil
     }
 
     /// Creates the iterator that `for await` uses.

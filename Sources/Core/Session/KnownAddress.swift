@@ -10,7 +10,7 @@ final class KnownAddress {
     /// How long to wait after the next failure.
     var pause: Duration
     /// The reason why no peer answered, as last reported to the program; nil once a peer has answered.
-    var toldCause: NighError.Cause?
+    var reportedCause: NighError.Cause?
 
     init(number: UInt64, address: TransportAddress, transport: Int, pause: Duration) {
         self.number = number

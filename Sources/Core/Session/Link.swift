@@ -5,7 +5,7 @@ final class Link {
         /// Not known yet. The link waits for the hellos, then for a request.
         case unsettled
         /// Carries this session's own request, which waits for its answer.
-        case asking
+        case requesting
         /// Brought an invitation that waits for the program's answer.
         case invited
         /// Carries the conversation.
@@ -45,7 +45,7 @@ final class Link {
     }
 
     /// Assigns the link to its peer, once that is known.
-    func belongs(to peer: PeerRecord) {
+    func assign(to peer: PeerRecord) {
         guard self.peer == nil else { return }
         self.peer = peer
         peer.linkCount += 1

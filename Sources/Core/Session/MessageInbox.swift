@@ -23,7 +23,7 @@ struct UnreadRun: Sendable {
 /// wait for each other for a few instructions.
 final class MessageInbox: @unchecked Sendable {
     private let runs = Inbox<UnreadRun>()
-    private let attention: Attention
+    private let portNotifier: PortNotifier
     /// How many bytes are read before the loop is notified.
     private let notifyAfter: Int
     /// How many bytes of a run are read before they are counted.
@@ -51,8 +51,8 @@ final class MessageInbox: @unchecked Sendable {
     @exclusivity(unchecked) private var counted = 0
 
     /// - Parameter owner: the session's own PeerID.
-    init(receiveWindow: Int, owner: PeerID, attention: Attention) {
-        self.attention = attention
+    init(receiveWindow: Int, owner: PeerID, portNotifier: PortNotifier) {
+        self.portNotifier = portNotifier
         notifyAfter = receiveWindow / 4
         step = receiveWindow / 16
         peer = owner
@@ -158,7 +158,7 @@ final class MessageInbox: @unchecked Sendable {
     }
 
     private func count(_ bytes: Int, of port: PeerPort) {
-        if port.didRead(bytes, tellAfter: notifyAfter) { attention.wants(port) }
+        if port.didRead(bytes, notifyAfter: notifyAfter) { portNotifier.add(port) }
     }
 
     @inline(__always)

@@ -27,7 +27,7 @@ struct Outbox {
     /// Appends a message if it goes where the last one went and nothing is in its way. This is the fast path for nearly
     /// all messages: it looks nothing up and retains nothing.
     @inline(__always)
-    mutating func appendAgain(
+    mutating func appendToLast(
         _ bytes: UnsafeRawBufferPointer, to peer: PeerID, on lane: Lane, isNext: Bool
     ) -> Outcome {
         guard let lastUnretained else { return .notAppended }
@@ -41,7 +41,7 @@ struct Outbox {
     }
 
     /// Returns the conversation of the last message to one peer, if it is with `peer` and still accepts messages.
-    func again(_ peer: PeerID) -> Conversation? {
+    func lastConversation(with peer: PeerID) -> Conversation? {
         guard let last, last.peer == peer, last.acceptsMessages else { return nil }
         return last
     }

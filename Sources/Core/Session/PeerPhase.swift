@@ -3,9 +3,9 @@ enum PeerPhase {
     /// Not seen.
     case unavailable
     /// Seen, or known only because it asks; its invitation then waits for the program.
-    case available(PendingInvitation?)
+    case available(IncomingInvitation?)
     /// This session asks for a conversation.
-    case asking(OwnInvitation)
+    case inviting(OutgoingInvitation)
     /// One side has accepted the other's request, or gives its own request up. Passed through within one input.
     case settling
     /// A link carries the conversation.
@@ -13,17 +13,17 @@ enum PeerPhase {
     /// The conversation has lost its link and looks for another.
     case reconnecting(Conversation, Recovery)
     /// The conversation is over. Passed through within one input.
-    case parted
+    case ended
 
     /// The state that the program sees.
     var state: PeerState {
         switch self {
         case .unavailable: .unavailable
         case .available: .available
-        case .asking, .settling: .connecting
+        case .inviting, .settling: .connecting
         case .connected: .connected
         case .reconnecting: .reconnecting
-        case .parted: .disconnected
+        case .ended: .disconnected
         }
     }
 }

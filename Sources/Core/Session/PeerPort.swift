@@ -262,18 +262,18 @@ final class PeerPort: Sendable {
     /// Counts `bytes` that the program has read. Returns true if the caller has to put the port on the loop's list: it
     /// was not on it, and either there is enough to report, or nothing more will be added because the conversation is
     /// over.
-    func didRead(_ bytes: Int, tellAfter: Int) -> Bool {
+    func didRead(_ bytes: Int, notifyAfter: Int) -> Bool {
         let total = readBytes.wrappingAdd(bytes, ordering: .sequentiallyConsistent).newValue
-        return (total >= tellAfter || isOver.load(ordering: .sequentiallyConsistent)) && list()
+        return (total >= notifyAfter || isOver.load(ordering: .sequentiallyConsistent)) && markListed()
     }
 
     /// Marks the port as listed for the loop to look at. Returns false if it is listed already.
-    func list() -> Bool { !isListed.exchange(true, ordering: .acquiringAndReleasing) }
+    func markListed() -> Bool { !isListed.exchange(true, ordering: .acquiringAndReleasing) }
 
     // MARK: The loop
 
     /// Marks the port as not listed. What is staged or read from now on lists it again.
-    func unlist() { isListed.store(false, ordering: .sequentiallyConsistent) }
+    func markUnlisted() { isListed.store(false, ordering: .sequentiallyConsistent) }
 
     /// Returns the next staged run, in the order in which they were staged.
     func takeStaged() -> StagedRun? {

@@ -12,10 +12,10 @@ final class PeerRecord {
     /// The pairing under way, regardless of the phase.
     var pairing: Pairing?
     /// The trust in the peer's key, as last reported to the program.
-    var trustTold: PeerTrust?
+    var reportedTrust: PeerTrust?
     /// Consecutive failed moves to a better route, including moves to a link that broke within
     /// `timings.longestBetterRoute`.
-    var vainMoves = 0
+    var failedMoves = 0
 
     /// A ticket from links that are over, which shortens the handshake of the next link.
     private var ticket: ResumptionTicket?
@@ -43,14 +43,14 @@ final class PeerRecord {
     var state: PeerState { phase.state }
 
     /// The peer's invitation that waits for the program.
-    var invitation: PendingInvitation? {
+    var invitation: IncomingInvitation? {
         if case .available(let invitation) = phase { invitation } else { nil }
     }
 
     var conversation: Conversation? {
         switch phase {
         case .connected(let conversation, _), .reconnecting(let conversation, _): conversation
-        case .unavailable, .available, .asking, .settling, .parted: nil
+        case .unavailable, .available, .inviting, .settling, .ended: nil
         }
     }
 
@@ -68,10 +68,10 @@ final class PeerRecord {
     /// This session's own request under way.
     var attempt: Attempt? {
         switch phase {
-        case .asking(let invitation): invitation.attempt
+        case .inviting(let invitation): invitation.attempt
         case .connected(_, let carrier): carrier.attempt
         case .reconnecting(_, let recovery): recovery.attempt
-        case .unavailable, .available, .settling, .parted: nil
+        case .unavailable, .available, .settling, .ended: nil
         }
     }
 
@@ -79,10 +79,10 @@ final class PeerRecord {
     func takeAttempt() -> Attempt? {
         let attempt = attempt
         switch phase {
-        case .asking: phase = .settling
+        case .inviting: phase = .settling
         case .connected(_, let carrier): carrier.attempt = nil
         case .reconnecting(_, let recovery): recovery.attempt = nil
-        case .unavailable, .available, .settling, .parted: break
+        case .unavailable, .available, .settling, .ended: break
         }
         return attempt
     }

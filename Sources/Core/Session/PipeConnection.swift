@@ -7,7 +7,7 @@ final class PipeConnection: PipeHandler {
     /// How the pipe ended, if it ended while the link was held.
     var endWhileHeld: Result<Void, NighError>?
     /// Whether the driver counts this pipe among the closed ones that still have something to send.
-    var isParting = false
+    var isDraining = false
     /// The driver holds the connection in turn, until the link is over or the session is closed. From then on only the
     /// pipe holds it, as its handler, until it is drained.
     private let driver: SessionDriver
@@ -45,8 +45,8 @@ final class PipeConnection: PipeHandler {
     }
 
     func pipeDrained(_ pipe: any Pipe) {
-        guard isParting else { return }
-        isParting = false
+        guard isDraining else { return }
+        isDraining = false
         driver.pipeDrained()
     }
 }

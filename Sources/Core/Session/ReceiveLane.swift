@@ -60,14 +60,14 @@ struct ReceiveLane {
             throw .malformed("a message of \(size) bytes, where 1 to \(limit) are allowed")
         }
         expected = size
-        assembly = chunks.takeKept(size) ?? Chunk(capacity: min(size, Self.firstAllocation))
+        assembly = chunks.takeIfKept(size) ?? Chunk(capacity: min(size, Self.firstAllocation))
     }
 
     /// Adds the next bytes of the large message. Returns the message once it is complete.
     mutating func append(_ bytes: UnsafeRawBufferPointer) throws(WireError) -> ByteSlice? {
-        guard var chunk = assembly else { throw .malformed("a piece of no message") }
+        guard var chunk = assembly else { throw .malformed("a piece without a message") }
         guard chunk.filled &+ bytes.count <= expected else {
-            throw .malformed("pieces beyond their message's end")
+            throw .malformed("pieces that are longer than their message")
         }
         if chunk.room < bytes.count {
             let larger = chunks.take(min(expected, max(chunk.capacity &* 4, chunk.filled &+ bytes.count)))

@@ -83,7 +83,7 @@ struct SendLane {
     }
 
     /// Whether the counts are in the order in which a message passes them, and agree with what is kept.
-    var isInOrder: Bool {
+    var isConsistent: Bool {
         acknowledged <= sent && sent <= everSent && everSent <= accepted && cursorAgrees
     }
 
@@ -314,7 +314,7 @@ struct SendLane {
     ) -> Int {
         let size = segment.bytes.count
         if size <= pieceLimit {
-            queue.append(header.header(.message(on: lane), payloadLength: size))
+            queue.append(header.detachedHeader(.message(on: lane), payloadLength: size))
             queue.append(segment.bytes)
             cursorBytes = size
             cursorMessages = 1
@@ -329,7 +329,7 @@ struct SendLane {
         }
         while count < room, cursorBytes < segment.bytes.count {
             let piece = min(pieceLimit, segment.bytes.count &- cursorBytes)
-            queue.append(header.header(.piece(on: lane), payloadLength: piece))
+            queue.append(header.detachedHeader(.piece(on: lane), payloadLength: piece))
             queue.append(segment.bytes[cursorBytes..<cursorBytes &+ piece])
             cursorBytes &+= piece
             count &+= FrameHeader.byteCount &+ piece
@@ -363,6 +363,6 @@ enum EncodedMessage {
 
     /// Returns the frame that announces a message of `count` bytes in pieces.
     static func beginning(of count: Int, on lane: Lane, header: inout ControlWriter) -> ByteSlice {
-        header.loose(.begin(on: lane), number: UInt32(count))
+        header.standaloneFrame(.begin(on: lane), number: UInt32(count))
     }
 }

@@ -33,7 +33,7 @@ package struct SessionInspection {
         /// Bytes received and not read.
         package let bytesUnread: Int
         /// Whether this side has a request under way.
-        package let isAsking: Bool
+        package let isRequesting: Bool
         /// Whether an invitation waits for the program.
         package let isInvited: Bool
         /// Whether the session looks for another link.
@@ -67,7 +67,7 @@ package struct SessionInspection {
 extension Session {
     /// Ends everything like a crash of the process: no goodbye, nothing is written, and no event or message is reported
     /// any more. Waiting calls fail with `closed`. Call it on the loop.
-    package func die() { driver.die() }
+    package func crash() { driver.crash() }
 
     /// The internal state as it is now. Read it on the loop.
     package var inspection: SessionInspection {
@@ -104,7 +104,7 @@ extension SessionInspection.PeerView {
             incarnation: peer.conversation?.incarnation ?? 0, hasLink: peer.link != nil, transport: transport,
             linkCount: peer.linkCount,
             carryingLinks: carryingLinks, bytesWaiting: peer.conversation?.port.outstanding ?? 0,
-            bytesUnread: peer.conversation?.unread ?? 0, isAsking: peer.attempt != nil,
+            bytesUnread: peer.conversation?.unread ?? 0, isRequesting: peer.attempt != nil,
             isInvited: peer.invitation != nil, isRecovering: peer.recovery != nil,
             isLeaving: peer.conversation?.departure != nil, routes: peer.routes.map(\.address),
             lanes: peer.conversation.map { Lane.allCases.map($0.progress) } ?? [])

@@ -1,25 +1,25 @@
 extension Session {
     /// Asks a peer to be paired, so that two people can make sure that nobody is between their devices.
     ///
-    /// Both sides get `SessionEvent.pairing` with six digits. `whenDone` is called on the loop: when both people have
+    /// Both sides get `SessionEvent.pairing` with six digits. `completion` is called on the loop: when both people have
     /// confirmed that their digits are the same, or with the reason why there is no pairing. This works with and
     /// without a conversation. Only one pairing can be under way at a time.
     ///
-    /// The other side must accept pairing: see `setAcceptingPairing`. The whole pairing has to finish within
+    /// The other side must accept pairing: see `startAcceptingPairing`. The whole pairing has to finish within
     /// `timings.pairing`.
     public func pair(
-        _ peer: PeerID, whenDone: @escaping @Sendable (Result<PeerID, NighError>) -> Void = { _ in }
+        _ peer: PeerID, completion: @escaping @Sendable (Result<PeerID, NighError>) -> Void = { _ in }
     ) {
         let token = newToken()
         onLoop { driver in
-            driver.begin(token, whenDone) { machine, now in machine.pair(peer, token: token, now: now) }
+            driver.begin(token, completion) { machine, now in machine.pair(peer, token: token, now: now) }
         }
     }
 
     /// Asks a peer to be paired and waits until it is. Cancelling the task does not end the pairing; `confirmPairing`
     /// does.
     public func pair(_ peer: PeerID) async throws(NighError) {
-        _ = try await result { pair(peer, whenDone: $0) }
+        _ = try await result { pair(peer, completion: $0) }
     }
 
     /// Reports whether the digits of a `SessionEvent.pairing` agree, after the person has compared them.
@@ -34,10 +34,13 @@ extension Session {
         }
     }
 
-    /// Sets whether others may ask to be paired. Turn it on while the program shows that it waits for a pairing, and
-    /// leave it off otherwise. While it is on, peers that are not paired can open a link to a session with
+    /// Lets others ask to be paired from now on. Call it while the program shows that it waits for a pairing, and
+    /// `stopAcceptingPairing` afterwards. In between, peers that are not paired can open a link to a session with
     /// `security: .paired`, for pairing alone.
-    public func setAcceptingPairing(_ isOn: Bool) { onLoop { $0.machine.acceptsPairing = isOn } }
+    public func startAcceptingPairing() { onLoop { $0.machine.acceptsPairing = true } }
+
+    /// Refuses requests for pairing from now on.
+    public func stopAcceptingPairing() { onLoop { $0.machine.acceptsPairing = false } }
 
     /// Removes a pairing. The peer stays known, but is not trusted more than any other peer. A session with
     /// `security: .paired` ends its conversation with it.

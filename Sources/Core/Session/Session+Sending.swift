@@ -155,7 +155,7 @@ extension Session {
 
     @inline(__always)
     private func notifyLoop(of port: PeerPort) {
-        if port.list() { attention.wants(port) }
+        if port.markListed() { portNotifier.add(port) }
     }
 
     private func sendUnreliable(_ bytes: UnsafeRawBufferPointer, to peer: PeerID) throws(NighError) {
@@ -164,7 +164,7 @@ extension Session {
         guard bytes.count <= configuration.limits.unreliableMessage else {
             throw NighError(
                 .sending, .messageTooLarge(size: bytes.count, limit: configuration.limits.unreliableMessage),
-                peer: peer.short, advice: "send it reliably, or less of it")
+                peer: peer.short, advice: "send it reliably, or send a shorter message")
         }
         let copy = ByteSlice(copying: bytes)
         loop.execute { [driver] in

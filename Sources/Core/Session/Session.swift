@@ -28,7 +28,7 @@ public final class Session: Sendable {
     /// without retaining the driver.
     nonisolated(unsafe) let machine: SessionMachine
     let directory = PortDirectory()
-    let attention: Attention
+    let portNotifier: PortNotifier
     private let tokens = Atomic<UInt64>(0)
 
     /// Creates a session that uses `transports` and calls back on `loop`. Nothing happens before `start`.
@@ -61,10 +61,10 @@ public final class Session: Sendable {
         guard Set(transports.map(\.scheme)).count == transports.count else {
             throw NighError(.configuring, .invalid("a session takes one transport of each scheme"))
         }
-        if let name = configuration.limits.impossible {
+        if let name = configuration.limits.invalidLimit {
             throw NighError(
                 .configuring, .invalid("limits.\(name) has a value that the protocol does not allow"),
-                advice: "docs/LIMITS.md has the bounds")
+                advice: "docs/reference/LIMITS.md has the bounds")
         }
         let offer = try Self.offer(configuration.security, identity)
         let transports = configuration.checksTransports ? transports.map(Self.checked) : transports
@@ -82,19 +82,19 @@ public final class Session: Sendable {
         let advertisement = Advertisement(
             service: configuration.service, peer: identity.peerID, name: configuration.name,
             info: configuration.info)
-        let access = SessionDriver.Access()
-        let attention = Attention(loop: loop) { access.driver?.attendNow() }
+        let driverReference = SessionDriver.DriverReference()
+        let portNotifier = PortNotifier(loop: loop) { driverReference.driver?.processListedPorts() }
         let driver = SessionDriver(
             machine: machine, loop: loop, transports: transports, advertisement: advertisement,
-            role: configuration.role, observer: configuration.observer, directory: directory, access: access,
-            attention: attention)
+            role: configuration.role, observer: configuration.observer, directory: directory,
+            driverReference: driverReference, portNotifier: portNotifier)
         self.id = identity.peerID
         self.configuration = configuration
         self.trust = trust
         self.loop = loop
         self.driver = driver
         self.machine = machine
-        self.attention = attention
+        self.portNotifier = portNotifier
         messages = MessageSequence(inbox: driver.inbox)
         events = EventSequence(inbox: driver.events)
     }
@@ -137,16 +137,22 @@ public final class Session: Sendable {
         }
     }
 
-    /// Closes the session without waiting. Calls `whenDone` on the loop, after everything else that is called back.
-    public func close(whenDone: @escaping @Sendable () -> Void) { onLoop { $0.close(whenDone: whenDone) } }
+    /// Closes the session without waiting. Calls `completion` on the loop, after everything else that is called back.
+    public func close(completion: @escaping @Sendable () -> Void) {
+        onLoop { $0.close(completion: completion) }
+    }
 
-    /// Starts or stops advertising, regardless of the session's role. Conversations are not affected. A game, for
-    /// example, stops advertising when it begins.
-    public func setAdvertising(_ isOn: Bool) { onLoop { $0.setAdvertising(isOn) } }
+    /// Starts to advertise, regardless of the session's role.
+    public func startAdvertising() { onLoop { $0.startAdvertising() } }
 
-    /// Starts or stops browsing, regardless of the session's role. When browsing stops, peers that are not connected
-    /// become unavailable.
-    public func setBrowsing(_ isOn: Bool) { onLoop { $0.setBrowsing(isOn) } }
+    /// Stops advertising. Conversations are not affected. A game, for example, stops advertising when it begins.
+    public func stopAdvertising() { onLoop { $0.stopAdvertising() } }
+
+    /// Starts to browse, regardless of the session's role.
+    public func startBrowsing() { onLoop { $0.startBrowsing() } }
+
+    /// Stops browsing. Conversations are not affected. Peers that are not connected become unavailable.
+    public func stopBrowsing() { onLoop { $0.stopBrowsing() } }
 
     /// Replaces the discovery info of this session, also while it is advertised.
     public func update(info: DiscoveryInfo) {
@@ -159,7 +165,7 @@ public final class Session: Sendable {
 
     // MARK: Peers
 
-    /// Invites a peer. Calls `whenDone` once, on the loop: with the peer's PeerID when it is connected (also if it
+    /// Invites a peer. Calls `completion` once, on the loop: with the peer's PeerID when it is connected (also if it
     /// already is), otherwise with the reason why it is not.
     ///
     /// - Parameters:
@@ -167,17 +173,17 @@ public final class Session: Sendable {
     ///   - timeout: the time for everything: dialling, and waiting for the answer.
     public func invite(
         _ peer: PeerID, context: [UInt8] = [], timeout: Duration = .seconds(30),
-        whenDone: @escaping @Sendable (Result<PeerID, NighError>) -> Void
+        completion: @escaping @Sendable (Result<PeerID, NighError>) -> Void
     ) {
-        invite(peer, context: context, timeout: timeout, token: newToken(), whenDone: whenDone)
+        invite(peer, context: context, timeout: timeout, token: newToken(), completion: completion)
     }
 
     /// Invites the peer that answers at `address`, without discovery.
     public func invite(
         at address: TransportAddress, context: [UInt8] = [], timeout: Duration = .seconds(30),
-        whenDone: @escaping @Sendable (Result<PeerID, NighError>) -> Void
+        completion: @escaping @Sendable (Result<PeerID, NighError>) -> Void
     ) {
-        invite(at: address, context: context, timeout: timeout, token: newToken(), whenDone: whenDone)
+        invite(at: address, context: context, timeout: timeout, token: newToken(), completion: completion)
     }
 
     /// Invites a peer and waits until it is connected. Cancelling the task withdraws the invitation.
@@ -185,8 +191,8 @@ public final class Session: Sendable {
         async throws(NighError)
     {
         let token = newToken()
-        _ = try await outcome(of: token) { whenDone in
-            invite(peer, context: context, timeout: timeout, token: token, whenDone: whenDone)
+        _ = try await outcome(of: token) { completion in
+            invite(peer, context: context, timeout: timeout, token: token, completion: completion)
         }
     }
 
@@ -196,17 +202,17 @@ public final class Session: Sendable {
         at address: TransportAddress, context: [UInt8] = [], timeout: Duration = .seconds(30)
     ) async throws(NighError) -> PeerID {
         let token = newToken()
-        return try await outcome(of: token) { whenDone in
-            invite(at: address, context: context, timeout: timeout, token: token, whenDone: whenDone)
+        return try await outcome(of: token) { completion in
+            invite(at: address, context: context, timeout: timeout, token: token, completion: completion)
         }
     }
 
     private func invite(
         _ peer: PeerID, context: [UInt8], timeout: Duration, token: CallToken,
-        whenDone: @escaping @Sendable (Result<PeerID, NighError>) -> Void
+        completion: @escaping @Sendable (Result<PeerID, NighError>) -> Void
     ) {
         onLoop { driver in
-            driver.begin(token, whenDone) { machine, now in
+            driver.begin(token, completion) { machine, now in
                 machine.invite(peer, context: context, timeout: timeout, token: token, now: now)
             }
         }
@@ -214,10 +220,10 @@ public final class Session: Sendable {
 
     private func invite(
         at address: TransportAddress, context: [UInt8], timeout: Duration, token: CallToken,
-        whenDone: @escaping @Sendable (Result<PeerID, NighError>) -> Void
+        completion: @escaping @Sendable (Result<PeerID, NighError>) -> Void
     ) {
         onLoop { driver in
-            driver.begin(token, whenDone) { machine, now in
+            driver.begin(token, completion) { machine, now in
                 machine.call(address, context: context, timeout: timeout, token: token, now: now)
             }
         }
@@ -270,31 +276,31 @@ public final class Session: Sendable {
         }
     }
 
-    /// Declines an invitation, with words for the person at the other device and, if wanted, a time before which the
+    /// Declines an invitation, with a reason for the person at the other device and, if wanted, a time before which the
     /// peer should not invite again.
-    public func decline(_ invitation: Invitation, words: String = "", retryAfter: Duration = .zero) {
+    public func decline(_ invitation: Invitation, reason: String = "", retryAfter: Duration = .zero) {
         onLoop { driver in
             driver.inTurn {
-                driver.machine.decline(invitation, words: words, retryAfter: retryAfter)
+                driver.machine.decline(invitation, reason: reason, retryAfter: retryAfter)
             }
         }
     }
 
     /// Ends the conversation with a peer in good order. What was sent is still delivered, within `timings.linger`; from
-    /// now on nothing more can be sent. `whenDone` gets an error if something may not have arrived. Also withdraws an
+    /// now on nothing more can be sent. `completion` gets an error if something may not have arrived. Also withdraws an
     /// invitation to the peer, and declines one from it.
     public func disconnect(
-        _ peer: PeerID, whenDone: @escaping @Sendable (Result<PeerID, NighError>) -> Void = { _ in }
+        _ peer: PeerID, completion: @escaping @Sendable (Result<PeerID, NighError>) -> Void = { _ in }
     ) {
         let token = newToken()
         onLoop { driver in
-            driver.begin(token, whenDone) { machine, now in machine.leave(peer, token: token, now: now) }
+            driver.begin(token, completion) { machine, now in machine.leave(peer, token: token, now: now) }
         }
     }
 
     /// Ends the conversation with a peer in good order, and waits until it has ended.
     public func disconnect(_ peer: PeerID) async throws(NighError) {
-        _ = try await result { disconnect(peer, whenDone: $0) }
+        _ = try await result { disconnect(peer, completion: $0) }
     }
 
     /// Ends all conversations in good order.
@@ -312,21 +318,21 @@ public final class Session: Sendable {
     /// overtakes waiting messages.
     public func ping(
         _ peer: PeerID, payload: [UInt8] = [],
-        whenDone: @escaping @Sendable (Result<Duration, NighError>) -> Void
+        completion: @escaping @Sendable (Result<Duration, NighError>) -> Void
     ) {
         let token = newToken()
-        onLoop { $0.ping(peer, payload: payload, token: token, whenDone) }
+        onLoop { $0.ping(peer, payload: payload, token: token, completion) }
     }
 
     /// Measures the round trip to a connected peer.
     public func ping(_ peer: PeerID, payload: [UInt8] = []) async throws(NighError) -> Duration {
-        try await result { ping(peer, payload: payload, whenDone: $0) }
+        try await result { ping(peer, payload: payload, completion: $0) }
     }
 
-    /// Passes all known peers, sorted by PeerID, to `whenDone`: at once if called on the loop, otherwise soon, on the
+    /// Passes all known peers, sorted by PeerID, to `completion`: at once if called on the loop, otherwise soon, on the
     /// loop.
-    public func peers(whenDone: @escaping @Sendable ([Peer]) -> Void) {
-        onLoop { driver in whenDone(driver.machine.sortedPeers.map(driver.machine.snapshot)) }
+    public func peers(completion: @escaping @Sendable ([Peer]) -> Void) {
+        onLoop { driver in completion(driver.machine.sortedPeers.map(driver.machine.snapshot)) }
     }
 
     /// Returns all known peers, sorted by PeerID.
@@ -337,9 +343,9 @@ public final class Session: Sendable {
     /// The PeerIDs of the peers to which messages can be sent now.
     public var connectedPeers: [PeerID] { directory.peers }
 
-    /// Passes the counts so far, by cause, to `whenDone`: at once if called on the loop, otherwise soon, on the loop.
-    public func statistics(whenDone: @escaping @Sendable (SessionStatistics) -> Void) {
-        onLoop { whenDone($0.statistics()) }
+    /// Passes the counts so far, by cause, to `completion`: at once if called on the loop, otherwise soon, on the loop.
+    public func statistics(completion: @escaping @Sendable (SessionStatistics) -> Void) {
+        onLoop { completion($0.statistics()) }
     }
 
     /// Returns the counts so far, by cause.

@@ -10,7 +10,7 @@ public struct SessionConfiguration: Sendable {
     public var info: DiscoveryInfo
     /// Which peers the session talks to, and how it verifies them.
     public var security = SessionSecurity.encrypted
-    /// Whether others may ask to be paired, at first; see `Session.setAcceptingPairing`.
+    /// Whether others may ask to be paired, at first; see `Session.startAcceptingPairing`.
     public var acceptsPairing = false
     /// The limits of the session.
     public var limits: SessionLimits

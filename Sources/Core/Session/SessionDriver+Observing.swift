@@ -30,7 +30,7 @@ extension SessionDriver {
             reportedCause = LinkClose(code).cause
         }
         let ending = LinkEnding(
-            words: "\(reportedCause)", code: end?.number, isByPeer: end?.saidByPeer ?? false)
+            reason: "\(reportedCause)", code: end?.number, isByPeer: end?.isByPeer ?? false)
         observer.link(link.number, .ended(ending), at: loop.now)
     }
 }

@@ -3,11 +3,11 @@ extension SessionDriver {
     @inline(__always)
     func deliver(from connection: PipeConnection, now: Moment) {
         let link = connection.link
-        let door = messageDoor
+        let handlerBox = messageHandlerBox
         while true {
             if let conversation = link.conversation {
-                if let door {
-                    deliverWholeMessages(from: link, in: conversation, to: door, now: now)
+                if let handlerBox {
+                    deliverWholeMessages(from: link, in: conversation, to: handlerBox, now: now)
                 } else {
                     keepAll(from: link, in: conversation, now: now)
                 }
@@ -17,7 +17,7 @@ extension SessionDriver {
                 carryOutDirectives()
                 guard delivery.conversation.isActive else { continue }
             }
-            deliver(delivery, from: link, to: door)
+            deliver(delivery, from: link, to: handlerBox)
         }
         machine.finishReceiving(on: link, now: now)
         if !link.machine.wantsToRead, !connection.isPaused, link.purpose != .finished {
@@ -29,18 +29,18 @@ extension SessionDriver {
     /// Delivers messages that came whole. This is the fast path: it retains nothing for any of them.
     @inline(__always)
     private func deliverWholeMessages(
-        from link: Link, in conversation: Conversation, to door: MessageDoor, now: Moment
+        from link: Link, in conversation: Conversation, to handlerBox: MessageHandlerBox, now: Moment
     ) {
         let peer = conversation.peer
         while let frame = machine.nextWholeMessage(from: link, in: conversation, now: now) {
-            door.handler(frame.bytes.bytes, MessageOrigin(peer: peer, frameType: frame.type))
+            handlerBox.handler(frame.bytes.bytes, MessageOrigin(peer: peer, frameType: frame.type))
         }
     }
 
     @inline(__always)
-    private func deliver(_ delivery: Delivery, from link: Link, to door: MessageDoor?) {
-        guard let door else { return keep(delivery, from: link) }
-        door.handler(delivery.bytes.bytes, delivery.origin)
+    private func deliver(_ delivery: Delivery, from link: Link, to handlerBox: MessageHandlerBox?) {
+        guard let handlerBox else { return keep(delivery, from: link) }
+        handlerBox.handler(delivery.bytes.bytes, delivery.origin)
     }
 
     /// Keeps messages that came whole. They lie one after another in memory and stay so, with one reference for all.
@@ -59,7 +59,7 @@ extension SessionDriver {
             }
             // Counted at once, because the next message may end the conversation, which then reports how much is
             // unread.
-            conversation.becameUnread(frame.wireBytes)
+            conversation.countUnread(frame.wireBytes)
             if start == nil { start = frame.bytes.baseAddress.unsafelyUnwrapped - FrameHeader.byteCount }
             count &+= frame.wireBytes
         }
@@ -78,7 +78,7 @@ extension SessionDriver {
             conversation.statistics.unreliableUnread &+= 1
             return
         }
-        conversation.becameUnread(delivery.cost)
+        conversation.countUnread(delivery.cost)
         inbox.append(
             UnreadRun(
                 port: conversation.port, bytes: delivery.retained(from: link), origin: delivery.origin))

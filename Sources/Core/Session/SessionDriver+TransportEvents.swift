@@ -44,8 +44,8 @@ extension SessionDriver: TransportEvents {
     func advertised(as name: DisplayName, by transport: any Transport) {
         guard !isClosed else { return }
         inTurn {
-            machine.isAdvertised(as: name)
-            machine.output(.tell(.advertised(scheme: transport.scheme, name)))
+            machine.setAdvertisedName(name)
+            machine.output(.report(.advertised(scheme: transport.scheme, name)))
         }
     }
 
@@ -55,20 +55,20 @@ extension SessionDriver: TransportEvents {
 
     private func failed(_ error: NighError) {
         guard !isClosed else { return }
-        inTurn { machine.output(.tell(.transportFailed(error))) }
+        inTurn { machine.output(.report(.transportFailed(error))) }
     }
 
     func listeningChanged(_ addresses: [TransportAddress], by transport: any Transport) {
         guard !isClosed else { return }
-        inTurn { machine.output(.tell(.listening(scheme: transport.scheme, addresses))) }
+        inTurn { machine.output(.report(.listening(scheme: transport.scheme, addresses))) }
     }
 
     func transportChanged(_ condition: TransportCondition, by transport: any Transport) {
         guard let index = index(of: transport), !isClosed else { return }
         inTurn {
-            machine.output(.tell(.transportChanged(scheme: transport.scheme, condition)))
+            machine.output(.report(.transportChanged(scheme: transport.scheme, condition)))
             switch condition {
-            case .up: machine.visitAddresses(transport: index, now: loop.now)
+            case .up: machine.dialKnownAddresses(transport: index, now: loop.now)
             case .down: machine.routesLost(transport: index)
             }
         }

@@ -5,7 +5,7 @@
 final class SessionDriver: @unchecked Sendable {
     let machine: SessionMachine
     let directory: PortDirectory
-    private let attention: Attention
+    private let portNotifier: PortNotifier
     let loop: any EventLoop
     let transports: [any Transport]
     let inbox: MessageInbox
@@ -14,7 +14,7 @@ final class SessionDriver: @unchecked Sendable {
     private let role: SessionRole
     let observer: (any LinkObserver)?
 
-    private(set) var messageDoor: MessageDoor?
+    private(set) var messageHandlerBox: MessageHandlerBox?
     private var onEvent: EventHandler?
     private var hasStarted = false
     private(set) var isClosed = false
@@ -42,9 +42,9 @@ final class SessionDriver: @unchecked Sendable {
     var flushWork: @Sendable () -> Void = {}
     private var timerWork: @Sendable () -> Void = {}
     /// How work given to the loop finds the driver.
-    let access: Access
+    let driverReference: DriverReference
     private var listedPorts: ContiguousArray<PeerPort> = []
-    private let trustKeeper: TrustKeeper
+    private let trustSynchronizer: TrustStoreSynchronizer
 
     /// The most bytes that a link writes before other links get their turn.
     private static let writeShare = 1 << 20
@@ -52,35 +52,36 @@ final class SessionDriver: @unchecked Sendable {
     init(
         machine: SessionMachine, loop: any EventLoop, transports: [any Transport],
         advertisement: Advertisement,
-        role: SessionRole, observer: (any LinkObserver)?, directory: PortDirectory, access: Access,
-        attention: Attention
+        role: SessionRole, observer: (any LinkObserver)?, directory: PortDirectory,
+        driverReference: DriverReference, portNotifier: PortNotifier
     ) {
         self.machine = machine
-        self.access = access
-        self.attention = attention
+        self.driverReference = driverReference
+        self.portNotifier = portNotifier
         inbox = MessageInbox(
-            receiveWindow: machine.limits.receiveWindow, owner: machine.hello.peer, attention: attention)
+            receiveWindow: machine.limits.receiveWindow, owner: machine.hello.peer, portNotifier: portNotifier
+        )
         self.directory = directory
         self.loop = loop
         self.transports = transports
         self.advertisement = advertisement
         self.role = role
         self.observer = observer
-        trustKeeper = TrustKeeper(machine.trust, loop: loop) { [access] in
-            access.driver?.trustChanged()
-        } failed: { [access] in
-            access.driver?.tell(.trustNotKept($0))
-        } becameIdle: { [access] in
-            access.driver?.finishClosingIfReady()
+        trustSynchronizer = TrustStoreSynchronizer(machine.trust, loop: loop) { [driverReference] in
+            driverReference.driver?.trustChanged()
+        } failed: { [driverReference] in
+            driverReference.driver?.report(.trustStoreFailed($0))
+        } becameIdle: { [driverReference] in
+            driverReference.driver?.finishClosingIfReady()
         }
-        flushWork = { [access] in access.driver?.flush() }
-        timerWork = { [access] in access.driver?.timerFired() }
+        flushWork = { [driverReference] in driverReference.driver?.flush() }
+        timerWork = { [driverReference] in driverReference.driver?.timerFired() }
     }
 
     /// Refers to the driver from its start to its close. The closures that are given to the loop again and again hold
     /// this object instead of a weak reference. An object with a weak reference pays for it each time that it is
     /// retained, and the driver is retained many times per message. The reference cycle ends with the close.
-    final class Access: @unchecked Sendable {
+    final class DriverReference: @unchecked Sendable {
         // Touched on the loop only, hence `@unchecked Sendable`.
         @exclusivity(unchecked) fileprivate(set) var driver: SessionDriver?
     }
@@ -88,7 +89,7 @@ final class SessionDriver: @unchecked Sendable {
     /// Holds the program's handler, in an object of its own that can be retained cheaply. The handler's closure often
     /// captures an object to which somebody has a weak reference, usually the session itself, and such an object pays
     /// for this each time that it is retained.
-    final class MessageDoor {
+    final class MessageHandlerBox {
         let handler: MessageHandler
         init(_ handler: @escaping MessageHandler) { self.handler = handler }
     }
@@ -98,33 +99,39 @@ final class SessionDriver: @unchecked Sendable {
     func start(onEvent: EventHandler?, onMessage: MessageHandler?) {
         guard !hasStarted, !isClosed else { return }
         hasStarted = true
-        access.driver = self
+        driverReference.driver = self
         self.onEvent = onEvent
-        messageDoor = onMessage.map(MessageDoor.init)
+        messageHandlerBox = onMessage.map(MessageHandlerBox.init)
         for transport in transports { transport.start(on: loop, events: self) }
-        trustKeeper.start()
-        if role.advertises { setAdvertising(true) }
-        if role.browses { setBrowsing(true) }
+        trustSynchronizer.start()
+        if role.advertises { startAdvertising() }
+        if role.browses { startBrowsing() }
     }
 
-    func setAdvertising(_ isOn: Bool) {
+    func startAdvertising() {
         guard hasStarted, !isClosed else { return }
-        for transport in transports {
-            if isOn { transport.advertise(advertisement) } else { transport.stopAdvertising() }
+        for transport in transports { transport.advertise(advertisement) }
+    }
+
+    func stopAdvertising() {
+        guard hasStarted, !isClosed else { return }
+        for transport in transports { transport.stopAdvertising() }
+    }
+
+    func startBrowsing() {
+        guard hasStarted, !isClosed else { return }
+        inTurn {
+            for transport in transports { transport.browse(advertisement.service) }
         }
     }
 
-    func setBrowsing(_ isOn: Bool) {
+    func stopBrowsing() {
         guard hasStarted, !isClosed else { return }
         inTurn {
             for (index, transport) in transports.enumerated() {
-                if isOn {
-                    transport.browse(advertisement.service)
-                } else {
-                    transport.stopBrowsing()
-                    machine.addressesForgotten(transport: index)
-                    machine.routesLost(transport: index)
-                }
+                transport.stopBrowsing()
+                machine.addressesForgotten(transport: index)
+                machine.routesLost(transport: index)
             }
         }
     }
@@ -135,9 +142,9 @@ final class SessionDriver: @unchecked Sendable {
         for transport in transports { transport.updateAdvertisement(advertisement) }
     }
 
-    func close(whenDone: @escaping @Sendable () -> Void) {
-        guard !isClosed else { return whenDone() }
-        whenClosed.append(whenDone)
+    func close(completion: @escaping @Sendable () -> Void) {
+        guard !isClosed else { return completion() }
+        whenClosed.append(completion)
         guard hasStarted else { return finishClosing() }
         for transport in transports {
             transport.stopAdvertising()
@@ -151,7 +158,9 @@ final class SessionDriver: @unchecked Sendable {
     private func waitForGoodbyes() {
         guard goodbyeTimer == nil else { return }
         let deadline = loop.now + Moment.Span(machine.timings.goodbye)
-        goodbyeTimer = loop.schedule(at: deadline) { [access] in access.driver?.finishClosing() }
+        goodbyeTimer = loop.schedule(at: deadline) { [driverReference] in
+            driverReference.driver?.finishClosing()
+        }
         flush()
         finishClosingIfReady()
     }
@@ -163,13 +172,13 @@ final class SessionDriver: @unchecked Sendable {
     }
 
     private func finishClosingIfReady() {
-        if goodbyeTimer != nil, drainingPipes == 0, !trustKeeper.isBusy { finishClosing() }
+        if goodbyeTimer != nil, drainingPipes == 0, !trustSynchronizer.isBusy { finishClosing() }
     }
 
     private func finishClosing() {
         guard !isClosed else { return }
         isClosed = true
-        trustKeeper.stop()
+        trustSynchronizer.stop()
         if let goodbyeTimer { loop.cancel(goodbyeTimer) }
         for (_, connection) in connections.sorted(by: { $0.key < $1.key }) {
             connection.pipe.close(.now)
@@ -178,9 +187,9 @@ final class SessionDriver: @unchecked Sendable {
         connections.removeAll()
         lastWritten = nil
         if hasStarted { for transport in transports { transport.shutdown() } }
-        tell(.closed)
+        report(.closed)
         onEvent = nil
-        messageDoor = nil
+        messageHandlerBox = nil
         inbox.finish()
         events.finish()
         let error = NighError(.conversing, .closed)
@@ -192,15 +201,15 @@ final class SessionDriver: @unchecked Sendable {
         for (_, ping) in waitingPings.sorted(by: { $0.key.number < $1.key.number }) { ping(.failure(error)) }
         let finished = whenClosed
         whenClosed.removeAll()
-        access.driver = nil
+        driverReference.driver = nil
         for done in finished { done() }
     }
 
     /// Shuts everything down at once, in the middle of whatever is going on, and reports no more events or messages.
     /// Waiting calls fail.
-    func die() {
+    func crash() {
         onEvent = nil
-        messageDoor = nil
+        messageHandlerBox = nil
         finishClosing()
     }
 
@@ -208,7 +217,7 @@ final class SessionDriver: @unchecked Sendable {
     func abandon() {
         guard !isClosed else { return }
         onEvent = nil
-        messageDoor = nil
+        messageHandlerBox = nil
         // The closure that waits for the end keeps the driver until then.
         close { withExtendedLifetime(self) {} }
     }
@@ -216,13 +225,13 @@ final class SessionDriver: @unchecked Sendable {
     // MARK: Turns
 
     /// Looks at the ports that other threads have used: they have staged messages, or read what came.
-    func attendNow() {
+    func processListedPorts() {
         guard !isClosed else { return }
         inTurn {
-            attention.take(into: &listedPorts)
+            portNotifier.take(into: &listedPorts)
             for port in listedPorts {
-                port.unlist()
-                machine.attend(to: port)
+                port.markUnlisted()
+                machine.processPort(port)
             }
             listedPorts.removeAll(keepingCapacity: true)
         }
@@ -233,7 +242,7 @@ final class SessionDriver: @unchecked Sendable {
     func statistics() -> SessionStatistics {
         inTurn {
             for peer in machine.sortedPeers {
-                if let port = peer.conversation?.port { machine.attend(to: port) }
+                if let port = peer.conversation?.port { machine.processPort(port) }
             }
         }
         return machine.statisticsSnapshot()
@@ -349,21 +358,22 @@ final class SessionDriver: @unchecked Sendable {
         case .cancelDial(let dial, let transport): transports[transport].cancelDial(dial)
         case .findPlaces(let race, let route): findPlaces(behind: route, for: race)
         case .hold(let link): hold(link)
-        case .release(let link): loop.execute { [access, link = link.number] in access.driver?.release(link) }
+        case .release(let link):
+            loop.execute { [driverReference, link = link.number] in driverReference.driver?.release(link) }
         case .close(let link): close(link)
-        case .tell(let event): tell(event)
+        case .report(let event): report(event)
         case .finish(let token, let result): calls.removeValue(forKey: token)?(result)
         case .answerPing(let token, let result): pings.removeValue(forKey: token)?(result.map(\.duration))
         case .openPort(let port): directory.add(port)
         case .closePort(let port): directory.remove(port)
-        case .saveTrust: trustKeeper.save()
-        case .allLeft: waitForGoodbyes()
+        case .saveTrust: trustSynchronizer.save()
+        case .conversationsEnded: waitForGoodbyes()
         }
     }
 
     private func findPlaces(behind route: RouteRecord, for race: UInt64) {
-        transports[route.transport].places(behind: route.address) { [access] result in
-            guard let driver = access.driver else { return }
+        transports[route.transport].places(behind: route.address) { [driverReference] result in
+            guard let driver = driverReference.driver else { return }
             let places = (try? result.get()) ?? []
             driver.inTurn {
                 driver.machine.placesFound(places, behind: route, race: race, now: driver.loop.now)
@@ -384,34 +394,34 @@ final class SessionDriver: @unchecked Sendable {
         outgoing.removeAll()
         // A pipe that ended while its link was held reports nothing more.
         if connection.endWhileHeld == nil {
-            connection.isParting = true
+            connection.isDraining = true
             drainingPipes += 1
         }
         connection.pipe.close(.afterWriting)
         observeEnd(of: link)
     }
 
-    func tell(_ event: SessionEvent) {
+    func report(_ event: SessionEvent) {
         if let onEvent { return onEvent(event) }
         events.append(event, droppingOldestBeyond: machine.limits.unreadEvents)
     }
 
-    /// Runs `call` on the machine, which reports the outcome under `token`; `whenDone` gets it.
+    /// Runs `call` on the machine, which reports the outcome under `token`; `completion` gets it.
     func begin(
-        _ token: CallToken, _ whenDone: @escaping @Sendable (Result<PeerID, NighError>) -> Void,
+        _ token: CallToken, _ completion: @escaping @Sendable (Result<PeerID, NighError>) -> Void,
         _ call: (SessionMachine, Moment) -> Void
     ) {
-        guard hasStarted, !isClosed else { return whenDone(.failure(NighError(.inviting, .closed))) }
-        calls[token] = whenDone
+        guard hasStarted, !isClosed else { return completion(.failure(NighError(.inviting, .closed))) }
+        calls[token] = completion
         inTurn { call(machine, loop.now) }
     }
 
     func ping(
         _ peer: PeerID, payload: [UInt8], token: CallToken,
-        _ whenDone: @escaping @Sendable (Result<Duration, NighError>) -> Void
+        _ completion: @escaping @Sendable (Result<Duration, NighError>) -> Void
     ) {
-        guard hasStarted, !isClosed else { return whenDone(.failure(NighError(.pinging, .closed))) }
-        pings[token] = whenDone
+        guard hasStarted, !isClosed else { return completion(.failure(NighError(.pinging, .closed))) }
+        pings[token] = completion
         inTurn { machine.ping(peer, payload: payload, token: token, now: loop.now) }
     }
 }

@@ -17,9 +17,11 @@ public enum SessionEvent: Sendable {
     /// The pairing with the peer has ended without success.
     case pairingEnded(Peer, cause: NighError)
     /// The trust store could not be saved to its file, or read from there. What it holds still counts in this program.
-    case trustNotKept(NighError)
-    /// Nothing was received from a connected peer for a while (true), or something was received again (false).
-    case suspected(PeerID, Bool)
+    case trustStoreFailed(NighError)
+    /// Nothing was received from a connected peer for a while. The session asks it for a sign of life.
+    case peerUnresponsive(PeerID)
+    /// Something was received again from a peer that was reported as unresponsive.
+    case peerResponsive(PeerID)
     /// A transport came up or went down.
     case transportChanged(scheme: String, TransportCondition)
     /// A transport now listens at these addresses.
@@ -31,7 +33,7 @@ public enum SessionEvent: Sendable {
     /// goes on. It tries again where that helps, and reports the failure again when the reason changes.
     case transportFailed(NighError)
     /// This many events were dropped because nobody read them. `Session.peers` has the current state.
-    case missed(Int)
+    case eventsDropped(Int)
     /// The session is closed. This is the last event.
     case closed
 }

@@ -36,24 +36,24 @@ public struct SessionLimits: Hashable, Sendable {
     public var pingPayload = 1_024
     /// Pings to one peer that wait for their answer; at most 192.
     public var pendingPings = 64
-    /// Events that wait to be read. Beyond this limit the oldest are dropped, and `.missed` reports their number.
+    /// Events that wait to be read. Beyond this limit the oldest are dropped, and `.eventsDropped` reports their number.
     public var unreadEvents = 1_024
 
     /// Creates the default limits.
     public init() {}
 
     /// The name of a limit whose value the protocol does not allow; nil if there is none.
-    var impossible: String? {
-        let limits: [(name: String, isPossible: Bool)] = [
+    var invalidLimit: String? {
+        let limits: [(name: String, isValid: Bool)] = [
             ("frame", frame >= Hello.leastMaximumFrame && frame <= FrameHeader.maximumPayload),
             ("message", message > 0 && message <= Int(UInt32.max)),
             ("invitationContext", invitationContext <= ConversationRequest.contextLimit),
             ("unreliableMessage", unreliableMessage <= Hello.leastMaximumFrame),
             ("pingPayload", pingPayload <= FrameType.pingPayloadLimit),
-            ("pendingPings", pendingPings <= LinkMachine.pingsRemembered * 3 / 4),
+            ("pendingPings", pendingPings <= LinkMachine.maximumPendingPings * 3 / 4),
             ("receiveWindow", receiveWindow > 0),
             ("sendBuffer", sendBuffer > 0),
         ]
-        return limits.first { !$0.isPossible }?.name
+        return limits.first { !$0.isValid }?.name
     }
 }

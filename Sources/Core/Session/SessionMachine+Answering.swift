@@ -14,39 +14,39 @@ extension SessionMachine {
         accept(pending, of: peer, token: nil, now: now)
     }
 
-    private func pending(_ invitation: Invitation) -> (PeerRecord, PendingInvitation)? {
+    private func pending(_ invitation: Invitation) -> (PeerRecord, IncomingInvitation)? {
         guard let peer = peers[invitation.peer.id], let pending = peer.invitation,
             pending.number == invitation.number
         else { return nil }
         return (peer, pending)
     }
 
-    func accept(_ invitation: PendingInvitation, of peer: PeerRecord, token: CallToken?, now: Moment) {
+    func accept(_ invitation: IncomingInvitation, of peer: PeerRecord, token: CallToken?, now: Moment) {
         guard engagedPeers < limits.peers else {
-            decline(peer, invitation, code: .full, words: "", retryAfter: Self.retryAfterWhenFull)
+            decline(peer, invitation, code: .full, reason: "", retryAfter: Self.retryAfterWhenFull)
             return refuse(token, .limit("peers", limits.peers), peer: peer.label)
         }
         move(peer, to: .settling)
-        let agreed = agree(to: invitation.request, on: invitation.link, with: peer, now: now)
+        let agreed = acceptRequest(invitation.request, on: invitation.link, with: peer, now: now)
         finish(token.map { [$0] } ?? [], with: peer, agreed: agreed)
     }
 
     /// Declines an invitation for the program.
-    func decline(_ invitation: Invitation, words: String, retryAfter: Duration) {
+    func decline(_ invitation: Invitation, reason: String, retryAfter: Duration) {
         guard let (peer, pending) = pending(invitation) else { return }
         // Rounded up, because zero means that the answer is final.
         let (whole, rest) = retryAfter.components
         let seconds = UInt32(clamping: rest > 0 ? whole + 1 : whole)
-        decline(peer, pending, code: .declined, words: words, retryAfter: seconds)
+        decline(peer, pending, code: .declined, reason: reason, retryAfter: seconds)
     }
 
     func decline(
-        _ peer: PeerRecord, _ invitation: PendingInvitation, code: ConversationRefusal.Code, words: String,
+        _ peer: PeerRecord, _ invitation: IncomingInvitation, code: ConversationRefusal.Code, reason: String,
         retryAfter: UInt32
     ) {
         peer.phase = .available(nil)
-        refuse(invitation.request, on: invitation.link, code, words: words, retryAfter: retryAfter)
-        settle(peer)
+        refuse(invitation.request, on: invitation.link, code, reason: reason, retryAfter: retryAfter)
+        updateState(of: peer)
     }
 
     // MARK: Requests of peers
@@ -54,29 +54,29 @@ extension SessionMachine {
     /// Handles a request for a conversation, or for a conversation to resume, on an accepted link.
     func requestReceived(_ request: ConversationRequest, isResume: Bool, on link: Link, now: Moment) {
         guard let peer = link.peer, link.machine.side == .accepting, link.purpose == .unsettled else {
-            return violated(link, "a request out of turn", now: now)
+            return violated(link, "a request at the wrong time", now: now)
         }
-        guard mayTalk(to: peer.id) else { return close(link, .notPaired) }
+        guard mayConverse(with: peer.id) else { return close(link, .notPaired) }
         guard noteRequestsSeen(request.attempt, from: peer, on: link) else {
             return refuse(request, on: link, .outOfDate)
         }
         if let attempt = peer.attempt {
             let goesOn = peer.conversation != nil
-            if case .asking(let own) = peer.phase, own.conversation == request.conversation {
+            if case .inviting(let own) = peer.phase, own.conversation == request.conversation {
                 // The peer has already accepted this session's invitation, but its acceptance was lost on the way.
-                return settleAttempt(of: peer, by: request, on: link, now: now)
+                return resolveAttempt(of: peer, by: request, on: link, now: now)
             }
             if isResume == goesOn, attempt.requestSent, hello.peer > peer.id {
                 return close(link, .superseded)
             }
             if !isResume, !goesOn {
-                return settleAttempt(of: peer, by: request, on: link, now: now)
+                return resolveAttempt(of: peer, by: request, on: link, now: now)
             }
         }
         if let conversation = peer.conversation {
             if conversation.id == request.conversation {
                 abandonAttempt(of: peer, code: .superseded)
-                _ = agree(to: request, on: link, with: peer, now: now)
+                _ = acceptRequest(request, on: link, with: peer, now: now)
                 return
             }
             if isResume { return refuse(request, on: link, .unknownConversation) }
@@ -88,14 +88,14 @@ extension SessionMachine {
         consider(request, on: link, from: peer, now: now)
     }
 
-    /// Settles this session's own request by accepting the peer's, because both sides ask each other.
-    private func settleAttempt(
+    /// Resolves this session's own request by accepting the peer's, because both sides ask each other.
+    private func resolveAttempt(
         of peer: PeerRecord, by request: ConversationRequest, on link: Link, now: Moment
     ) {
-        guard case .asking(let own) = peer.phase else { return }
+        guard case .inviting(let own) = peer.phase else { return }
         // Not "superseded": the conversation proposed there will never exist.
         abandonAttempt(of: peer)
-        finish(own.tokens, with: peer, agreed: agree(to: request, on: link, with: peer, now: now))
+        finish(own.tokens, with: peer, agreed: acceptRequest(request, on: link, with: peer, now: now))
     }
 
     /// How many seconds a peer should wait before it asks again, if it was refused for lack of room. There may be room
@@ -115,7 +115,7 @@ extension SessionMachine {
         }
         link.purpose = .invited
         let timeout = Moment.Span.milliseconds(Int64(request.timeoutMilliseconds))
-        let invitation = PendingInvitation(
+        let invitation = IncomingInvitation(
             number: nextNumber(), link: link, request: request, deadline: now + timeout)
         if peer.state == .unavailable {
             move(peer, to: .available(invitation))
@@ -123,10 +123,10 @@ extension SessionMachine {
             peer.phase = .available(invitation)
         }
         watch(peer)
-        output(.tell(.invited(describe(invitation, from: peer))))
+        output(.report(.invited(describe(invitation, from: peer))))
     }
 
-    func describe(_ invitation: PendingInvitation, from peer: PeerRecord) -> Invitation {
+    func describe(_ invitation: IncomingInvitation, from peer: PeerRecord) -> Invitation {
         Invitation(
             number: invitation.number, peer: snapshot(of: peer), context: invitation.request.context,
             transport: transports[invitation.link.transport].scheme)
@@ -138,18 +138,19 @@ extension SessionMachine {
         peer.phase = .available(nil)
         close(invitation.link, code)
         let error = NighError(.inviting, cause, peer: peer.label)
-        output(.tell(.invitationEnded(describe(invitation, from: peer), cause: error)))
-        settle(peer)
+        output(.report(.invitationEnded(describe(invitation, from: peer), cause: error)))
+        updateState(of: peer)
     }
 
     func refuse(
-        _ request: ConversationRequest, on link: Link, _ code: ConversationRefusal.Code, words: String = "",
+        _ request: ConversationRequest, on link: Link, _ code: ConversationRefusal.Code, reason: String = "",
         retryAfter: UInt32 = 0
     ) {
         statistics.refusals["\(code)", default: 0] += 1
         link.machine.send(
             ConversationRefusal(
-                conversation: request.conversation, code: code, retryAfterSeconds: retryAfter, words: words))
+                conversation: request.conversation, code: code, retryAfterSeconds: retryAfter, reason: reason)
+        )
         // The asking side closes the link after it has read the refusal. Until then the link counts as unsettled.
         link.purpose = .unsettled
         markDirty(link)
@@ -157,8 +158,8 @@ extension SessionMachine {
     }
 
     /// Accepts a request, and begins or continues the conversation on this link.
-    private func agree(
-        to request: ConversationRequest, on link: Link, with peer: PeerRecord, now: Moment
+    private func acceptRequest(
+        _ request: ConversationRequest, on link: Link, with peer: PeerRecord, now: Moment
     ) -> Bool {
         let conversation = conversation(request.conversation, with: peer, link: link)
         link.machine.send(
@@ -169,7 +170,9 @@ extension SessionMachine {
     }
 
     func finish(_ tokens: [CallToken], with peer: PeerRecord, agreed: Bool) {
-        let error = NighError(.inviting, .protocolViolation("an impossible beginning"), peer: peer.label)
+        let error = NighError(
+            .inviting, .protocolViolation("impossible counts at the beginning of a conversation"),
+            peer: peer.label)
         for token in tokens { output(.finish(token, agreed ? .success(peer.id) : .failure(error))) }
     }
 

@@ -36,7 +36,7 @@ extension SessionMachine {
     /// Schedules the move to a better route. Both sides may see that route, or only one. The side with the smaller
     /// PeerID waits twice as long, so that the two seldom move at once.
     private func waitForBetterRoute(of peer: PeerRecord, now: Moment) {
-        var pause = min(timings.betterRoute * (1 << min(peer.vainMoves, 16)), timings.longestBetterRoute)
+        var pause = min(timings.betterRoute * (1 << min(peer.failedMoves, 16)), timings.longestBetterRoute)
         if hello.peer < peer.id { pause = pause * 2 }
         peer.carrier?.movesAt = now + jittered(pause)
         watch(peer)
@@ -59,7 +59,7 @@ extension SessionMachine {
     /// Handles a failed move: the conversation stays where it is, and waits longer before it tries again, at least for
     /// the time that the peer named.
     func moveFailed(of peer: PeerRecord, now: Moment, retryAfter: Duration) {
-        peer.vainMoves += 1
+        peer.failedMoves += 1
         considerBetterRoutes(of: peer, now: now)
         guard let carrier = peer.carrier, carrier.movesAt != .never else { return }
         carrier.movesAt = max(carrier.movesAt, now + Moment.Span(retryAfter))
@@ -98,6 +98,6 @@ extension SessionMachine {
     func noteLoss(of link: Link, with peer: PeerRecord, now: Moment) {
         guard link.isBetter else { return }
         let hasLasted = now - link.carriesSince >= Moment.Span(timings.longestBetterRoute)
-        peer.vainMoves = hasLasted ? 0 : peer.vainMoves + 1
+        peer.failedMoves = hasLasted ? 0 : peer.failedMoves + 1
     }
 }

@@ -7,7 +7,7 @@ extension SessionMachine {
         var found: [String] = []
         for (id, peer) in peers { check(peer, id: id, &found) }
         for (number, link) in links { check(link, number: number, &found) }
-        for (id, race) in dials where !race.tries.contains(where: { $0.dial == id }) {
+        for (id, race) in dials where !race.candidates.contains(where: { $0.dial == id }) {
             found.append("a dial in no race")
         }
         for (number, race) in races { check(race, number: number, &found) }
@@ -42,7 +42,7 @@ extension SessionMachine {
             if !holds { found.append("\(peer.state) peer: \(what())") }
         }
         expect(peer.id == id, "under another's id")
-        expect(isScheduled(at: peer.wakesAt, for: deadline(of: peer)), "sleeps through a deadline")
+        expect(isScheduled(at: peer.wakesAt, for: deadline(of: peer)), "its wake-up comes after its deadline")
         expect(!peer.isIdle, "kept without need")
         expect(peer.routes.count <= limits.routesPerPeer, "too many routes")
         expect(peer.linkCount == links.values.count { $0.peer === peer }, "links miscounted")
@@ -65,11 +65,11 @@ extension SessionMachine {
             expect(invitation.link.purpose == .invited, "invited by a link for something else")
         case .available(nil): expect(!peer.routes.isEmpty, "without a route")
         case .unavailable: expect(peer.routes.isEmpty, "routes: \(peer.routes.count)")
-        case .settling, .parted: expect(false, "at rest")
-        case .asking: break
+        case .settling, .ended: expect(false, "at rest")
+        case .inviting: break
         }
         if let link = peer.attempt?.link {
-            expect(links[link.number] === link && link.purpose == .asking, "asks on no link")
+            expect(links[link.number] === link && link.purpose == .requesting, "asks on no link")
         }
     }
 
@@ -78,18 +78,18 @@ extension SessionMachine {
             if !holds { found.append("race for \(race.purpose): \(what())") }
         }
         expect(race.number == number, "under another's number")
-        expect(isScheduled(at: race.wakesAt, for: deadline(of: race)), "sleeps through a deadline")
-        expect(!race.isAtRest, "nothing is under way")
-        expect(race.tries.count <= Self.dialsAtOnce, "too many dials")
+        expect(isScheduled(at: race.wakesAt, for: deadline(of: race)), "its wake-up comes after its deadline")
+        expect(!race.isIdle, "nothing is under way")
+        expect(race.candidates.count <= Self.dialsAtOnce, "too many dials")
         switch race.purpose {
-        case .peer(let peer): expect(peers[peer]?.attempt?.race === race, "nobody asks")
-        case .pairing(let peer): expect(peers[peer]?.pairing?.race === race, "nobody pairs")
-        case .introduction(let known): expect(known.race === race, "nobody visits")
+        case .peer(let peer): expect(peers[peer]?.attempt?.race === race, "no attempt uses it")
+        case .pairing(let peer): expect(peers[peer]?.pairing?.race === race, "no pairing uses it")
+        case .knownAddress(let known): expect(known.race === race, "no known address uses it")
         case .address: break
         }
-        for attempt in race.tries {
-            expect(dials[attempt.dial] === race, "a dial that is forgotten")
-            guard let link = attempt.link else { continue }
+        for candidate in race.candidates {
+            expect(dials[candidate.dial] === race, "a dial that is forgotten")
+            guard let link = candidate.link else { continue }
             expect(links[link.number] === link && link.purpose == .unsettled, "a link for something else")
         }
     }
@@ -99,13 +99,13 @@ extension SessionMachine {
             if !holds { found.append("\(link.purpose) link: \(what())") }
         }
         expect(link.number == number, "under another's number")
-        expect(isScheduled(at: link.wakesAt, for: deadline(of: link)), "sleeps through a deadline")
+        expect(isScheduled(at: link.wakesAt, for: deadline(of: link)), "its wake-up comes after its deadline")
         expect(link.machine.end == nil, "is over and kept")
         expect(link.peer.map { peers[$0.id] === $0 } ?? true, "of a forgotten peer")
         expect((link.conversation != nil) == (link.purpose == .carrying), "carries without a conversation")
         switch link.purpose {
         case .carrying: expect(link.peer?.link === link, "carries what another carries")
-        case .asking: expect(link.peer?.attempt?.link === link, "asks what nobody wants to know")
+        case .requesting: expect(link.peer?.attempt?.link === link, "has sent a request without an attempt")
         case .invited: expect(link.peer?.invitation?.link === link, "brought an invitation that is gone")
         case .pairing: expect(link.peer?.pairing?.link === link, "for a pairing that is over")
         case .unsettled: break
@@ -119,9 +119,9 @@ extension SessionDriver {
     fileprivate var inconsistencies: [String] {
         guard !isClosed else { return [] }
         var found = machine.inconsistencies
-        if machine.hasDirectives { found.append("something to do is left undone") }
-        if machine.hasDirtyLinks, !flushIsDue { found.append("something to write is left unwritten") }
-        if !wakesInTime { found.append("the timer comes too late") }
+        if machine.hasDirectives { found.append("a directive was not carried out") }
+        if machine.hasDirtyLinks, !flushIsDue { found.append("no flush is due although links have bytes") }
+        if !wakesInTime { found.append("the timer fires after the deadline") }
         return found
     }
 }

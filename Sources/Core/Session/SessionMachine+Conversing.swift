@@ -24,7 +24,7 @@ extension SessionMachine {
         do throws(WireError) {
             try conversation.startLink(peerStanding: peerStanding, pool: &outbox.pool)
         } catch {
-            close(link, .protocolViolation, error.words, because: error.asViolation)
+            close(link, .protocolViolation, error.message, because: error.asViolation)
             if peer.conversation === conversation {
                 endConversation(of: peer, cause: error.asViolation, now: now)
             } else {
@@ -51,8 +51,8 @@ extension SessionMachine {
             // The conversation moved to a better route, or this side had not noticed yet that the old link was gone.
             conversation.statistics.reconnects += 1
             peer.phase = phase
-            output(.tell(.peerChanged(snapshot(of: peer))))
-        case .unavailable, .available, .asking, .parted:
+            output(.report(.peerChanged(snapshot(of: peer))))
+        case .unavailable, .available, .inviting, .ended:
             preconditionFailure("a link for a peer that is \(peer.state)")
         }
         markDirty(link)
@@ -74,8 +74,8 @@ extension SessionMachine {
     /// Cleans up after a conversation with the peer is over, or has failed at its beginning.
     private func cleanUp(_ peer: PeerRecord, now: Moment) {
         dropManualRoutes(of: peer)
-        settle(peer)
-        visitAddresses(of: peer.id, now: now)
+        updateState(of: peer)
+        dialKnownAddresses(of: peer.id, now: now)
     }
 
     /// Handles the end of the link that carried the conversation.
@@ -177,13 +177,15 @@ extension SessionMachine {
         conversation.end(error)
         peer.unreadLeft = conversation.unread
         output(.closePort(conversation.port))
-        move(peer, to: .parted, cause: error)
+        move(peer, to: .ended, cause: error)
         let undelivered = conversation.isDrained ? nil : conversation.port.outstanding
         for token in conversation.departure?.tokens ?? [] {
             output(.finish(token, departureResult(of: peer, undelivered: undelivered)))
         }
         cleanUp(peer, now: now)
-        if isClosing, !peers.values.contains(where: { $0.conversation != nil }) { output(.allLeft) }
+        if isClosing, !peers.values.contains(where: { $0.conversation != nil }) {
+            output(.conversationsEnded)
+        }
     }
 
     private func departureResult(of peer: PeerRecord, undelivered: Int?) -> Result<PeerID, NighError> {
@@ -201,7 +203,7 @@ extension SessionMachine {
     func leave(_ id: PeerID, token: CallToken?, now: Moment) {
         guard let peer = peers[id] else { return finish(token, id) }
         if let invitation = peer.invitation {
-            decline(peer, invitation, code: .declined, words: "", retryAfter: 0)
+            decline(peer, invitation, code: .declined, reason: "", retryAfter: 0)
         }
         guard let conversation = peer.conversation else {
             fail(attemptOf: peer, with: .cancelled, now: now)
@@ -217,13 +219,13 @@ extension SessionMachine {
         outbox.appendStaged(to: conversation)
         if conversation.isDrained { return finishDeparture(of: peer, now: now) }
         if let link = peer.link { markDirty(link) }
-        hastenDeparture(of: peer, now: now)
+        requestFinalAcknowledgement(from: peer, now: now)
         watch(peer)
     }
 
     /// Asks the peer for the acknowledgement of the last messages, because this side is leaving. Without a ping the
     /// peer may take its time.
-    func hastenDeparture(of peer: PeerRecord, now: Moment) {
+    func requestFinalAcknowledgement(from peer: PeerRecord, now: Moment) {
         guard case .connected(let conversation, let carrier) = peer.phase,
             conversation.departure != nil, !conversation.isDrained
         else { return }
@@ -241,7 +243,7 @@ extension SessionMachine {
         endConversation(of: peer, cause: .left, now: now)
     }
 
-    /// Leaves all peers and starts nothing new. `Directive.allLeft` follows, after `linger` at the latest.
+    /// Leaves all peers and starts nothing new. `Directive.conversationsEnded` follows, after `linger` at the latest.
     func close(now: Moment) {
         guard !isClosing else { return }
         isClosing = true
@@ -261,20 +263,20 @@ extension SessionMachine {
         for link in accepted.sorted(by: { $0.number < $1.number }) { close(link, .sessionClosed) }
         // Last, because nothing is reported after the last conversation has ended.
         for peer in conversing { leave(peer.id, token: nil, now: now) }
-        if !peers.values.contains(where: { $0.conversation != nil }) { output(.allLeft) }
+        if !peers.values.contains(where: { $0.conversation != nil }) { output(.conversationsEnded) }
     }
 
     // MARK: Reading
 
     /// Counts bytes of the peer's messages that the program has read, in this conversation or an earlier one.
-    func wasRead(_ bytes: Int, from peer: PeerRecord) {
+    func countRead(_ bytes: Int, from peer: PeerRecord) {
         guard bytes > 0 else { return }
         guard let conversation = peer.conversation else {
             peer.unreadLeft -= bytes
             if peer.isIdle { peers[peer.id] = nil }
             return
         }
-        conversation.becameRead(bytes)
+        conversation.countRead(bytes)
         if conversation.shouldGrantNow, let link = peer.link { acknowledge(conversation, on: link) }
     }
 

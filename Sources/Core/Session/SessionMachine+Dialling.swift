@@ -23,18 +23,18 @@ extension SessionMachine {
     /// Begins what is due. If nothing is left to begin and nothing is under way, the race is lost.
     func run(_ race: DialRace, now: Moment) {
         races[race.number] = race
-        if let end = race.searchesUntil, end <= now { race.searchesUntil = nil }
-        findPlaces(behindSilentTriesOf: race, now: now)
+        if let end = race.placesDeadline, end <= now { race.placesDeadline = nil }
+        findPlaces(behindSilentCandidatesOf: race, now: now)
         makeRoom(in: race, now: now)
-        if race.tries.count < Self.dialsAtOnce, !race.routes.isEmpty, isRouteDue(in: race, now: now) {
+        if race.candidates.count < Self.dialsAtOnce, !race.routes.isEmpty, isRouteDue(in: race, now: now) {
             race.lastRouteAt = now
             dialNextRoute(of: race, now: now)
         }
-        while race.tries.count < Self.dialsAtOnce, !race.places.isEmpty {
+        while race.candidates.count < Self.dialsAtOnce, !race.places.isEmpty {
             dial(race.places.removeFirst(), in: race, now: now)
         }
-        if race.routes.isEmpty, race.isAtRest || hurriedDeadline(of: race) <= now {
-            return lost(race, now: now)
+        if race.routes.isEmpty, race.isIdle || hurriedDeadline(of: race) <= now {
+            return raceLost(race, now: now)
         }
         watch(race)
     }
@@ -42,21 +42,21 @@ extension SessionMachine {
     private func dialNextRoute(of race: DialRace, now: Moment) {
         let route = race.routes[0]
         if let place = route.provenAt, place != route.address, !race.seen.contains(place) {
-            return dial(DialRace.Way(route: route, address: place), in: race, now: now)
+            return dial(DialRace.Target(route: route, address: place), in: race, now: now)
         }
         race.routes.removeFirst()
         giveUp(dialsOf: route.address, in: race)
-        dial(DialRace.Way(route: route, address: route.address), in: race, now: now)
+        dial(DialRace.Target(route: route, address: route.address), in: race, now: now)
     }
 
     /// Gives up earlier dials of an address. A route that was seen again is dialled again, and not twice at once,
     /// because the dial under way may never succeed.
     private func giveUp(dialsOf address: TransportAddress, in race: DialRace) {
-        for slow in race.tries where slow.way.address == address { giveUp(slow, in: race) }
+        for slow in race.candidates where slow.target.address == address { giveUp(slow, in: race) }
     }
 
-    private func giveUp(_ slow: DialRace.Try, in race: DialRace) {
-        race.tries.removeAll { $0.dial == slow.dial }
+    private func giveUp(_ slow: DialRace.Candidate, in race: DialRace) {
+        race.candidates.removeAll { $0.dial == slow.dial }
         cancel(slow, code: .tooSlow)
         note(NighError(.connecting, .timedOut), of: slow, in: race)
     }
@@ -65,67 +65,70 @@ extension SessionMachine {
     /// the others prove nothing.
     private func hurriedDeadline(of race: DialRace) -> Moment {
         guard race.isHurried, !race.failures.isEmpty, race.routes.isEmpty, race.places.isEmpty,
-            race.searchesUntil == nil, let youngest = race.tries.last
+            race.placesDeadline == nil, let youngest = race.candidates.last
         else { return .never }
         return youngest.startedAt + Moment.Span(timings.nextRoute)
     }
 
     private func isRouteDue(in race: DialRace, now: Moment) -> Bool {
-        race.isAtRest || race.lastRouteAt + Moment.Span(timings.nextRoute) <= now
+        race.isIdle || race.lastRouteAt + Moment.Span(timings.nextRoute) <= now
     }
 
     /// Returns when something of the race is due.
     func deadline(of race: DialRace) -> Moment {
-        let patience = Moment.Span(timings.nextRoute)
-        var deadline = min(race.searchesUntil ?? .never, hurriedDeadline(of: race))
-        let isFull = race.tries.count >= Self.dialsAtOnce
-        if !race.routes.isEmpty, !isFull { deadline = min(deadline, race.lastRouteAt + patience) }
-        if isFull, race.isWaiting { deadline = min(deadline, race.tries[0].startedAt + patience) }
-        for attempt in race.tries where attempt.mayHidePlaces {
-            if let link = attempt.link { deadline = min(deadline, link.openedAt + patience) }
+        let delay = Moment.Span(timings.nextRoute)
+        var deadline = min(race.placesDeadline ?? .never, hurriedDeadline(of: race))
+        let isFull = race.candidates.count >= Self.dialsAtOnce
+        if !race.routes.isEmpty, !isFull { deadline = min(deadline, race.lastRouteAt + delay) }
+        if isFull, race.isWaiting { deadline = min(deadline, race.candidates[0].startedAt + delay) }
+        for candidate in race.candidates where candidate.mayHidePlaces {
+            if let link = candidate.link { deadline = min(deadline, link.openedAt + delay) }
         }
         return deadline
     }
 
-    private func dial(_ way: DialRace.Way, in race: DialRace, now: Moment) {
+    private func dial(_ target: DialRace.Target, in race: DialRace, now: Moment) {
         let dial = DialID(number: nextNumber())
         dials[dial] = race
-        race.seen.insert(way.address)
-        race.tries.append(DialRace.Try(dial: dial, way: way, startedAt: now, mayHidePlaces: !way.isPlace))
+        race.seen.insert(target.address)
+        race.candidates.append(
+            DialRace.Candidate(dial: dial, target: target, startedAt: now, mayHidePlaces: !target.isPlace))
         statistics.dials += 1
         let left = max((race.deadline - now).duration, .milliseconds(1))
-        output(.dial(dial, transport: way.route.transport, way.address, timeout: min(timings.dial, left)))
+        output(
+            .dial(dial, transport: target.route.transport, target.address, timeout: min(timings.dial, left)))
     }
 
     /// Notes the link that a dial of the race has led to. Which peer is there is still to be proven.
     func reached(_ place: TransportAddress?, by link: Link, in race: DialRace) {
-        guard let index = race.tries.firstIndex(where: { $0.dial == link.dial }) else { return }
-        race.tries[index].link = link
+        guard let index = race.candidates.firstIndex(where: { $0.dial == link.dial }) else { return }
+        race.candidates[index].link = link
         if let place { race.seen.insert(place) }
         watch(race)
     }
 
     private func makeRoom(in race: DialRace, now: Moment) {
-        let patience = Moment.Span(timings.nextRoute)
-        while race.tries.count >= Self.dialsAtOnce, race.isWaiting, race.tries[0].startedAt + patience <= now
+        let delay = Moment.Span(timings.nextRoute)
+        while race.candidates.count >= Self.dialsAtOnce, race.isWaiting,
+            race.candidates[0].startedAt + delay <= now
         {
-            giveUp(race.tries[0], in: race)
+            giveUp(race.candidates[0], in: race)
         }
     }
 
     // MARK: Places
 
-    private func findPlaces(behindSilentTriesOf race: DialRace, now: Moment) {
-        let patience = Moment.Span(timings.nextRoute)
-        for index in race.tries.indices where race.tries[index].mayHidePlaces {
-            guard let link = race.tries[index].link, link.openedAt + patience <= now else { continue }
-            race.tries[index].mayHidePlaces = false
-            findPlaces(behind: race.tries[index].way.route, for: race, now: now)
+    private func findPlaces(behindSilentCandidatesOf race: DialRace, now: Moment) {
+        let delay = Moment.Span(timings.nextRoute)
+        for index in race.candidates.indices where race.candidates[index].mayHidePlaces {
+            guard let link = race.candidates[index].link, link.openedAt + delay <= now else { continue }
+            race.candidates[index].mayHidePlaces = false
+            findPlaces(behind: race.candidates[index].target.route, for: race, now: now)
         }
     }
 
     private func findPlaces(behind route: RouteRecord, for race: DialRace, now: Moment) {
-        race.searchesUntil = now + Moment.Span(timings.nextRoute)
+        race.placesDeadline = now + Moment.Span(timings.nextRoute)
         output(.findPlaces(race: race.number, behind: route))
     }
 
@@ -134,9 +137,9 @@ extension SessionMachine {
         _ places: [TransportAddress], behind route: RouteRecord, race number: UInt64, now: Moment
     ) {
         guard let race = races[number] else { return }
-        race.searchesUntil = nil
+        race.placesDeadline = nil
         for place in places.prefix(limits.placesPerRoute) where race.seen.insert(place).inserted {
-            race.places.append(DialRace.Way(route: route, address: place))
+            race.places.append(DialRace.Target(route: route, address: place))
         }
         run(race, now: now)
     }
@@ -147,50 +150,50 @@ extension SessionMachine {
     func dialFailed(_ dial: DialID, error: NighError, now: Moment) {
         guard dials[dial] != nil else { return }
         statistics.dialsFailed[error.cause.label, default: 0] += 1
-        tryFailed(dial, error: error, now: now)
+        candidateFailed(dial, error: error, now: now)
     }
 
     /// Handles a dial that led to no link, or to a link that ended before it had proven which peer is there.
-    func tryFailed(_ dial: DialID, error: NighError, now: Moment) {
+    func candidateFailed(_ dial: DialID, error: NighError, now: Moment) {
         guard let race = dials.removeValue(forKey: dial),
-            let index = race.tries.firstIndex(where: { $0.dial == dial })
+            let index = race.candidates.firstIndex(where: { $0.dial == dial })
         else { return }
-        let failed = race.tries.remove(at: index)
+        let failed = race.candidates.remove(at: index)
         note(error, of: failed, in: race)
         // If no pipe opened, the transport has tried all places itself.
         if failed.link != nil {
-            if failed.mayHidePlaces { findPlaces(behind: failed.way.route, for: race, now: now) }
-            note(failed.way, isProven: false, in: race)
+            if failed.mayHidePlaces { findPlaces(behind: failed.target.route, for: race, now: now) }
+            note(failed.target, isProven: false, in: race)
         }
         run(race, now: now)
     }
 
     /// Continues a race with the routes that are left, because the link that it had found was of no use.
-    func goOn(with race: DialRace, after error: NighError, now: Moment) {
+    func continueRace(_ race: DialRace, after error: NighError, now: Moment) {
         race.failures.append(error.about(label(of: race.purpose)))
         run(race, now: now)
     }
 
-    private func note(_ error: NighError, of failed: DialRace.Try, in race: DialRace) {
+    private func note(_ error: NighError, of failed: DialRace.Candidate, in race: DialRace) {
         var error = error.about(label(of: race.purpose))
-        error.transport = error.transport ?? transports[failed.way.route.transport].scheme
+        error.transport = error.transport ?? transports[failed.target.route.transport].scheme
         race.failures.append(error)
     }
 
     /// Notes that the peer has proven itself at an address, or that something answered there without proof.
-    private func note(_ way: DialRace.Way, isProven: Bool, in race: DialRace) {
+    private func note(_ target: DialRace.Target, isProven: Bool, in race: DialRace) {
         guard let id = race.purpose.peer, let peer = peers[id],
-            let index = peer.routes.firstIndex(where: { $0.address == way.route.address }),
-            isProven || peer.routes[index].provenAt == way.address
+            let index = peer.routes.firstIndex(where: { $0.address == target.route.address }),
+            isProven || peer.routes[index].provenAt == target.address
         else { return }
-        peer.routes[index].provenAt = isProven ? way.address : nil
+        peer.routes[index].provenAt = isProven ? target.address : nil
     }
 
     private func label(of purpose: DialPurpose) -> String? {
         switch purpose {
         case .peer(let id), .pairing(let id): peers[id]?.label
         case .address(let call): call.address.description
-        case .introduction(let known): known.address.description
+        case .knownAddress(let known): known.address.description
         }
     }
 
@@ -198,36 +201,36 @@ extension SessionMachine {
 
     /// Ends a race that `link` has won by proving which peer is there, and cancels its other dials. The routes that are
     /// left stay, in case the link is of no use.
-    func won(_ race: DialRace, with link: Link) {
-        if let index = race.tries.firstIndex(where: { $0.dial == link.dial }) {
-            let winner = race.tries.remove(at: index)
+    func raceWon(_ race: DialRace, by link: Link) {
+        if let index = race.candidates.firstIndex(where: { $0.dial == link.dial }) {
+            let winner = race.candidates.remove(at: index)
             dials[winner.dial] = nil
-            note(winner.way, isProven: true, in: race)
+            note(winner.target, isProven: true, in: race)
         }
         stop(race, code: .superseded)
     }
 
     /// Cancels everything that the race has under way.
     func stop(_ race: DialRace, code: LinkClose.Code = .cancelled) {
-        let tries = race.tries
-        race.tries = []
+        let candidates = race.candidates
+        race.candidates = []
         race.places = []
-        race.searchesUntil = nil
+        race.placesDeadline = nil
         race.wakesAt = .never
         races[race.number] = nil
-        for attempt in tries { cancel(attempt, code: code) }
+        for candidate in candidates { cancel(candidate, code: code) }
     }
 
-    private func cancel(_ attempt: DialRace.Try, code: LinkClose.Code) {
-        dials[attempt.dial] = nil
-        if let link = attempt.link {
+    private func cancel(_ candidate: DialRace.Candidate, code: LinkClose.Code) {
+        dials[candidate.dial] = nil
+        if let link = candidate.link {
             close(link, code)
         } else {
-            output(.cancelDial(attempt.dial, transport: attempt.way.route.transport))
+            output(.cancelDial(candidate.dial, transport: candidate.target.route.transport))
         }
     }
 
-    private func lost(_ race: DialRace, now: Moment) {
+    private func raceLost(_ race: DialRace, now: Moment) {
         stop(race, code: .tooSlow)
         switch race.purpose {
         case .peer(let id):
@@ -237,7 +240,7 @@ extension SessionMachine {
             guard let peer = peers[id], peer.pairing?.race === race else { return }
             endPairing(with: peer, race.cause, saying: nil)
         case .address(let call): output(.finish(call.token, .failure(race.failure)))
-        case .introduction(let known): visitFailed(known, error: race.failure, now: now)
+        case .knownAddress(let known): knownAddressFailed(known, error: race.failure, now: now)
         }
     }
 }

@@ -8,7 +8,7 @@ extension SessionMachine {
     func addressKnown(_ address: TransportAddress, transport: Int, now: Moment) {
         guard !isClosing else { return }
         if let known = knownAddresses.first(where: { $0.address == address }) {
-            return visit(known, now: now)
+            return dialKnownAddress(known, now: now)
         }
         guard knownAddresses.count < limits.knownAddresses else {
             statistics.sightingsIgnored += 1
@@ -17,7 +17,7 @@ extension SessionMachine {
         let known = KnownAddress(
             number: nextNumber(), address: address, transport: transport, pause: timings.addressRetry)
         knownAddresses.append(known)
-        visit(known, now: now)
+        dialKnownAddress(known, now: now)
     }
 
     /// Forgets the addresses of a transport that looks for no peers any more. `routesLost` removes the routes.
@@ -31,13 +31,15 @@ extension SessionMachine {
     }
 
     /// Tries the addresses of a transport again after it came up, because a peer may answer there now.
-    func visitAddresses(transport: Int, now: Moment) {
-        for known in knownAddresses where known.transport == transport { visit(known, now: now) }
+    func dialKnownAddresses(transport: Int, now: Moment) {
+        for known in knownAddresses where known.transport == transport { dialKnownAddress(known, now: now) }
     }
 
     /// Looks again at the addresses where the peer was seen, because it may not be there any more.
-    func visitAddresses(of peer: PeerID, now: Moment) {
-        for known in knownAddresses where peerByAddress[known.address] == peer { visit(known, now: now) }
+    func dialKnownAddresses(of peer: PeerID, now: Moment) {
+        for known in knownAddresses where peerByAddress[known.address] == peer {
+            dialKnownAddress(known, now: now)
+        }
     }
 
     /// Looks at an address again when that is due.
@@ -45,18 +47,18 @@ extension SessionMachine {
         guard let known = knownAddresses.first(where: { $0.number == number }), known.dueAt <= now else {
             return
         }
-        visit(known, now: now)
+        dialKnownAddress(known, now: now)
     }
 
-    private func visit(_ known: KnownAddress, now: Moment) {
+    private func dialKnownAddress(_ known: KnownAddress, now: Moment) {
         guard known.race == nil, !isClosing else { return }
-        // A conversation proves more than a visit could.
+        // A conversation proves more than a dial could.
         guard !isEngaged(at: known.address) else {
-            return scheduleVisit(of: known, after: Moment.Span(timings.addressCheck), now: now)
+            return scheduleDial(of: known, after: Moment.Span(timings.addressCheck), now: now)
         }
         known.dueAt = .never
         let race = race(
-            for: .introduction(known),
+            for: .knownAddress(known),
             along: [RouteRecord(transport: known.transport, address: known.address)],
             until: now + Moment.Span(timings.dial))
         known.race = race
@@ -68,13 +70,13 @@ extension SessionMachine {
         return peer.state.isEngaged
     }
 
-    private func scheduleVisit(of known: KnownAddress, after span: Moment.Span, now: Moment) {
+    private func scheduleDial(of known: KnownAddress, after span: Moment.Span, now: Moment) {
         known.dueAt = now + span
         watch(known)
     }
 
     /// Handles the hello of the peer at a known address. The link has no other purpose.
-    func introduced(_ hello: Hello, at known: KnownAddress, on link: Link, now: Moment) {
+    func knownAddressAnswered(_ hello: Hello, at known: KnownAddress, on link: Link, now: Moment) {
         close(link, .cancelled)
         let advertisement = Advertisement(
             service: hello.service, peer: hello.peer, name: hello.name,
@@ -83,31 +85,31 @@ extension SessionMachine {
             Sighting(address: known.address, advertisement: advertisement), transport: known.transport,
             now: now)
         guard peers[hello.peer] != nil else {
-            return visitFailed(
+            return knownAddressFailed(
                 known, error: NighError(.greeting, .limit("known peers", limits.knownPeers)), now: now)
         }
         known.race = nil
         known.pause = timings.addressRetry
-        known.toldCause = nil
-        scheduleVisit(of: known, after: Moment.Span(timings.addressCheck), now: now)
+        known.reportedCause = nil
+        scheduleDial(of: known, after: Moment.Span(timings.addressCheck), now: now)
     }
 
-    /// Handles a visit that reached no peer, or none that this session can talk to.
-    func visitFailed(_ known: KnownAddress, error: NighError, now: Moment) {
+    /// Handles a dial that reached no peer, or none that this session can talk to.
+    func knownAddressFailed(_ known: KnownAddress, error: NighError, now: Moment) {
         known.race = nil
         // The address leads to this session itself. It may be another peer's one day, so nothing is wrong with it.
         let isOwn = error.cause == .selfDial
         let pause = isOwn ? timings.longestAddressRetry : known.pause
         known.pause = min(known.pause * 2, timings.longestAddressRetry)
-        scheduleVisit(of: known, after: jittered(pause), now: now)
+        scheduleDial(of: known, after: jittered(pause), now: now)
         if !isEngaged(at: known.address) { routeLost(known.address) }
-        guard !isOwn, known.toldCause != error.cause else { return }
-        known.toldCause = error.cause
+        guard !isOwn, known.reportedCause != error.cause else { return }
+        known.reportedCause = error.cause
         var error = error.about(known.address.description)
         error.transport = transports[known.transport].scheme
         if error.stage == .greeting, error.advice == nil {
-            error.advice = "is it a program of this kind that listens there?"
+            error.advice = "check that a program of this service listens there"
         }
-        output(.tell(.transportFailed(error)))
+        output(.report(.transportFailed(error)))
     }
 }

@@ -58,7 +58,7 @@ extension SessionMachine {
             try conversation.received(frame, now: now)
             return frame
         } catch {
-            violated(link, error.words, now: now)
+            violated(link, error.message, now: now)
             return nil
         }
     }
@@ -67,7 +67,7 @@ extension SessionMachine {
     @inline(__always)
     func nextDelivery(from link: Link, now: Moment) -> Delivery? {
         while let step = link.machine.next(now: now) {
-            if let delivery = take(step, on: link, now: now) { return delivery }
+            if let delivery = handle(step, on: link, now: now) { return delivery }
         }
         return nil
     }
@@ -93,7 +93,7 @@ extension SessionMachine {
         markDirty(link)
     }
 
-    private func take(_ step: LinkMachine.Step, on link: Link, now: Moment) -> Delivery? {
+    private func handle(_ step: LinkMachine.Step, on link: Link, now: Moment) -> Delivery? {
         do throws(WireError) {
             switch step {
             case .secured: secured(link, now: now)
@@ -120,12 +120,12 @@ extension SessionMachine {
                     output(.answerPing(waiting.token, .success(roundTrip)))
                 }
             case .pairing(let message): pairingReceived(message, on: link, now: now)
-            case .heardAgain:
-                if let peer = link.peer, peer.link === link { output(.tell(.suspected(peer.id, false))) }
+            case .responsiveAgain:
+                if let peer = link.peer, peer.link === link { output(.report(.peerResponsive(peer.id))) }
             case .closed(let end): linkEnded(link, end, now: now)
             }
         } catch {
-            violated(link, error.words, now: now)
+            violated(link, error.message, now: now)
         }
         return nil
     }
@@ -144,7 +144,7 @@ extension SessionMachine {
         if conversation.isDrained {
             finishDeparture(of: peer, now: now)
         } else if !conversation.hasUnsent {
-            hastenDeparture(of: peer, now: now)
+            requestFinalAcknowledgement(from: peer, now: now)
         }
     }
 
@@ -152,22 +152,22 @@ extension SessionMachine {
     /// before its request is sent, which saves one round trip.
     private func secured(_ link: Link, now: Moment) {
         guard let race = race(of: link), case .peer(let id) = race.purpose, let peer = peers[id],
-            peer.attempt?.race === race, peer.conversation != nil, mayTalk(to: id)
+            peer.attempt?.race === race, peer.conversation != nil, mayConverse(with: id)
         else { return }
-        won(race, with: link)
-        link.belongs(to: peer)
+        raceWon(race, by: link)
+        link.assign(to: peer)
         sendRequest(on: link, to: peer, now: now)
     }
 
     /// Finds out what the link is for, after the hellos are exchanged.
     private func opened(_ link: Link, now: Moment) {
         guard let hello = link.machine.peerHello else { return }
-        guard isWelcome(hello.peer, for: race(of: link)?.purpose) else {
+        guard mayKeepLink(to: hello.peer, for: race(of: link)?.purpose) else {
             return reject(link, .notPaired, now: now)
         }
         noteIncarnation(of: hello, now: now)
         if link.purpose == .finished { return }
-        if let peer = link.peer, link.purpose == .asking {
+        if let peer = link.peer, link.purpose == .requesting {
             peer.name = hello.name
             return
         }
@@ -176,15 +176,15 @@ extension SessionMachine {
         if let expected = race.purpose.peer, hello.peer != expected {
             let cause = NighError.Cause.wrongPeer(expected: expected, found: hello.peer)
             close(link, .wrongPeer, because: cause)
-            return tryFailed(dial, error: NighError(.greeting, cause), now: now)
+            return candidateFailed(dial, error: NighError(.greeting, cause), now: now)
         }
-        won(race, with: link)
+        raceWon(race, by: link)
         switch race.purpose {
         case .address(let call): addressAnswered(call, link: link, hello: hello, now: now)
-        case .introduction(let known): introduced(hello, at: known, on: link, now: now)
+        case .knownAddress(let known): knownAddressAnswered(hello, at: known, on: link, now: now)
         case .peer(let id), .pairing(let id):
             guard let peer = peers[id] else { return close(link, .cancelled) }
-            link.belongs(to: peer)
+            link.assign(to: peer)
             peer.name = hello.name
             if case .pairing = race.purpose {
                 beginPairing(with: peer, on: link, now: now)
@@ -201,17 +201,18 @@ extension SessionMachine {
     private func reject(_ link: Link, _ cause: NighError.Cause, now: Moment) {
         close(link, .notPaired)
         guard let race = race(of: link) else { return }
-        won(race, with: link)
+        raceWon(race, by: link)
         let error = NighError(
-            .greeting, cause, transport: transports[link.transport].scheme, advice: "pair the two first")
-        goOn(with: race, after: error, now: now)
+            .greeting, cause, transport: transports[link.transport].scheme,
+            advice: "pair the two devices first")
+        continueRace(race, after: error, now: now)
     }
 
     private func acceptedLinkOpened(_ link: Link, hello: Hello, now: Moment) {
         guard let peer = record(of: hello.peer, name: hello.name) else {
             return close(link, .tooManyLinks, because: .limit("known peers", limits.knownPeers))
         }
-        link.belongs(to: peer)
+        link.assign(to: peer)
         peer.name = hello.name
         watch(link)
     }
@@ -243,7 +244,7 @@ extension SessionMachine {
             if let peer = link.peer, peer.link === link {
                 carrierEnded(of: peer, link, end, now: now)
             }
-        case .asking: askingLinkEnded(link, end, now: now)
+        case .requesting: requestLinkEnded(link, end, now: now)
         case .pairing: pairingLinkEnded(link, end, now: now)
         case .invited:
             if let peer = link.peer, peer.invitation?.link === link {
@@ -252,19 +253,20 @@ extension SessionMachine {
         case .unsettled:
             if let dial = link.dial {
                 let error = NighError(.greeting, end.cause, transport: transports[link.transport].scheme)
-                tryFailed(dial, error: error, now: now)
+                candidateFailed(dial, error: error, now: now)
             }
         case .finished: break
         }
     }
 
-    private func askingLinkEnded(_ link: Link, _ end: LinkMachine.LinkEnd, now: Moment) {
+    private func requestLinkEnded(_ link: Link, _ end: LinkMachine.LinkEnd, now: Moment) {
         guard let peer = link.peer, let attempt = peer.attempt, attempt.link === link else { return }
-        if end.saidByPeer, end.code == .superseded {
+        if end.isByPeer, end.code == .superseded {
             // A peer that moves the conversation does so by itself.
             if peer.state == .connected { return fail(attemptOf: peer, with: .superseded, now: now) }
             attempt.forgetLink()
-            attempt.yieldsUntil = now + Moment.Span(timings.firstRetry) + Moment.Span(timings.firstRetry)
+            attempt.waitsForPeerUntil =
+                now + Moment.Span(timings.firstRetry) + Moment.Span(timings.firstRetry)
             return watch(peer)
         }
         // For example a pairing that the peer removed while there was no link to say so.
@@ -272,6 +274,6 @@ extension SessionMachine {
             return endConversation(of: peer, cause: end.cause, now: now)
         }
         let error = NighError(.inviting, end.cause, transport: transports[link.transport].scheme)
-        askingFailed(peer, with: error, now: now)
+        requestFailed(peer, with: error, now: now)
     }
 }

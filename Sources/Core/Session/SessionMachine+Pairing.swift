@@ -5,16 +5,16 @@ extension SessionMachine {
     // MARK: Trust
 
     /// Returns whether this session may have conversations with `id`.
-    func mayTalk(to id: PeerID) -> Bool { security != .paired || trust.isPaired(id) }
+    func mayConverse(with id: PeerID) -> Bool { security != .paired || trust.isPaired(id) }
 
     /// Returns whether a link to `id` may stay. A peer that is not paired may have one for pairing, if pairing is
     /// wanted.
-    func isWelcome(_ id: PeerID, for purpose: DialPurpose?) -> Bool {
-        if mayTalk(to: id) { return true }
+    func mayKeepLink(to id: PeerID, for purpose: DialPurpose?) -> Bool {
+        if mayConverse(with: id) { return true }
         return switch purpose {
         case .pairing: true
-        // An introduction only finds out which peer is there.
-        case .introduction: true
+        // A dial of a known address only finds out which peer is there.
+        case .knownAddress: true
         case nil: acceptsPairing || peers[id]?.pairing != nil
         case .peer, .address: false
         }
@@ -38,15 +38,15 @@ extension SessionMachine {
     func trustChanged(now: Moment) {
         guard security != .none else { return }
         for peer in sortedPeers {
-            if !mayTalk(to: peer.id) {
+            if !mayConverse(with: peer.id) {
                 fail(attemptOf: peer, with: .notPaired, now: now)
                 endInvitation(of: peer, cause: .notPaired, code: .notPaired)
                 endConversation(of: peer, cause: .notPaired, now: now)
             }
-            guard peers[peer.id] === peer, let told = peer.trustTold,
-                told != trust.trust(in: peer.id, called: peer.name)
+            guard peers[peer.id] === peer, let reported = peer.reportedTrust,
+                reported != trust.trust(in: peer.id, called: peer.name)
             else { continue }
-            output(.tell(.peerChanged(snapshot(of: peer))))
+            output(.report(.peerChanged(snapshot(of: peer))))
         }
     }
 
@@ -61,7 +61,7 @@ extension SessionMachine {
         guard security != .none else { return refuse(.unavailable("this session has no encryption")) }
         guard let peer = peers[id] else { return refuse(.unknownPeer) }
         guard !isClosing else { return refuse(.closed) }
-        guard !isPairing else { return refuse(.pairingRefused(.busy), "end that one first") }
+        guard !isPairing else { return refuse(.pairingRefused(.busy), "end the other pairing first") }
         let deadline = now + Moment.Span(timings.pairing)
         peer.pairing = Pairing(deadline: deadline, token: token)
         watch(peer)
@@ -88,7 +88,7 @@ extension SessionMachine {
     /// Starts the pairing exchange on a link.
     func beginPairing(with peer: PeerRecord, on link: Link, now: Moment) {
         guard var exchange = exchange(.asking, with: peer, on: link) else {
-            return endPairing(with: peer, .unavailable("the link proves nothing"), saying: nil)
+            return endPairing(with: peer, .unavailable("the link has no encryption"), saying: nil)
         }
         if link.purpose == .unsettled { link.purpose = .pairing }
         if let message = exchange.begin() { link.machine.send(message) }
@@ -107,8 +107,8 @@ extension SessionMachine {
     // MARK: Messages of the other side
 
     func pairingReceived(_ message: PairingMessage, on link: Link, now: Moment) {
-        guard let peer = link.peer, link.purpose != .asking, link.purpose != .invited else {
-            return violated(link, "a pairing out of turn", now: now)
+        guard let peer = link.peer, link.purpose != .requesting, link.purpose != .invited else {
+            return violated(link, "a pairing message at the wrong time", now: now)
         }
         if peer.pairing == nil || peer.pairing?.link !== link {
             if case .unknown = message {
@@ -124,7 +124,7 @@ extension SessionMachine {
             guard let step = try peer.pairing?.exchange?.receive(message) else { return }
             carryOut(step, with: peer, now: now)
         } catch {
-            guard case .outOfOrder = error else { return violated(link, error.words, now: now) }
+            guard case .outOfOrder = error else { return violated(link, error.message, now: now) }
             // The message may belong to an exchange that this side has ended and started again since.
             endPairing(with: peer, error.asCause, saying: .declined)
         }
@@ -150,7 +150,7 @@ extension SessionMachine {
             return false
         }
         guard let exchange = exchange(.asked, with: peer, on: link) else {
-            violated(link, "a pairing without encryption", now: now)
+            violated(link, "a request for pairing on a link without encryption", now: now)
             return false
         }
         if link.purpose == .unsettled { link.purpose = .pairing }
@@ -174,7 +174,7 @@ extension SessionMachine {
         case .send(let message): send(message)
         case .showCode(let code, let message):
             send(message)
-            output(.tell(.pairing(snapshot(of: peer), code)))
+            output(.report(.pairing(snapshot(of: peer), code)))
         case .bothConfirmed(let message):
             send(message)
             paired(with: peer)
@@ -187,7 +187,7 @@ extension SessionMachine {
         peer.pairing = nil
         trust.pair(peer.id, name: peer.name)
         if trust.needsSaving { output(.saveTrust) }
-        output(.tell(.paired(snapshot(of: peer))))
+        output(.report(.paired(snapshot(of: peer))))
         if let token = pairing.token { output(.finish(token, .success(peer.id))) }
         if let link = pairing.link, link.purpose == .pairing { close(link, .left) }
         if peer.isIdle { peers[peer.id] = nil }
@@ -207,7 +207,7 @@ extension SessionMachine {
         if let link = pairing.link, link.purpose == .pairing { close(link, .cancelled) }
         statistics.refusals[cause.label, default: 0] += 1
         let error = NighError(.pairing, cause, peer: peer.label, attempts: pairing.race?.failures ?? [])
-        output(.tell(.pairingEnded(snapshot(of: peer), cause: error)))
+        output(.report(.pairingEnded(snapshot(of: peer), cause: error)))
         if let token = pairing.token { output(.finish(token, .failure(error))) }
         if peer.isIdle { peers[peer.id] = nil }
     }
@@ -240,7 +240,7 @@ extension SessionMachine {
     func pairingLinkEnded(_ link: Link, _ end: LinkMachine.LinkEnd, now: Moment) {
         guard let peer = link.peer, peer.pairing?.link === link else { return }
         // The other side's own request is on its way over another link.
-        if end.saidByPeer, end.code == .superseded, peer.pairing?.token != nil {
+        if end.isByPeer, end.code == .superseded, peer.pairing?.token != nil {
             return abandonPairingLink(of: peer)
         }
         endPairing(with: peer, end.cause, saying: nil)

@@ -27,9 +27,9 @@ extension SessionMachine {
             removeRoute(sighting.address, of: other)
         }
         if peer.state == .unavailable {
-            settle(peer)
+            updateState(of: peer)
         } else if before != (peer.name, peer.info, peer.routes) {
-            output(.tell(.peerChanged(snapshot(of: peer))))
+            output(.report(.peerChanged(snapshot(of: peer))))
         }
         considerBetterRoutes(of: peer, now: now)
         watch(peer)
@@ -76,9 +76,9 @@ extension SessionMachine {
         peer.attempt?.race.routes.removeAll(where: isGone)
         forgetBetterRoutes(of: peer)
         if peer.state == .available {
-            settle(peer)
+            updateState(of: peer)
         } else if peer.state != .unavailable {
-            output(.tell(.peerChanged(snapshot(of: peer))))
+            output(.report(.peerChanged(snapshot(of: peer))))
         }
     }
 

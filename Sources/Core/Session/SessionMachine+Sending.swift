@@ -8,7 +8,7 @@ extension SessionMachine {
     func send(
         _ bytes: UnsafeRawBufferPointer, to id: PeerID, on lane: Lane, isNext: Bool
     ) throws(NighError) -> Bool {
-        switch outbox.appendAgain(bytes, to: id, on: lane, isNext: isNext) {
+        switch outbox.appendToLast(bytes, to: id, on: lane, isNext: isNext) {
         case .appended: return false
         case .firstAppended: return announceLast()
         case .notAppended: return try sendToAnother(bytes, to: id, on: lane, isNext: isNext)
@@ -77,7 +77,7 @@ extension SessionMachine {
         guard bytes.count <= limit else {
             throw NighError(
                 .sending, .messageTooLarge(size: bytes.count, limit: limit), peer: id.short,
-                advice: "send it reliably, or less of it")
+                advice: "send it reliably, or send a shorter message")
         }
         guard let link = outbox.send(unreliable: bytes, to: conversation, room: room) else { return false }
         markDirty(link)
@@ -87,20 +87,20 @@ extension SessionMachine {
     // MARK: From other threads
 
     /// Handles what another thread has done: it has staged messages for a peer, or has read what came from it.
-    func attend(to port: PeerPort) {
+    func processPort(_ port: PeerPort) {
         guard let peer = peers[port.peer] else { return }
         if let conversation = peer.conversation, conversation.port === port, port.hasStaged {
             outbox.appendStaged(to: conversation)
             conversation.link.map(markDirty)
         }
-        wasRead(port.takeRead(), from: peer)
+        countRead(port.takeRead(), from: peer)
     }
 
     // MARK: Finding the conversation
 
     /// Returns the conversation with a peer, if it accepts messages. If it is the same as last time, nothing is hashed.
     private func conversation(with id: PeerID) throws(NighError) -> Conversation {
-        if let conversation = outbox.again(id) { return conversation }
+        if let conversation = outbox.lastConversation(with: id) { return conversation }
         guard let peer = peers[id], let conversation = peer.conversation else {
             throw NighError(
                 .sending, isOver ? .closed : .notConnected, peer: peers[id]?.label ?? id.short,
@@ -115,14 +115,14 @@ extension SessionMachine {
     @inline(__always)
     private func announce(_ conversation: Conversation) -> Bool {
         if conversation.isAnnounced { return false }
-        return announceAnew(conversation)
+        return announceNow(conversation)
     }
 
     @inline(never)
-    private func announceLast() -> Bool { outbox.last.map(announceAnew) ?? false }
+    private func announceLast() -> Bool { outbox.last.map(announceNow) ?? false }
 
     @inline(never)
-    private func announceAnew(_ conversation: Conversation) -> Bool {
+    private func announceNow(_ conversation: Conversation) -> Bool {
         conversation.isAnnounced = true
         guard let link = conversation.link else { return false }
         markDirty(link)

@@ -151,7 +151,7 @@ final class SessionMachine {
         guard link.purpose != .finished else { return }
         link.machine.pipeClosed()
         linkEnded(
-            link, LinkMachine.LinkEnd(cause: error?.cause ?? .linkLost, code: nil, saidByPeer: false),
+            link, LinkMachine.LinkEnd(cause: error?.cause ?? .linkLost, code: nil, isByPeer: false),
             now: now)
     }
 
@@ -159,11 +159,11 @@ final class SessionMachine {
     ///
     /// - Parameter cause: what this side counts and records, if the code means something else to the peer.
     func close(
-        _ link: Link, _ code: LinkClose.Code, _ words: String = "", because cause: NighError.Cause? = nil
+        _ link: Link, _ code: LinkClose.Code, _ reason: String = "", because cause: NighError.Cause? = nil
     ) {
         guard link.purpose != .finished else { return }
-        link.machine.close(code, words, because: cause ?? .left)
-        count(end: cause ?? LinkClose(code, words).cause)
+        link.machine.close(code, reason, because: cause ?? .left)
+        count(end: cause ?? LinkClose(code, reason).cause)
         discard(link)
         if let peer = link.peer, peer.pairing?.link === link { endPairing(with: peer, .left, saying: nil) }
     }
@@ -171,10 +171,10 @@ final class SessionMachine {
     /// Ends a link from this side because of something that the peer did or failed to do. The goodbye gives the reason,
     /// and whatever the link was for has failed.
     func end(
-        _ link: Link, _ code: LinkClose.Code, _ words: String = "", because cause: NighError.Cause,
+        _ link: Link, _ code: LinkClose.Code, _ reason: String = "", because cause: NighError.Cause,
         now: Moment
     ) {
-        link.machine.close(code, words, because: cause)
+        link.machine.close(code, reason, because: cause)
         if let end = link.machine.end { linkEnded(link, end, now: now) }
     }
 
@@ -198,7 +198,7 @@ final class SessionMachine {
     /// Takes the name under which others see this session. It is another than its own if somebody has that name
     /// already. The session's hello has this name from now on, so that a person who found "Puma #2" does not end up
     /// with a second "Puma".
-    func isAdvertised(as name: DisplayName) { hello.name = name }
+    func setAdvertisedName(_ name: DisplayName) { hello.name = name }
 
     /// Ends what is left of the conversations, after everything else was shut down.
     func end(_ error: NighError) {
@@ -230,7 +230,7 @@ final class SessionMachine {
                 run(race, now: now)
             case .largeChunks:
                 watchesLargeChunks = false
-                if largeChunks.giveUpUnused() { watchLargeChunks(now: now) }
+                if largeChunks.releaseUnused() { watchLargeChunks(now: now) }
             }
         }
     }
@@ -260,7 +260,7 @@ final class SessionMachine {
     func watchLargeChunks(now: Moment) {
         guard !watchesLargeChunks, !largeChunks.isEmpty else { return }
         watchesLargeChunks = true
-        wakeups.add(.largeChunks, at: now + LargeChunks.keptWithoutUse)
+        wakeups.add(.largeChunks, at: now + LargeChunks.idleLifetime)
     }
 
     /// The number of deadlines that are remembered.
@@ -308,7 +308,7 @@ final class SessionMachine {
             acknowledge(conversation, on: link)
         }
         if link.machine.timeArrived(now: now), let peer = link.peer, link === peer.link {
-            output(.tell(.suspected(peer.id, true)))
+            output(.report(.peerUnresponsive(peer.id)))
         }
         markDirty(link)
         if let end = link.machine.end { return linkEnded(link, end, now: now) }
@@ -323,12 +323,12 @@ final class SessionMachine {
             peer.pairing?.deadline ?? .never, peer.conversation?.departure?.deadline ?? .never)
         return switch peer.phase {
         case .available(let invitation?): min(deadline, invitation.deadline)
-        case .asking(let invitation): min(deadline, invitation.attempt.nextLook)
+        case .inviting(let invitation): min(deadline, invitation.attempt.nextDeadline)
         case .connected(_, let carrier):
-            min(deadline, carrier.movesAt, carrier.attempt?.nextLook ?? .never)
+            min(deadline, carrier.movesAt, carrier.attempt?.nextDeadline ?? .never)
         case .reconnecting(_, let recovery):
-            min(deadline, recovery.deadline, recovery.attempt?.nextLook ?? recovery.retryAt)
-        case .unavailable, .available(nil), .settling, .parted: deadline
+            min(deadline, recovery.deadline, recovery.attempt?.nextDeadline ?? recovery.retryAt)
+        case .unavailable, .available(nil), .settling, .ended: deadline
         }
     }
 
@@ -350,7 +350,7 @@ final class SessionMachine {
         switch peer.phase {
         case .available(let invitation?) where invitation.deadline <= now:
             endInvitation(of: peer, cause: .timedOut, code: .tooSlow)
-        case .asking(let invitation): timeArrived(for: invitation.attempt, of: peer, now: now)
+        case .inviting(let invitation): timeArrived(for: invitation.attempt, of: peer, now: now)
         case .connected(_, let carrier):
             if let attempt = carrier.attempt {
                 timeArrived(for: attempt, of: peer, now: now)
@@ -365,19 +365,19 @@ final class SessionMachine {
             } else if recovery.retryAt <= now {
                 beginResuming(peer, now: now)
             }
-        case .unavailable, .available, .settling, .parted: break
+        case .unavailable, .available, .settling, .ended: break
         }
     }
 
     private func timeArrived(for attempt: Attempt, of peer: PeerRecord, now: Moment) {
         if attempt.deadline <= now {
             fail(attemptOf: peer, with: .timedOut, now: now)
-        } else if attempt.yieldsUntil <= now {
-            attempt.yieldsUntil = .never
+        } else if attempt.waitsForPeerUntil <= now {
+            attempt.waitsForPeerUntil = .never
             attempt.race.routes = preferredRoutes(of: peer)
             run(attempt.race, now: now)
         } else if attempt.routeDeadline <= now {
-            giveUpAsking(peer, now: now)
+            giveUpRequest(peer, now: now)
         }
     }
 
@@ -389,14 +389,14 @@ final class SessionMachine {
         let last = peer.state
         precondition(last.mayMove(to: next.state), "no move from \(last) to \(next.state)")
         peer.phase = next
-        output(.tell(.stateChanged(snapshot(of: peer), from: last, cause: cause)))
+        output(.report(.stateChanged(snapshot(of: peer), from: last, cause: cause)))
     }
 
     /// Makes a peer `available` or `unavailable`, depending on what is known about it now. Forgets a peer that is not
     /// needed.
-    func settle(_ peer: PeerRecord) {
+    func updateState(of peer: PeerRecord) {
         switch peer.phase {
-        case .parted: move(peer, to: peer.routes.isEmpty ? .unavailable : .available(nil))
+        case .ended: move(peer, to: peer.routes.isEmpty ? .unavailable : .available(nil))
         case .available(nil) where peer.routes.isEmpty: move(peer, to: .unavailable)
         case .unavailable where !peer.routes.isEmpty: move(peer, to: .available(nil))
         default: break
@@ -405,12 +405,12 @@ final class SessionMachine {
     }
 
     func snapshot(of peer: PeerRecord) -> Peer {
-        peer.trustTold = security == .none ? nil : trust.trust(in: peer.id, called: peer.name)
+        peer.reportedTrust = security == .none ? nil : trust.trust(in: peer.id, called: peer.name)
         return Peer(
             id: peer.id, name: peer.name, info: peer.info, state: peer.state,
             routes: preferredRoutes(of: peer).map { Peer.Route(address: $0.address, quality: $0.quality) },
             transport: scheme(inUseWith: peer),
-            trust: peer.trustTold)
+            trust: peer.reportedTrust)
     }
 
     /// Returns the scheme of the transport that carries the conversation with the peer.

@@ -2,7 +2,7 @@
 public struct SessionTimings: Hashable, Sendable {
     /// The silence after which a peer is asked for a sign of life. It is suspected after twice this time, or halfway
     /// between this and `loseAfter` if that is sooner.
-    public var askAfter: Duration = .seconds(5)
+    public var pingAfter: Duration = .seconds(5)
     /// The silence after which a peer is lost.
     public var loseAfter: Duration = .seconds(15)
     /// The timeout from an open pipe to the end of the hellos, and from there to a request.
@@ -46,6 +46,6 @@ public struct SessionTimings: Hashable, Sendable {
 
     /// The timings that a link uses.
     var link: LinkTimings {
-        LinkTimings(handshake: handshake, askAfter: askAfter, loseAfter: loseAfter)
+        LinkTimings(handshake: handshake, pingAfter: pingAfter, loseAfter: loseAfter)
     }
 }

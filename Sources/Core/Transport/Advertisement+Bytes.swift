@@ -19,8 +19,8 @@ extension Advertisement {
         guard bytes.count <= Self.maximumByteCount else { return nil }
         let read = bytes.withUnsafeBytes { bytes -> (ServiceName, String, TextRecord)? in
             var reader = FieldReader(bytes)
-            guard let service = try? ServiceName(reader.short("the service")),
-                let name = try? reader.short("the name"),
+            guard let service = try? ServiceName(reader.shortText("the service")),
+                let name = try? reader.shortText("the name"),
                 let record = TextRecord(data: Array(reader.rest()))
             else { return nil }
             return (service, name, record)

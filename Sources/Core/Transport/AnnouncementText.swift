@@ -16,8 +16,8 @@ package enum AnnouncementText {
             switch self {
             case .noVersion: "no v="
             case .noIdentity: "no id="
-            case .badVersion(let text): "v=\(text) is no version"
-            case .badIdentity(let text): "id=\(text) is no PeerID"
+            case .badVersion(let text): "v=\(text) is not a version"
+            case .badIdentity(let text): "id=\(text) is not a PeerID"
             }
         }
     }

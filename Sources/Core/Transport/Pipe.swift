@@ -39,11 +39,11 @@ public protocol Pipe: AnyObject {
 
     /// Ends the pipe. `.afterWriting` first sends what was written, in the background and for a bounded time, and then
     /// calls `pipeDrained`. `.now` drops what was written and calls nothing. The second and later calls do nothing.
-    func close(_ manner: PipeCloseManner)
+    func close(_ mode: PipeCloseMode)
 }
 
 /// How a pipe is closed.
-public enum PipeCloseManner: Sendable {
+public enum PipeCloseMode: Sendable {
     /// Sends what was written before, for a bounded time, and then closes.
     case afterWriting
     /// Closes at once and drops what waits.

@@ -10,7 +10,7 @@ package enum SightingChange: Hashable, Sendable {
 
 extension TransportEvents {
     /// Reports the change as `routeFound`, `routeChanged` or `routeLost`.
-    package func tell(_ change: SightingChange, by transport: any Transport) {
+    package func report(_ change: SightingChange, by transport: any Transport) {
         switch change {
         case .found(let sighting): routeFound(sighting, by: transport)
         case .changed(let sighting): routeChanged(sighting, by: transport)

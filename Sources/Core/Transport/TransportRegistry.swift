@@ -44,7 +44,7 @@ public struct TransportRegistry: Sendable {
         guard TransportSpec.isScheme(entry.scheme) else {
             throw NighError(
                 .configuring, .invalid("scheme \"\(entry.scheme)\""),
-                advice: "a scheme is 1 to 15 of a-z and 0-9, a letter first")
+                advice: "a scheme is 1 to 15 characters of a-z and 0-9, and begins with a letter")
         }
         guard entriesByScheme[entry.scheme] == nil else {
             throw NighError(

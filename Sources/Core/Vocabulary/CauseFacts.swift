@@ -10,9 +10,9 @@ package struct CauseFacts: Sendable {
         /// Yes. The peer was not reached, or the other side has not proven that it is the peer.
         case mayHelp
         /// Only if the peer named a time after which it may be called again. A refusal without a time is final.
-        case whenNamed
+        case afterNamedTime
         /// If it may help after one of the single failures, or if none is listed.
-        case asAttempts
+        case ifAnyAttempt
     }
 
     /// The cause without its details. Statistics count under this label, and programs tell
@@ -43,12 +43,12 @@ package struct CauseFacts: Sendable {
 
 extension NighError {
     /// Whether calling the peer again may help.
-    package var mayPass: Bool {
+    package var isRetryable: Bool {
         switch cause.facts.retrying {
         case .never: false
         case .mayHelp: true
-        case .whenNamed: retryAfter != nil
-        case .asAttempts: attempts.isEmpty || attempts.contains(where: \.mayPass)
+        case .afterNamedTime: retryAfter != nil
+        case .ifAnyAttempt: attempts.isEmpty || attempts.contains(where: \.isRetryable)
         }
     }
 }
@@ -67,65 +67,65 @@ extension NighError.Cause: CustomStringConvertible {
         case .refused:
             CauseFacts(
                 "refused", "nobody listens there", .mayHelp,
-                means: "The device answers, but nobody listens at that port or channel.",
-                helps: "Start the program over there; look whether it offers the same service, and whether "
-                    + "a firewall rejects the port.")
+                means: "The device answers, but no program listens at that port or channel.",
+                helps: "Start the program on the other device. Check that it offers the same service, and "
+                    + "that no firewall rejects the port.")
         case .unreachable:
             CauseFacts(
-                "unreachable", "there is no way there", .mayHelp,
-                means: "No network of this device leads there.",
-                helps: "Bring both devices into the same network; `nigh doctor --peer` tries each address.")
+                "unreachable", "the device cannot be reached", .mayHelp,
+                means: "No network of this device leads there, or no device answers at that address.",
+                helps: "Connect both devices to the same network. `nigh doctor --peer` tries each address.")
         case .timedOut:
             CauseFacts(
                 "timed out", "no answer in time", .mayHelp,
-                means: "No answer came in time: a firewall that drops packets, a device that sleeps or is "
-                    + "out of range, or nobody who answered an invitation.",
-                helps: "Try again nearer to it; let the port through the firewall; give it longer with "
+                means: "No answer came in time: a firewall drops packets, the device sleeps or is out of "
+                    + "range, or nobody answered an invitation.",
+                helps: "Move nearer and try again. Open the port in the firewall. Allow more time with "
                     + "--timeout.")
         case .cancelled:
             CauseFacts(
-                "cancelled", "taken back",
-                means: "This side took it back, for example by Ctrl-C.", helps: "Nothing is wrong.")
+                "cancelled", "cancelled",
+                means: "It was cancelled, for example with Ctrl-C.", helps: "Nothing is wrong.")
         case .linkLost:
             CauseFacts(
                 "link lost", "the link was lost", .mayHelp,
-                means: "The connection ended without a goodbye: the program over there was killed, or the "
-                    + "network went away.",
-                helps: "As a rule the session finds another link by itself; `nigh ping` shows how often it "
+                means: "The connection ended without a goodbye: the remote program was killed, or the "
+                    + "network failed.",
+                helps: "Usually the session finds another link by itself. `nigh ping` shows how often this "
                     + "happens.")
         case .reset:
             CauseFacts(
-                "reset", "the other side broke the connection off", .mayHelp,
-                means: "The other side broke the connection off: its program crashed, or something on the "
-                    + "way cuts connections.",
-                helps: "Look whether the program over there still runs; try another network or transport.")
+                "reset", "the other side reset the connection", .mayHelp,
+                means: "The other side reset the connection: its program crashed, or something on the way "
+                    + "cuts connections.",
+                helps: "Check that the remote program still runs. Try another network or transport.")
         case .silent:
             CauseFacts(
-                "silent", "nothing was heard any more", .mayHelp,
-                means: "Nothing was heard for the keep-alive time, though the connection was never closed: "
-                    + "the device sleeps, left, or its network is stuck.",
-                helps: "Wake the device or come nearer; the session goes on looking for it.")
-        case .declined(let words, _):
+                "silent", "nothing was received any more", .mayHelp,
+                means: "Nothing was received for the keep-alive time, although the connection was not "
+                    + "closed: the device sleeps, left, or its network is stuck.",
+                helps: "Wake the device or move nearer. The session continues to look for it.")
+        case .declined(let reason, _):
             CauseFacts(
-                "declined", words.isEmpty ? "declined" : "declined: \(words)", .whenNamed,
-                means: "The person or program over there said no.",
-                helps: "Ask them; the words behind it are theirs.")
+                "declined", reason.isEmpty ? "declined" : "declined: \(reason)", .afterNamedTime,
+                means: "The remote person or program declined.",
+                helps: "Ask them. The words after \"declined\" are theirs.")
         case .full:
             CauseFacts(
-                "full", "the other side has all the peers it takes", .whenNamed,
-                means: "The other side talks to as many peers as it takes.",
-                helps: "Try again when somebody has left, or have its program raise the limit of peers.")
+                "full", "the other side has reached its limit of peers", .afterNamedTime,
+                means: "The other side is connected to the greatest number of peers that it accepts.",
+                helps: "Try again when a peer has left, or raise the limit of peers in its program.")
         case .busy:
             CauseFacts(
-                "busy", "the other side has too many invitations waiting", .whenNamed,
+                "busy", "the other side has too many invitations waiting", .afterNamedTime,
                 means: "The other side has too many invitations waiting for an answer.",
                 helps: "Try again in a moment.")
         case .bufferFull(let limit):
             CauseFacts(
-                "buffer full", "\(limit) bytes wait for this peer already",
-                means: "So many bytes wait for that peer already that no more are taken: it reads, or its "
-                    + "link carries, too slowly.",
-                helps: "Wait until there is room, as programs do that use `send` instead of `trySend`.")
+                "buffer full", "the send buffer for this peer is full (\(limit) bytes)",
+                means: "Too many bytes already wait for that peer, so no more are accepted. The peer reads "
+                    + "too slowly, or its link is too slow.",
+                helps: "Wait until there is room. A program that uses `send` instead of `trySend` waits.")
         case .messageTooLarge(let size, let limit):
             CauseFacts(
                 "message too large", "the message has \(size) bytes, the limit is \(limit)",
@@ -138,45 +138,44 @@ extension NighError.Cause: CustomStringConvertible {
         case .unknownPeer:
             CauseFacts(
                 "unknown peer", "no such peer is known", .mayHelp,
-                means: "Nobody is known by that name or PeerID.",
-                helps: "`nigh discover SERVICE` shows who is there; names are told apart by capitals.")
+                means: "No peer with that name or PeerID is known.",
+                helps: "`nigh discover SERVICE` shows who is there. Names are case-sensitive.")
         case .noRoute:
             CauseFacts(
-                "no route", "no transport knows a way there", .mayHelp,
+                "no route", "no transport knows a route to it", .mayHelp,
                 means: "None of the transports in use leads to that peer or address.",
                 helps: "Name the transport with --transport, or wait until the peer is seen.")
         case .selfDial:
             CauseFacts(
-                "self-dial", "the address leads back to this very session",
-                means: "The address leads back to this very program.",
+                "self-dial", "the address leads back to this session",
+                means: "The address leads back to this program.",
                 helps: "Give the other device's address.")
         case .sameIdentity:
             CauseFacts(
                 "same identity", "another running program uses the same identity",
-                means: "Another program that runs now has the same identity, so others could not tell the "
+                means: "Another running program has the same identity, so other peers could not tell the "
                     + "two apart.",
                 helps: "End the other program, or start one of them with --identity ephemeral.")
         case .wrongPeer(let expected, let found):
             CauseFacts(
                 "wrong peer", "\(found.short) answered instead of \(expected.short)", .mayHelp,
-                means: "Somebody else answered at that address than was called; its network may have given "
-                    + "the address to another device.",
-                helps: "Look the peer up again; if it happens again, somebody may be pretending to be it.")
+                means: "Another peer answered at that address than the one that was called. The network may "
+                    + "have given the address to another device.",
+                helps: "Look the peer up again. If it happens again, somebody may be pretending to be it.")
         case .wrongService(let name):
             CauseFacts(
                 "wrong service", "the peer offers the service \(name)",
-                means: "The peer offers something else than this program.",
-                helps: "Name the service with --service; both sides must name the same.")
+                means: "The peer offers another service than this program.",
+                helps: "Name the service with --service. Both sides must name the same.")
         case .restarted:
             CauseFacts(
-                "restarted", "the peer was started anew", .mayHelp,
-                means: "The peer's program was started anew, so it knows nothing of the conversation that "
-                    + "there was.",
+                "restarted", "the peer was restarted", .mayHelp,
+                means: "The peer's program was restarted, so it does not know the earlier conversation.",
                 helps: "Invite it again.")
         case .peerLeft:
             CauseFacts(
                 "peer left", "the peer left", .mayHelp,
-                means: "The peer ended the conversation in good order.", helps: "Nothing is wrong.")
+                means: "The peer ended the conversation properly.", helps: "Nothing is wrong.")
         case .left:
             CauseFacts(
                 "left", "this side left",
@@ -184,7 +183,8 @@ extension NighError.Cause: CustomStringConvertible {
         case .unknownConversation:
             CauseFacts(
                 "unknown conversation", "the other side has ended this conversation", .mayHelp,
-                means: "The other side has given the conversation up, as after a long time out of reach.",
+                means: "The other side has ended the conversation, for example after a long time out of "
+                    + "reach.",
                 helps: "Invite it again.")
         case .superseded:
             CauseFacts(
@@ -192,17 +192,17 @@ extension NighError.Cause: CustomStringConvertible {
                 means: "Another link to the same peer took over.", helps: "Nothing is wrong.")
         case .protocolViolation(let what):
             CauseFacts(
-                "protocol violation", "the other side broke the protocol: \(what)", .mayHelp,
-                means: "The other side sent something that the protocol does not allow: another program, "
-                    + "another version, or a defect.",
-                helps: "Look at what passes with `nigh trace`; update the older side.")
+                "protocol violation", "protocol violation: \(what)", .mayHelp,
+                means: "One side sent something that the protocol does not allow: it is another program or "
+                    + "another version, or it has a bug.",
+                helps: "Look at the traffic with `nigh trace`. Update the older side.")
         case .contractBroken(let rule, let what):
             CauseFacts(
                 "contract broken", "the transport broke the rule \"\(rule.rawValue)\": \(what)",
-                means: "A transport of this program, perhaps one that was added to it, does what no "
-                    + "transport may do; so it is used no more.",
-                helps: "Tell whoever made the transport, with the rule that is named; leave it out, and the "
-                    + "session goes on with the others.")
+                means: "A transport of this program, perhaps a plugin, broke a rule that all transports must "
+                    + "keep. It is no longer used.",
+                helps: "Report it to the author of the transport, with the rule that is named. Without this "
+                    + "transport, the session continues with the others.")
         case .noCommonVersion(let ours, let theirs):
             CauseFacts(
                 "no common version",
@@ -214,54 +214,54 @@ extension NighError.Cause: CustomStringConvertible {
             CauseFacts(
                 "no common security",
                 theyEncrypt
-                    ? "the other side wants an encrypted link, this session was made without encryption"
+                    ? "the other side wants an encrypted link, and this session has no encryption"
                     : "the other side offers no encryption that this session accepts",
                 means: "One side wants an encrypted link, the other one without encryption.",
-                helps: "Leave --security out on both sides; `none` is for measurements, and both must say "
-                    + "so.")
+                helps: "Leave out --security on both sides. `none` is for measurements, and both sides must "
+                    + "use it.")
         case .notPaired:
             CauseFacts(
                 "not paired", "the two devices are not paired",
-                means: "One of the two talks to paired peers only, and they are not paired, or not any more.",
-                helps: "`nigh pair` on both devices.")
+                means: "One of the two accepts only paired peers, and they are not paired, or no longer.",
+                helps: "Run `nigh pair` on both devices.")
         case .pairingRefused(let refusal):
             CauseFacts(
                 "pairing refused", refusal.sentence,
-                means: "There is no pairing: the other person said no, saw other digits, took too long, or "
-                    + "its program does not wait for one.",
-                helps: "Start `nigh pair` there, then here. If the digits differ, somebody may be in "
-                    + "between: use another network.")
+                means: "The two were not paired: the other person declined, saw other digits, or took too "
+                    + "long, or the remote program does not accept pairing now.",
+                helps: "Start `nigh pair` there, then here. If the digits differ, somebody may be between "
+                    + "the devices: use another network.")
         case .insecure(let fault): fault.facts
         case .limit(let name, let value):
             CauseFacts(
                 "limit", "the limit \"\(name)\" of \(value) is reached",
-                means: "A named limit is reached; docs/LIMITS.md lists them all.",
+                means: "A named limit is reached. docs/reference/LIMITS.md lists all limits.",
                 helps: "Raise it, or ask for less.")
         case .invalid(let what):
             CauseFacts(
                 "invalid", "invalid \(what)",
-                means: "A value cannot be what it is: an option, a name, a file.",
-                helps: "The words behind it say what is wrong with it.")
+                means: "A value is invalid: an option, a name or a file.",
+                helps: "The error says what is wrong with it.")
         case .unavailable(let what):
             CauseFacts(
                 "unavailable", what,
                 means: "This machine or this build lacks something: an adapter, a daemon, a library, a "
                     + "permission.",
-                helps: "`nigh doctor` says what, and how to bring it.")
+                helps: "`nigh doctor` says what is missing, and how to get it.")
         case .closed:
             CauseFacts(
                 "closed", "the session is closed",
-                means: "The session was closed already.", helps: "Nothing is wrong.")
-        case .system(let number, let words):
+                means: "The session is already closed.", helps: "Nothing is wrong.")
+        case .system(let number, let message):
             CauseFacts(
-                "system", "\(words) (\(number))", .mayHelp,
-                means: "The operating system said so, in these words.",
-                helps: "`man 3 errno` explains the number behind them.")
+                "system", "\(message) (\(number))", .mayHelp,
+                means: "The operating system reported this error.",
+                helps: "`man 3 errno` explains its number.")
         case .allFailed:
             CauseFacts(
-                "all failed", "every way failed", .asAttempts,
-                means: "Several addresses or transports were tried, and each failed for a reason of its own.",
-                helps: "Look at the single reasons in the error; the nearest to success is often the last.")
+                "all failed", "every attempt failed", .ifAnyAttempt,
+                means: "Several addresses or transports were tried, and each failed for its own reason.",
+                helps: "Look at the single reasons in the error. The last one often came nearest to success.")
         }
     }
 
@@ -288,10 +288,10 @@ extension PeerID {
 extension PairingRefusal {
     fileprivate var sentence: String {
         switch self {
-        case .declined: "the person over there did not want to be paired"
+        case .declined: "the other person did not want to be paired"
         case .digitsDiffer: "the digits were not the same on both sides"
-        case .busy: "another pairing is going on"
-        case .notNow: "the other side does not let itself be paired now"
+        case .busy: "another pairing is in progress"
+        case .notNow: "the other side does not accept pairing now"
         case .timedOut: "nobody compared the digits in time"
         }
     }

@@ -1,14 +1,14 @@
 /// The rules of the contract of ``Transport`` and ``Pipe`` that a ``CheckedTransport`` checks while a session runs.
 ///
 /// These are the rules whose breaking can be seen from outside. A rule is identified by its raw value, which never
-/// changes; `docs/transport-rules.md` says how each broken rule is noticed. That no call blocks is not among them,
+/// changes; `docs/reference/transport-rules.md` says how each broken rule is noticed. That no call blocks is not among them,
 /// because on a busy machine every call can take long.
 public enum ContractRule: String, Hashable, Sendable, CaseIterable {
     /// Events are reported on the session's loop.
     case eventsOnTheLoop = "events-on-the-loop"
     /// The result of a call is reported in a later turn, never from inside the call.
     case toldInALaterTurn = "told-in-a-later-turn"
-    /// Each event names the transport that reports it, and each call to a handler names the pipe that makes it.
+    /// Each event names the transport that reports it, each call to a handler the pipe that makes it.
     case toldInItsOwnName = "told-in-its-own-name"
     /// Nothing is reported after `shutdown` has returned.
     case quietAfterShutdown = "quiet-after-shutdown"
@@ -79,48 +79,48 @@ public enum ContractRule: String, Hashable, Sendable, CaseIterable {
     /// The rule as a sentence, for people.
     public var sentence: String {
         switch self {
-        case .eventsOnTheLoop: "Events are told on the session's loop, never on another thread."
+        case .eventsOnTheLoop: "Events are reported on the session's loop, never on another thread."
         case .toldInALaterTurn:
-            "What a call brings about is told in a later turn, never from inside the call."
+            "The result of a call is reported in a later turn, never from inside the call."
         case .toldInItsOwnName:
-            "A transport names itself with each event, and a pipe itself with all it tells its handler."
+            "Each event names the transport that reports it, each call to a handler the pipe that makes it."
         case .quietAfterShutdown:
-            "After `shutdown` has returned nothing is told any more, neither by the transport nor by a pipe of it."
-        case .schemeWellFormed: "A scheme is 1 to 15 of a–z and 0–9, a letter first."
+            "After `shutdown` has returned, neither the transport nor any of its pipes reports anything."
+        case .schemeWellFormed: "A scheme is 1 to 15 characters of a–z and 0–9, and begins with a letter."
         case .traitsConstant: "Scheme and capabilities never change."
-        case .capabilitiesPossible: "Sizes and times among the capabilities are more than nothing."
-        case .addressesCarryTheScheme: "Every address a transport tells is one of its own scheme."
-        case .errorsCarryTheScheme: "Every error a transport tells names it by its scheme."
-        case .dialEndsOnce: "A dial has one outcome: a pipe or a failure, told once."
-        case .dialIsKnown: "Outcomes are told only of dials that were made."
-        case .dialQuietAfterCancel: "Of a dial that was cancelled nothing is told any more."
-        case .dialEndsInTime: "The outcome of a dial is told within its timeout."
-        case .placesToldOnce: "The places behind an address are told once."
+        case .capabilitiesPossible: "Sizes and times among the capabilities are greater than zero."
+        case .addressesCarryTheScheme: "Every address that a transport reports has the transport's scheme."
+        case .errorsCarryTheScheme: "Every error that a transport reports names the transport's scheme."
+        case .dialEndsOnce: "A dial has one outcome, a pipe or a failure, reported once."
+        case .dialIsKnown: "Outcomes are reported only for dials that were made."
+        case .dialQuietAfterCancel: "Nothing is reported for a dial that was cancelled."
+        case .dialEndsInTime: "The outcome of a dial is reported within its timeout."
+        case .placesToldOnce: "The places behind an address are reported once."
         case .routeWhileBrowsing:
-            "Routes and known addresses are told between `browse` and `stopBrowsing`, and at no other time."
-        case .routeOfTheService: "Only routes of the service that is browsed for are told."
+            "Routes and known addresses are reported only between `browse` and `stopBrowsing`."
+        case .routeOfTheService: "Only routes of the service that is browsed for are reported."
         case .routeFoundOnce: "A route that was found is not found again before it is lost."
         case .routeFoundFirst: "A route is changed or lost only after it was found."
         case .qualityInRange: "The quality of a route is from 0 to 1."
         case .inboundWhileAdvertising: "Pipes come in only while something is advertised."
         case .listeningWhileAdvertising:
-            "Where it listens, and under which name it is seen, a transport tells only while it advertises."
-        case .pipeOpenedOnce: "A pipe is told as opened once."
+            "A transport reports its listening addresses and its advertised name only while it advertises."
+        case .pipeOpenedOnce: "A pipe is reported as opened once."
         case .pipeQuietAfterClose:
-            "After `close` has returned the pipe's handler is told nothing but `pipeDrained`."
-        case .pipeClosedIsLast: "`pipeClosed` is the last that a handler is told."
-        case .pipeEndsOnce: "`pipeEnded` is told once."
+            "After `close` has returned, the pipe reports nothing but `pipeDrained`."
+        case .pipeClosedIsLast: "`pipeClosed` is the last call to a handler."
+        case .pipeEndsOnce: "`pipeEnded` is reported once."
         case .nothingAfterTheEnd: "After `pipeEnded` nothing is received."
         case .pipeDrainsOnce:
-            "`pipeDrained` is told once, after `close(.afterWriting)`, when no bytes wait any more."
-        case .noEmptySlices: "What is received is at least one byte."
-        case .pausedPipeIsQuiet: "A paused pipe tells at most what was under way already."
+            "`pipeDrained` is reported once, after `close(.afterWriting)`, when no bytes wait any more."
+        case .noEmptySlices: "A received slice has at least one byte."
+        case .pausedPipeIsQuiet: "A paused pipe reports at most the bytes that were already on their way."
         case .writeTakesAll: "`write` takes all bytes out of the queue."
-        case .writableWhenTold: "`pipeBecameWritable` is told when the pipe can be written again."
+        case .writableWhenTold: "`pipeBecameWritable` is reported when the pipe can be written again."
         case .countsWhatItTells:
-            "`bytesReceived` counts the bytes handed to the handler, all of them and no others."
+            "`bytesReceived` counts exactly the bytes that the handler got."
         case .countsWhatItTakes:
-            "`bytesWritten` counts the bytes taken by `write`, and no more of them wait than were taken."
+            "`bytesWritten` counts the bytes taken by `write`, and no more bytes wait than were taken."
         }
     }
 

@@ -32,7 +32,7 @@ public struct DiscoveryInfo: Hashable, Sendable {
             guard !["v", "id"].contains(key.lowercased()) else {
                 throw NighError(
                     .configuring, .invalid("discovery info key \"\(key)\""),
-                    advice: "'v' and 'id' are taken; choose another key")
+                    advice: "'v' and 'id' are reserved; choose another key")
             }
             guard folded.insert(key.lowercased()).inserted else {
                 throw NighError(
@@ -49,7 +49,7 @@ public struct DiscoveryInfo: Hashable, Sendable {
         guard checked.byteCount <= Self.maximumByteCount else {
             throw NighError(
                 .configuring, .limit("discovery info", Self.maximumByteCount),
-                advice: "send what is large as a message once connected")
+                advice: "send large data as a message once connected")
         }
         self = checked
     }

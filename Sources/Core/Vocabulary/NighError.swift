@@ -80,9 +80,9 @@ public struct NighError: Error, Hashable, Sendable {
 
     /// Why it failed.
     public enum Cause: Hashable, Sendable {
-        /// The device answers, but nobody listens at that port or channel.
+        /// The device answers, but no program listens at that port or channel.
         case refused
-        /// No network of this device leads to the address.
+        /// No network of this device leads to the address, or no device answers there.
         case unreachable
         /// No answer came in time.
         case timedOut
@@ -129,7 +129,7 @@ public struct NighError: Error, Hashable, Sendable {
         case unknownConversation
         /// Another link to the same peer took over.
         case superseded
-        /// The other side broke the protocol, as described.
+        /// One side broke the protocol, as described.
         case protocolViolation(String)
         /// The transport broke a rule of its contract, as described, and is no longer used.
         case contractBroken(ContractRule, String)

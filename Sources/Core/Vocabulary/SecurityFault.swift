@@ -51,44 +51,43 @@ extension SecurityFault: CustomStringConvertible {
             certFault("wrong kind of key", "the other side's key is not Ed25519 but \(kind)")
         case .notSelfSigned:
             certFault(
-                "certificate not self-signed", "the other side's certificate is not one it has made itself")
+                "certificate not self-signed", "the other side's certificate is not self-signed")
         case .versionTooOld: tlsFault("TLS too old", "the other side does not speak TLS 1.3")
         case .noCommonProtocol:
             tlsFault("no common application protocol", "the other side speaks TLS, but not for Nigh")
-        case .certificateRefused(let words):
+        case .certificateRefused(let reason):
             CauseFacts(
-                "own certificate refused", "the other side refused our certificate: \(words)", .mayHelp,
+                "own certificate refused", "the other side refused our certificate: \(reason)", .mayHelp,
                 means: "The other side did not accept this side's certificate.",
-                helps: "Set the clocks of both devices; look whether the other side expects somebody else.")
-        case .refused(let words):
+                helps: "Set the clocks of both devices. Check whether the other side expects another peer.")
+        case .refused(let reason):
             CauseFacts(
-                "TLS refused", "the other side broke off: \(words)", .mayHelp,
-                means: "The other side broke the handshake off.",
-                helps: "The words behind it say why, as far as TLS does.")
+                "TLS refused", "the other side ended the link: \(reason)", .mayHelp,
+                means: "The other side ended the handshake or the link.",
+                helps: "The error gives the reason, as far as TLS tells it.")
         case .claimsAnotherPeer(let peer):
             CauseFacts(
                 "claimed another PeerID",
-                "the other side calls itself \(peer.short), which its key does not prove", .mayHelp,
-                means: "The other side says that it is somebody whose key it does not have.",
-                helps: "Do not trust it: somebody may be pretending.")
+                "the other side claims to be \(peer.short), but its key does not prove it", .mayHelp,
+                means: "The other side claims a PeerID whose key it does not have.",
+                helps: "Do not trust it: it may pretend to be another peer.")
         case .prefaceChanged:
             CauseFacts(
                 "preface changed", "somebody on the way changed what the two sides would accept", .mayHelp,
-                means: "What the two sides told each other before the link was encrypted was changed on the "
-                    + "way.",
+                means: "The unencrypted beginning of the link was changed on the way.",
                 helps: "Somebody is between the devices: use another network.",
-                advice: "do not use this network for what matters")
+                advice: "do not use this network for anything important")
         case .damaged:
             CauseFacts(
                 "TLS damaged", "bytes were changed on the way, or are not the other side's", .mayHelp,
                 means: "Bytes were changed, left out or repeated on the way, and the encryption has noticed.",
-                helps: "A bad cable or radio as a rule, somebody on the way at worst; the session finds "
-                    + "another link.")
-        case .malformed(let words):
+                helps: "Usually the cable or the radio is bad; at worst somebody is between the devices. The "
+                    + "session finds another link.")
+        case .malformed(let reason):
             CauseFacts(
-                "TLS malformed", "the other side broke the rules of TLS: \(words)", .mayHelp,
+                "TLS malformed", "the other side broke the rules of TLS: \(reason)", .mayHelp,
                 means: "The other side breaks the rules of TLS.",
-                helps: "Look whether it is a Nigh program that answers there.")
+                helps: "Check that a Nigh program answers there.")
         }
     }
 
@@ -96,9 +95,9 @@ extension SecurityFault: CustomStringConvertible {
         CauseFacts(
             label, sentence, .mayHelp,
             means:
-                "The certificate that the other side shows is not that of a Nigh peer: one, made by itself, "
-                + "with an Ed25519 key.",
-            helps: "Look whether it is a Nigh program that answers there.",
+                "The certificate that the other side shows is not that of a Nigh peer: one self-signed "
+                + "certificate with an Ed25519 key.",
+            helps: "Check that a Nigh program answers there.",
             advice: "the other side needs one self-signed Ed25519 certificate")
     }
 
@@ -112,7 +111,7 @@ extension SecurityFault: CustomStringConvertible {
     private func tlsFault(_ label: String, _ sentence: String) -> CauseFacts {
         CauseFacts(
             label, sentence, .mayHelp, means: "The other side speaks TLS, but not TLS 1.3 for Nigh.",
-            helps: "Look whether it is a Nigh program that answers there.",
+            helps: "Check that a Nigh program answers there.",
             advice: "check that the other program speaks Nigh")
     }
 

@@ -24,7 +24,8 @@ extension ServiceName: ExpressibleByStringLiteral {
     /// Creates a service name from a literal in the source. Stops the program if the name is invalid.
     public init(stringLiteral value: String) {
         guard let name = ServiceName(value) else {
-            preconditionFailure("\"\(value)\" is no service name: 1 to 15 of a-z, 0-9 and '-', with a letter")
+            preconditionFailure(
+                "\"\(value)\" is not a service name: 1 to 15 of a-z, 0-9 and '-', with a letter")
         }
         self = name
     }

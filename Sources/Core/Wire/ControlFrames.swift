@@ -76,7 +76,7 @@ extension ConversationRequest {
         attempt = try reader.number(UInt64.self, "a request's attempt")
         standing = try Standing(reading: &reader)
         timeoutMilliseconds = try reader.number(UInt32.self, "a request's timeout")
-        context = try reader.block(atMost: Self.contextLimit, "an invitation's context")
+        context = try reader.bytes(atMost: Self.contextLimit, "an invitation's context")
         try reader.finish("a request")
     }
 }
@@ -126,14 +126,14 @@ package struct ConversationRefusal: Equatable {
     package var code: Code
     /// The number of seconds before which the invitation should not be repeated. Zero names no time.
     package var retryAfterSeconds: UInt32 = 0
-    package var words: String = ""
+    package var reason: String = ""
 
     var payload: [UInt8] {
         var writer = FieldWriter()
         writer.write(conversation)
         writer.write(code.rawValue)
         writer.write(retryAfterSeconds)
-        writer.write(short: words)
+        writer.write(short: reason)
         return writer.bytes
     }
 }
@@ -145,7 +145,7 @@ extension ConversationRefusal {
         conversation = try reader.number(UInt64.self, "a refusal's conversation")
         code = Code(rawValue: try reader.number(UInt8.self, "a refusal's code")) ?? .declined
         retryAfterSeconds = try reader.number(UInt32.self, "a refusal's retry time")
-        words = try reader.words("a refusal's words")
+        reason = try reader.displayText("a refusal's words")
         try reader.finish("a refusal")
     }
 }

@@ -69,13 +69,13 @@ package struct FieldReader {
     }
 
     /// Reads text with its length as one byte in front. It must be UTF-8.
-    package mutating func short(_ what: String) throws(WireError) -> String {
+    package mutating func shortText(_ what: String) throws(WireError) -> String {
         let count = Int(try number(UInt8.self, what))
         return try text(of: try take(count, what), what)
     }
 
     /// Reads text with its length as two bytes in front. It must be UTF-8 and have at most `limit` bytes.
-    package mutating func long(atMost limit: Int, _ what: String) throws(WireError) -> String {
+    package mutating func longText(atMost limit: Int, _ what: String) throws(WireError) -> String {
         let count = Int(try number(UInt16.self, what))
         guard count <= limit else { throw .malformed("\(what) has \(count) bytes, the limit is \(limit)") }
         return try text(of: try take(count, what), what)
@@ -91,8 +91,8 @@ package struct FieldReader {
     /// Reads short text for people, with control characters replaced by spaces.
     ///
     /// Such words are often shown on a terminal as they are, and a peer must not be able to move its cursor.
-    mutating func words(_ what: String) throws(WireError) -> String {
-        let text = try short(what)
+    mutating func displayText(_ what: String) throws(WireError) -> String {
+        let text = try shortText(what)
         let isControl = { (scalar: Unicode.Scalar) in scalar.properties.generalCategory == .control }
         guard text.unicodeScalars.contains(where: isControl) else { return text }
         var shown = String.UnicodeScalarView()
@@ -101,7 +101,7 @@ package struct FieldReader {
     }
 
     /// Reads bytes with their count as two bytes in front. At most `limit` bytes.
-    mutating func block(atMost limit: Int, _ what: String) throws(WireError) -> [UInt8] {
+    mutating func bytes(atMost limit: Int, _ what: String) throws(WireError) -> [UInt8] {
         let count = Int(try number(UInt16.self, what))
         guard count <= limit else { throw .malformed("\(what) has \(count) bytes, the limit is \(limit)") }
         return Array(try take(count, what))

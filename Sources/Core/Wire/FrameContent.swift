@@ -73,7 +73,7 @@ package enum FrameContent {
 }
 
 extension FrameType {
-    /// Returns the name of a frame type in docs/PROTOCOL.md, as one word. An unknown type is
+    /// Returns the name of a frame type in docs/reference/PROTOCOL.md, as one word. An unknown type is
     /// named by its number, such as `0x93`.
     package static func name(of type: UInt8) -> String {
         switch FrameType(rawValue: type) {
@@ -87,6 +87,6 @@ extension FrameType {
 }
 
 extension LinkClose {
-    /// Returns the name of a code in docs/PROTOCOL.md. Codes of later versions are named `other`.
+    /// Returns the name of a code in docs/reference/PROTOCOL.md. Codes of later versions are named `other`.
     package static func name(of code: UInt16) -> String { "\(Code(rawValue: code) ?? .other)" }
 }

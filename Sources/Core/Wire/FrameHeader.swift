@@ -86,10 +86,10 @@ package enum WireError: Error, Hashable {
     case unknownCritical(type: UInt8)
     case malformed(String)
 
-    var asViolation: NighError.Cause { .protocolViolation(words) }
+    var asViolation: NighError.Cause { .protocolViolation(message) }
 
     /// What is wrong, without naming the side that did it, because both sides get the same text.
-    package var words: String {
+    package var message: String {
         switch self {
         case .oversize(let type, let length, let limit):
             "a frame of type \(type) announces \(length) bytes, the limit is \(limit)"

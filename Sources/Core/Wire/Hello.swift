@@ -96,11 +96,11 @@ extension Hello {
             throw .malformed("the hello's frame limit is too small")
         }
         maximumMessage = Int(clamping: try reader.number(UInt32.self, "the hello's message limit"))
-        guard let service = ServiceName(try reader.short("the hello's service")) else {
+        guard let service = ServiceName(try reader.shortText("the hello's service")) else {
             throw .malformed("the hello's service name is invalid")
         }
         self.service = service
-        guard let name = DisplayName(exactly: try reader.short("the hello's name")) else {
+        guard let name = DisplayName(exactly: try reader.shortText("the hello's name")) else {
             throw .malformed("the hello's display name is invalid")
         }
         self.name = name

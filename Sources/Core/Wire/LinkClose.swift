@@ -35,20 +35,20 @@ package struct LinkClose: Hashable {
     }
 
     package var code: Code
-    package var words: String = ""
+    package var reason: String = ""
     /// The code as a number, as on the wire. For an unknown code of a later version, `code` is `other`.
     package private(set) var number: UInt16
 
     var payload: [UInt8] {
         var writer = FieldWriter()
         writer.write(number)
-        writer.write(short: words)
+        writer.write(short: reason)
         return writer.bytes
     }
 
-    init(_ code: Code, _ words: String = "") {
+    init(_ code: Code, _ reason: String = "") {
         self.code = code
-        self.words = words
+        self.reason = reason
         number = code.rawValue
     }
 
@@ -56,13 +56,13 @@ package struct LinkClose: Hashable {
         var reader = FieldReader(bytes)
         number = try reader.number(UInt16.self, "a close code")
         code = Code(rawValue: number) ?? .other
-        words = try reader.words("a close's words")
+        reason = try reader.displayText("a close's words")
         try reader.finish("a close")
     }
 }
 
 extension LinkClose.Scope {
-    /// Determines the scope of a close frame with this code; see docs/PROTOCOL.md, section 6. The higher byte of a code
+    /// Determines the scope of a close frame with this code; see docs/reference/PROTOCOL.md, section 6. The higher byte of a code
     /// from 0x0100 on states its scope, so that the scope is known even for codes of later versions.
     package init(of number: UInt16) {
         switch LinkClose.Code(rawValue: number) {

@@ -4,7 +4,7 @@ import NighCore
 ///
 /// Create one bot for each game against the machine, and call `choose` when it is the bot's turn. Any thread may call
 /// it, but not one that must not block, because an answer may take a second. A bot is a value without shared state. It
-/// does not drop the disc itself, and knows nothing of tables, turns or peers. `docs/fourinarow-bot.md` describes how
+/// does not drop the disc itself, and knows nothing of tables, turns or peers. `docs/internals/fourinarow-bot.md` describes how
 /// it chooses.
 public struct Bot: Sendable {
     /// The levels, from the weakest to the one that plays perfectly.
@@ -40,8 +40,8 @@ public struct Bot: Sendable {
         if let carelessness = level.carelessness, random.oneIn(carelessness) {
             return pick(Column.allCases.filter { board.hasRoom(in: $0) })
         }
-        let opinions = table.opinions(position, depth: level.depth, margin: level.margin)
-        return pick(opinions.best(within: level.margin))
+        let values = table.moveValues(position, depth: level.depth, margin: level.margin)
+        return pick(values.best(within: level.margin))
     }
 
     private mutating func pick(_ columns: [Column]) -> Column {

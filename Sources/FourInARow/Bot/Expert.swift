@@ -22,23 +22,24 @@ struct Expert: Sendable {
         _ position: Position, _ table: inout HorizonTable, budget: UInt64 = Expert.budget
     ) -> Column {
         if let column = book.column(for: position) { return column }
-        let opinions = table.opinions(position, depth: Self.depth, margin: HorizonSearch.infinity)
-        let favourite = opinions.moves[0]
+        let values = table.moveValues(position, depth: Self.depth, margin: HorizonSearch.infinity)
+        let favourite = values.moves[0]
         if HorizonSearch.isCertain(favourite.value) { return favourite.column }
         // If all moves but one lose soon, there is nothing to find out.
-        let open = opinions.moves.filter { !HorizonSearch.isCertain($0.value) }.map(\.column)
+        let open = values.moves.filter { !HorizonSearch.isCertain($0.value) }.map(\.column)
         if open.count == 1 { return open[0] }
         let isBounded = position.count < OpeningBook.end && budget < .max
         let end: UInt64 = isBounded ? solver.positions + budget : .max
         // A move about which nothing is proven may be as good as the best.
         var unrefuted = open
         for goal in [Outcome.win, .draw] {
-            guard let isReached = ask(goal, position, end) else { return unrefuted[0] }
+            guard let isReached = reaches(goal, position, end) else { return unrefuted[0] }
             guard isReached else { continue }
             for column in open {
                 // The move reaches the goal if the other side cannot prevent it.
                 let theirGoal: Outcome = goal == .win ? .draw : .win
-                guard let isKept = ask(theirGoal, position.playing(position.landing(in: column)), end) else {
+                guard let isKept = reaches(theirGoal, position.playing(position.landing(in: column)), end)
+                else {
                     return unrefuted[0]
                 }
                 if !isKept { return column }
@@ -50,7 +51,7 @@ struct Expert: Sendable {
 
     /// Returns whether the position reaches the goal, or nil if the solver has searched `end` positions without an
     /// answer.
-    private mutating func ask(_ goal: Outcome, _ position: Position, _ end: UInt64) -> Bool? {
+    private mutating func reaches(_ goal: Outcome, _ position: Position, _ end: UInt64) -> Bool? {
         guard solver.positions < end else { return nil }
         return solver.reaches(goal, position, budget: end - solver.positions)
     }

@@ -54,7 +54,7 @@ struct HorizonSearch {
         if count >= horizon { return Self.rating(mover, occupied, threats, count) }
 
         let key = Position.key(mover, occupied)
-        if let known = table.known(key, horizon) {
+        if let known = table.lookUp(key, horizon) {
             switch known.bound {
             case .exact: return known.value
             case .atLeast: if known.value >= upper { return known.value }
@@ -78,7 +78,7 @@ struct HorizonSearch {
             candidate += 1
         }
         let bound: HorizonTable.Bound = best >= upper ? .atLeast : best <= lower ? .atMost : .exact
-        table.keep(key, horizon, best, bound)
+        table.store(key, horizon, best, bound)
         return best
     }
 

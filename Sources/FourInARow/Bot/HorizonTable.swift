@@ -43,7 +43,7 @@ struct HorizonTable: Sendable {
         }
 
         /// Returns the result of a search to this horizon for the position with this key.
-        @inline(__always) func known(_ key: UInt64, _ horizon: Int) -> (value: Int, bound: Bound)? {
+        @inline(__always) func lookUp(_ key: UInt64, _ horizon: Int) -> (value: Int, bound: Bound)? {
             let mixed = Position.spread(key)
             let entry = entries[Int(truncatingIfNeeded: mixed &>> tagBits)]
             guard entry &>> 18 == tag(mixed, horizon), let bound = Bound(rawValue: (entry &>> 16) & 3) else {
@@ -53,7 +53,7 @@ struct HorizonTable: Sendable {
         }
 
         /// Stores the result of a search to this horizon for the position with this key.
-        @inline(__always) func keep(_ key: UInt64, _ horizon: Int, _ value: Int, _ bound: Bound) {
+        @inline(__always) func store(_ key: UInt64, _ horizon: Int, _ value: Int, _ bound: Bound) {
             let mixed = Position.spread(key)
             entries[Int(truncatingIfNeeded: mixed &>> tagBits)] =
                 tag(mixed, horizon) &<< 18 | bound.rawValue &<< 16

@@ -22,48 +22,48 @@ package struct OpeningBook: Sendable {
     /// Creates a book from the digits that `make` returned, or returns nil if these are not the digits of a book.
     package init?(digits: String) {
         var rest = digits.utf8.filter { $0 != UInt8(ascii: "\n") }[...]
-        let edge = walk { position, _ in
+        let frontier = walk { position, _ in
             guard let digit = rest.popFirst(), let column = Column(Int(digit) - Int(UInt8(ascii: "0"))) else {
                 return nil
             }
             return position.landing(in: column) == 0 ? nil : column
         }
-        guard edge != nil, rest.isEmpty else { return nil }
+        guard frontier != nil, rest.isEmpty else { return nil }
     }
 
     /// Makes the digits of a book, however long that takes. What the solver remembers saves time and changes no digit.
     ///
-    /// `tell` is called before each position is searched, with the number of its discs and the number of positions with
+    /// `progress` is called before each position is searched, with the number of its discs and the number of positions with
     /// as many discs that follow.
-    package static func make(with solver: consuming Solver, tell: (_ discs: Int, _ waiting: Int) -> Void)
+    package static func make(with solver: consuming Solver, progress: (_ discs: Int, _ waiting: Int) -> Void)
         -> String
     {
         var expert = Expert(book: .empty, solver: solver)
         var table = HorizonTable(entryBits: 20)
         var digits = ""
         var book = OpeningBook()
-        let edge = book.walk { position, waiting in
-            tell(position.count, waiting)
+        let frontier = book.walk { position, waiting in
+            progress(position.count, waiting)
             let column = expert.choose(position, &table, budget: .max)
             digits += String(column.index)
             return column
         }
-        assert(edge != nil)
+        assert(frontier != nil)
         return digits
     }
 
     /// The boards on which the bot has to search by itself for the first time, and whose turn it is.
-    package var edge: [(board: Board, toMove: Disc)] {
+    package var frontier: [(board: Board, toMove: Disc)] {
         var book = OpeningBook()
-        let edge = book.walk { position, _ in column(for: position) } ?? []
-        return edge.map { ($0.board, $0.discToMove) }
+        let frontier = book.walk { position, _ in column(for: position) } ?? []
+        return frontier.map { ($0.board, $0.discToMove) }
     }
 
     /// Has a solver answer every `step`-th position with this number of discs again.
     ///
     /// Returns the number of positions that it answered, and the boards where its answer differs from the book's.
-    package func answeredAnew(
-        by solver: consuming Solver, discs: Int, every step: Int
+    package func recheck(
+        with solver: consuming Solver, discs: Int, every step: Int
     ) -> (count: Int, different: [Board]) {
         var expert = Expert(book: .empty, solver: solver)
         var table = HorizonTable(entryBits: 17)
@@ -101,7 +101,7 @@ package struct OpeningBook: Sendable {
     ///
     /// Returns the first positions that have no answers. If `answer` returns nil, the walk stops and returns nil.
     private mutating func walk(_ answer: (_ position: Position, _ waiting: Int) -> Column?) -> [Position]? {
-        var edge: [Position] = []
+        var frontier: [Position] = []
         let start = Position(mover: 0, occupied: 0)
         for beginning in [[start], start.followers] {
             var layer = Set(beginning.map(\.canonical))
@@ -121,9 +121,9 @@ package struct OpeningBook: Sendable {
                 }
                 layer = next
             }
-            edge += layer.sorted { $0.key < $1.key }
+            frontier += layer.sorted { $0.key < $1.key }
         }
-        return edge
+        return frontier
     }
 }
 

@@ -62,7 +62,7 @@ struct OutcomeSearch {
         if let answer = Self.answerWithoutSearch(mover, occupied, wantsWin) { return answer }
 
         let key = Self.key(mover, occupied, count)
-        let known = table.known(key)
+        let known = table.lookUp(key)
         if let answer = Self.answer(known, wantsWin) { return answer }
         if isExhausted { return false }
 
@@ -75,7 +75,7 @@ struct OutcomeSearch {
             var candidate = first
             while candidate < end, !answer {
                 let after = occupied | candidate.pointee.landing
-                let known = table.known(Self.key(mover ^ occupied, after, count &+ 1))
+                let known = table.lookUp(Self.key(mover ^ occupied, after, count &+ 1))
                 answer =
                     Self.answer(known, !wantsWin) == false
                     || Self.answerByFollowing(mover ^ occupied, after, !wantsWin) == false
@@ -90,7 +90,7 @@ struct OutcomeSearch {
             candidate += 1
         }
         if isExhausted { return false }
-        table.keep(key, Self.learnt(answer, wantsWin, known), positions: positions &- before)
+        table.store(key, Self.learnt(answer, wantsWin, known), positions: positions &- before)
         return answer
     }
 

@@ -41,7 +41,7 @@ struct OutcomeTable: Sendable {
         }
 
         /// Returns what is known about the position with this key.
-        @inline(__always) func known(_ key: UInt64) -> UInt32 {
+        @inline(__always) func lookUp(_ key: UInt64) -> UInt32 {
             let mixed = Position.spread(key)
             let bucket = buckets[Int(truncatingIfNeeded: mixed &>> tagBits)]
             let tag = UInt32(truncatingIfNeeded: mixed & (1 &<< tagBits &- 1))
@@ -53,7 +53,7 @@ struct OutcomeTable: Sendable {
 
         /// Stores what is known about the position with this key. `positions` is the number of positions that the
         /// search visited for it.
-        @inline(__always) func keep(_ key: UInt64, _ known: UInt32, positions: UInt64) {
+        @inline(__always) func store(_ key: UInt64, _ known: UInt32, positions: UInt64) {
             let mixed = Position.spread(key)
             let place = Int(truncatingIfNeeded: mixed &>> tagBits)
             let tag = UInt32(truncatingIfNeeded: mixed & (1 &<< tagBits &- 1))

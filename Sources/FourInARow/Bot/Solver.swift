@@ -31,11 +31,11 @@ public struct Solver: Sendable {
         search(budget: budget) { $0.reaches(goal, position) }
     }
 
-    private mutating func search<Result>(budget: UInt64, _ ask: (inout OutcomeSearch) -> Result) -> Result? {
+    private mutating func search<Result>(budget: UInt64, _ body: (inout OutcomeSearch) -> Result) -> Result? {
         let (result, searched) = table.withAccess { table in
             Candidates.withMemory { candidates in
                 var search = OutcomeSearch(table: table, candidates: candidates, budget: budget)
-                let result = ask(&search)
+                let result = body(&search)
                 return (search.isExhausted ? nil : result, search.positions)
             }
         }

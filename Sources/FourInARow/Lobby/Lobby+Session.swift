@@ -2,84 +2,87 @@ import NighCore
 
 // Handles what the session reports. Everything here runs on the loop.
 extension Lobby {
-    func took(_ event: SessionEvent) {
+    func handle(_ event: SessionEvent) {
         switch event {
         case .stateChanged(let peer, let before, let cause): stateChanged(peer, from: before, cause)
         case .peerChanged(let peer): peerChanged(peer)
         case .invited(let invitation): invited(invitation)
         case .invitationEnded(let invitation, _):
             guard invitations.removeValue(forKey: invitation.peer.id) != nil else { return }
-            tell(.askedNoMore(Asker(invitation)))
+            notify(.seatRequestWithdrawn(SeatRequest(invitation)))
         case .listening(let scheme, let addresses):
             view.addresses.removeAll { $0.scheme == scheme }
             view.addresses += addresses
-            tell()
+            notify()
         case .advertised(let scheme, let name):
-            tell(.advertised(scheme: scheme, name: name.description))
+            notify(.advertised(scheme: scheme, name: name.description))
         case .transportChanged(let scheme, let condition):
             if case .down(let error) = condition {
                 view.brokenTransports[scheme] = error
             } else {
                 view.brokenTransports[scheme] = nil
             }
-            tell(.transport(scheme: scheme, condition))
-        case .transportFailed(let error), .trustNotKept(let error): tell(.trouble(error))
+            notify(.transport(scheme: scheme, condition))
+        case .transportFailed(let error), .trustStoreFailed(let error): notify(.otherFailure(error))
         // The game does not pair. A silent peer is reported once its link counts as broken.
-        case .pairing, .paired, .pairingEnded, .suspected, .missed, .closed: break
+        case .pairing, .paired, .pairingEnded, .peerUnresponsive, .peerResponsive, .eventsDropped, .closed:
+            break
         }
     }
 
     private func peerChanged(_ peer: Peer) {
         peers[peer.id] = peer
-        askSooner(peer.id)
-        guard let before = people[peer.id] else { return tell() }
+        inviteSooner(peer.id)
+        guard let before = people[peer.id] else { return notify() }
         people[peer.id]?.name = peer.name.description
         people[peer.id]?.transport = peer.transport ?? before.transport
         guard let now = people[peer.id], let old = before.transport, let new = peer.transport, old != new
-        else { return tell() }
-        tell(.changedTransport(now, from: old))
+        else { return notify() }
+        notify(.changedTransport(now, from: old))
     }
 
     private func stateChanged(_ peer: Peer, from before: PeerState, _ cause: NighError?) {
         peers[peer.id] = peer.state == .unavailable ? nil : peer
-        askSooner(peer.id)
+        inviteSooner(peer.id)
         switch (before, peer.state) {
         case (_, .connecting):
-            let wasAskedAbout = awaited[peer.id] == .seat && !takesEverybody
-            if !wasAskedAbout, case .newWithKnownName? = peer.trust, let trust = peer.trust {
-                tell(.hasKnownName(peer.id, name: peer.name.description, trust))
+            let playerWasAsked = awaited[peer.id] == .seat && !acceptsAll
+            if !playerWasAsked, case .newWithKnownName? = peer.trust, let trust = peer.trust {
+                notify(.hasKnownName(peer.id, name: peer.name.description, trust))
             } else {
-                tell()
+                notify()
             }
         case (.connecting, .connected): connected(peer)
         case (.reconnecting, .connected):
             guard let old = people[peer.id] else { return }
-            people[peer.id]?.awaySince = nil
+            people[peer.id]?.linkLostAt = nil
             people[peer.id]?.transport = peer.transport
             guard let now = people[peer.id] else { return }
-            tell(.cameBack(now))
+            notify(.linkRestored(now))
             if let old = old.transport, let new = now.transport, old != new {
-                tell(.changedTransport(now, from: old))
+                notify(.changedTransport(now, from: old))
             }
         case (_, .reconnecting):
-            people[peer.id]?.awaySince = session.loop.now
+            people[peer.id]?.linkLostAt = session.loop.now
             people[peer.id]?.roundTrip = nil
             guard let now = people[peer.id] else { return }
-            tell(.wentAway(now, waiting: session.configuration.timings.grace))
+            notify(.linkLost(now, waiting: session.configuration.timings.grace))
         case (.connecting, .available):
             awaited[peer.id] = nil
-            tell()
+            notify()
         case (_, .disconnected): disconnected(peer, cause)
         case (.disconnected, _):
-            tell()
-            if case .joining(let journey) = stand, journey.host == peer.id, !journey.hasAsked { ask() }
-        default: tell()
+            notify()
+            if case .joining(let attempt) = state, attempt.host == peer.id, !attempt.hasInvited {
+                inviteHost()
+            }
+        default: notify()
         }
     }
 
     private func connected(_ peer: Peer) {
         let person = Person(id: peer.id, name: peer.name.description, transport: peer.transport)
-        switch stand {
+        switch state {
         case .hosting(var table):
             guard let wish = awaited.removeValue(forKey: peer.id) else { break }
             people[peer.id] = person
@@ -91,13 +94,13 @@ extension Lobby {
             case .watch: outputs = table.watch(peer.id)
             }
             guard let outputs else { break }
-            stand = .hosting(table)
+            state = .hosting(table)
             carryOut(outputs)
             publish()
             return
-        case .joining(let journey) where journey.host == peer.id || journey.host == nil:
+        case .joining(let attempt) where attempt.host == peer.id || attempt.host == nil:
             people[peer.id] = person
-            return tell()
+            return notify()
         case .lobby, .joining, .visiting: break
         }
         // This peer is not expected any more.
@@ -113,80 +116,81 @@ extension Lobby {
     private func disconnected(_ peer: Peer, _ cause: NighError?) {
         awaited[peer.id] = nil
         let name = people.removeValue(forKey: peer.id)?.name ?? peer.name.description
-        switch stand {
+        switch state {
         case .hosting(var table):
-            let outputs = table.gone(peer.id)
-            stand = .hosting(table)
+            let outputs = table.remove(peer.id)
+            state = .hosting(table)
             carryOut(outputs)
             publish()
         case .visiting(let host, _) where host == peer.id:
-            stand = .lobby
-            tell(.tableClosed(name: name, cause))
-        case .joining(let journey) where journey.host == peer.id && journey.hasAsked:
-            stand = .lobby
-            tell(
+            state = .lobby
+            notify(.tableClosed(name: name, cause))
+        case .joining(let attempt) where attempt.host == peer.id && attempt.hasInvited:
+            state = .lobby
+            notify(
                 .couldNotJoin(
-                    name: journey.name, cause ?? NighError(.inviting, .peerLeft, peer: journey.name)))
-        case .lobby, .joining, .visiting: tell()
+                    name: attempt.name, cause ?? NighError(.inviting, .peerLeft, peer: attempt.name)))
+        case .lobby, .joining, .visiting: notify()
         }
     }
 
     // MARK: Invitations
 
     private func invited(_ invitation: Invitation) {
-        let asker = Asker(invitation)
-        guard case .hosting(let table) = stand else {
-            return session.decline(invitation, words: "there is no table here now")
+        let request = SeatRequest(invitation)
+        guard case .hosting(let table) = state else {
+            return session.decline(invitation, reason: "there is no table here now")
         }
         do throws(TableWish.Fault) {
             switch try TableWish(invitation.context) {
             case .watch:
                 guard table.watchers.count < HostTable.watcherLimit else {
-                    return session.decline(invitation, words: "too many watch this table already")
+                    return session.decline(invitation, reason: "too many watch this table already")
                 }
-                awaited[asker.id] = .watch
+                awaited[request.id] = .watch
                 session.accept(invitation)
             case .seat:
                 guard table.hasFreeSeat, !awaited.values.contains(.seat) else {
-                    return session.decline(invitation, words: "somebody plays at this table already")
+                    return session.decline(invitation, reason: "somebody plays at this table already")
                 }
-                guard !takesEverybody else { return answer(invitation, accept: true, words: "") }
-                invitations[asker.id] = invitation
-                tell(.asked(asker))
+                guard !acceptsAll else { return answer(invitation, accept: true, reason: "") }
+                invitations[request.id] = invitation
+                notify(.seatRequested(request))
             }
         } catch {
-            session.decline(invitation, words: Self.words(for: error))
+            session.decline(invitation, reason: Self.reason(for: error))
         }
     }
 
-    private static func words(for fault: TableWish.Fault) -> String {
+    private static func reason(for fault: TableWish.Fault) -> String {
         switch fault {
         case .version(let version):
-            "this table is played by version \(TableMessage.version) of the rules, not \(version): one of the two programs is older"
-        case .garbage: "this is a table of Four in a Row, and that was no wish to sit down or to watch"
+            "this table uses version \(TableMessage.version) of the protocol, not \(version): one of the two programs is older"
+        case .garbage:
+            "this is a table of Four in a Row, and the invitation asks neither for the seat nor to watch"
         }
     }
 
     // MARK: Messages
 
     func received(_ bytes: [UInt8], from peer: PeerID) {
-        switch stand {
+        switch state {
         case .hosting(var table):
             let outputs = table.received(bytes, from: peer)
-            stand = .hosting(table)
+            state = .hosting(table)
             carryOut(outputs)
-        case .joining(let journey) where journey.host == peer || journey.host == nil && people[peer] != nil:
+        case .joining(let attempt) where attempt.host == peer || attempt.host == nil && people[peer] != nil:
             var table = VisitorTable()
             var outputs = table.received(bytes)
             // The host must give the visitor the place that it asked for.
-            if table.table != nil, table.isSeated != (journey.wish == .seat) {
+            if table.table != nil, table.isSeated != (attempt.wish == .seat) {
                 outputs = [.leave(.falseReport)]
             }
-            stand = .visiting(peer, table)
+            state = .visiting(peer, table)
             carryOut(outputs, peer)
         case .visiting(let host, var table) where host == peer:
             let outputs = table.received(bytes)
-            stand = .visiting(host, table)
+            state = .visiting(host, table)
             carryOut(outputs, host)
         case .lobby, .joining, .visiting: break
         }
@@ -197,23 +201,23 @@ extension Lobby {
         for output in outputs {
             switch output {
             case .send(let bytes, let peers): send(bytes, to: peers)
-            case .tell(let news):
+            case .show(let news):
                 hasReported = true
-                tell(.table(news))
+                notify(.table(news))
             }
         }
-        if !hasReported { tell() }
+        if !hasReported { notify() }
     }
 
     func carryOut(_ outputs: [VisitorTable.Output], _ host: PeerID) {
         for output in outputs {
             switch output {
             case .send(let bytes): send(bytes, to: [host])
-            case .tell(let news): tell(.table(news))
+            case .show(let news): notify(.table(news))
             case .leave(let breach):
                 let name = people[host]?.name ?? host.short
                 leaveQuietly()
-                return tell(.hostMisbehaved(name: name, breach))
+                return notify(.hostMisbehaved(name: name, breach))
             }
         }
     }
@@ -233,17 +237,17 @@ extension Lobby {
     }
 
     func isAtTable(with peer: PeerID) -> Bool {
-        if case .hosting(let table) = stand {
+        if case .hosting(let table) = state {
             return table.guest == peer || table.watchers.contains(peer) || awaited[peer] != nil
         }
-        return other == peer
+        return otherPeer == peer
     }
 
     // MARK: The view
 
     /// Advertises whether the seat is free.
     func publish() {
-        guard case .hosting(let table) = stand else { return }
+        guard case .hosting(let table) = state else { return }
         let value = table.hasFreeSeat ? Info.open : Info.taken
         if let info = try? DiscoveryInfo([Info.key: value]) { session.update(info: info) }
     }
@@ -253,26 +257,26 @@ extension Lobby {
             .filter { !$0.routes.isEmpty && $0.info[Info.key] != nil }
             .map(TableListing.init)
             .sorted { ($0.name, $0.id) < ($1.name, $1.id) }
-        view.askers = invitations.values.sorted { $0.number < $1.number }.map(Asker.init)
-        switch stand {
+        view.seatRequests = invitations.values.sorted { $0.number < $1.number }.map(SeatRequest.init)
+        switch state {
         case .lobby: view.place = .lobby
-        case .joining(let journey): view.place = .joining(name: journey.name, journey.wish)
+        case .joining(let attempt): view.place = .joining(name: attempt.name, attempt.wish)
         case .hosting(let host):
             view.place = .hosting(
-                Sitting(
+                TableView(
                     table: host.table, ownDisc: .red, host: nil,
                     guest: host.guest.flatMap { people[$0] }, pending: nil))
         case .visiting(let host, let visitor):
             guard let table = visitor.table else { break }
             view.place = .visiting(
-                Sitting(
+                TableView(
                     table: table, ownDisc: visitor.isSeated ? .yellow : nil, host: people[host], guest: nil,
                     pending: visitor.pending))
         }
     }
 }
 
-extension Asker {
+extension SeatRequest {
     init(_ invitation: Invitation) {
         self.init(
             id: invitation.peer.id, name: invitation.peer.name.description, transport: invitation.transport,

@@ -31,24 +31,24 @@ public final class Lobby: @unchecked Sendable {
     private static let reachTimeout = Moment.Span.seconds(30)
 
     /// Where the player is, and the state that belongs there.
-    enum Stand {
+    enum State {
         case lobby
         case hosting(HostTable)
-        case joining(Journey)
+        case joining(JoinAttempt)
         case visiting(PeerID, VisitorTable)
     }
 
     /// An attempt to join a table.
-    struct Journey {
+    struct JoinAttempt {
         var number: UInt64
         var name: String
         var wish: TableWish
         /// Nil until it is known who answers at the address.
         var host: PeerID?
         /// False while the last conversation with that host is still ending.
-        var hasAsked = true
+        var hasInvited = true
         /// Decides when to call a host again that was not reached.
-        var calls: RepeatedCall
+        var calls: RetrySchedule
         /// The timer of the next call, while one is scheduled.
         var callTimer: LoopTimer?
         /// Why the host was not reached while discovery still saw it.
@@ -70,7 +70,7 @@ public final class Lobby: @unchecked Sendable {
     private let loop: any EventLoop
     private var handler: Handler?
     var view: LobbyView
-    var stand = Stand.lobby
+    var state = State.lobby
     /// The peers that the session sees.
     var peers: [PeerID: Peer] = [:]
     /// The people that the player has a conversation with.
@@ -79,8 +79,8 @@ public final class Lobby: @unchecked Sendable {
     var invitations: [PeerID: Invitation] = [:]
     /// What each peer wants whose invitation was accepted and that is not connected yet.
     var awaited: [PeerID: TableWish] = [:]
-    private var journeys: UInt64 = 0
-    private var acceptsAll = false
+    private var attemptCount: UInt64 = 0
+    private(set) var acceptsAll = false
     private var measureTimer: LoopTimer?
     private var isClosing = false
 
@@ -111,12 +111,12 @@ public final class Lobby: @unchecked Sendable {
             precondition(lobby.handler == nil, "a lobby was started twice")
             lobby.handler = handler
             lobby.session.start(
-                onEvent: { [weak lobby] in lobby?.took($0) },
+                onEvent: { [weak lobby] in lobby?.handle($0) },
                 onMessage: { [weak lobby] bytes, origin in
                     lobby?.received(bytes.withUnsafeBytes { Array($0) }, from: origin.peer)
                 })
             lobby.measureLater()
-            lobby.tell()
+            lobby.notify()
         }
     }
 
@@ -130,7 +130,7 @@ public final class Lobby: @unchecked Sendable {
         await session.close()
     }
 
-    func tell(_ news: LobbyNews? = nil) {
+    func notify(_ news: LobbyNews? = nil) {
         refresh()
         handler?(view, news)
     }
@@ -144,31 +144,31 @@ public final class Lobby: @unchecked Sendable {
         onLoop { lobby in
             lobby.leaveQuietly()
             lobby.acceptsAll = acceptsAll
-            lobby.stand = .hosting(HostTable())
+            lobby.state = .hosting(HostTable())
             lobby.publish()
-            lobby.session.setAdvertising(true)
-            lobby.tell()
+            lobby.session.startAdvertising()
+            lobby.notify()
         }
     }
 
     /// Answers a peer that wants to sit down. Does nothing if the peer no longer wants to.
-    public func answer(_ asker: PeerID, accept: Bool, words: String = "") {
+    public func answer(_ peer: PeerID, accept: Bool, reason: String = "") {
         onLoop { lobby in
-            guard let invitation = lobby.invitations[asker] else { return }
-            lobby.answer(invitation, accept: accept, words: words)
-            lobby.tell()
+            guard let invitation = lobby.invitations[peer] else { return }
+            lobby.answer(invitation, accept: accept, reason: reason)
+            lobby.notify()
         }
     }
 
-    func answer(_ invitation: Invitation, accept: Bool, words: String) {
-        let asker = invitation.peer.id
-        invitations[asker] = nil
-        guard accept, case .hosting(let table) = stand, table.hasFreeSeat, !awaited.values.contains(.seat)
+    func answer(_ invitation: Invitation, accept: Bool, reason: String) {
+        let peer = invitation.peer.id
+        invitations[peer] = nil
+        guard accept, case .hosting(let table) = state, table.hasFreeSeat, !awaited.values.contains(.seat)
         else {
-            let reason = accept ? "somebody else took the seat" : words
-            return session.decline(invitation, words: reason)
+            let reason = accept ? "somebody else took the seat" : reason
+            return session.decline(invitation, reason: reason)
         }
-        awaited[asker] = .seat
+        awaited[peer] = .seat
         session.accept(invitation)
     }
 
@@ -179,23 +179,23 @@ public final class Lobby: @unchecked Sendable {
         onLoop { lobby in
             let name = lobby.peers[host]?.name.description ?? host.short
             lobby.startJoining(name, as: wish, host: host)
-            lobby.ask()
+            lobby.inviteHost()
         }
     }
 
     /// Invites the host of the current attempt. If the last conversation with that host is still ending, it waits for
     /// the end.
-    func ask() {
-        guard case .joining(var journey) = stand, let host = journey.host else { return }
+    func inviteHost() {
+        guard case .joining(var attempt) = state, let host = attempt.host else { return }
         switch peers[host]?.state {
-        case .connected, .reconnecting, .disconnected: journey.hasAsked = false
-        case .unavailable, .available, .connecting, nil: journey.hasAsked = true
+        case .connected, .reconnecting, .disconnected: attempt.hasInvited = false
+        case .unavailable, .available, .connecting, nil: attempt.hasInvited = true
         }
-        if journey.hasAsked { journey.calls.begins(along: routes(to: host), at: loop.now) }
-        stand = .joining(journey)
-        guard journey.hasAsked else { return }
-        session.invite(host, context: journey.wish.bytes, timeout: Self.answerTimeout) {
-            [weak self, number = journey.number] in self?.inviteCompleted($0, number)
+        if attempt.hasInvited { attempt.calls.callStarted(along: routes(to: host), at: loop.now) }
+        state = .joining(attempt)
+        guard attempt.hasInvited else { return }
+        session.invite(host, context: attempt.wish.bytes, timeout: Self.answerTimeout) {
+            [weak self, number = attempt.number] in self?.inviteCompleted($0, number)
         }
     }
 
@@ -216,16 +216,16 @@ public final class Lobby: @unchecked Sendable {
     @discardableResult
     private func startJoining(_ name: String, as wish: TableWish, host: PeerID?) -> UInt64 {
         leaveQuietly()
-        journeys += 1
-        let calls = RepeatedCall(from: loop.now, until: loop.now + Self.reachTimeout)
-        stand = .joining(Journey(number: journeys, name: name, wish: wish, host: host, calls: calls))
-        tell()
-        return journeys
+        attemptCount += 1
+        let calls = RetrySchedule(from: loop.now, until: loop.now + Self.reachTimeout)
+        state = .joining(JoinAttempt(number: attemptCount, name: name, wish: wish, host: host, calls: calls))
+        notify()
+        return attemptCount
     }
 
     private func inviteCompleted(_ result: Result<PeerID, NighError>, _ number: UInt64) {
         guard !isClosing else { return }
-        guard case .joining(var journey) = stand, journey.number == number else {
+        guard case .joining(var attempt) = state, attempt.number == number else {
             // The player has changed plans in the meantime.
             if case .success(let host) = result, !isAtTable(with: host) { session.disconnect(host) }
             return
@@ -233,79 +233,81 @@ public final class Lobby: @unchecked Sendable {
         switch result {
         case .failure(let error):
             // A host that was asked by its address is not called again: that nobody hosts there is an answer.
-            guard journey.host != nil, let next = journey.calls.nextCall(after: error, at: loop.now) else {
-                stand = .lobby
-                return tell(.couldNotJoin(name: journey.name, journey.reason(error)))
+            guard attempt.host != nil, let next = attempt.calls.nextCall(after: error, at: loop.now) else {
+                state = .lobby
+                return notify(.couldNotJoin(name: attempt.name, attempt.reason(error)))
             }
-            let isFirst = journey.failure == nil
-            journey.failure = journey.reason(error)
-            stand = .joining(journey)
-            askAgain(at: next)
-            if isFirst { tell(.notReachedYet(name: journey.name, error)) }
+            let isFirst = attempt.failure == nil
+            attempt.failure = attempt.reason(error)
+            state = .joining(attempt)
+            inviteAgain(at: next)
+            if isFirst { notify(.notReachedYet(name: attempt.name, error)) }
         case .success(let host):
-            journey.host = host
-            stand = .joining(journey)
+            attempt.host = host
+            state = .joining(attempt)
             loop.schedule(at: loop.now + Self.welcomeTimeout) { [weak self] in self?.giveUp(number) }
         }
     }
 
-    private func askAgain(at moment: Moment) {
-        guard case .joining(var journey) = stand else { return }
-        if let timer = journey.callTimer { loop.cancel(timer) }
-        journey.callTimer = loop.schedule(at: moment) { [weak self, number = journey.number] in
-            guard let self, !isClosing, case .joining(var journey) = stand, journey.number == number else {
+    private func inviteAgain(at moment: Moment) {
+        guard case .joining(var attempt) = state else { return }
+        if let timer = attempt.callTimer { loop.cancel(timer) }
+        attempt.callTimer = loop.schedule(at: moment) { [weak self, number = attempt.number] in
+            guard let self, !isClosing, case .joining(var attempt) = state, attempt.number == number else {
                 return
             }
-            journey.callTimer = nil
-            stand = .joining(journey)
-            ask()
+            attempt.callTimer = nil
+            state = .joining(attempt)
+            inviteHost()
         }
-        stand = .joining(journey)
+        state = .joining(attempt)
     }
 
     /// Calls an unreached host sooner than planned, if its routes have changed.
-    func askSooner(_ host: PeerID) {
-        guard case .joining(var journey) = stand, journey.host == host else { return }
-        let sooner = journey.calls.nextCall(along: routes(to: host), at: loop.now)
-        stand = .joining(journey)
-        if let sooner, journey.callTimer != nil { askAgain(at: sooner) }
+    func inviteSooner(_ host: PeerID) {
+        guard case .joining(var attempt) = state, attempt.host == host else { return }
+        let sooner = attempt.calls.nextCall(along: routes(to: host), at: loop.now)
+        state = .joining(attempt)
+        if let sooner, attempt.callTimer != nil { inviteAgain(at: sooner) }
     }
 
     private func giveUp(_ number: UInt64) {
-        guard case .joining(let journey) = stand, journey.number == number else { return }
+        guard case .joining(let attempt) = state, attempt.number == number else { return }
         leaveQuietly()
-        tell(
+        notify(
             .couldNotJoin(
-                name: journey.name,
-                NighError(.inviting, .timedOut, peer: journey.name, advice: "they show no table")))
+                name: attempt.name,
+                NighError(
+                    .inviting, .timedOut, peer: attempt.name,
+                    advice: "the host accepted but sent no table")))
     }
 
     /// Returns to the lobby: leaves the table with a goodbye, or cancels the attempt to join one.
     public func leave() {
         onLoop { lobby in
             lobby.leaveQuietly()
-            lobby.tell()
+            lobby.notify()
         }
     }
 
     func leaveQuietly() {
-        let left = stand
+        let left = state
         // Events that follow from leaving are not news.
-        stand = .lobby
+        state = .lobby
         people = [:]
         switch left {
         case .lobby: return
         case .hosting:
-            session.setAdvertising(false)
+            session.stopAdvertising()
             for invitation in invitations.values {
-                session.decline(invitation, words: "the table was closed")
+                session.decline(invitation, reason: "the table was closed")
             }
             invitations = [:]
             awaited = [:]
             session.disconnectAll()
-        case .joining(let journey):
-            if let host = journey.host { session.disconnect(host) }
-            journeys += 1
+        case .joining(let attempt):
+            if let host = attempt.host { session.disconnect(host) }
+            attemptCount += 1
         case .visiting(let host, _): session.disconnect(host)
         }
     }
@@ -314,29 +316,29 @@ public final class Lobby: @unchecked Sendable {
 
     /// Performs an action at the current table. The handler gets the result.
     ///
-    /// - Parameter refused: called on the loop, with the reason, if the action is not possible now.
-    public func act(_ action: Action, refused: @escaping @Sendable (Breach) -> Void = { _ in }) {
+    /// - Parameter onRefusal: called on the loop, with the reason, if the action is not possible now.
+    public func act(_ action: Action, onRefusal: @escaping @Sendable (Breach) -> Void = { _ in }) {
         onLoop { lobby in
             do throws(Breach) {
                 try lobby.perform(action)
             } catch {
-                refused(error)
+                onRefusal(error)
             }
         }
     }
 
     private func perform(_ action: Action) throws(Breach) {
-        switch stand {
+        switch state {
         case .lobby, .joining: throw .untimely
         case .hosting(var table):
             let outputs = try table.act(action)
-            stand = .hosting(table)
+            state = .hosting(table)
             carryOut(outputs)
         case .visiting(let host, var table):
             let outputs = try table.act(action)
-            stand = .visiting(host, table)
+            state = .visiting(host, table)
             carryOut(outputs, host)
-            tell()
+            notify()
         }
     }
 
@@ -350,22 +352,21 @@ public final class Lobby: @unchecked Sendable {
     }
 
     private func measure() {
-        guard let other = other, people[other]?.transport != nil else { return }
+        guard let other = otherPeer, people[other]?.transport != nil else { return }
         session.ping(other) { [weak self] result in
             guard let self, case .success(let time) = result, people[other] != nil else { return }
             people[other]?.roundTrip = time
-            tell()
+            notify()
         }
     }
 
     /// The peer at the other end of the table.
-    var other: PeerID? {
-        switch stand {
+    var otherPeer: PeerID? {
+        switch state {
         case .hosting(let table): table.guest
         case .visiting(let host, _): host
         case .lobby, .joining: nil
         }
     }
 
-    var takesEverybody: Bool { acceptsAll }
 }

@@ -12,7 +12,7 @@ public struct LobbyView: Hashable, Sendable {
     public internal(set) var place = Place.lobby
     /// The peers that want to sit down at the local player's table and wait for an answer, in the order in which they
     /// asked.
-    public internal(set) var askers: [Asker] = []
+    public internal(set) var seatRequests: [SeatRequest] = []
     /// The addresses at which others can reach the local player's table without discovery.
     public internal(set) var addresses: [TransportAddress] = []
     /// The transports that do not work now, by scheme, with the reason.
@@ -43,7 +43,7 @@ public struct TableListing: Hashable, Sendable, Identifiable {
 }
 
 /// A peer that wants to sit down at the local player's table.
-public struct Asker: Hashable, Sendable, Identifiable {
+public struct SeatRequest: Hashable, Sendable, Identifiable {
     /// The PeerID of the peer.
     public let id: PeerID
     /// The name of the peer.
@@ -59,23 +59,23 @@ public enum Place: Hashable, Sendable {
     /// In the lobby, looking at the tables.
     case lobby
     /// At the local player's own table.
-    case hosting(Sitting)
+    case hosting(TableView)
     /// On the way to the table of the host with this name.
     case joining(name: String, TableWish)
     /// At somebody else's table.
-    case visiting(Sitting)
+    case visiting(TableView)
 
     /// The table that the local player is at.
-    public var sitting: Sitting? {
+    public var tableView: TableView? {
         switch self {
-        case .hosting(let sitting), .visiting(let sitting): sitting
+        case .hosting(let tableView), .visiting(let tableView): tableView
         case .lobby, .joining: nil
         }
     }
 }
 
 /// The local player's place at a table.
-public struct Sitting: Hashable, Sendable {
+public struct TableView: Hashable, Sendable {
     /// The table.
     public internal(set) var table: Table
     /// The colour that the local player plays; nil for a watcher.
@@ -108,7 +108,7 @@ public struct Person: Hashable, Sendable, Identifiable {
     /// The transport in use; nil while the link is broken.
     public internal(set) var transport: String?
     /// The moment at which the link broke; nil while there is a link.
-    public internal(set) var awaySince: Moment?
+    public internal(set) var linkLostAt: Moment?
     /// The round-trip time, as last measured.
     public internal(set) var roundTrip: Duration?
 }
@@ -118,16 +118,16 @@ public enum LobbyNews: Hashable, Sendable {
     /// Something happened at the table.
     case table(TableNews)
     /// A peer wants to sit down.
-    case asked(Asker)
+    case seatRequested(SeatRequest)
     /// A peer no longer wants to sit down.
-    case askedNoMore(Asker)
+    case seatRequestWithdrawn(SeatRequest)
     /// The local player is about to talk to a peer with the name of a known device and another key, and was not asked
     /// about it.
     case hasKnownName(PeerID, name: String, PeerTrust)
     /// The link to this person broke. The session waits this long for the person to come back.
-    case wentAway(Person, waiting: Duration)
+    case linkLost(Person, waiting: Duration)
     /// There is a link to this person again.
-    case cameBack(Person)
+    case linkRestored(Person)
     /// The conversation continues over another transport.
     case changedTransport(Person, from: String)
     /// The host with this name was not reached, and is called again. Reported once for each attempt to join.
@@ -141,7 +141,7 @@ public enum LobbyNews: Hashable, Sendable {
     /// A transport has started or stopped working.
     case transport(scheme: String, TransportCondition)
     /// Something else failed. It is tried again where that helps.
-    case trouble(NighError)
+    case otherFailure(NighError)
     /// The local player is advertised over this transport under this name.
     case advertised(scheme: String, name: String)
 }

@@ -142,10 +142,10 @@ public enum Breach: UInt8, Error, Hashable, Sendable, CaseIterable, CustomString
         switch self {
         case .outOfTurn: "moved out of turn"
         case .columnFull: "played a column that is full"
-        case .falseClaim: "claimed a result that is not so"
+        case .falseClaim: "claimed a wrong result"
         case .garbage: "sent something that cannot be read"
         case .untimely: "did something that cannot be done now"
-        case .falseReport: "told of something that has not happened"
+        case .falseReport: "reported something that has not happened"
         }
     }
 

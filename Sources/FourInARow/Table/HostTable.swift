@@ -9,7 +9,7 @@ public struct HostTable: Sendable {
         /// Send these bytes, reliably.
         case send([UInt8], to: [PeerID])
         /// Show this news.
-        case tell(TableNews)
+        case show(TableNews)
     }
 
     /// The most watchers. With the guest and one more, they are as many peers as a session takes.
@@ -55,7 +55,7 @@ public struct HostTable: Sendable {
     }
 
     /// Removes `peer`, whether it had the seat or watched.
-    public mutating func gone(_ peer: PeerID) -> [Output] {
+    public mutating func remove(_ peer: PeerID) -> [Output] {
         if peer == guest {
             guest = nil
             return apply(.left, isUnforeseen: true)
@@ -126,6 +126,6 @@ public struct HostTable: Sendable {
         if isUnforeseen { lastUnforeseen = table.happeningCount }
         let message = TableMessage.happened(number: table.happeningCount, happening)
         let sent: [Output] = everybody.isEmpty ? [] : [.send(message.bytes, to: everybody)]
-        return sent + table.news(of: happening, before: before).map { .tell($0) }
+        return sent + table.news(of: happening, before: before).map { .show($0) }
     }
 }

@@ -1,4 +1,4 @@
-/// The messages between the programs at a table. docs/fourinarow-protocol.md describes their bytes.
+/// The messages between the programs at a table. docs/reference/fourinarow-protocol.md describes their bytes.
 package enum TableMessage: Hashable, Sendable {
     /// From the host to a visitor that arrives: the whole table, and whether the visitor has the seat.
     case welcome(Table, seated: Bool)

@@ -1,7 +1,7 @@
 /// Something that has happened at a table, to be shown to a person there. The new state of the table comes with it.
 public enum TableNews: Hashable, Sendable {
     /// The local player is at the table now, in the seat or as a watcher.
-    case cameIn(seated: Bool)
+    case joined(seated: Bool)
     /// A game begins. `number` is 1 for the first game of the table.
     case began(number: UInt32, starter: Disc)
     /// A disc was dropped.
@@ -11,7 +11,7 @@ public enum TableNews: Hashable, Sendable {
     /// A player said something.
     case said(Disc, Words)
     /// Somebody sat down to play yellow.
-    case guestCame(Words)
+    case guestJoined(Words)
     /// The guest, who played yellow, is gone.
     case guestLeft(Words)
     /// The number of watchers has changed to this.
@@ -25,7 +25,7 @@ extension Table {
         switch happening {
         case .moved(let disc, _, _): if let cell = game?.lastCell { news.append(.moved(disc, cell)) }
         case .said(let disc, let words): news.append(.said(disc, words))
-        case .sat(let name): news.append(.guestCame(name))
+        case .sat(let name): news.append(.guestJoined(name))
         case .left: if let guest = before.guest { news.append(.guestLeft(guest)) }
         case .watched(let count): news.append(.watched(by: Int(count)))
         case .resigned, .rematch, .brokenOff: break

@@ -7,14 +7,14 @@ public struct VisitorTable: Sendable {
         /// Send these bytes to the host, reliably.
         case send([UInt8])
         /// Show this news.
-        case tell(TableNews)
+        case show(TableNews)
         /// Leave the table: the host's program broke the rules.
         case leave(Breach)
     }
 
     /// The most chat lines of the guest's own that it keeps until the host passes them on. At this limit, it sends no
     /// more.
-    public static let unheardLimit = 64
+    public static let unconfirmedLimit = 64
 
     /// The table as it is now; nil before the host's welcome.
     public private(set) var table: Table?
@@ -35,7 +35,7 @@ public struct VisitorTable: Sendable {
         guard isSeated, let table else { return .untimely }
         // A chat line does not wait for the one before it to be passed on. Every other action waits for the last
         // request.
-        let mustWait = action.isWords ? unconfirmed.count >= Self.unheardLimit : pending != nil
+        let mustWait = action.isWords ? unconfirmed.count >= Self.unconfirmedLimit : pending != nil
         if mustWait { return .outOfTurn }
         return table.breach(of: action, by: .yellow)
     }
@@ -70,9 +70,9 @@ public struct VisitorTable: Sendable {
             }
             table = welcome
             isSeated = seated
-            var outputs: [Output] = [.tell(.cameIn(seated: seated))]
+            var outputs: [Output] = [.show(.joined(seated: seated))]
             if seated, let game = welcome.game {
-                outputs.append(.tell(.began(number: game.number, starter: game.starter)))
+                outputs.append(.show(.began(number: game.number, starter: game.starter)))
             }
             return outputs
         case (.happened(let number, let happening), let before?):
@@ -105,7 +105,7 @@ public struct VisitorTable: Sendable {
         {
             pending = nil
         }
-        return after.news(of: happening, before: before).map { .tell($0) }
+        return after.news(of: happening, before: before).map { .show($0) }
     }
 
     /// Checks a happening against what the guest knows: what it did itself, and that it has not left.
@@ -127,7 +127,7 @@ public struct VisitorTable: Sendable {
         table?.game?.end(.brokenOff(.red, breach))
         // The number of that happening cannot be trusted, but the host did send one.
         table?.happeningCount &+= 1
-        return [.send(TableMessage.protest(breach).bytes), .tell(.ended(.brokenOff(.red, breach)))]
+        return [.send(TableMessage.protest(breach).bytes), .show(.ended(.brokenOff(.red, breach)))]
     }
 }
 

@@ -24,7 +24,7 @@ public struct ConformanceNeeds: Hashable, Sendable, CustomStringConvertible {
     }
 
     /// Returns what the rig lacks, worded to follow "it needs"; nil if it lacks nothing.
-    func shortage(in rig: TransportRig) -> String? {
+    func missing(in rig: TransportRig) -> String? {
         if ends > rig.endsAtOnce { return "more than \(rig.endsAtOnce) ends" }
         if pipes > rig.pipesAtOnce, !(eachWay && rig.allowsPipeEachWay) {
             return "more than \(rig.pipesAtOnce) \(rig.pipesAtOnce == 1 ? "pipe" : "pipes") at once"

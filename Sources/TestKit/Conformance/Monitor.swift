@@ -2,7 +2,7 @@ import Glibc
 
 /// A recursive lock on which a thread can wait until something that the lock guards has changed.
 ///
-/// The bench's monitor guards what stations and probes record on their loops. The thread that runs the check reads it.
+/// The testbed's monitor guards what probes record on their loops. The thread that runs the check reads it.
 package final class Monitor: @unchecked Sendable {
     private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
     private let condition = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
@@ -48,17 +48,17 @@ package final class Monitor: @unchecked Sendable {
         return try body()
     }
 
-    /// Waits until `isTrue` returns true, for at most `duration` as `Pace` measures it, which is longer on a busy
+    /// Waits until `isTrue` returns true, for at most `duration` as `LoadAdjustedClock` measures it, which is longer on a busy
     /// machine. Calls `isTrue` with the lock held. Returns whether it became true.
     package func wait(within duration: Duration, until isTrue: () -> Bool) -> Bool {
-        let pace = Pace()
+        let clock = LoadAdjustedClock()
         pthread_mutex_lock(mutex)
         defer { pthread_mutex_unlock(mutex) }
         while true {
-            let left = duration - pace.spent
+            let left = duration - clock.elapsed
             if wait(atMost: max(.zero, min(left, .milliseconds(50))), until: isTrue) { return true }
             guard left > .zero else { return false }
-            pace.advance()
+            clock.advance()
         }
     }
 

@@ -5,7 +5,7 @@ import NighCore
 /// The monitor guards what it records; sending is confined to the pipe's loop.
 final class PipeProbe: PipeHandler, @unchecked Sendable {
     /// An event of the pipe. Consecutive events with bytes are recorded as one.
-    enum Word: Equatable {
+    enum Event: Equatable {
         case bytes
         case writable
         case ended
@@ -14,10 +14,10 @@ final class PipeProbe: PipeHandler, @unchecked Sendable {
     }
 
     let pipe: any Pipe
-    let station: Station
+    let owner: TransportProbe
 
     private let monitor: Monitor
-    private var recordedLog: [Word] = []
+    private var recordedLog: [Event] = []
     private var recordedCount = 0
     private var recordedTag: UInt8?
     private var recordedWritable = 0
@@ -29,18 +29,17 @@ final class PipeProbe: PipeHandler, @unchecked Sendable {
     private var tag: UInt8 = 0
     private var goal = 0
     private var pieceLimit = 1
-    private var stopsWhenBackedUp = true
     private var random = SeededGenerator(seed: 1)
     private var sentCount = 0
     private var wasBackedUp = false
 
-    init(_ pipe: any Pipe, station: Station) {
+    init(_ pipe: any Pipe, owner: TransportProbe) {
         self.pipe = pipe
-        self.station = station
-        monitor = station.bench.monitor
+        self.owner = owner
+        monitor = owner.testbed.monitor
     }
 
-    var log: [Word] { monitor.read { recordedLog } }
+    var log: [Event] { monitor.read { recordedLog } }
     /// The number of bytes received.
     var received: Int { monitor.read { recordedCount } }
     /// The tag of the received stream; nil before its first byte.
@@ -50,8 +49,8 @@ final class PipeProbe: PipeHandler, @unchecked Sendable {
     /// The number of bytes written to the pipe.
     var sent: Int { monitor.read { sentCount } }
     /// Whether the probe has found the pipe backed up.
-    var isHeldUp: Bool { monitor.read { wasBackedUp } }
-    /// The received bytes, if the station is raw.
+    var isBackedUp: Bool { monitor.read { wasBackedUp } }
+    /// The received bytes, if its transport probe is raw.
     var bytes: [UInt8] { monitor.read { recordedBytes } }
     /// Whether the other end has finished writing or is gone.
     var isOver: Bool { monitor.read { isClosedThere || recordedLog.contains(.ended) } }
@@ -60,35 +59,34 @@ final class PipeProbe: PipeHandler, @unchecked Sendable {
     /// Whether the pipe has reported `pipeClosed`.
     var isClosed: Bool { monitor.read { isClosedThere } }
 
-    /// Sends the stream `tag` up to `goal` bytes, in writes of a random size up to `pieceLimit`. With `minding`, stops
-    /// while the pipe is backed up.
-    func send(tag: UInt8, upTo goal: Int, pieceLimit: Int, minding: Bool = true) throws {
-        try station.run { [self] in
+    /// Sends the stream `tag` up to `goal` bytes, in writes of a random size up to `pieceLimit`. Stops while
+    /// the pipe is backed up.
+    func send(tag: UInt8, upTo goal: Int, pieceLimit: Int) throws {
+        try owner.run { [self] in
             self.tag = tag
             self.goal = goal
             self.pieceLimit = pieceLimit
-            stopsWhenBackedUp = minding
-            random = SeededGenerator(seed: UInt64(tag) &+ station.bench.rig.seed)
+            random = SeededGenerator(seed: UInt64(tag) &+ owner.testbed.rig.seed)
             pump()
         }
     }
 
-    /// Sends the rest of the stream in one write and, if `manner` is given, closes the pipe in the same turn.
-    func sendAtOnce(tag: UInt8, upTo goal: Int, thenClose manner: PipeCloseManner? = nil) throws {
-        try station.run { [self] in
+    /// Sends the rest of the stream in one write and, if `mode` is given, closes the pipe in the same turn.
+    func sendAtOnce(tag: UInt8, upTo goal: Int, thenClose mode: PipeCloseMode? = nil) throws {
+        try owner.run { [self] in
             var queue = ByteQueue()
             while sentCount + queue.byteCount < goal {
                 let position = sentCount + queue.byteCount
                 queue.append(Pattern.slice(tag: tag, at: position, count: goal - position))
             }
             write(&queue)
-            if let manner { closeHere(manner) }
+            if let mode { closeHere(mode) }
         }
     }
 
     /// Sends these bytes, which are not a pattern.
     func send(_ bytes: [UInt8]) throws {
-        try station.run { [self] in
+        try owner.run { [self] in
             var queue = ByteQueue()
             queue.append(ByteSlice(bytes))
             write(&queue)
@@ -97,7 +95,7 @@ final class PipeProbe: PipeHandler, @unchecked Sendable {
 
     /// Forwards everything received, so far and later, to `other`, which is on the same loop.
     func relay(to other: PipeProbe) throws {
-        try station.run { [self] in
+        try owner.run { [self] in
             relay = other
             var queue = ByteQueue()
             queue.append(ByteSlice(bytes))
@@ -111,28 +109,28 @@ final class PipeProbe: PipeHandler, @unchecked Sendable {
 
     /// Closes the pipe. Returns false if the pipe had already reported `pipeClosed`.
     @discardableResult
-    func close(_ manner: PipeCloseManner) throws -> Bool {
-        try station.run { [self] in
-            closeHere(manner)
+    func close(_ mode: PipeCloseMode) throws -> Bool {
+        try owner.run { [self] in
+            closeHere(mode)
             return !isClosed
         }
     }
 
     /// Runs `body` with the pipe on the loop, and returns its result.
     func call<Result: Sendable>(_ body: @escaping @Sendable (any Pipe) -> Result) throws -> Result {
-        try station.run { [self] in body(pipe) }
+        try owner.run { [self] in body(pipe) }
     }
 
     func start() { pipe.start(handler: self) }
 
-    private func closeHere(_ manner: PipeCloseManner) {
-        pipe.close(manner)
+    private func closeHere(_ mode: PipeCloseMode) {
+        pipe.close(mode)
         monitor.change { isClosedHere = true }
     }
 
     private func pump() {
         while sentCount < goal, !monitor.read({ isClosedHere || isClosedThere }) {
-            if stopsWhenBackedUp, pipe.writableBytes <= 0 {
+            if pipe.writableBytes <= 0 {
                 return monitor.change { wasBackedUp = true }
             }
             var queue = ByteQueue()
@@ -157,12 +155,13 @@ final class PipeProbe: PipeHandler, @unchecked Sendable {
             if recordedCount == 0 { recordedTag = bytes.withUnsafeBytes { $0.first } }
             let position = recordedCount
             recordedCount += bytes.count
-            guard !station.isRaw else { return recordedBytes.append(contentsOf: bytes.bytes) }
+            guard !owner.isRaw else { return recordedBytes.append(contentsOf: bytes.bytes) }
             let wrong = bytes.withUnsafeBytes {
                 Pattern.firstMismatch($0, tag: recordedTag ?? 0, at: position)
             }
             if let wrong {
-                station.bench.violated("a wrong byte came near byte \(position + wrong) of a stream")
+                owner.testbed.recordViolation(
+                    "a wrong byte arrived near byte \(position + wrong) of a stream")
             }
         }
         guard let relay else { return }
@@ -182,7 +181,7 @@ final class PipeProbe: PipeHandler, @unchecked Sendable {
     func pipeEnded(_ pipe: any Pipe) { monitor.change { recordedLog.append(.ended) } }
 
     func pipeClosed(_ pipe: any Pipe, error: NighError?) {
-        if let error { station.note(error) }
+        if let error { owner.note(error) }
         monitor.change {
             isClosedThere = true
             recordedLog.append(.closed(error))

@@ -18,7 +18,7 @@ public func checkTransportConformance(
 public enum TransportConformance {
     /// All checks, in the order in which failures are best investigated.
     public static let checks: [ConformanceCheck] =
-        diallingChecks + streamChecks + pressureChecks + closingChecks + discoveryChecks + wholeChecks
+        diallingChecks + streamChecks + backPressureChecks + closingChecks + discoveryChecks + generalChecks
 }
 
 /// One check of a conformance suite, for one requirement.
@@ -30,11 +30,11 @@ public struct ConformanceCheck: Sendable, CustomStringConvertible {
     /// What the check needs of the wire.
     public let needs: ConformanceNeeds
 
-    private let body: @Sendable (Bench) throws -> Void
+    private let body: @Sendable (Testbed) throws -> Void
 
     init(
         _ name: String, _ summary: String, needs: ConformanceNeeds = ConformanceNeeds(),
-        _ body: @escaping @Sendable (Bench) throws -> Void
+        _ body: @escaping @Sendable (Testbed) throws -> Void
     ) {
         self.name = name
         self.summary = summary
@@ -59,23 +59,25 @@ public struct ConformanceCheck: Sendable, CustomStringConvertible {
     private func verdict(
         _ makeRig: () throws -> TransportRig
     ) -> (ConformanceReport.Verdict, [ConformanceReport.UsedTransport]) {
-        let bench: Bench
-        do { bench = Bench(try makeRig()) } catch { return (.failed("no rig could be made: \(error)"), []) }
-        if let shortage = needs.shortage(in: bench.rig) { return (.skipped("it needs \(shortage)"), []) }
+        let testbed: Testbed
+        do { testbed = Testbed(try makeRig()) } catch {
+            return (.failed("the rig could not be made: \(error)"), [])
+        }
+        if let missing = needs.missing(in: testbed.rig) { return (.skipped("it needs \(missing)"), []) }
         var problem: String?
         do {
-            try body(bench)
-        } catch let skip as Bench.Skip {
-            bench.tearDown()
-            return (.skipped(skip.words), [])
-        } catch let failure as Bench.Failure {
-            problem = failure.words
+            try body(testbed)
+        } catch let skip as Testbed.Skip {
+            testbed.tearDown()
+            return (.skipped(skip.reason), [])
+        } catch let failure as Testbed.Failure {
+            problem = failure.message
         } catch {
             problem = "\(error)"
         }
-        let transports = bench.usedTransports()
-        bench.tearDown()
-        let problems = bench.violations + (problem.map { [$0] } ?? [])
+        let transports = testbed.usedTransports()
+        testbed.tearDown()
+        let problems = testbed.violations + (problem.map { [$0] } ?? [])
         return problems.isEmpty ? (.passed, []) : (.failed(problems.joined(separator: "; ")), transports)
     }
 }
@@ -103,7 +105,7 @@ public struct ConformanceReport: Sendable, CustomStringConvertible {
 
         /// One line with the name, the end and the last error.
         public var description: String {
-            "\(name), on end \(end): " + (lastError.map { "its last error: \($0)" } ?? "it told no error")
+            "\(name), on end \(end): " + (lastError.map { "its last error: \($0)" } ?? "it reported no error")
         }
     }
 
@@ -128,10 +130,10 @@ public struct ConformanceReport: Sendable, CustomStringConvertible {
             let milliseconds = Moment.Span(duration).nanoseconds / 1_000_000
             return switch verdict {
             case .passed: "pass  \(name) (\(milliseconds) ms)"
-            case .failed(let words):
-                "FAIL  \(name) (\(milliseconds) ms): \(words). What must hold: \(summary)"
+            case .failed(let reason):
+                "FAIL  \(name) (\(milliseconds) ms): \(reason). What must hold: \(summary)"
                     + transports.map { "\n      \($0)" }.joined()
-            case .skipped(let words): "skip  \(name): \(words)"
+            case .skipped(let reason): "skip  \(name): \(reason)"
             }
         }
     }

@@ -21,7 +21,7 @@ public struct TransportRig {
     /// The service that the transports advertise.
     public var service: ServiceName = "conformance"
     /// How long the suite waits for an outcome before it counts the outcome as missing.
-    public var patience = Duration.seconds(10)
+    public var timeout = Duration.seconds(10)
     /// How long the suite waits before it concludes that nothing happens.
     public var quietTime = Duration.milliseconds(30)
     /// How many bytes a check writes at once where it needs many. While a reader pauses, a pipe must take less than

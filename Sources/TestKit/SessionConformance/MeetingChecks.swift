@@ -6,136 +6,139 @@ extension SessionConformance {
     static let meetingChecks = [
         ConformanceCheck(
             "found-and-lost",
-            "who browses is told of a session that comes, goes and comes back under another name, as one peer"
-        ) { bench in
-            let seeker = try bench.join("Seeker", role: .client)
-            let host = try bench.join("Host", identity: 7)
-            try bench.wait("the host is found") { seeker.state(of: host.id) == .available }
-            try bench.expect(
+            "a session that appears, disappears and returns under another name is seen as one peer"
+        ) { testbed in
+            let seeker = try testbed.startSession("Seeker", role: .client)
+            let host = try testbed.startSession("Host", identity: 7)
+            try testbed.wait("the host is found") { seeker.state(of: host.id) == .available }
+            try testbed.expect(
                 seeker.peer(host.id)?.name.description == "Host",
                 "it is seen as \(String(describing: seeker.peer(host.id)?.name))")
-            try bench.expect(seeker.peer(host.id)?.routes.isEmpty == false, "no route leads to it")
-            try bench.close(host)
-            try bench.wait("its going is told") { seeker.state(of: host.id) == .unavailable }
-            let renamed = try bench.join("Renamed", identity: 7)
-            try bench.expect(renamed.id == host.id, "one identity is two peers")
-            try bench.wait("it is found again, under its new name") {
+            try testbed.expect(seeker.peer(host.id)?.routes.isEmpty == false, "no route leads to it")
+            try testbed.close(host)
+            try testbed.wait("its disappearance is reported") { seeker.state(of: host.id) == .unavailable }
+            let renamed = try testbed.startSession("Renamed", identity: 7)
+            try testbed.expect(renamed.id == host.id, "one identity has two PeerIDs")
+            try testbed.wait("it is found again, under its new name") {
                 seeker.state(of: host.id) == .available
                     && seeker.peer(host.id)?.name.description == "Renamed"
             }
         },
         ConformanceCheck(
-            "found-both-ways", "two that advertise and browse find each other, and can invite each other"
-        ) { bench in
-            let first = try bench.join("First", role: .peer)
-            let second = try bench.join("Second", role: .peer)
-            try bench.waitFor(.available, first, second)
-            try bench.invite(second, first.id).value()
-            try bench.waitFor(.connected, first, second)
-            try bench.expect(first.peer(second.id)?.transport != nil, "no transport carries the conversation")
+            "found-both-ways",
+            "two sessions that advertise and browse find each other, and can invite each other"
+        ) { testbed in
+            let first = try testbed.startSession("First", role: .peer)
+            let second = try testbed.startSession("Second", role: .peer)
+            try testbed.waitFor(.available, first, second)
+            try testbed.invite(second, first.id).value()
+            try testbed.waitFor(.connected, first, second)
+            try testbed.expect(
+                first.peer(second.id)?.transport != nil, "no transport carries the conversation")
         },
         ConformanceCheck(
-            "info-changes", "what a session advertises can change while it is seen, and while it is connected"
-        ) { bench in
-            let seeker = try bench.join("Seeker", role: .client)
-            let host = try bench.join("Host")
-            try bench.wait("the host is found") { seeker.state(of: host.id) == .available }
+            "info-changes", "the info of a session can change while it is seen, and while it is connected"
+        ) { testbed in
+            let seeker = try testbed.startSession("Seeker", role: .client)
+            let host = try testbed.startSession("Host")
+            try testbed.wait("the host is found") { seeker.state(of: host.id) == .available }
             for step in 0..<2 {
                 if step == 1 {
-                    try bench.invite(seeker, host.id).value()
-                    try bench.waitFor(.connected, seeker, host)
+                    try testbed.invite(seeker, host.id).value()
+                    try testbed.waitFor(.connected, seeker, host)
                 }
                 let info = try DiscoveryInfo(["step": "\(step)"])
                 host.session.update(info: info)
-                try bench.wait("the change is told") { seeker.peer(host.id)?.info == info }
+                try testbed.wait("the change is reported") { seeker.peer(host.id)?.info == info }
             }
-            try bench.expect(seeker.state(of: host.id) == .connected, "the change ended the conversation")
+            try testbed.expect(seeker.state(of: host.id) == .connected, "the change ended the conversation")
         },
         ConformanceCheck(
             "call-by-address",
-            "an address is enough: nobody has to look for anybody, and a call is repeatable"
-        ) { bench in
-            let host = try bench.join("Host")
-            let caller = try bench.join("Caller")
+            "an address is enough to invite a session, without discovery, and can be used again"
+        ) { testbed in
+            let host = try testbed.startSession("Host")
+            let caller = try testbed.startSession("Caller")
             for _ in 0..<3 {
-                let found = try bench.call(caller, host).value()
-                try bench.expect(found == host.id, "another peer answered than listens there")
-                try bench.waitFor(.connected, caller, host)
-                try bench.leave(caller, host.id).value()
-                try bench.wait("both have left") {
+                let found = try testbed.call(caller, host).value()
+                try testbed.expect(found == host.id, "a peer answered that does not listen there")
+                try testbed.waitFor(.connected, caller, host)
+                try testbed.disconnect(caller, from: host.id).value()
+                try testbed.wait("both have left") {
                     caller.state(of: host.id) == .unavailable && host.state(of: caller.id) == .unavailable
                 }
             }
         },
         ConformanceCheck(
-            "call-nobody", "a call to where nobody listens, or nobody answers, fails with its cause"
-        ) { bench in
-            if let silent = bench.rig.silentAddress {
-                let alone = try bench.join("Alone")
-                let timedOut = try bench.call(alone, at: silent, timeout: .milliseconds(300)).error()
-                try bench.expect(timedOut.cause == .timedOut, "unanswered, it failed with: \(timedOut)")
-                try bench.waitForLinks(0, at: alone)
-                try bench.kill(alone)
+            "call-nobody", "an invitation to an address where nobody listens or answers fails with that cause"
+        ) { testbed in
+            if let silent = testbed.rig.silentAddress {
+                let alone = try testbed.startSession("Alone")
+                let timedOut = try testbed.call(alone, at: silent, timeout: .milliseconds(300)).error()
+                try testbed.expect(timedOut.cause == .timedOut, "unanswered, it failed with: \(timedOut)")
+                try testbed.waitForLinks(0, at: alone)
+                try testbed.kill(alone)
             }
             // On a cable, nobody can refuse a call before another session is there.
-            _ = try bench.join("Bystander", role: .client)
-            let caller = try bench.join("Caller")
-            let refused = try bench.call(caller, at: bench.rig.refusedAddress).error()
-            try bench.expect(
+            _ = try testbed.startSession("Bystander", role: .client)
+            let caller = try testbed.startSession("Caller")
+            let refused = try testbed.call(caller, at: testbed.rig.refusedAddress).error()
+            try testbed.expect(
                 [.refused, .unreachable].contains(refused.cause), "refused, it failed with: \(refused)")
-            try bench.waitForLinks(0, at: caller)
+            try testbed.waitForLinks(0, at: caller)
         },
         ConformanceCheck(
-            "call-oneself", "a call to oneself is found out, and leaves no peer and no link behind"
-        ) { bench in
-            let caller = try bench.join("Caller")
-            let other = try bench.join("Other")
-            guard bench.rig.endsAtOnce > 2 || caller.listening.first != other.listening.first else {
-                throw Bench.Skip(words: "an address leads to the other end of the wire, never to oneself")
+            "call-oneself", "a session that dials itself detects it, and keeps no peer and no link"
+        ) { testbed in
+            let caller = try testbed.startSession("Caller")
+            let other = try testbed.startSession("Other")
+            guard testbed.rig.endsAtOnce > 2 || caller.listening.first != other.listening.first else {
+                throw Testbed.Skip(reason: "an address always leads to the other end of the wire")
             }
-            let error = try bench.call(caller, caller).error()
-            try bench.expect(error.cause == .selfDial, "it failed with: \(error)")
-            try bench.waitForLinks(0, at: caller)
-            try bench.expect(caller.moves(of: caller.id).isEmpty, "it became a peer of its own")
-            try bench.connect(other, caller)
+            let error = try testbed.call(caller, caller).error()
+            try testbed.expect(error.cause == .selfDial, "it failed with: \(error)")
+            try testbed.waitForLinks(0, at: caller)
+            try testbed.expect(caller.states(of: caller.id).isEmpty, "the session became its own peer")
+            try testbed.connect(other, caller)
         },
         ConformanceCheck(
-            "restart", "a peer that is started anew is one peer; its former conversation ends, telling why"
-        ) { bench in
-            let host = try bench.join("Host")
+            "restart", "a restarted peer stays one peer; its former conversation ends, with the reason"
+        ) { testbed in
+            let host = try testbed.startSession("Host")
             var silent: SessionProbe?
-            for life in 0..<6 {
-                let guest = try bench.join("Guest", identity: 7)
+            for run in 0..<6 {
+                let guest = try testbed.startSession("Guest", identity: 7)
                 let before = host.endings(with: guest.id).count
-                try bench.connect(guest, host)
-                try guest.session.trySend(Array("life \(life)".utf8), to: host.id)
-                try bench.wait("the word of life \(life) arrives") { host.texts.last == "life \(life)" }
-                try bench.waitForLinks(1, at: host)
+                try testbed.connect(guest, host)
+                try guest.session.trySend(Array("life \(run)".utf8), to: host.id)
+                try testbed.wait("the message of run \(run) arrives") { host.texts.last == "life \(run)" }
+                try testbed.waitForLinks(1, at: host)
                 let endings = host.endings(with: guest.id)
-                try bench.expect(
-                    endings.dropFirst(before).allSatisfy { $0 == .restarted } && endings.count == life,
-                    "by its life \(life) the guest's conversations had ended \(endings)")
-                try bench.expect(host.session.connectedPeers == [guest.id], "the guest is not one peer")
-                if let gone = silent { try bench.kill(gone) }
+                try testbed.expect(
+                    endings.dropFirst(before).allSatisfy { $0 == .restarted } && endings.count == run,
+                    "in run \(run) the guest's earlier conversations had ended with \(endings)")
+                try testbed.expect(
+                    host.session.connectedPeers == [guest.id], "the guest is not the only connected peer")
+                if let gone = silent { try testbed.kill(gone) }
                 silent = nil
                 // Every second life disappears without a sign: its pipes stay open and carry nothing. It keeps its end
                 // of the wire.
-                if life % 2 == 0, bench.rig.endsAtOnce > 2 {
-                    try bench.disturb(guest) { $0.block() }
-                    guest.session.setAdvertising(false)
+                if run % 2 == 0, testbed.rig.endsAtOnce > 2 {
+                    try testbed.controlFaults(of: guest) { $0.block() }
+                    guest.session.stopAdvertising()
                     silent = guest
                 } else {
-                    try bench.kill(guest)
+                    try testbed.kill(guest)
                 }
             }
         },
         ConformanceCheck(
-            "same-identity", "two programs with one identity are told so when they meet"
-        ) { bench in
-            let host = try bench.join("Host", identity: 7)
-            let copy = try bench.join("Copy", identity: 7)
-            let error = try bench.call(copy, host).error()
-            try bench.expect(error.cause == .sameIdentity, "it failed with: \(error)")
+            "same-identity", "two programs with one identity get an error that says so"
+        ) { testbed in
+            let host = try testbed.startSession("Host", identity: 7)
+            let copy = try testbed.startSession("Copy", identity: 7)
+            let error = try testbed.call(copy, host).error()
+            try testbed.expect(error.cause == .sameIdentity, "it failed with: \(error)")
         },
     ]
 }

@@ -19,6 +19,6 @@ public func checkSessionConformance(
 public enum SessionConformance {
     /// All checks, in the order in which failures are best investigated.
     public static let checks: [ConformanceCheck] =
-        meetingChecks + answeringChecks + messageChecks + slownessChecks + breakingChecks + leavingChecks
+        meetingChecks + invitationChecks + messageChecks + slowReaderChecks + resumeChecks + leavingChecks
         + strangerChecks
 }

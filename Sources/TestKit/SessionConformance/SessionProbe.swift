@@ -6,7 +6,7 @@ extension SessionTimings {
     /// minutes.
     package static var patient: SessionTimings {
         var timings = SessionTimings()
-        timings.askAfter = .seconds(600)
+        timings.pingAfter = .seconds(600)
         timings.loseAfter = .seconds(1_800)
         timings.handshake = .seconds(600)
         timings.dial = .seconds(600)
@@ -50,9 +50,9 @@ package final class SessionProbe: @unchecked Sendable {
     private var sessionIsClosed = false
 
     /// Called with each violation by the session or its transport. Set before the start.
-    package var violated: (String) -> Void = { _ in }
+    package var onViolation: (String) -> Void = { _ in }
     /// Checks a message in place. Returns false if the message is to be recorded. Set before the start.
-    var judge: (UnsafeRawBufferPointer, MessageOrigin) -> Bool = { _, _ in false }
+    var checkMessage: (UnsafeRawBufferPointer, MessageOrigin) -> Bool = { _, _ in false }
 
     init(number: Int, session: Session, faults: FaultControl, monitor: Monitor) {
         self.number = number
@@ -112,14 +112,14 @@ package final class SessionProbe: @unchecked Sendable {
     /// Returns the state of a peer as last reported.
     package func state(of peer: PeerID) -> PeerState { monitor.read { reportedStates[peer] ?? .unavailable } }
 
-    /// Waits in real time until `isTrue` returns true, for at most 20 s as `Pace` measures it. Returns whether it
+    /// Waits in real time until `isTrue` returns true, for at most 20 s as `LoadAdjustedClock` measures it. Returns whether it
     /// became true.
     package func wait(_ isTrue: (SessionProbe) -> Bool) -> Bool {
         monitor.wait(within: .seconds(20)) { isTrue(self) }
     }
 
     /// Returns the states that were reported of a peer, in order.
-    package func moves(of peer: PeerID) -> [PeerState] {
+    package func states(of peer: PeerID) -> [PeerState] {
         events.compactMap {
             if case .stateChanged(let changed, _, _) = $0, changed.id == peer { changed.state } else { nil }
         }
@@ -192,18 +192,18 @@ package final class SessionProbe: @unchecked Sendable {
     func noteClosed() { monitor.change { sessionIsClosed = true } }
 
     private func record(_ event: SessionEvent) {
-        if isClosed { violated("session \(number) told \(event) after its close") }
+        if isClosed { onViolation("session \(number) reported \(event) after its close") }
         monitor.change {
             recordedEvents.append(event)
             switch event {
             case .stateChanged(let peer, let before, _):
                 if reportedStates[peer.id] ?? .unavailable != before || !before.mayMove(to: peer.state) {
-                    violated("session \(number) told of a move from \(before) to \(peer.state)")
+                    onViolation("session \(number) reported a move from \(before) to \(peer.state)")
                 }
                 reportedStates[peer.id] = peer.state
             case .listening(_, let addresses): recordedListening = addresses
             case .transportChanged(_, .down(let error)):
-                if case .contractBroken = error.cause { violated("session \(number): \(error)") }
+                if case .contractBroken = error.cause { onViolation("session \(number): \(error)") }
             default: break
             }
         }
@@ -211,12 +211,12 @@ package final class SessionProbe: @unchecked Sendable {
     }
 
     private func received(_ bytes: UnsafeRawBufferPointer, _ origin: MessageOrigin) {
-        if isClosed { violated("session \(number) received a message after its close") }
+        if isClosed { onViolation("session \(number) received a message after its close") }
         record(bytes, origin)
     }
 
     private func record(_ bytes: UnsafeRawBufferPointer, _ origin: MessageOrigin) {
-        if judge(bytes, origin) { return }
+        if checkMessage(bytes, origin) { return }
         let copy = Array(bytes)
         monitor.change { recordedMessages.append((origin, copy)) }
         messageReaction?(copy, origin, session)

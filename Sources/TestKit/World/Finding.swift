@@ -48,7 +48,7 @@ public struct Finding: Error, CustomStringConvertible, Sendable {
     /// The broken rule.
     public let rule: Rule
     /// How it was broken.
-    public let words: String
+    public let message: String
     /// The moment, in virtual time.
     public let moment: Moment
     /// How a person can reproduce it.
@@ -61,22 +61,22 @@ public struct Finding: Error, CustomStringConvertible, Sendable {
 
     /// The finding, how to reproduce it, and its log lines.
     public var description: String {
-        var text = "seed \(seed): \(rule.rawValue): \(words) (at \(moment))\n  replay: \(replay)"
+        var text = "seed \(seed): \(rule.rawValue): \(message) (at \(moment))\n  replay: \(replay)"
         for line in log { text += "\n  | \(line)" }
         return text
     }
 }
 
 /// A broken rule, without the world in which it was broken.
-package struct Fault: Equatable, Sendable {
+package struct Violation: Equatable, Sendable {
     /// The broken rule.
     package let rule: Finding.Rule
     /// How it was broken.
-    package let words: String
+    package let message: String
 
-    init(_ rule: Finding.Rule, _ words: String) {
+    init(_ rule: Finding.Rule, _ message: String) {
         self.rule = rule
-        self.words = words
+        self.message = message
     }
 }
 
@@ -124,7 +124,7 @@ public struct WorldCounts: Sendable, Equatable {
     public var blocks = 0
     /// Partitions.
     public var partitions = 0
-    /// Strangers that announced an inhabitant's PeerID.
+    /// Strangers that announced a peer's PeerID.
     public var impostors = 0
     /// Sessions killed.
     public var kills = 0

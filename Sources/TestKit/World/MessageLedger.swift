@@ -1,7 +1,7 @@
 /// Accounts for all messages of a world: which were accepted for sending, which arrived, and whether they arrived
 /// exactly once, in order and intact.
 ///
-/// A *stream* is what one life of a sender sends to a peer in one conversation, as the sender was notified of it. It
+/// A *stream* is what one run of a sender sends to a peer in one conversation, as the sender was notified of it. It
 /// has a row for each lane, and one for unreliable messages.
 package struct MessageLedger {
     /// The messages that are counted separately within a stream.
@@ -14,20 +14,20 @@ package struct MessageLedger {
         case unreliable
     }
 
-    /// A receiver: an inhabitant, one of its lives, and one of the conversations of which that life was notified. The
-    /// conversation is nil if the life reads from its inbox, because it then cannot know the conversation.
+    /// A receiver: a peer, one of its runs, and one of the conversations of which that run was notified. The
+    /// conversation is nil if the run reads from its inbox, because it then cannot know the conversation.
     package struct Reader: Hashable {
-        /// The index of the inhabitant.
-        package var who: Int
-        /// The number of its life.
-        package var life: Int
+        /// The index of the peer.
+        package var receiver: Int
+        /// The number of its run.
+        package var run: Int
         /// The number of the conversation.
         package var conversation: Int?
 
         /// Creates a reader.
-        package init(who: Int, life: Int, conversation: Int?) {
-            self.who = who
-            self.life = life
+        package init(receiver: Int, run: Int, conversation: Int?) {
+            self.receiver = receiver
+            self.run = run
             self.conversation = conversation
         }
     }
@@ -41,7 +41,7 @@ package struct MessageLedger {
 
     private struct Stream {
         let from: Int
-        let life: Int
+        let run: Int
         let to: Int
         var rows: [RowAccount] = [.init(), .init(), .init()]
         var reader: Reader?
@@ -49,7 +49,7 @@ package struct MessageLedger {
 
     private struct Place: Hashable {
         let reader: Int
-        let life: Int
+        let run: Int
         let sender: Int
         let row: Row
     }
@@ -71,8 +71,8 @@ package struct MessageLedger {
     package init() {}
 
     /// Opens a stream when a conversation begins for a sender. Returns the stream's number.
-    package mutating func open(from sender: Int, life: Int, to receiver: Int) -> Int {
-        streams.append(Stream(from: sender, life: life, to: receiver))
+    package mutating func open(from sender: Int, run: Int, to receiver: Int) -> Int {
+        streams.append(Stream(from: sender, run: run, to: receiver))
         return streams.count - 1
     }
 
@@ -105,78 +105,82 @@ package struct MessageLedger {
     }
 
     /// Records an arrival. Returns what is wrong with it; nil if nothing is.
-    package mutating func arrived(
-        _ bytes: UnsafeRawBufferPointer, at reader: Reader, from sender: Int, row: Row
-    ) -> Fault? {
-        let place = Place(reader: reader.who, life: reader.life, sender: sender, row: row)
+    package mutating func recordArrival(
+        of bytes: UnsafeRawBufferPointer, at reader: Reader, from sender: Int, row: Row
+    ) -> Violation? {
+        let place = Place(reader: reader.receiver, run: reader.run, sender: sender, row: row)
         let header = WorldMessage.header(of: bytes)
-        if row == .unreliable { return unreliableArrived(bytes, header, at: reader, from: sender) }
+        if row == .unreliable { return recordUnreliableArrival(bytes, header, at: reader, from: sender) }
         guard let current = currentStream[place] else {
-            return firstArrived(bytes, header, at: reader, from: sender, place: place)
+            return recordFirstArrival(bytes, header, at: reader, from: sender, place: place)
         }
         if let header, header.row == row, header.length == bytes.count, header.stream != current,
             streams.indices.contains(header.stream), isIntact(bytes, header)
         {
-            return firstArrived(bytes, header, at: reader, from: sender, place: place)
+            return recordFirstArrival(bytes, header, at: reader, from: sender, place: place)
         }
         let expected = streams[current].rows[row.rawValue].received
         guard expected < streams[current].rows[row.rawValue].lengths.count else {
             let number = header?.number ?? -1
-            return Fault(
+            return Violation(
                 .exactlyOnce,
-                "stream \(current) \(row): all \(expected) had arrived, and number \(number) comes")
+                "stream \(current) \(row): all \(expected) had arrived, and number \(number) arrives")
         }
         if let header, header.stream == current, header.row == row, header.number != expected {
             let rule: Finding.Rule = header.number < expected ? .exactlyOnce : .order
-            return Fault(rule, "stream \(current) \(row): number \(header.number) comes, \(expected) is next")
+            return Violation(
+                rule, "stream \(current) \(row): number \(header.number) arrives, \(expected) is next")
         }
         guard bytes.count == streams[current].rows[row.rawValue].lengths[expected],
             WorldMessage.isIntact(bytes, stream: current, row: row, number: expected)
         else {
-            return Fault(
+            return Violation(
                 .order,
-                "stream \(current) \(row): \(bytes.count) bytes come that are not number \(expected) of "
+                "stream \(current) \(row): \(bytes.count) bytes arrive that are not number \(expected) of "
                     + "\(streams[current].rows[row.rawValue].lengths[expected]) bytes")
         }
-        return enter(current, row, bytes.count, at: reader)
+        return countArrival(current, row, bytes.count, at: reader)
     }
 
     private func isIntact(_ bytes: UnsafeRawBufferPointer, _ header: WorldMessage.Header) -> Bool {
         WorldMessage.isIntact(bytes, stream: header.stream, row: header.row, number: header.number)
     }
 
-    private mutating func firstArrived(
+    private mutating func recordFirstArrival(
         _ bytes: UnsafeRawBufferPointer, _ header: WorldMessage.Header?, at reader: Reader, from sender: Int,
         place: Place
-    ) -> Fault? {
+    ) -> Violation? {
         guard let header, header.row == place.row, streams.indices.contains(header.stream),
             header.length == bytes.count, isIntact(bytes, header)
-        else { return Fault(.order, "\(bytes.count) bytes from \(sender) that begin no stream") }
+        else { return Violation(.order, "\(bytes.count) bytes from \(sender) that do not begin a stream") }
         let stream = streams[header.stream]
-        guard stream.from == sender, stream.to == reader.who else {
-            return Fault(
+        guard stream.from == sender, stream.to == reader.receiver else {
+            return Violation(
                 .order,
-                "a message of stream \(header.stream) (\(stream.from) to \(stream.to)) came to \(reader.who)")
+                "a message of stream \(header.stream), \(stream.from) to \(stream.to), reached \(reader.receiver)"
+            )
         }
         if let current = currentStream[place], header.stream < current {
-            return Fault(.exactlyOnce, "stream \(header.stream) comes again after \(current) had begun")
+            return Violation(.exactlyOnce, "stream \(header.stream) arrives again after \(current) had begun")
         }
         guard header.number == 0 else {
-            return Fault(
+            return Violation(
                 stream.rows[place.row.rawValue].received > 0 ? .exactlyOnce : .order,
                 "stream \(header.stream) \(place.row) begins with number \(header.number)")
         }
         guard stream.rows[place.row.rawValue].received == 0 else {
-            return Fault(.exactlyOnce, "stream \(header.stream) \(place.row) begins a second time")
+            return Violation(.exactlyOnce, "stream \(header.stream) \(place.row) begins a second time")
         }
         guard !stream.rows[place.row.rawValue].lengths.isEmpty else {
-            return Fault(.exactlyOnce, "stream \(header.stream) \(place.row) was never sent on")
+            return Violation(.exactlyOnce, "stream \(header.stream) \(place.row) was never sent on")
         }
         currentStream[place] = header.stream
-        return enter(header.stream, place.row, bytes.count, at: reader)
+        return countArrival(header.stream, place.row, bytes.count, at: reader)
     }
 
-    private mutating func enter(_ stream: Int, _ row: Row, _ count: Int, at reader: Reader) -> Fault? {
+    private mutating func countArrival(_ stream: Int, _ row: Row, _ count: Int, at reader: Reader)
+        -> Violation?
+    {
         streams[stream].rows[row.rawValue].received += 1
         received += 1
         bytesReceived += count
@@ -185,26 +189,29 @@ package struct MessageLedger {
             return nil
         }
         guard known == reader else {
-            return Fault(
+            return Violation(
                 .exactlyOnce,
-                "stream \(stream) came first to life \(known.life), conversation \(known.conversation ?? -1), now "
-                    + "to life \(reader.life), conversation \(reader.conversation ?? -1)")
+                "stream \(stream) first reached run \(known.run), conversation \(known.conversation ?? -1), "
+                    + "now run \(reader.run), conversation \(reader.conversation ?? -1)")
         }
         return nil
     }
 
-    private mutating func unreliableArrived(
+    private mutating func recordUnreliableArrival(
         _ bytes: UnsafeRawBufferPointer, _ header: WorldMessage.Header?, at reader: Reader, from sender: Int
-    ) -> Fault? {
+    ) -> Violation? {
         guard let header, header.row == .unreliable, streams.indices.contains(header.stream),
             header.length == bytes.count, isIntact(bytes, header)
-        else { return Fault(.unreliable, "\(bytes.count) unreliable bytes nobody sent") }
+        else { return Violation(.unreliable, "\(bytes.count) unreliable bytes that nobody sent") }
         let stream = streams[header.stream]
-        guard stream.from == sender, stream.to == reader.who,
+        guard stream.from == sender, stream.to == reader.receiver,
             header.number < stream.rows[Row.unreliable.rawValue].lengths.count
-        else { return Fault(.unreliable, "unreliable \(header.number) of stream \(header.stream) strayed") }
+        else {
+            return Violation(.unreliable, "unexpected unreliable \(header.number) of stream \(header.stream)")
+        }
         guard streams[header.stream].rows[Row.unreliable.rawValue].seen.insert(header.number).inserted else {
-            return Fault(.unreliable, "unreliable \(header.number) of stream \(header.stream) came twice")
+            return Violation(
+                .unreliable, "unreliable \(header.number) of stream \(header.stream) arrived twice")
         }
         unreliableReceived += 1
         return nil

@@ -1,12 +1,12 @@
 import NighCore
 
-// In some worlds strangers announce the inhabitants' PeerIDs at addresses of their own, and prove nothing. They make
+// In some worlds strangers announce the peers' PeerIDs at addresses of their own, and prove nothing. They make
 // meeting take longer, and do nothing else: all rules hold as in any other world.
 
 extension World {
     func scheduleImpostors() {
         guard plan.impostors > 0 else { return }
-        later(generator.milliseconds(100...4_000)) { [self] in
+        schedule(after: generator.milliseconds(100...4_000)) { [self] in
             guard !isQuiet else { return }
             changeImpostors()
             scheduleImpostors()
@@ -17,21 +17,22 @@ extension World {
     private func changeImpostors() {
         guard impostors.count < plan.impostors else {
             let gone = impostors.remove(at: generator.number(0...impostors.count - 1))
-            note(.weather, "\(gone.address) is gone")
-            return gone.leave()
+            note(.fault, "\(gone.address) is gone")
+            return gone.shutdown()
         }
-        guard let victim = generator.pick(inhabitants), let manner = generator.pick(Impostor.Manner.allCases)
+        guard let victim = generator.pick(peers),
+            let behavior = generator.pick(Impostor.Behavior.allCases)
         else { return }
         let name = "impostor-\(counts.impostors)"
         counts.impostors += 1
-        note(.weather, "\(name) announces \(victim.index), \(manner)")
+        note(.fault, "\(name) announces \(victim.index), \(behavior)")
         let advertisement = Advertisement(
-            service: Life.service, peer: victim.identity.peerID, name: DisplayName(fitting: name))
-        impostors.append(Impostor(manner, at: name, announcing: advertisement, hub: hub, loop: loop))
+            service: SessionRun.service, peer: victim.identity.peerID, name: DisplayName(fitting: name))
+        impostors.append(Impostor(behavior, at: name, announcing: advertisement, hub: hub, loop: loop))
     }
 
     func removeImpostors() {
-        for impostor in impostors { impostor.leave() }
+        for impostor in impostors { impostor.shutdown() }
         impostors = []
     }
 }

@@ -12,7 +12,7 @@ public final class World: @unchecked Sendable {
     static let longestTimeout = 12_000
     /// One world in this many encrypts everything.
     private static let encryptedEvery: UInt64 = 4
-    /// One world in this many has impostors: strangers that announce inhabitants' PeerIDs.
+    /// One world in this many has impostors: strangers that announce peers' PeerIDs.
     private static let impostorsEvery: UInt64 = 5
     /// In one world in this many, all peers reach each other over two transports.
     private static let spareTransportsEvery: UInt64 = 3
@@ -25,40 +25,40 @@ public final class World: @unchecked Sendable {
     let hub = MemoryHub()
     /// The hub of the second transports.
     let spareHub = MemoryHub()
-    let inhabitants: [Inhabitant]
+    let peers: [WorldPeer]
     var generator: SeededGenerator
     var log: WorldLog
     var ledger = MessageLedger()
     var counts = WorldCounts()
     var impostors: [Impostor] = []
     /// Whether the better of the two transports can be dialled.
-    var betterWaysAreOpen: Bool
+    var betterTransportsAreOpen: Bool
     /// Whether the users have stopped acting by themselves, and nothing breaks any more.
     var isQuiet = false
     /// Whether the world has come to rest, and nobody leaves yet. Every conversation, existing or new, must then last.
-    var isMended = false
+    var isFaultFree = false
     /// The digits that users have confirmed, by the index of the user and that of the other peer.
     var confirmedDigits: [[Int]: Set<PairingCode>] = [:]
     /// How many ends were notified of each conversation.
-    var toldConnected: [UInt64: Int] = [:]
+    var connectedEnds: [UInt64: Int] = [:]
     /// The conversations that have ended for at least one end.
-    var toldEnded: Set<UInt64> = []
+    var endedConversations: Set<UInt64> = []
     private(set) var finding: Finding?
     /// Turns of the loop so far.
     var turns = 0
     /// One session is checked for consistency every this many turns, which makes a world a third slower. Checking every
     /// session after every turn would make it four times as slow.
-    static let turnsPerLook = 4
+    static let turnsPerCheck = 4
     private var agenda = TimerQueue<() -> Void>()
     private var indexByPeer: [PeerID: Int] = [:]
-    private var lifeByIncarnation: [UInt64: Life] = [:]
+    private var runByIncarnation: [UInt64: SessionRun] = [:]
 
     private convenience init(seed: UInt64, keepingLog: Bool) {
         var generator = SeededGenerator(seed: seed)
         // Handshakes cost more than everything else in a world, so not every world has them.
         var plan = WorldPlan(
             &generator, security: seed.isMultiple(of: Self.encryptedEvery) ? .encrypted : .none)
-        if seed % Self.spareTransportsEvery == 1 { plan.addSpareWays(&generator) }
+        if seed % Self.spareTransportsEvery == 1 { plan.addSpareTransports(&generator) }
         if seed % Self.impostorsEvery == 2 { plan.addImpostors(&generator) }
         self.init(seed: seed, plan: plan, generator: generator, keepingLog: keepingLog)
     }
@@ -70,16 +70,16 @@ public final class World: @unchecked Sendable {
         var generator = generator
         self.seed = seed
         self.plan = plan
-        betterWaysAreOpen = plan.betterWaysOpenAt == 0
+        betterTransportsAreOpen = plan.betterTransportsOpenAt == 0
         loop = VirtualEventLoop(workLimit: workLimit)
         log = WorldLog(keepsLines: keepingLog)
         // Which of two PeerIDs is the greater must not be the same in every world.
         let shuffle = generator.number(0...63)
-        inhabitants = plan.members.enumerated().map { index, member in
-            Inhabitant(index: index, identity: Self.identity(shuffle << 10 | index), member: member)
+        peers = plan.members.enumerated().map { index, member in
+            WorldPeer(index: index, identity: Self.identity(shuffle << 10 | index), member: member)
         }
         self.generator = generator
-        for inhabitant in inhabitants { indexByPeer[inhabitant.identity.peerID] = inhabitant.index }
+        for worldPeer in peers { indexByPeer[worldPeer.identity.peerID] = worldPeer.index }
     }
 
     private static func identity(_ number: Int) -> Identity { .ephemeral(seed: UInt64(number)) }
@@ -94,7 +94,7 @@ public final class World: @unchecked Sendable {
     static func run(
         seed: UInt64, keepingLog: Bool = false, prepare: (World) -> Void
     ) -> WorldReport {
-        report(keepingLog, replay: "soak --seed \(seed) --log") { keepingLog in
+        runAndReport(keepingLog, replay: "soak --seed \(seed) --log") { keepingLog in
             let world = World(seed: seed, keepingLog: keepingLog)
             prepare(world)
             world.live()
@@ -104,17 +104,17 @@ public final class World: @unchecked Sendable {
 
     /// Returns the report of the world that `live` makes and runs. If a rule was broken and no log was kept, runs it
     /// again with a log.
-    static func report(_ keepingLog: Bool, replay: String, _ live: (Bool) -> World) -> WorldReport {
+    static func runAndReport(_ keepingLog: Bool, replay: String, _ live: (Bool) -> World) -> WorldReport {
         let world = live(keepingLog)
-        guard world.finding != nil else { return world.report() }
+        guard world.finding != nil else { return world.makeReport() }
         world.finding?.replay = replay
         let again = keepingLog ? world : live(true)
         let lines = again.finding == nil ? ["it did not happen again"] : Array(again.log.lines.suffix(tail))
         world.finding?.log = lines
-        return world.report()
+        return world.makeReport()
     }
 
-    private func report() -> WorldReport {
+    private func makeReport() -> WorldReport {
         counts.worlds = 1
         counts.milliseconds = Int(loop.now.nanoseconds / 1_000_000)
         counts.work = loop.workDone
@@ -131,29 +131,30 @@ public final class World: @unchecked Sendable {
     // MARK: Lookup
 
     func index(of peer: PeerID) -> Int? { indexByPeer[peer] }
-    func life(of incarnation: UInt64) -> Life? { lifeByIncarnation[incarnation] }
-    func id(_ index: Int) -> PeerID { inhabitants[index].identity.peerID }
-    var awake: [Life] { inhabitants.compactMap(\.awake) }
+    func run(withIncarnation incarnation: UInt64) -> SessionRun? { runByIncarnation[incarnation] }
+    func id(_ index: Int) -> PeerID { peers[index].identity.peerID }
+    var activeRuns: [SessionRun] { peers.compactMap(\.activeRun) }
 
-    func found(_ fault: Fault) {
+    func report(_ violation: Violation) {
         guard finding == nil else { return }
-        note(.phase, "FOUND \(fault.rule.rawValue): \(fault.words)")
-        finding = Finding(seed: seed, rule: fault.rule, words: fault.words, moment: loop.now, replay: "")
+        note(.phase, "FOUND \(violation.rule.rawValue): \(violation.message)")
+        finding = Finding(
+            seed: seed, rule: violation.rule, message: violation.message, moment: loop.now, replay: "")
     }
 
-    func note(_ kind: WorldLog.Kind, _ words: @autoclosure () -> String) {
-        log.note(at: loop.now, "world", kind, 0, 0, words())
+    func note(_ kind: WorldLog.Kind, _ text: @autoclosure () -> String) {
+        log.note(at: loop.now, "world", kind, 0, 0, text())
     }
 
     // MARK: Time
 
     /// Calls `act` after `delay`, outside of any turn of the loop.
-    func later(_ delay: Duration, _ act: @escaping () -> Void) {
+    func schedule(after delay: Duration, _ act: @escaping () -> Void) {
         agenda.add(act, at: loop.now + Moment.Span(delay))
     }
 
     /// Lets time pass, and carries out what is planned for it. Stops at the first finding.
-    func run(for duration: Duration) {
+    func advance(by duration: Duration) {
         let end = loop.now + Moment.Span(duration)
         while finding == nil {
             let next = min(agenda.earliest ?? end, end)
@@ -161,7 +162,7 @@ public final class World: @unchecked Sendable {
                 let span = (next - loop.now).duration
                 _ = try loop.run(until: { self.findsInconsistency() }, within: span)
             } catch {
-                return found(Fault(.progress, "\(error)"))
+                return report(Violation(.progress, "\(error)"))
             }
             guard finding == nil, let act = agenda.takeDue(at: next) else {
                 if next == end { return }
@@ -173,27 +174,27 @@ public final class World: @unchecked Sendable {
 
     private func live() {
         note(
-            .phase, "\(plan.kind), \(inhabitants.count) inhabitants\(plan.isNarrow ? ", narrow limits" : "")")
-        for inhabitant in inhabitants {
-            later(.milliseconds(inhabitant.member.joinsAt)) { self.begin(inhabitant) }
+            .phase, "\(plan.kind), \(peers.count) inhabitants\(plan.isNarrow ? ", narrow limits" : "")")
+        for worldPeer in peers {
+            schedule(after: .milliseconds(worldPeer.member.joinsAt)) { self.begin(worldPeer) }
         }
-        scheduleWeather()
-        scheduleBetterWays()
+        scheduleFaults()
+        scheduleBetterTransports()
         scheduleImpostors()
         scheduleChecks()
-        run(for: plan.active)
+        advance(by: plan.active)
         guard finding == nil else { return end() }
         endFaults()
-        run(for: plan.settling)
+        advance(by: plan.settling)
         drain()
         guard finding == nil else { return end() }
         // A pipe whose bytes have vanished needs this before it can really close.
-        for inhabitant in inhabitants { inhabitant.life?.faults.unblock() }
-        run(for: .seconds(1))
-        judgeRest()
-        judgeWays()
-        prove()
-        rest()
+        for worldPeer in peers { worldPeer.currentRun?.faults.unblock() }
+        advance(by: .seconds(1))
+        checkAtRest()
+        checkTransports()
+        checkThatItWorks()
+        checkIdleWork()
         closeAll()
         end()
     }
@@ -202,73 +203,73 @@ public final class World: @unchecked Sendable {
     /// than any recovery from faults.
     private func drain() {
         for _ in 0..<12 where finding == nil {
-            let waiting = inhabitants.reduce(0) { sum, inhabitant in
-                (inhabitant.life?.session?.inspection.peers ?? []).reduce(sum) { $0 + $1.bytesWaiting }
+            let waiting = peers.reduce(0) { sum, worldPeer in
+                (worldPeer.currentRun?.session?.inspection.peers ?? []).reduce(sum) { $0 + $1.bytesWaiting }
             }
             guard waiting > 0 else { return }
-            run(for: .seconds(5))
+            advance(by: .seconds(5))
         }
     }
 
-    // MARK: Lives
+    // MARK: Runs
 
-    /// Starts a new life of an inhabitant, at the address of its last life or elsewhere.
-    func begin(_ inhabitant: Inhabitant, elsewhere: Bool = false) {
-        guard inhabitant.life == nil else { return }
-        if elsewhere { inhabitant.addressCount += 1 }
-        let life = Life(
-            inhabitant, in: self, number: inhabitant.lives.count + 1,
-            address: "p\(inhabitant.index)-\(inhabitant.addressCount)")
-        inhabitant.lives.append(life)
-        lifeByIncarnation[life.incarnation] = life
+    /// Starts a new run of a peer, at the address of its last run or elsewhere.
+    func begin(_ worldPeer: WorldPeer, elsewhere: Bool = false) {
+        guard worldPeer.currentRun == nil else { return }
+        if elsewhere { worldPeer.addressCount += 1 }
+        let run = SessionRun(
+            worldPeer, in: self, number: worldPeer.runs.count + 1,
+            address: "p\(worldPeer.index)-\(worldPeer.addressCount)")
+        worldPeer.runs.append(run)
+        runByIncarnation[run.incarnation] = run
         counts.sessions += 1
-        if life.number > 1 { counts.restarts += 1 }
-        life.note(
-            .life, 0, 1,
-            "begins at \(life.address), \(inhabitant.member.role), id \(id(inhabitant.index).short)")
-        life.start()
-        scheduleUser(life)
+        if run.number > 1 { counts.restarts += 1 }
+        run.note(
+            .run, 0, 1,
+            "begins at \(run.address), \(worldPeer.member.role), id \(id(worldPeer.index).short)")
+        run.start()
+        scheduleUser(run)
     }
 
-    /// Ends all faults, and makes the users passive. Inhabitants that are away stay away.
+    /// Ends all faults, and makes the users passive. Peers that are away stay away.
     private func endFaults() {
         isQuiet = true
-        note(.phase, "everything is mended")
+        note(.phase, "all faults have ended")
         removeImpostors()
-        for inhabitant in inhabitants {
-            guard let life = inhabitant.life else { continue }
-            life.spare?.control.unblock()
-            life.spare?.control.release()
-            life.faults.unblock()
-            life.faults.release()
-            life.faults.plan = WorldPlan.healed(life.owner.member.faults)
+        for worldPeer in peers {
+            guard let run = worldPeer.currentRun else { continue }
+            run.spareTransport?.control.unblock()
+            run.spareTransport?.control.release()
+            run.faults.unblock()
+            run.faults.release()
+            run.faults.plan = WorldPlan.healed(run.owner.member.faults)
         }
     }
 
     /// Closes all sessions, and checks that nothing is left over.
     func closeAll() {
         guard finding == nil else { return }
-        note(.phase, "everybody closes")
-        isMended = false
-        let lives = inhabitants.compactMap(\.life)
-        for life in lives where !life.isClosing {
+        note(.phase, "all sessions close")
+        isFaultFree = false
+        let runs = peers.compactMap(\.currentRun)
+        for run in runs where !run.isClosing {
             if generator.chance(50) {
-                life.close()
+                run.close()
             } else {
-                later(generator.milliseconds(0...2_000), life.close)
+                schedule(after: generator.milliseconds(0...2_000), run.close)
             }
         }
-        run(for: .seconds(20))
-        for life in lives where life.readsLater { while life.read(100) > 0 {} }
-        judgeClosed()
-        for life in lives { life.kill() }
-        run(for: .seconds(15))
-        judgeLeftovers()
+        advance(by: .seconds(20))
+        for run in runs where run.readsLater { while run.read(100) > 0 {} }
+        checkAfterClose()
+        for run in runs { run.kill() }
+        advance(by: .seconds(15))
+        checkForLeaks()
     }
 
     /// Releases everything that would keep the world in memory.
     func end() {
-        for inhabitant in inhabitants { if inhabitant.life != nil { inhabitant.life?.kill() } }
+        for worldPeer in peers { if worldPeer.currentRun != nil { worldPeer.currentRun?.kill() } }
         removeImpostors()
         agenda.removeAll()
         try? loop.run(for: .seconds(30))

@@ -10,19 +10,19 @@ struct WorldLog {
 
     init(keepsLines: Bool) { self.keepsLines = keepsLines }
 
-    /// Logs an event. The hash takes in `moment`, `what`, `first` and `second`; the line of text has `moment`, `who`
-    /// and `words`.
+    /// Logs an event. The hash takes in `moment`, `kind`, `first` and `second`; the line of text has `moment`, `subject`
+    /// and `text`.
     mutating func note(
-        at moment: Moment, _ who: @autoclosure () -> String, _ what: Kind, _ first: Int = 0,
+        at moment: Moment, _ subject: @autoclosure () -> String, _ kind: Kind, _ first: Int = 0,
         _ second: Int = 0,
-        _ words: @autoclosure () -> String
+        _ text: @autoclosure () -> String
     ) {
         mix(UInt64(bitPattern: moment.nanoseconds))
-        mix(what.rawValue)
+        mix(kind.rawValue)
         mix(UInt64(bitPattern: Int64(first)))
         mix(UInt64(bitPattern: Int64(second)))
         guard keepsLines else { return }
-        lines.append("\(Self.time(moment))  \(who()): \(words())")
+        lines.append("\(Self.time(moment))  \(subject()): \(text())")
     }
 
     private mutating func mix(_ value: UInt64) {
@@ -39,7 +39,7 @@ struct WorldLog {
     /// The kind of an event; part of the hash.
     enum Kind: UInt64 {
         case phase = 1
-        case weather, life, call, outcome, sent, received, state, invitation, event
+        case fault, run, call, outcome, sent, received, state, invitation, event
     }
 }
 

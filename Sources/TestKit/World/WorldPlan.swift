@@ -30,10 +30,10 @@ struct WorldPlan {
         /// When it joins, in milliseconds after the world's beginning.
         var joinsAt = 0
         /// The probability, in percent, that it invites a peer that becomes visible.
-        var eagerness = 0
+        var invitePercent = 0
         /// The probability, in percent, that it accepts an invitation at once. Otherwise it accepts later, declines,
         /// invites the peer itself, or does nothing.
-        var kindness = 100
+        var acceptPercent = 100
         /// The pace of its user, in milliseconds: a tenth of this to twice this passes between two actions.
         var pace = 1_000
     }
@@ -45,14 +45,14 @@ struct WorldPlan {
     /// How long the world then has to come to rest.
     private(set) var settling: Duration
     /// The pace of the faults, in milliseconds: a quarter of this to twice this passes between two faults.
-    let weatherPace: Int
+    let faultPace: Int
     /// The security of its sessions.
     var security = SessionSecurity.none
     /// Whether its sessions reach each other over a second transport, which is worse and seldom breaks.
-    var hasSpareWays = false
+    var hasSpareTransports = false
     /// When the better transport can be dialled, in milliseconds after the world's beginning. 0 except in some calm
     /// worlds with two transports.
-    var betterWaysOpenAt = 0
+    var betterTransportsOpenAt = 0
     /// The greatest number of impostors at the same time.
     var impostors = 0
     /// Whether limits are so narrow that not all sessions can be connected to, or know, all others.
@@ -64,7 +64,7 @@ struct WorldPlan {
         self.members = members
         active = .seconds(3_600)
         settling = .zero
-        weatherPace = 0
+        faultPace = 0
         isNarrow = false
     }
 
@@ -80,7 +80,7 @@ struct WorldPlan {
             Self.member(kind, isNarrow: isNarrow, isEncrypted: security == .encrypted, &generator)
         }
         active = generator.milliseconds(8_000...30_000)
-        weatherPace = (kind == .storm ? generator.pick([700, 2_000, 5_000]) : nil) ?? 5_000
+        faultPace = (kind == .storm ? generator.pick([700, 2_000, 5_000]) : nil) ?? 5_000
         // In this time, a link that died unnoticed is lost, its conversation is given up, and an invitation or a
         // handshake times out.
         let longest = members.reduce(Moment.Span.zero) { longest, member in
@@ -94,9 +94,9 @@ struct WorldPlan {
     }
 
     /// Gives every member a second transport to all others.
-    mutating func addSpareWays(_ generator: inout SeededGenerator) {
-        hasSpareWays = true
-        if kind == .calm, generator.chance(70) { betterWaysOpenAt = generator.number(3_000...8_000) }
+    mutating func addSpareTransports(_ generator: inout SeededGenerator) {
+        hasSpareTransports = true
+        if kind == .calm, generator.chance(70) { betterTransportsOpenAt = generator.number(3_000...8_000) }
         var longest = Moment.Span.zero
         for index in members.indices {
             var timings = members[index].timings
@@ -106,11 +106,12 @@ struct WorldPlan {
             timings.betterRoute = generator.milliseconds(300...2_000)
             timings.longestBetterRoute = generator.milliseconds(2_000...6_000)
             members[index].timings = timings
-            let patience = Moment.Span(timings.longestBetterRoute)
+            let longestWait = Moment.Span(timings.longestBetterRoute)
             longest = max(
                 longest,
                 // A move that began before all faults ended, and the wait after it on the side that waits longer.
-                Moment.Span(timings.dial) + Moment.Span(timings.handshake) + patience + patience + patience)
+                Moment.Span(timings.dial) + Moment.Span(timings.handshake) + longestWait + longestWait
+                    + longestWait)
         }
         settling += (longest + .seconds(5)).duration
     }
@@ -134,7 +135,8 @@ struct WorldPlan {
             limits: limits(isNarrow: isNarrow, &generator), timings: timings(kind, &generator),
             faults: faults(kind, isEncrypted: isEncrypted, &generator),
             joinsAt: generator.chance(70) ? generator.number(0...300) : generator.number(0...6_000),
-            eagerness: generator.pick([10, 50, 90]) ?? 50, kindness: generator.pick([30, 80, 95]) ?? 80,
+            invitePercent: generator.pick([10, 50, 90]) ?? 50,
+            acceptPercent: generator.pick([30, 80, 95]) ?? 80,
             pace: generator.pick([300, 900, 2_500]) ?? 900)
     }
 
@@ -156,8 +158,8 @@ struct WorldPlan {
         timings.acknowledge = generator.milliseconds(10...150)
         timings.pairing = World.pairingTime
         guard generator.chance(70) else { return timings }
-        timings.askAfter = generator.milliseconds(1_500...5_000)
-        timings.loseAfter = timings.askAfter * 3
+        timings.pingAfter = generator.milliseconds(1_500...5_000)
+        timings.loseAfter = timings.pingAfter * 3
         timings.handshake = generator.milliseconds(3_000...10_000)
         timings.dial = generator.milliseconds(3_000...10_000)
         timings.grace = generator.milliseconds((kind == .cuts ? 6_000 : 1_000)...10_000)

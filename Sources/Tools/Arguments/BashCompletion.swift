@@ -27,7 +27,7 @@ struct BashCompletion {
             done
         }
 
-        # Offers paths; the first argument is what kind of them.
+        # Offers paths; the first argument is their kind.
         \(function)_paths() {
             local path
             compopt -o filenames 2>/dev/null
@@ -41,7 +41,7 @@ struct BashCompletion {
             for ((i = 1; i < COMP_CWORD; i++)); do
                 word=${COMP_WORDS[i]}
                 if [[ -n $wants ]]; then
-                    # Of --name=value, bash makes three words.
+                    # Bash splits --name=value into three words.
                     [[ $word == '=' ]] || wants=''
                     continue
                 fi
@@ -62,7 +62,7 @@ struct BashCompletion {
                 esac
             done
             [[ $current == '=' ]] && current=''
-            # Where bash was told not to make three words of it.
+            # If bash is configured not to split --name=value.
             if [[ -z $wants && $current == --*=* ]] && ((!ended)); then
                 prefix=${current%%=*}=
                 case "$at ${current%%=*}" in

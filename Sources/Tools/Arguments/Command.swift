@@ -10,7 +10,7 @@ public struct Command<Action: Sendable>: Sendable {
     let examples: [Example]
     let subcommands: [Command]
     let isHidden: Bool
-    let make: (@Sendable (Given) throws(Misuse) -> Action)?
+    let make: (@Sendable (RawArguments) throws(UsageError) -> Action)?
 
     /// Creates a command that does something.
     ///
@@ -23,7 +23,7 @@ public struct Command<Action: Sendable>: Sendable {
     ///   - subcommands: The commands below it, which its first word may name instead.
     ///   - isHidden: Whether help and completion leave it out.
     ///   - make: Makes the action from the parameters' values, in their order. It is called while a command line is
-    ///     parsed; an error that it throws is reported as a misuse.
+    ///     parsed; an error that it throws is reported as a usage error.
     public init<each Part: Parameter>(
         _ name: String, _ summary: String, text: String = "", _ parameters: repeat each Part,
         examples: [Example] = [], subcommands: [Command] = [], isHidden: Bool = false,
@@ -38,11 +38,11 @@ public struct Command<Action: Sendable>: Sendable {
         self.examples = examples
         self.subcommands = subcommands
         self.isHidden = isHidden
-        self.make = { given throws(Misuse) in
+        self.make = { arguments throws(UsageError) in
             do {
-                return try make(repeat (each parameters).value(in: given))
+                return try make(repeat (each parameters).value(in: arguments))
             } catch {
-                throw Misuse(telling: error)
+                throw UsageError(wrapping: error)
             }
         }
     }

@@ -13,7 +13,7 @@ struct FishCompletion {
         """
         # Completes \(root.name) in fish. Save it as ~/.config/fish/completions/\(root.name).fish
 
-        # Whether the command line has come to this command and, where they are told, between these numbers of operands.
+        # Returns whether the command line is at this command and, if they are given, has $least to $most operands.
         function \(function) --argument-names command least most
             set -l words (commandline --tokenize --cut-at-cursor --current-process)
             set -l at \(Self.quoted(root.name))

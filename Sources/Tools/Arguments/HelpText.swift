@@ -41,8 +41,8 @@ struct HelpText {
             text.lines +=
                 [""]
                 + Paragraphs.wrap(
-                    "`\(command.title) help COMMAND` tells more of one.".split(separator: " ").map(
-                        String.init),
+                    "Run `\(command.title) help COMMAND` for the help of one command."
+                        .split(separator: " ").map(String.init),
                     width: text.width)
         }
         return text.lines.joined(separator: "\n") + "\n"

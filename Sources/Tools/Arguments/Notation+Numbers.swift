@@ -3,14 +3,15 @@ extension Notation where Value == Int {
     public static func integer(_ placeholder: String = "NUMBER", in range: ClosedRange<Int> = .min ... .max)
         -> Self
     {
-        let bounds = words(for: range, everything: .min ... .max) { "\($0)" }
+        let bounds = boundsText(for: range, everything: .min ... .max) { "\($0)" }
         return Notation(placeholder, remark: bounds) { text in
             guard let number = Int(text) else {
-                throw Misuse(
-                    "\(Wording.quoted(text)) is no whole number" + (bounds.map { " (it is \($0))" } ?? ""))
+                throw UsageError(
+                    "\(Wording.quoted(text)) is not a whole number"
+                        + (bounds.map { ": \($0) is allowed" } ?? ""))
             }
             guard range.contains(number) else {
-                throw Misuse("\(number) is out of range: it is \(bounds ?? "")")
+                throw UsageError("\(number) is out of range: \(bounds ?? "") is allowed")
             }
             return number
         }
@@ -30,7 +31,7 @@ extension Notation where Value == Int {
         _ placeholder: String, _ kind: String, _ examples: String, _ units: Quantity,
         _ range: ClosedRange<Int>
     ) -> Self {
-        let bounds = words(for: range, everything: 0 ... .max, units.write)
+        let bounds = boundsText(for: range, everything: 0 ... .max, units.write)
         return Notation(placeholder, remark: bounds, write: units.write) { text in
             guard let value = units.read(text) else { throw noQuantity(text, kind, examples) }
             guard range.contains(value) else { throw outOfRange(text, bounds) }
@@ -46,7 +47,7 @@ extension Notation where Value == Duration {
         _ placeholder: String = "DURATION",
         in range: ClosedRange<Duration> = .zero ... .nanoseconds(Int64.max)
     ) -> Self {
-        let bounds = words(for: range, everything: .zero ... .nanoseconds(Int64.max), write)
+        let bounds = boundsText(for: range, everything: .zero ... .nanoseconds(Int64.max), write)
         return Notation(placeholder, remark: bounds, write: write) { text in
             guard let nanoseconds = text == "0" ? 0 : durations.read(text) else {
                 throw noQuantity(text, "duration", "200ms, 5s or 2m")
@@ -64,7 +65,7 @@ extension Notation where Value == Duration {
             let isDecimal = text.allSatisfy { $0.isASCII && $0.isNumber || $0 == "." }
             guard isDecimal, let number = Double(text), number <= range.upperBound / .seconds(1),
                 number >= range.lowerBound / .seconds(1)
-            else { throw Misuse("\"\(text)\" is not \(bounds), as in 5 or 0.5") }
+            else { throw UsageError("\"\(text)\" is not \(bounds), as in 5 or 0.5") }
             return .milliseconds(Int((number * 1_000).rounded()))
         }
     }
@@ -81,7 +82,7 @@ extension Notation where Value == Duration {
 
 extension Notation where Value: Comparable {
     /// Returns the bounds in words; nil if there are none to show.
-    fileprivate static func words(
+    fileprivate static func boundsText(
         for range: ClosedRange<Value>, everything: ClosedRange<Value>, _ write: (Value) -> String
     ) -> String? {
         switch (range.lowerBound > everything.lowerBound, range.upperBound < everything.upperBound) {
@@ -92,12 +93,12 @@ extension Notation where Value: Comparable {
         }
     }
 
-    fileprivate static func outOfRange(_ text: String, _ bounds: String?) -> Misuse {
-        Misuse("\(text) is out of range: it is \(bounds ?? "")")
+    fileprivate static func outOfRange(_ text: String, _ bounds: String?) -> UsageError {
+        UsageError("\(text) is out of range: \(bounds ?? "") is allowed")
     }
 
-    fileprivate static func noQuantity(_ text: String, _ kind: String, _ examples: String) -> Misuse {
-        Misuse("\(Wording.quoted(text)) is no \(kind) as in \(examples)")
+    fileprivate static func noQuantity(_ text: String, _ kind: String, _ examples: String) -> UsageError {
+        UsageError("\(Wording.quoted(text)) is not a \(kind) such as \(examples)")
     }
 }
 

@@ -3,7 +3,7 @@
 /// A program makes a notation for a type of its own:
 ///
 ///     static let name = Notation<DisplayName>("NAME") { text in
-///         guard let name = DisplayName(exactly: text) else { throw Misuse("a name has 1 to 63 bytes") }
+///         guard let name = DisplayName(exactly: text) else { throw UsageError("a name has 1 to 63 bytes") }
 ///         return name
 ///     }
 public struct Notation<Value: Sendable>: Sendable {
@@ -35,9 +35,9 @@ public struct Notation<Value: Sendable>: Sendable {
     }
 
     /// Returns the value of `text`. `subject` is the option or operand that the value is for.
-    func value(of text: String, for subject: String) throws(Misuse) -> Value {
-        guard !text.isEmpty else { throw Misuse("\(subject) needs a value that is not empty") }
-        do { return try read(text) } catch { throw Misuse("\(subject): \(error)") }
+    func value(of text: String, for subject: String) throws(UsageError) -> Value {
+        guard !text.isEmpty else { throw UsageError("\(subject) needs a value that is not empty") }
+        do { return try read(text) } catch { throw UsageError("\(subject): \(error)") }
     }
 }
 
@@ -92,16 +92,18 @@ extension Notation {
             write: { $0.map(element.write).joined(separator: ",") }
         ) { text in
             let parts = text.split(separator: ",", omittingEmptySubsequences: false)
-            guard parts.count <= limit else { throw Misuse("\(parts.count) values are more than \(limit)") }
+            guard parts.count <= limit else {
+                throw UsageError("\(parts.count) values are given, at most \(limit) are allowed")
+            }
             return try parts.map { part in
-                guard !part.isEmpty else { throw Misuse("between two commas there is nothing") }
+                guard !part.isEmpty else { throw UsageError("the list has an empty value") }
                 return try element.read(String(part))
             }
         }
     }
 
-    fileprivate static func noChoice(_ text: String, _ words: [String]) -> Misuse {
-        let meant = Resemblance.closest(to: text, among: words).map { ": did you mean \($0)?" } ?? ""
-        return Misuse("\(Wording.quoted(text)) is not \(Wording.list(words))\(meant)")
+    fileprivate static func noChoice(_ text: String, _ words: [String]) -> UsageError {
+        let meant = SpellingSuggestion.closest(to: text, among: words).map { ": did you mean \($0)?" } ?? ""
+        return UsageError("\(Wording.quoted(text)) is not \(Wording.list(words))\(meant)")
     }
 }

@@ -4,22 +4,22 @@
 /// order of their declaration: first each required operand gets a word, then the others get theirs from left to right.
 public struct Operand<Value: Sendable>: Parameter {
     let declaration: OperandDeclaration
-    private let read: @Sendable ([String]) throws(Misuse) -> Value
+    private let read: @Sendable ([String]) throws(UsageError) -> Value
 
     /// The operand as help, completion and the parser see it.
     public var declarations: [Declaration] { [Declaration(subject: .operand(declaration))] }
 
     /// Returns the operand's value on this command line.
-    public func value(in given: Given) throws(Misuse) -> Value {
-        try read(given.operands[declaration.name] ?? [])
+    public func value(in arguments: RawArguments) throws(UsageError) -> Value {
+        try read(arguments.operands[declaration.name] ?? [])
     }
 
     /// Creates a required operand. `name` is in capitals, as help and errors show it.
     public init(_ name: String, _ notation: Notation<Value>, _ summary: String) {
         let declaration = OperandDeclaration(name, notation, summary, isRequired: true)
         self.declaration = declaration
-        read = { given throws(Misuse) in
-            guard let text = given.first else { throw declaration.isMissing }
+        read = { texts throws(UsageError) in
+            guard let text = texts.first else { throw declaration.isMissing }
             return try notation.value(of: text, for: name)
         }
     }
@@ -28,8 +28,8 @@ public struct Operand<Value: Sendable>: Parameter {
     public init<Written>(optional name: String, _ notation: Notation<Written>, _ summary: String)
     where Value == Written? {
         declaration = OperandDeclaration(name, notation, summary)
-        read = { given throws(Misuse) in
-            guard let text = given.first else { return nil }
+        read = { texts throws(UsageError) in
+            guard let text = texts.first else { return nil }
             return try notation.value(of: text, for: name)
         }
     }
@@ -40,8 +40,8 @@ public struct Operand<Value: Sendable>: Parameter {
     ) {
         declaration = OperandDeclaration(
             name, notation, summary, remark: "default \(notation.write(absent))")
-        read = { given throws(Misuse) in
-            guard let text = given.first else { return absent }
+        read = { texts throws(UsageError) in
+            guard let text = texts.first else { return absent }
             return try notation.value(of: text, for: name)
         }
     }
@@ -54,10 +54,10 @@ public struct Operand<Value: Sendable>: Parameter {
         declaration.isRepeated = true
         let declared = declaration
         self.declaration = declared
-        read = { given throws(Misuse) in
-            guard !given.isEmpty || !isRequired else { throw declared.isMissing }
+        read = { texts throws(UsageError) in
+            guard !texts.isEmpty || !isRequired else { throw declared.isMissing }
             var values: [Written] = []
-            for text in given { values.append(try notation.value(of: text, for: name)) }
+            for text in texts { values.append(try notation.value(of: text, for: name)) }
             return values
         }
     }
@@ -77,5 +77,5 @@ extension OperandDeclaration {
     }
 
     /// The error that is thrown if the operand is missing.
-    var isMissing: Misuse { Misuse("\(name) is missing: \(summary)") }
+    var isMissing: UsageError { UsageError("\(name) is missing: \(summary)") }
 }

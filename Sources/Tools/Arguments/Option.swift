@@ -4,14 +4,14 @@
 /// required option always has a value. A repeated option has an array, a flag a `Bool`.
 public struct Option<Value: Sendable>: Parameter {
     let declaration: OptionDeclaration
-    private let read: @Sendable ([String]) throws(Misuse) -> Value
+    private let read: @Sendable ([String]) throws(UsageError) -> Value
 
     /// The option as help, completion and the parser see it.
     public var declarations: [Declaration] { [Declaration(subject: .option(declaration))] }
 
     /// Returns the option's value on this command line.
-    public func value(in given: Given) throws(Misuse) -> Value {
-        try read(given.options[declaration.name] ?? [])
+    public func value(in arguments: RawArguments) throws(UsageError) -> Value {
+        try read(arguments.options[declaration.name] ?? [])
     }
 
     /// Creates an option that may be left out. Its value is then nil.
@@ -20,8 +20,8 @@ public struct Option<Value: Sendable>: Parameter {
         _ summary: String
     ) where Value == Written? {
         declaration = .init(name, short, notation, summary, isHidden: isHidden)
-        read = { given throws(Misuse) in
-            guard let text = given.last else { return nil }
+        read = { texts throws(UsageError) in
+            guard let text = texts.last else { return nil }
             return try notation.value(of: text, for: "--\(name)")
         }
     }
@@ -33,8 +33,8 @@ public struct Option<Value: Sendable>: Parameter {
     ) {
         let remark = "default \(notation.write(absent))"
         declaration = .init(name, short, notation, summary, remark: remark, isHidden: isHidden)
-        read = { given throws(Misuse) in
-            guard let text = given.last else { return absent }
+        read = { texts throws(UsageError) in
+            guard let text = texts.last else { return absent }
             return try notation.value(of: text, for: "--\(name)")
         }
     }
@@ -46,8 +46,10 @@ public struct Option<Value: Sendable>: Parameter {
         var declaration = OptionDeclaration(name, short, notation, summary, remark: "required")
         declaration.isRequired = true
         self.declaration = declaration
-        read = { given throws(Misuse) in
-            guard let text = given.last else { throw Misuse("--\(name) \(notation.placeholder) is missing") }
+        read = { texts throws(UsageError) in
+            guard let text = texts.last else {
+                throw UsageError("--\(name) \(notation.placeholder) is missing")
+            }
             return try notation.value(of: text, for: "--\(name)")
         }
     }
@@ -61,9 +63,9 @@ public struct Option<Value: Sendable>: Parameter {
             name, short, notation, summary, remark: "may be repeated", isHidden: isHidden)
         declaration.isRepeated = true
         self.declaration = declaration
-        read = { given throws(Misuse) in
+        read = { texts throws(UsageError) in
             var values: [Written] = []
-            for text in given { values.append(try notation.value(of: text, for: "--\(name)")) }
+            for text in texts { values.append(try notation.value(of: text, for: "--\(name)")) }
             return values
         }
     }
@@ -73,7 +75,7 @@ public struct Option<Value: Sendable>: Parameter {
     where Value == Bool {
         declaration = OptionDeclaration(
             name: name, short: short, form: .flag, summary: summary, remarks: [], isHidden: isHidden)
-        read = { given throws(Misuse) in !given.isEmpty }
+        read = { texts throws(UsageError) in !texts.isEmpty }
     }
 
     /// Creates a flag that can be given both ways: `--name` makes it true, `--no-name` false.
@@ -85,7 +87,7 @@ public struct Option<Value: Sendable>: Parameter {
             name: name, short: short, form: .negatable, summary: summary,
             remarks: ["default --\(absent ? name : OptionDeclaration.negation(of: name))"], isHidden: isHidden
         )
-        read = { given throws(Misuse) in given.last.map { $0 == name } ?? absent }
+        read = { texts throws(UsageError) in texts.last.map { $0 == name } ?? absent }
     }
 }
 

@@ -8,12 +8,12 @@
 public struct OptionGroup<Value: Sendable>: Parameter {
     /// The options as help, completion and the parser see them.
     public let declarations: [Declaration]
-    private let read: @Sendable (Given) throws(Misuse) -> Value
+    private let read: @Sendable (RawArguments) throws(UsageError) -> Value
 
     /// Creates a group of options under a title.
     ///
     /// - Parameter make: Makes one value from the options' values. It is called while a command line is parsed; an
-    ///   error that it throws is reported as a misuse.
+    ///   error that it throws is reported as a usage error.
     public init<each Part: Parameter>(
         _ title: String, _ parts: repeat each Part,
         make: @escaping @Sendable (repeat (each Part).Value) throws -> Value
@@ -25,18 +25,18 @@ public struct OptionGroup<Value: Sendable>: Parameter {
             option.section = option.section ?? title
             return Declaration(subject: .option(option))
         }
-        read = { given throws(Misuse) in
-            do { return try make(repeat (each parts).value(in: given)) } catch {
-                throw Misuse(telling: error)
+        read = { arguments throws(UsageError) in
+            do { return try make(repeat (each parts).value(in: arguments)) } catch {
+                throw UsageError(wrapping: error)
             }
         }
     }
 
     /// Returns the group's value on this command line.
-    public func value(in given: Given) throws(Misuse) -> Value { try read(given) }
+    public func value(in arguments: RawArguments) throws(UsageError) -> Value { try read(arguments) }
 }
 
-extension Misuse {
-    /// Uses `error` itself if it is a misuse, otherwise its description.
-    init(telling error: any Error) { self = error as? Misuse ?? Misuse("\(error)") }
+extension UsageError {
+    /// Uses `error` itself if it is a usage error, otherwise its description.
+    init(wrapping error: any Error) { self = error as? UsageError ?? UsageError("\(error)") }
 }

@@ -10,7 +10,7 @@ public protocol Parameter<Value>: Sendable {
     var declarations: [Declaration] { get }
 
     /// Returns the parameter's value on this command line. Called once while it is parsed.
-    func value(in given: Given) throws(Misuse) -> Value
+    func value(in arguments: RawArguments) throws(UsageError) -> Value
 }
 
 /// What help, completion and the parser know about one option or operand.
@@ -24,7 +24,7 @@ public struct Declaration: Sendable {
 }
 
 /// What a command line gives to one command: still text, sorted by option and operand.
-public struct Given: Sendable {
+public struct RawArguments: Sendable {
     /// The values of each option by its long name, in the order given.
     var options: [String: [String]] = [:]
     var operands: [String: [String]] = [:]
@@ -58,7 +58,7 @@ struct OptionDeclaration: Hashable, Sendable {
     static func negation(of name: String) -> String { "no-\(name)" }
 
     static let help = OptionDeclaration(
-        name: "help", short: "h", form: .flag, summary: "shows this", remarks: [])
+        name: "help", short: "h", form: .flag, summary: "shows this help", remarks: [])
     static let version = OptionDeclaration(
         name: "version", short: nil, form: .flag, summary: "shows the version", remarks: [])
 }

@@ -1,7 +1,7 @@
 /// A program's command line: one table of commands that the parser, help, errors, completion and manual are made from.
 ///
 /// A program declares what it accepts as values, and passes its arguments to `parse`. Everything here is pure: nothing
-/// is printed, read or run, and the caller handles the outcome or the `Misuse`. No value is looked up by a key that may
+/// is printed, read or run, and the caller handles the outcome or the `UsageError`. No value is looked up by a key that may
 /// be missing: a command's closure receives the values of the parameters that the command lists, in the same order.
 ///
 /// ```
@@ -73,7 +73,7 @@ public struct Program<Action: Sendable>: Sendable {
     /// Returns what `arguments` ask for. They do not include the program's own name.
     ///
     /// - Parameter width: The number of columns of help, if that is asked for.
-    public func parse(_ arguments: [String], width: Int = 80) throws(Misuse) -> Outcome<Action> {
+    public func parse(_ arguments: [String], width: Int = 80) throws(UsageError) -> Outcome<Action> {
         var command = root
         var outline = self.outline
         var rest = arguments[...]
@@ -81,7 +81,7 @@ public struct Program<Action: Sendable>: Sendable {
             (command, outline) = (command.subcommands[index], outline.subcommands[index])
             rest.removeFirst()
         }
-        do throws(Misuse) {
+        do throws(UsageError) {
             if outline.offersHelpCommand, rest.first == "help" {
                 return .text(
                     try help(for: Array((outline.path + rest.dropFirst()).dropFirst()), width: width))
@@ -89,15 +89,15 @@ public struct Program<Action: Sendable>: Sendable {
             switch try Scan.read(rest, for: outline, in: self.outline) {
             case .help: return .text(HelpText.write(outline, in: self.outline, sections, width: width))
             case .version: return .text("\(self.outline.name) \(version ?? "")\n")
-            case .given(let given):
+            case .arguments(let arguments):
                 guard let make = command.make else {
-                    throw Misuse(
+                    throw UsageError(
                         "a command is missing: \(Wording.list(outline.visibleSubcommands.map(\.name)))")
                 }
-                return .action(try make(given))
+                return .action(try make(arguments))
             }
         } catch {
-            throw error.pointing(to: "\(outline.title) --help")
+            throw error.addingReference(to: "\(outline.title) --help")
         }
     }
 
@@ -106,13 +106,13 @@ public struct Program<Action: Sendable>: Sendable {
     /// - Parameters:
     ///   - path: The command's names below the program's own; empty for the program's help.
     ///   - width: The number of columns. Only a word that is longer exceeds them.
-    public func help(for path: [String] = [], width: Int = 80) throws(Misuse) -> String {
+    public func help(for path: [String] = [], width: Int = 80) throws(UsageError) -> String {
         var outline = self.outline
         for name in path {
             guard let next = outline.subcommand(name) else {
                 guard !outline.subcommands.isEmpty else {
-                    throw Misuse(
-                        "\(outline.title) has no commands below it, and so no \(Wording.quoted(name))")
+                    throw UsageError(
+                        "\(outline.title) has no subcommands: leave out \(Wording.quoted(name))")
                 }
                 throw Scan.noCommand(name, in: outline)
             }
@@ -145,7 +145,7 @@ public struct Program<Action: Sendable>: Sendable {
 
     /// The contradictions in this table, a sentence each. A test of the program asserts that there are none.
     ///
-    /// Even with such a contradiction, `parse` fails only with a `Misuse`.
+    /// Even with such a contradiction, `parse` fails only with a `UsageError`.
     public var problems: [String] {
         outline.all.flatMap(TableCheck.problems) + exampleProblems
     }
@@ -153,7 +153,7 @@ public struct Program<Action: Sendable>: Sendable {
     private var exampleProblems: [String] {
         outline.all.flatMap { command in
             command.examples.compactMap { example in
-                do throws(Misuse) {
+                do throws(UsageError) {
                     _ = try parse(command.path.dropFirst() + example.arguments)
                     return nil
                 } catch {

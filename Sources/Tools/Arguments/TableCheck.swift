@@ -10,12 +10,12 @@ enum TableCheck {
         for case .words(let words) in command.options.compactMap(\.candidates)
             + command.operands.map(\.candidates)
         where words.contains(where: { $0.isEmpty || $0.contains("\n") }) {
-            problems.append("\(words) has a choice that nobody can type")
+            problems.append("\(words) has a choice that cannot be typed")
         }
         if command.operands.count(where: \.isRepeated) > 1 { problems.append("two operands are repeated") }
         if command.subcommand("help") != nil { problems.append("help is a command by itself") }
         if !command.operands.isEmpty, !command.subcommands.isEmpty {
-            problems.append("it has both operands and commands below it, which nobody can tell apart")
+            problems.append("it has both operands and subcommands, which cannot be told apart")
         }
         if !command.isComplete, command.subcommands.isEmpty { problems.append("it does nothing") }
         return problems.map { "\(command.title): \($0)" }
@@ -24,7 +24,7 @@ enum TableCheck {
     private static func nameProblems(_ command: Outline) -> [String] {
         var problems: [String] = []
         for name in [command.name] + command.options.map(\.name) where !isName(name) {
-            problems.append("\(Wording.quoted(name)) is no name of lowercase letters, digits and hyphens")
+            problems.append("\(Wording.quoted(name)) is not a name of lowercase letters, digits and hyphens")
         }
         for short in command.options.compactMap(\.short)
         where !short.isASCII || !(short.isLetter || short.isNumber) {

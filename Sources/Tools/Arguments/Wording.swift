@@ -7,7 +7,7 @@ enum Wording {
     }
 
     /// Returns `text` on one line, without characters that move a cursor or change the direction of text.
-    static func harmless(_ text: String) -> String {
+    static func sanitized(_ text: String) -> String {
         let scalars = text.unicodeScalars.map { scalar -> Unicode.Scalar in
             switch scalar.properties.generalCategory {
             case _ where scalar == "\n": " "

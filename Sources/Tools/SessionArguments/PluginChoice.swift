@@ -26,7 +26,7 @@ public struct PluginChoice: Sendable {
         "Plugins",
         Option(
             repeated: "plugin", .file("FILE.so"),
-            "takes the transport of this plugin in; those in a plugin folder are found by their scheme")
+            "adds the transport of this plugin; plugins in a plugin folder are found by their scheme")
     ) { PluginChoice(files: $0) }
 
     /// The same for commands with a session, which can also check transports against their contract.
@@ -34,7 +34,7 @@ public struct PluginChoice: Sendable {
         "Plugins", options,
         Option(
             flag: "check-transports",
-            "watches that transports keep to their contract; one that does not is cut off, and the rule named"
+            "checks that transports keep their contract; one that does not is cut off, and the rule is named"
         )
     ) { PluginChoice(files: $0.files, checks: $1) }
 
@@ -42,43 +42,44 @@ public struct PluginChoice: Sendable {
     /// in folders.
     ///
     /// Reads files. Throws if a plugin is refused. `subject` is the option or operand that asks for the schemes.
-    public func registry(with schemes: [String], for subject: String) throws(Misuse) -> TransportRegistry {
-        let shelf = try shelf()
+    public func registry(with schemes: [String], for subject: String) throws(UsageError) -> TransportRegistry
+    {
+        let catalog = try catalog()
         do throws(NighError) {
-            return try shelf.registry(extending: .standard, with: schemes)
+            return try catalog.registry(extending: .standard, with: schemes)
         } catch {
-            throw Misuse("\(subject): \(error)")
+            throw UsageError("\(subject): \(error)")
         }
     }
 
     /// Returns the schemes in a list of transports, or none if there is no list.
-    private static func schemes(in list: String?) throws(Misuse) -> [String] {
+    private static func schemes(in list: String?) throws(UsageError) -> [String] {
         guard let list else { return [] }
         do throws(NighError) {
             return try TransportSpec.list(parsing: list).map(\.scheme)
         } catch {
-            throw Misuse("--transport: \(error)")
+            throw UsageError("--transport: \(error)")
         }
     }
 
     /// Returns all plugins that there are to choose from.
-    public func shelf() throws(Misuse) -> PluginShelf {
+    public func catalog() throws(UsageError) -> PluginCatalog {
         do throws(NighError) {
-            return try PluginShelf(files: files)
+            return try PluginCatalog(files: files)
         } catch {
-            throw Misuse("--plugin: \(error)")
+            throw UsageError("--plugin: \(error)")
         }
     }
 
     /// Creates the transports in `list`. If that is nil, creates all that are built in or were named and reach beyond
     /// this program.
-    public func makeAll(_ list: String?) throws(Misuse) -> [any Transport] {
+    public func makeAll(_ list: String?) throws(UsageError) -> [any Transport] {
         let registry = try registry(with: Self.schemes(in: list), for: "--transport")
         do throws(NighError) {
             let made = try registry.makeAll(list ?? registry.reachingOtherPrograms)
             return checks ? made.map { CheckedTransport($0) } : made
         } catch {
-            throw Misuse("--transport: \(error)")
+            throw UsageError("--transport: \(error)")
         }
     }
 }

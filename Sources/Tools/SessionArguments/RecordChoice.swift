@@ -16,16 +16,16 @@ public struct RecordChoice: Sendable {
         "Record",
         Option(
             "record", .text("FILE", candidates: .files),
-            "writes down all that passes on the links, for `nigh trace FILE`: in plain text, and readable by you alone"
+            "records everything that passes on the links, for `nigh trace FILE`: unencrypted, readable only by you"
         ),
         Option(
             "record-bytes", .size("BYTES", in: 0...(1 << 24)),
-            "records only how payloads begin, up to so many bytes; all of them without it"),
-        Option(flag: "record-overwrite", "replaces the record's file where it is there already")
+            "records at most this many bytes of each payload; by default all"),
+        Option(flag: "record-overwrite", "replaces the file of the record if it exists")
     ) { path, headLimit, overwrites -> RecordChoice? in
         guard let path else {
             if headLimit != nil || overwrites {
-                throw Misuse("--record-bytes and --record-overwrite need --record FILE")
+                throw UsageError("--record-bytes and --record-overwrite need --record FILE")
             }
             return nil
         }

@@ -7,7 +7,7 @@ extension Notation where Value == DisplayName {
     public static var displayName: Notation {
         Notation("NAME") { text in
             guard let name = DisplayName(exactly: text) else {
-                throw Misuse("a name has 1 to 63 bytes and no control characters")
+                throw UsageError("a name has 1 to 63 bytes and no control characters")
             }
             return name
         }
@@ -19,8 +19,9 @@ extension Notation where Value == ServiceName {
     public static var serviceName: Notation {
         Notation("NAME") { text in
             guard let service = ServiceName(text) else {
-                throw Misuse(
-                    "a service is 1 to 15 of a-z, 0-9 and '-', with a letter in it, unlike \"\(text)\"")
+                throw UsageError(
+                    "\"\(text)\" is not a service name: 1 to 15 of a-z, 0-9 and '-', at least one of them a letter"
+                )
             }
             return service
         }
@@ -32,7 +33,7 @@ extension Notation where Value == TransportAddress {
     public static var transportAddress: Notation {
         Notation("ADDRESS") { text in
             guard let address = TransportAddress(text) else {
-                throw Misuse("an address is written as in tcp://192.168.1.7:4000, unlike \"\(text)\"")
+                throw UsageError("\"\(text)\" is not an address such as tcp://192.168.1.7:4000")
             }
             return address
         }

@@ -43,7 +43,7 @@ struct ControlSequence: Sendable {
         if isEmpty, last == UInt8(ascii: "O") { return .focus(false) }
         // With modifiers, arrow keys have two numbers, the first of which is 1.
         guard numbers.first ?? 1 == 1, last != UInt8(ascii: "M") else { return nil }
-        return last == UInt8(ascii: "Z") ? .key(.backTab) : Self.shiftKey(last).map(Input.key)
+        return last == UInt8(ascii: "Z") ? .key(.backTab) : Self.singleShiftKey(last).map(Input.key)
     }
 
     private func mouse(isRelease: Bool, _ last: UInt8) -> Input? {
@@ -70,7 +70,7 @@ struct ControlSequence: Sendable {
     }
 
     /// Returns the key of a letter after ESC O, or at the end of a sequence.
-    static func shiftKey(_ letter: UInt8) -> Input.Key? {
+    static func singleShiftKey(_ letter: UInt8) -> Input.Key? {
         switch letter {
         case UInt8(ascii: "A"): .up
         case UInt8(ascii: "B"): .down

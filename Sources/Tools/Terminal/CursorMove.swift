@@ -6,11 +6,13 @@ enum CursorMove {
         var best = home ? "\u{1B}[H" : "\u{1B}[\(target.row + 1);\(target.column + 1)H"
         if target.column == 0, !home { best = "\u{1B}[\(target.row + 1)H" }
         guard let start else { return Array(best.utf8) }
-        for way in ways(from: start, to: target) where way.utf8.count < best.utf8.count { best = way }
+        for candidate in candidates(from: start, to: target) where candidate.utf8.count < best.utf8.count {
+            best = candidate
+        }
         return Array(best.utf8)
     }
 
-    private static func ways(from start: CellPosition, to target: CellPosition) -> [String] {
+    private static func candidates(from start: CellPosition, to target: CellPosition) -> [String] {
         let (right, down) = (target.column - start.column, target.row - start.row)
         if down == 0 {
             let step = right > 0 ? "\u{1B}[\(count(right))C" : "\u{1B}[\(count(-right))D"

@@ -17,7 +17,7 @@ public struct KeyDecoder: Sendable {
         /// After ESC [ M: the mouse report of the oldest terminals, of which this many bytes are missing.
         case oldMouse(Int)
         /// After ESC O.
-        case shift(ControlSequence)
+        case singleShift(ControlSequence)
         /// In a string sequence, which began with this character after ESC. Terminals send one only on request, and
         /// nothing here requests one.
         case string(Unicode.Scalar, isEmpty: Bool)
@@ -48,7 +48,7 @@ public struct KeyDecoder: Sendable {
 
     /// Decodes these bytes, and returns what is complete.
     public mutating func feed(_ bytes: some Sequence<UInt8>) -> [Input] {
-        for byte in bytes { take(byte) }
+        for byte in bytes { decode(byte) }
         return takeInputs()
     }
 
@@ -74,38 +74,38 @@ public struct KeyDecoder: Sendable {
         return inputs
     }
 
-    private mutating func take(_ byte: UInt8) {
+    private mutating func decode(_ byte: UInt8) {
         switch state {
-        case .ground: takeInText(byte)
-        case .escape: takeAfterEscape(byte)
-        case .control(let sequence): takeInControl(byte, sequence)
-        case .shift(let sequence): takeInShift(byte, sequence)
-        case .consoleKey: takeConsoleKey(byte)
+        case .ground: decodeText(byte)
+        case .escape: decodeAfterEscape(byte)
+        case .control(let sequence): decodeControlSequence(byte, sequence)
+        case .singleShift(let sequence): decodeSingleShift(byte, sequence)
+        case .consoleKey: decodeConsoleKey(byte)
         case .oldMouse(let count): state = count > 1 ? .oldMouse(count - 1) : .ground
-        case .string: takeInString(byte)
+        case .string: decodeString(byte)
         case .stringEscape:
             // ESC \ ends the string; any other ESC begins something new.
             state = .escape
-            if byte == UInt8(ascii: "\\") { state = .ground } else { takeAfterEscape(byte) }
-        case .paste(let matched): takeInPaste(byte, matched)
+            if byte == UInt8(ascii: "\\") { state = .ground } else { decodeAfterEscape(byte) }
+        case .paste(let matched): decodePaste(byte, matched)
         }
     }
 
     // MARK: Text and keys
 
-    private mutating func takeInText(_ byte: UInt8) {
+    private mutating func decodeText(_ byte: UInt8) {
         var scalars: [Unicode.Scalar] = []
-        text.take(byte) { scalars.append($0) }
+        text.decode(byte) { scalars.append($0) }
         for scalar in scalars {
             switch scalar.value {
-            case 0x00...0x1F, 0x7F: takeControl(UInt8(scalar.value))
+            case 0x00...0x1F, 0x7F: decodeControlCharacter(UInt8(scalar.value))
             case 0x80...0x9F: break
             default: inputs.append(.character(scalar))
             }
         }
     }
 
-    private mutating func takeControl(_ byte: UInt8) {
+    private mutating func decodeControlCharacter(_ byte: UInt8) {
         switch byte {
         case 0x1B: state = .escape
         case 0x09: inputs.append(.key(.tab))
@@ -116,23 +116,23 @@ public struct KeyDecoder: Sendable {
         }
     }
 
-    private mutating func takeAfterEscape(_ byte: UInt8) {
+    private mutating func decodeAfterEscape(_ byte: UInt8) {
         state = .ground
         switch byte {
         case UInt8(ascii: "["): state = .control(ControlSequence())
-        case UInt8(ascii: "O"): state = .shift(ControlSequence())
+        case UInt8(ascii: "O"): state = .singleShift(ControlSequence())
         case UInt8(ascii: "]"), UInt8(ascii: "P"), UInt8(ascii: "X"), UInt8(ascii: "^"), UInt8(ascii: "_"):
             state = .string(Unicode.Scalar(byte), isEmpty: true)
         case 0x20...0x7E: inputs.append(.alternate(Unicode.Scalar(byte)))
         default:
             inputs.append(.key(.escape))
-            takeInText(byte)
+            decodeText(byte)
         }
     }
 
     // MARK: Sequences
 
-    private mutating func takeInControl(_ byte: UInt8, _ sequence: ControlSequence) {
+    private mutating func decodeControlSequence(_ byte: UInt8, _ sequence: ControlSequence) {
         var sequence = sequence
         switch byte {
         case 0x20...0x3F:
@@ -151,21 +151,21 @@ public struct KeyDecoder: Sendable {
         }
     }
 
-    private mutating func takeInShift(_ byte: UInt8, _ sequence: ControlSequence) {
+    private mutating func decodeSingleShift(_ byte: UInt8, _ sequence: ControlSequence) {
         switch byte {
         // Some terminals send the modifiers here.
         case 0x30...0x3F:
             var sequence = sequence
             sequence.append(byte)
-            state = .shift(sequence)
+            state = .singleShift(sequence)
         case 0x20...0x7E:
             state = .ground
-            if let key = ControlSequence.shiftKey(byte) { inputs.append(.key(key)) }
+            if let key = ControlSequence.singleShiftKey(byte) { inputs.append(.key(key)) }
         default: leaveSequence(for: byte)
         }
     }
 
-    private mutating func takeConsoleKey(_ byte: UInt8) {
+    private mutating func decodeConsoleKey(_ byte: UInt8) {
         state = .ground
         switch byte {
         case UInt8(ascii: "A")...UInt8(ascii: "E"):
@@ -175,7 +175,7 @@ public struct KeyDecoder: Sendable {
         }
     }
 
-    private mutating func takeInString(_ byte: UInt8) {
+    private mutating func decodeString(_ byte: UInt8) {
         switch byte {
         case 0x1B: state = .stringEscape
         case 0x07: state = .ground
@@ -188,12 +188,12 @@ public struct KeyDecoder: Sendable {
     private mutating func leaveSequence(for byte: UInt8) {
         state = .ground
         // These two bytes only say that a sequence is over.
-        if byte != 0x18, byte != 0x1A { takeInText(byte) }
+        if byte != 0x18, byte != 0x1A { decodeText(byte) }
     }
 
     // MARK: Pasting
 
-    private mutating func takeInPaste(_ byte: UInt8, _ matched: Int) {
+    private mutating func decodePaste(_ byte: UInt8, _ matched: Int) {
         let end = Self.pasteEnd
         if byte == end[matched] {
             state = .paste(matched: matched + 1)
@@ -203,12 +203,12 @@ public struct KeyDecoder: Sendable {
             state = .ground
             return
         }
-        keep(end.prefix(matched))
+        appendToPaste(end.prefix(matched))
         state = .paste(matched: byte == end[0] ? 1 : 0)
-        if byte != end[0] { keep([byte]) }
+        if byte != end[0] { appendToPaste([byte]) }
     }
 
-    private mutating func keep(_ bytes: some Collection<UInt8>) {
+    private mutating func appendToPaste(_ bytes: some Collection<UInt8>) {
         pasted += bytes.prefix(Self.longestPaste - pasted.count)
     }
 }

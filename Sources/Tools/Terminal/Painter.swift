@@ -79,7 +79,7 @@ public struct Painter: Sendable {
 
     /// Returns whether a cell looks right if it is written with the current pen: a space between bold letters need not
     /// be plain.
-    private func suits(_ cell: Screen.Cell) -> Bool {
+    private func matchesPen(_ cell: Screen.Cell) -> Bool {
         pen == cell.pen || cell.character == " " && pen?.onSpaces == cell.pen
     }
 
@@ -91,10 +91,10 @@ public struct Painter: Sendable {
         let first = new.startIndex
         let blankFrom = (new.lastIndex { $0 != .blank } ?? first - 1) + 1 - first
         var column = 0
-        var doubtfulBefore = 0
+        var uncertainBefore = 0
         while column < new.count {
             let cell = new[first + column]
-            guard column < doubtfulBefore || cell != old[first + column], cell.columns > 0 else {
+            guard column < uncertainBefore || cell != old[first + column], cell.columns > 0 else {
                 column += 1
                 continue
             }
@@ -107,7 +107,7 @@ public struct Painter: Sendable {
             approach(CellPosition(column: column, row: row), in: next, &bytes)
             write(cell, rowEnd: new.count, &bytes)
             column += cell.columns
-            if cell.isDoubtful { doubtfulBefore = column + Self.mostExtraCells }
+            if cell.hasUncertainWidth { uncertainBefore = column + Self.mostExtraCells }
         }
     }
 
@@ -116,18 +116,18 @@ public struct Painter: Sendable {
     /// If terminals may disagree over the cells it takes, the cells it should take become blank first, in case it takes
     /// fewer.
     private mutating func write(_ cell: Screen.Cell, rowEnd: Int, _ bytes: inout [UInt8]) {
-        if !suits(cell) { setPen(cell.pen, &bytes) }
+        if !matchesPen(cell) { setPen(cell.pen, &bytes) }
         guard let start = place else { return }
         let end = CellPosition(column: start.column + cell.columns, row: start.row)
         // After the last cell of a row, terminals differ in where the cursor waits.
         let after = end.column < rowEnd ? end : nil
-        if cell.isDoubtful {
+        if cell.hasUncertainWidth {
             bytes += Array(repeating: UInt8(ascii: " "), count: cell.columns)
             place = after
             move(to: start, &bytes)
         }
         bytes += String(cell.character).utf8
-        place = cell.isDoubtful ? nil : after
+        place = cell.hasUncertainWidth ? nil : after
     }
 
     // MARK: Moving
@@ -139,7 +139,7 @@ public struct Painter: Sendable {
         {
             let row = screen.row(target.row)
             let gap = row[row.startIndex + place.column..<row.startIndex + target.column]
-            if gap.allSatisfy({ suits($0) && $0.character.isASCII && $0.columns == 1 }) {
+            if gap.allSatisfy({ matchesPen($0) && $0.character.isASCII && $0.columns == 1 }) {
                 bytes += gap.compactMap(\.character.asciiValue)
                 self.place = target
                 return

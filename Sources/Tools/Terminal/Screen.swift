@@ -8,7 +8,7 @@ struct Screen: Equatable, Sendable {
         static let blank = Cell(character: " ", pen: .plain, columns: 1)
 
         /// Whether terminals may disagree over how many cells the character takes.
-        var isDoubtful: Bool {
+        var hasUncertainWidth: Bool {
             let scalars = character.unicodeScalars
             guard let first = scalars.first, first.value >= 0x300 else { return scalars.count > 1 }
             return scalars.count > 1 || first.properties.isEmojiPresentation

@@ -15,7 +15,7 @@ public enum TerminalFailure: Error, Equatable, CustomStringConvertible {
     public var description: String {
         switch self {
         case .noTerminal: "this needs a terminal: input and output must not go to a file or another program"
-        case .dumb: "this terminal cannot move its cursor: set TERM to what it is, as in TERM=xterm-256color"
+        case .dumb: "this terminal cannot move its cursor: set TERM to its type, as in TERM=xterm-256color"
         case .takenAlready: "this process has taken over a terminal already"
         case .system(let what, let number): "\(what): \(String(cString: strerror(number)))"
         }

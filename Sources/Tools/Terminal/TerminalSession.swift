@@ -15,7 +15,7 @@ import NighCore
 ///
 /// `@unchecked Sendable`: the lock guards what several threads use; only the session's thread uses the rest.
 public final class TerminalSession: @unchecked Sendable {
-    private let line: TerminalLine
+    private let descriptors: TerminalDescriptors
     private let thread = LoopThread()
     private let handler: @Sendable (TerminalEvent) -> Void
 
@@ -50,10 +50,10 @@ public final class TerminalSession: @unchecked Sendable {
         guard isTerminal(input), isTerminal(output) else { throw .noTerminal }
         guard !traits.isDumb else { throw .dumb }
         self.handler = handler
-        line = try TerminalLine(input: input, output: output)
-        currentSize = line.size
+        descriptors = try TerminalDescriptors(input: input, output: output)
+        currentSize = descriptors.size
         painter = Painter(traits)
-        var plan = try line.plan(TerminalModes(mouse: mouse))
+        var plan = try descriptors.plan(TerminalModes(mouse: mouse))
         guard cterminal_prepare(&plan) else { throw .takenAlready }
         let status = cterminal_take()
         guard status == 0 else {
@@ -86,7 +86,7 @@ public final class TerminalSession: @unchecked Sendable {
             defer { isStale = true }
             return !isStale
         }
-        if mustWake { line.wake() }
+        if mustWake { descriptors.wake() }
     }
 
     /// Stops the program and the others in its pipeline, as Ctrl-Z does elsewhere.
@@ -106,7 +106,7 @@ public final class TerminalSession: @unchecked Sendable {
         }
         if isFirst {
             cterminal_give_back()
-            line.wake()
+            descriptors.wake()
         }
         thread.join()
         guard isFirst else { return }
@@ -147,13 +147,15 @@ public final class TerminalSession: @unchecked Sendable {
     private func waitForWork() {
         let isOurs = !isGone && cterminal_is_taken()
         var watched = [
-            pollfd(fd: line.notices, events: Int16(POLLIN), revents: 0),
-            pollfd(fd: isOurs ? line.input : -1, events: Int16(POLLIN), revents: 0),
-            pollfd(fd: isOurs && !unwritten.isEmpty ? line.output : -1, events: Int16(POLLOUT), revents: 0),
+            pollfd(fd: descriptors.notices, events: Int16(POLLIN), revents: 0),
+            pollfd(fd: isOurs ? descriptors.input : -1, events: Int16(POLLIN), revents: 0),
+            pollfd(
+                fd: isOurs && !unwritten.isEmpty ? descriptors.output : -1, events: Int16(POLLOUT), revents: 0
+            ),
         ]
         poll(&watched, nfds_t(watched.count), pollTimeout)
         if watched[0].revents != 0 {
-            for notice in line.takeNotices() where !hasToLeave { take(notice) }
+            for notice in descriptors.takeNotices() where !hasToLeave { handle(notice) }
         }
         if watched[2].revents != 0, !hasToLeave { write() }
         if watched[1].revents != 0, !hasToLeave { read() }
@@ -166,12 +168,12 @@ public final class TerminalSession: @unchecked Sendable {
         return Int32(min(max((left + 999_999) / 1_000_000, 0), 1_000))
     }
 
-    private func take(_ notice: TerminalLine.Notice) {
+    private func handle(_ notice: TerminalDescriptors.Notice) {
         switch notice {
         case .wake: break
         case .resized: measure()
-        case .goesOn: takeAgain()
-        case .stops:
+        case .continued: takeAgain()
+        case .stopRequested:
             cterminal_give_back()
             cterminal_stop_process()
             if !hasToLeave { takeAgain() }
@@ -179,7 +181,7 @@ public final class TerminalSession: @unchecked Sendable {
     }
 
     private func measure() {
-        let size = line.size
+        let size = descriptors.size
         let hasChanged = lock.withLock {
             defer { currentSize = size }
             return currentSize != size
@@ -192,7 +194,7 @@ public final class TerminalSession: @unchecked Sendable {
     /// Takes the terminal again after the process was stopped. Others may have changed anything about the terminal.
     private func takeAgain() {
         unwritten = []
-        guard line.isInForeground else { return cterminal_leave_alone() }
+        guard descriptors.isInForeground else { return cterminal_leave_alone() }
         guard cterminal_take() == 0 else { return reportGone() }
         painter.forget()
         lock.withLock { isStale = draw != nil }
@@ -211,7 +213,7 @@ public final class TerminalSession: @unchecked Sendable {
 
     private func read() {
         var bytes = [UInt8](repeating: 0, count: Self.readLimit)
-        let count = Glibc.read(line.input, &bytes, bytes.count)
+        let count = Glibc.read(descriptors.input, &bytes, bytes.count)
         if count > 0 { return report(decoder.feed(bytes.prefix(count))) }
         if count < 0, errno == EAGAIN || errno == EINTR { return }
         reportGone()

@@ -11,7 +11,7 @@ struct UTF8Reader: Sendable {
     var isInside: Bool { missing > 0 }
 
     /// Decodes a byte. Calls `emit` with none, one or two scalars.
-    mutating func take(_ byte: UInt8, _ emit: (Unicode.Scalar) -> Void) {
+    mutating func decode(_ byte: UInt8, _ emit: (Unicode.Scalar) -> Void) {
         if isInside {
             if expected.contains(byte) {
                 value = value << 6 | UInt32(byte & 0x3F)

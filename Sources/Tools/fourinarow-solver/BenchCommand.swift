@@ -5,7 +5,7 @@ import NighCore
 /// Measures how fast the solver and the highest level are: the command `bench`.
 enum BenchCommand {
     static func run(positions: Int) {
-        print("solver, random positions, each with a table that knows nothing yet")
+        print("solver, random positions, each with an empty table")
         print("discs   median ms      max ms   positions each   positions/s")
         for discs in [8, 10, 11, 12, 14, 16, 20, 24] {
             // Positions with fewer discs take seconds each.
@@ -35,13 +35,15 @@ enum BenchCommand {
 
     /// Measures the first answers after the book ends, which take longest, on every n-th of all these boards.
     private static func answers(count: Int) {
-        let edge = OpeningBook.standard.edge
-        let step = max(edge.count / count, 1)
+        let frontier = OpeningBook.standard.frontier
+        let step = max(frontier.count / count, 1)
         print(
-            "\nlevel 9, the first answer by itself, in every \(step). of \(edge.count) positions after the book"
+            "\nlevel 9, the first answer without the book, for 1 in \(step) of the \(frontier.count) positions after it"
         )
         print("discs   positions   median ms      max ms")
-        for (discs, boards) in Dictionary(grouping: edge, by: \.board.count).sorted(by: { $0.key < $1.key }) {
+        for (discs, boards) in Dictionary(grouping: frontier, by: \.board.count).sorted(by: {
+            $0.key < $1.key
+        }) {
             var seconds: [Double] = []
             for index in stride(from: 0, to: boards.count, by: step) {
                 var bot = Bot(level: 9, seed: 1)

@@ -1,7 +1,7 @@
 import FourInARow
 import Glibc
 import Measuring
-import ProgramLife
+import ProgramSupport
 
 /// Makes the bot's book, and prints it as the Swift file that contains it: the command `book`.
 enum BookCommand {
@@ -18,7 +18,7 @@ enum BookCommand {
             let found = solver.outcome(of: board, toMove: .yellow)?.forOpponent
             guard found == expected else {
                 report(
-                    "the first move \(column) is said to be a \(expected), and found to be \(found as Any)")
+                    "the first move \(column) should be a \(expected), but the solver finds \(found as Any)")
                 return false
             }
             report("the first move \(column) is a \(expected), \(Int(watch.seconds)) s")

@@ -4,19 +4,19 @@ import NighCore
 
 /// Compares everything that must agree, and prints up to ten disagreements: the command `check`.
 struct CheckCommand {
-    private var complaints: [String] = []
+    private var disagreements: [String] = []
 
     /// Runs all checks, and returns whether everything agrees.
     static func run(games: Int) -> Bool {
         var check = CheckCommand()
-        check.stage("\(games) random games, board against slow board") { $0.playRandomGames(games) }
-        check.stage("outcomes of positions, solver against slow solver") { $0.compareSolvers() }
-        check.stage("answers of the book, made again") { $0.repeatAnswers() }
+        check.stage("\(games) random games, board against reference board") { $0.playRandomGames(games) }
+        check.stage("outcomes of positions, solver against reference solver") { $0.compareSolvers() }
+        check.stage("answers of the book, computed again") { $0.repeatAnswers() }
         check.stage("games of level 9 against careless and careful players") { $0.playPerfectGames() }
         check.stage("each level against the one two below") { $0.playMatches() }
-        for complaint in check.complaints.prefix(10) { print(complaint) }
-        print(check.complaints.isEmpty ? "all agree" : "\(check.complaints.count) disagreements")
-        return check.complaints.isEmpty
+        for disagreement in check.disagreements.prefix(10) { print(disagreement) }
+        print(check.disagreements.isEmpty ? "all agree" : "\(check.disagreements.count) disagreements")
+        return check.disagreements.isEmpty
     }
 
     private mutating func stage(_ name: String, _ body: (inout Self) -> String) {
@@ -29,7 +29,7 @@ struct CheckCommand {
         var (red, yellow, nobody) = (0, 0, 0)
         for seed in 0..<games {
             let game = RandomGame(seed: UInt64(seed), isThorough: seed % 256 == 0)
-            if let difference = game.difference { complaints.append("game \(seed): \(difference)") }
+            if let difference = game.difference { disagreements.append("game \(seed): \(difference)") }
             switch game.board.winner {
             case .red: red += 1
             case .yellow: yellow += 1
@@ -39,7 +39,7 @@ struct CheckCommand {
         return "\(red) won by red, \(yellow) by yellow, \(nobody) by nobody"
     }
 
-    /// Compares outcomes from 18 discs on. With fewer discs, the slow solver takes too long.
+    /// Compares outcomes from 18 discs on. With fewer discs, the reference solver takes too long.
     private mutating func compareSolvers() -> String {
         var random = SeededGenerator(seed: 1)
         var solver = Solver()
@@ -48,8 +48,9 @@ struct CheckCommand {
         for discs in [18, 20, 22, 24, 27, 30, 33, 36, 38, 40, 41] {
             for _ in 0..<40 {
                 let position = RandomPosition(discs: discs, random: &random)
-                var slowSolver = SlowSolver(limit: 60_000)
-                guard let expected = slowSolver.outcome(position.slow, toMove: position.toMove) else {
+                var referenceSolver = ReferenceSolver(limit: 60_000)
+                guard let expected = referenceSolver.outcome(position.reference, toMove: position.toMove)
+                else {
                     given += 1
                     continue
                 }
@@ -59,7 +60,7 @@ struct CheckCommand {
                 counts[outcome, default: 0] += 1
                 if outcome.rawValue != expected {
                     let found = "\(outcome) for \(position.toMove), not \(expected)"
-                    complaints.append("\(found), on\n\(position.board.text)")
+                    disagreements.append("\(found), on\n\(position.board.text)")
                 }
             }
         }
@@ -69,9 +70,11 @@ struct CheckCommand {
 
     /// Repeats answers of the book with 10 discs. With fewer discs, this would take too long.
     private mutating func repeatAnswers() -> String {
-        let answers = OpeningBook.standard.answeredAnew(by: Solver(), discs: 10, every: 50)
-        for board in answers.different { complaints.append("the book has another answer on\n\(board.text)") }
-        if answers.count == 0 { complaints.append("the book has no such answers") }
+        let answers = OpeningBook.standard.recheck(with: Solver(), discs: 10, every: 50)
+        for board in answers.different {
+            disagreements.append("the book has another answer on\n\(board.text)")
+        }
+        if answers.count == 0 { disagreements.append("the book has no answers with 10 discs") }
         return "\(answers.count) with 10 discs"
     }
 
@@ -80,7 +83,7 @@ struct CheckCommand {
         var (won, drawn, lost, judged) = (0, 0, 0, 0)
         for seed in 0..<24 {
             let game = PerfectGame(seed: UInt64(seed), solver: &solver)
-            complaints += game.faults
+            disagreements += game.faults
             judged += game.movesJudged
             switch game.winner {
             case game.bot: won += 1
@@ -97,7 +100,7 @@ struct CheckCommand {
             let match = Match(level, against: level - 2, games: 40)
             results.append("\(match.won):\(match.lost)")
             if match.won <= match.lost {
-                complaints.append("level \(level) does not beat level \(level - 2)")
+                disagreements.append("level \(level) does not beat level \(level - 2)")
             }
         }
         return results.joined(separator: " ")

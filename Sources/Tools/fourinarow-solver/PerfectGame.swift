@@ -57,6 +57,6 @@ struct PerfectGame {
             ? .win
             : after.isFull ? .draw : solver.outcome(of: after, toMove: bot.other)?.forOpponent
         movesJudged += 1
-        if before != kept { faults.append("\(column) gives something away on\n\(board.text)") }
+        if before != kept { faults.append("\(column) worsens the outcome on\n\(board.text)") }
     }
 }

@@ -2,7 +2,7 @@ import Arguments
 import FourInARow
 import Glibc
 import Measuring
-import ProgramLife
+import ProgramSupport
 
 /// The `fourinarow-solver` command: compares the board and the bot of the game with independent results, and measures
 /// them.
@@ -12,7 +12,7 @@ enum SolverProgram {
         do {
             options = try Options(arguments)
         } catch {
-            LineOutput.complain("\(error); see fourinarow-solver --help", by: "fourinarow-solver")
+            LineOutput.printError("\(error); see fourinarow-solver --help", by: "fourinarow-solver")
             exit(2)
         }
         switch options {

@@ -1,4 +1,4 @@
-import ProgramLife
+import ProgramSupport
 
 StandardStreams.begin(for: "fourinarow-solver")
 SolverProgram.main(Array(CommandLine.arguments.dropFirst()))

@@ -4,7 +4,7 @@ import Glibc
 import NighLoop
 import NighCore
 import NighMemory
-import ProgramLife
+import ProgramSupport
 import Terminal
 
 /// The `fourinarow` command.
@@ -12,76 +12,77 @@ enum FourInARowProgram {
     private static let name = "fourinarow"
 
     /// Reports that the system has too few resources for the program, and returns the exit status.
-    static func refuse(_ shortage: NighError) -> Int32 {
-        LineOutput.complain("\(shortage)", by: name)
-        return ProgramNeeds.status
+    static func reportShortage(_ shortage: NighError) -> Int32 {
+        LineOutput.printError("\(shortage)", by: name)
+        return SystemRequirements.exitStatus
     }
 
     static func run(_ arguments: [String]) async -> Int32 {
-        let end = ProgramEnd()
+        let exit = ProgramExit()
         do throws(any Error) {
-            switch Errand.program.parseOrExit(arguments, as: name, width: TerminalWidth.forHelp) {
+            switch GameCommand.program.parseOrExit(arguments, as: name, width: TerminalWidth.forHelp) {
             case .completion(let shell):
-                LineOutput.write(Errand.program.completion(for: shell), to: STDOUT_FILENO)
+                LineOutput.write(GameCommand.program.completion(for: shell), to: STDOUT_FILENO)
                 return 0
             case .manual:
                 LineOutput.write(
-                    Errand.program.manual(section: 6, date: "2026-11-21"), to: STDOUT_FILENO)
+                    GameCommand.program.manual(section: 6, date: "2026-11-21"), to: STDOUT_FILENO)
                 return 0
-            case .bot(let machine, let player):
-                let output = LineOutput(whenBroken: { end.come(0) })
-                Interrupts.onFirst { end.come(0) }
+            case .bot(let options, let player):
+                let output = LineOutput(onFailure: { exit.request(0) })
+                Interrupts.onFirst { exit.request(0) }
                 return try await pointing(to: "\(name) bot --help") {
-                    try await MachineErrand(machine: machine, player: player, output: output, end: end)
+                    try await BotCommand(options: options, player: player, output: output, exit: exit)
                         .run()
                 }
-            case .play(let beginning, let player, let looks):
+            case .play(let start, let player, let display):
                 return try await pointing(to: "\(name) --help") {
-                    try await play(beginning, player, looks, end)
+                    try await play(start, player, display, exit)
                 }
             }
-        } catch let misuse as Misuse {
-            LineOutput.complain("\(misuse)", by: name)
-            return Misuse.status
+        } catch let usageError as UsageError {
+            LineOutput.printError("\(usageError)", by: name)
+            return UsageError.status
         } catch {
-            LineOutput.complain("\(error)", by: name)
+            LineOutput.printError("\(error)", by: name)
             return 1
         }
     }
 
-    /// Runs `body`, and adds where to read more to a misuse that it throws, as the parser does.
+    /// Runs `body`, and adds where to read more to a usage error that it throws, as the parser does.
     private static func pointing(to help: String, _ body: () async throws -> Int32) async throws -> Int32 {
         do {
             return try await body()
-        } catch let misuse as Misuse {
-            throw misuse.pointing(to: help)
+        } catch let usageError as UsageError {
+            throw usageError.addingReference(to: help)
         }
     }
 
     private static func play(
-        _ beginning: Errand.Beginning, _ player: Errand.Player, _ looks: Errand.Looks, _ end: ProgramEnd
+        _ start: GameCommand.Start, _ player: GameCommand.Player, _ display: GameCommand.DisplayOptions,
+        _ exit: ProgramExit
     ) async throws -> Int32 {
         if player.transports == "memory" {
-            throw Misuse(
+            throw UsageError(
                 "memory reaches nobody outside this program: name another transport"
             )
         }
         let hub = MemoryHub()
         let ready = try PlayerSetup(player: player).make(
             named: try .ofThisUser(), keepsIdentity: true, besides: [MemoryTransport(hub: hub)])
-        let front: any Front
+        let interface: any UserInterface
         let traits = TerminalTraits.ofThisProcess
-        if looks.isPlain || traits.isDumb || !isTerminal(STDIN_FILENO) || !isTerminal(STDOUT_FILENO) {
-            front = try PlainFront(LineOutput(whenBroken: { end.come(0) }))
+        if display.isPlain || traits.isDumb || !isTerminal(STDIN_FILENO) || !isTerminal(STDOUT_FILENO) {
+            interface = try PlainInterface(LineOutput(onFailure: { exit.request(0) }))
         } else {
-            front = ScreenFront(
-                ScreenStyle(isUnicode: traits.isUnicode && !looks.isASCII, animates: looks.animates),
-                over: ready.schemes, on: ready.loop, gone: { end.come(0) })
+            interface = ScreenInterface(
+                ScreenStyle(isUnicode: traits.isUnicode && !display.isASCII, animates: display.animates),
+                over: ready.schemes, on: ready.loop, onTerminalGone: { exit.request(0) })
         }
-        let game = PersonalGame(ready, front: front, hub: hub, end: end)
-        Interrupts.onFirst { end.come(0) }
-        try game.start(beginning)
-        let status = await end.status()
+        let game = PersonalGame(ready, interface: interface, hub: hub, exit: exit)
+        Interrupts.onFirst { exit.request(0) }
+        try game.start(start)
+        let status = await exit.status()
         await game.close()
         return status
     }

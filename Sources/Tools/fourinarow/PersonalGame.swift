@@ -2,49 +2,49 @@ import FourInARow
 import NighLoop
 import NighCore
 import NighMemory
-import ProgramLife
+import ProgramSupport
 
 /// One person's game: the lobby, what the person sees of it, and the bot if the person plays against it.
 ///
 /// `@unchecked Sendable`: confined to the lobby's loop from `start` on.
 final class PersonalGame: @unchecked Sendable {
     private let ready: PlayerSetup.Ready
-    private let front: any Front
+    private let interface: any UserInterface
     private let hub: MemoryHub
-    private let end: ProgramEnd
-    private var seeker: TableSeeker?
-    private var machine: MachinePlayer?
-    private var wantsMachine: PeerID?
+    private let exit: ProgramExit
+    private var search: TableSearch?
+    private var bot: BotPlayer?
+    private var awaitedBot: PeerID?
 
     private var lobby: Lobby { ready.lobby }
     private var loop: UVEventLoop { ready.loop }
 
     /// - Parameter hub: the memory network on which the bot is reached. One of the lobby's transports is on it.
-    init(_ ready: PlayerSetup.Ready, front: any Front, hub: MemoryHub, end: ProgramEnd) {
+    init(_ ready: PlayerSetup.Ready, interface: any UserInterface, hub: MemoryHub, exit: ProgramExit) {
         self.ready = ready
-        self.front = front
+        self.interface = interface
         self.hub = hub
-        self.end = end
+        self.exit = exit
     }
 
     /// Shows the game, and does what the command line asks for first. Throws if there is nothing to show it on.
-    func start(_ beginning: Errand.Beginning) throws {
-        try front.start(LobbyView(of: lobby)) { [weak self] wish in
+    func start(_ start: GameCommand.Start) throws {
+        try interface.start(LobbyView(of: lobby)) { [weak self] request in
             guard let self else { return }
-            loop.execute { self.perform(wish) }
+            loop.execute { self.perform(request) }
         }
         loop.execute { [self] in
-            if let remark = ready.remark { front.tell(remark) }
-            if case .join(let target, let wish) = beginning { seek(target, wish) }
+            if let remark = ready.remark { interface.showMessage(remark) }
+            if case .join(let target, let wish) = start { startSearch(target, wish) }
             lobby.start { [weak self] in self?.lobbyChanged($0, $1) }
-            if beginning == .host { lobby.host() }
+            if start == .host { lobby.host() }
         }
     }
 
     /// Leaves the table and closes everything, and returns when that is done.
     func close() async {
-        front.stop()
-        await machine?.close()
+        interface.stop()
+        await bot?.close()
         await lobby.close()
         loop.shutdown()
         ready.finish()
@@ -53,44 +53,45 @@ final class PersonalGame: @unchecked Sendable {
     // MARK: Events
 
     private func lobbyChanged(_ view: LobbyView, _ news: LobbyNews?) {
-        front.show(view, isWorthASentence(news, view) ? news : nil)
+        interface.show(view, isWorthReporting(news, view) ? news : nil)
         guard view.place == .lobby else { return }
-        if let wanted = wantsMachine {
+        if let wanted = awaitedBot {
             guard view.tables.contains(where: { $0.id == wanted }) else { return }
-            wantsMachine = nil
+            awaitedBot = nil
             lobby.join(wanted, as: .seat)
-        } else if let machine {
+        } else if let bot {
             // The person has left the bot's table.
-            dismiss(machine)
+            dismiss(bot)
         }
-        seek(view)
+        continueSearch(view)
     }
 
     /// Begins to look for a table. Call this before the lobby starts: the lobby's first view may be the only one,
     /// because nothing has to be seen before an address is called.
-    private func seek(_ target: Errand.Target?, _ wish: TableWish) {
-        let seeker = TableSeeker(target, wish)
-        self.seeker = seeker
-        if let description = seeker.description { front.tell("looking for \(description)") }
+    private func startSearch(_ target: GameCommand.Target?, _ wish: TableWish) {
+        let search = TableSearch(target, wish)
+        self.search = search
+        if let description = search.description { interface.showMessage("looking for \(description)") }
     }
 
-    private func seek(_ view: LobbyView) {
-        guard let finding = seeker?.look(at: view) else { return }
-        switch finding {
-        case .join(let host): lobby.join(host, as: seeker?.wish ?? .seat)
-        case .joinAddress(let address): lobby.join(at: address, as: seeker?.wish ?? .seat)
+    private func continueSearch(_ view: LobbyView) {
+        guard let step = search?.next(for: view) else { return }
+        switch step {
+        case .join(let host): lobby.join(host, as: search?.wish ?? .seat)
+        case .joinAddress(let address): lobby.join(at: address, as: search?.wish ?? .seat)
         case .ambiguous(let name, let hosts):
             let ids = hosts.map(\.short).joined(separator: ", ")
-            front.tell("several are called \(name): choose one, or say which by its id: \(ids)")
+            interface.showMessage(
+                "several hosts are called \(name): choose one, or name it by its ID: \(ids)")
         }
     }
 
     /// Returns whether there is something to say about `news`. If nobody asked for a transport by name, the view shows
     /// that it does not work, but that is no news.
-    private func isWorthASentence(_ news: LobbyNews?, _ view: LobbyView) -> Bool {
+    private func isWorthReporting(_ news: LobbyNews?, _ view: LobbyView) -> Bool {
         switch news {
         case .transport(let scheme, .down): !ready.optionalSchemes.contains(scheme)
-        case .trouble(let error):
+        case .otherFailure(let error):
             !(error.transport.map { ready.optionalSchemes.contains($0) && view.brokenTransports[$0] != nil }
                 ?? false)
         default: true
@@ -99,46 +100,46 @@ final class PersonalGame: @unchecked Sendable {
 
     // MARK: Requests of the person
 
-    private func perform(_ wish: Wish) {
-        switch wish {
+    private func perform(_ request: UserRequest) {
+        switch request {
         case .host:
-            seeker?.stop()
+            search?.stop()
             lobby.host()
         case .join(let host, let wish):
-            seeker?.stop()
+            search?.stop()
             lobby.join(host, as: wish)
         case .playBot(let level):
-            seeker?.stop()
+            search?.stop()
             playBot(level)
-        case .answer(let asker, let accept):
-            lobby.answer(asker, accept: accept, words: accept ? "" : "not now")
-        case .act(let action): lobby.act(action) { [weak self] in self?.front.refused($0) }
+        case .answer(let peer, let accept):
+            lobby.answer(peer, accept: accept, reason: accept ? "" : "not now")
+        case .act(let action): lobby.act(action) { [weak self] in self?.interface.showRefusal($0) }
         case .leave:
-            seeker?.stop()
-            wantsMachine = nil
+            search?.stop()
+            awaitedBot = nil
             lobby.leave()
-        case .quit: end.come(0)
-        // The front does this itself, because it concerns the terminal.
+        case .quit: exit.request(0)
+        // The interface does this itself, because it concerns the terminal.
         case .suspend: break
         }
     }
 
     /// Lets the bot open a table in this program, and joins that table when it is seen.
     private func playBot(_ level: Int) {
-        if let machine { dismiss(machine) }
-        let machine = MachinePlayer(
+        if let bot { dismiss(bot) }
+        let bot = BotPlayer(
             .init(level: level, seed: .random(in: .min ... .max), games: nil, pause: .milliseconds(500)),
             lobby: Lobby(
                 name: DisplayName(fitting: "Machine (level \(level))"), identity: .ephemeral(),
                 transports: [MemoryTransport(hub: hub)], loop: loop))
-        self.machine = machine
-        wantsMachine = machine.id
+        self.bot = bot
+        awaitedBot = bot.id
         lobby.leave()
-        machine.host()
+        bot.host()
     }
 
-    private func dismiss(_ machine: MachinePlayer) {
-        if self.machine === machine { self.machine = nil }
-        Task { await machine.close() }
+    private func dismiss(_ bot: BotPlayer) {
+        if self.bot === bot { self.bot = nil }
+        Task { await bot.close() }
     }
 }

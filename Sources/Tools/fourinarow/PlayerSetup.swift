@@ -4,7 +4,7 @@ import NighLoop
 import NighCore
 import NighMemory
 import NighRecord
-import ProgramLife
+import ProgramSupport
 import SessionArguments
 
 /// Creates the lobby that a command line asks for.
@@ -19,7 +19,7 @@ struct PlayerSetup {
         /// their contract. Call this once the session has closed.
         func finish() {
             for error in transports.breaches + [recorder?.finish()].compactMap(\.self) {
-                LineOutput.complain("\(error)", by: "fourinarow")
+                LineOutput.printError("\(error)", by: "fourinarow")
             }
         }
 
@@ -32,7 +32,7 @@ struct PlayerSetup {
         let optionalSchemes: Set<String>
     }
 
-    let player: Errand.Player
+    let player: GameCommand.Player
 
     /// Creates everything that one player needs, on a new loop.
     ///
@@ -65,7 +65,8 @@ struct PlayerSetup {
             let file = try IdentityFile()
             let identity = try file.load()
             guard file.claim() else {
-                remark = "somebody plays as you on this device already, so here you are somebody new"
+                remark =
+                    "another program on this device is using your identity, so you play with a temporary one"
                 return (.ephemeral(), try TrustStore.standard())
             }
             return (identity, try TrustStore.standard())

@@ -4,7 +4,7 @@ import NighTCP
 /// Addresses as people write them and as others send them. An accepted address must mean the same when it is written
 /// again.
 enum AddressTarget {
-    private static let peer = Stage.identities[0].peerID
+    private static let peer = SessionHarness.identities[0].peerID
     private static let valid = [
         "tcp://192.168.1.5:4000", "tcp://[fe80::1%lo]:4000", "tcp://[fe80::1%7]:1", "tcp://[::1]:65535",
         "tcp://example.org:80", "tcp://example.org.:80", "tcp://\(peer).mdns",
@@ -28,11 +28,11 @@ enum AddressTarget {
             destination = try TCPDestination(address)
         } catch {
             if valid.contains(text) { throw Finding("\(text) is not understood: \(error)") }
-            if "\(error)".utf8.count > 3 * text.utf8.count + 300 { throw Finding("many words about \(text)") }
+            if "\(error)".utf8.count > 3 * text.utf8.count + 300 { throw Finding("a long error for \(text)") }
             return
         }
         if text.utf8.contains(0) {
-            throw Finding("what stands behind a zero is not read: \(text.debugDescription)")
+            throw Finding("the text after a zero is not read: \(text.debugDescription)")
         }
         switch destination {
         case .found(let id):
@@ -43,7 +43,7 @@ enum AddressTarget {
         case .name(let name, let port):
             guard port != 0, (1...253).contains(name.utf8.count),
                 !name.contains(where: { " :/%[],=".contains($0) })
-            else { throw Finding("\(name.debugDescription) is no name") }
+            else { throw Finding("\(name.debugDescription) is not a name") }
             try check(text, destination, "tcp://\(name):\(port)")
         }
         if text.contains("+") { throw Finding("a number with a sign: \(text.debugDescription)") }
@@ -51,6 +51,6 @@ enum AddressTarget {
 
     private static func check(_ text: String, _ destination: TCPDestination, _ again: String) throws {
         let read = TransportAddress(again).flatMap { try? TCPDestination($0) }
-        if read != destination { throw Finding("\(text.debugDescription), written as \(again), is another") }
+        if read != destination { throw Finding("\(text.debugDescription), written as \(again), differs") }
     }
 }

@@ -4,9 +4,10 @@ import NighCore
 /// again.
 enum AdvertisementTarget {
     private static let valid: [[UInt8]] = [
-        Advertisement(service: "chat", peer: Stage.identities[0].peerID, name: DisplayName(fitting: "Puma")),
         Advertisement(
-            service: "four-in-a-row", peer: Stage.identities[1].peerID,
+            service: "chat", peer: SessionHarness.identities[0].peerID, name: DisplayName(fitting: "Puma")),
+        Advertisement(
+            service: "four-in-a-row", peer: SessionHarness.identities[1].peerID,
             name: DisplayName(fitting: "K\u{FC}che"),
             info: (try? DiscoveryInfo(["table": "open", "x": ""])) ?? .none),
     ].map(\.bytes)

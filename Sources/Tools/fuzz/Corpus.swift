@@ -4,9 +4,9 @@ import NighTestKit
 /// A sequence of events that a session went through, to be replayed with changes.
 struct Scenario {
     let name: String
-    /// Which of the two identities the session on stage has.
+    /// Which of the two identities the session in the harness has.
     let own: Int
-    var manners: Manners
+    var behavior: ProgramBehavior
     var events: [Event]
 }
 
@@ -16,126 +16,127 @@ enum Corpus {
         var scenarios: [Scenario] = []
         for own in 0..<2 {
             scenarios += [
-                try rehearse("accepts and talks", own) { play in
-                    try play.peer(.inviteByAddress)
-                    try talk(play)
-                    try play.peer(.leave)
+                try recordScenario("accepts and talks", own) { recorder in
+                    try recorder.peer(.inviteByAddress)
+                    try exchange(recorder)
+                    try recorder.peer(.leave)
                 },
-                try rehearse("dials and talks", own) { play in
-                    try play.own(.sight(true))
-                    try play.own(.act(.invite))
-                    try talk(play)
-                    try play.own(.act(.leave))
+                try recordScenario("dials and talks", own) { recorder in
+                    try recorder.own(.sight(true))
+                    try recorder.own(.act(.invite))
+                    try exchange(recorder)
+                    try recorder.own(.act(.leave))
                 },
-                try rehearse("declines", own, Manners(answer: .decline)) { play in
-                    try play.peer(.inviteByAddress)
-                    try play.pass(1_000)
+                try recordScenario("declines", own, ProgramBehavior(answer: .decline)) { recorder in
+                    try recorder.peer(.inviteByAddress)
+                    try recorder.pass(1_000)
                 },
-                try rehearse("does not answer", own, Manners(answer: .none)) { play in
-                    try play.peer(.inviteByAddress)
-                    try play.pass(25_000)
+                try recordScenario("does not answer", own, ProgramBehavior(answer: .none)) { recorder in
+                    try recorder.peer(.inviteByAddress)
+                    try recorder.pass(25_000)
                 },
-                try rehearse("both invite", own) { play in
-                    try play.own(.sight(true))
-                    try play.withoutSettling {
-                        try play.own(.act(.invite))
-                        try play.peer(.inviteByAddress)
+                try recordScenario("both invite", own) { recorder in
+                    try recorder.own(.sight(true))
+                    try recorder.withoutDelivery {
+                        try recorder.own(.act(.invite))
+                        try recorder.peer(.inviteByAddress)
                     }
-                    try play.own(.act(.sendSmall))
-                    try play.peer(.sendSmall)
+                    try recorder.own(.act(.sendSmall))
+                    try recorder.peer(.sendSmall)
                 },
-                try rehearse("is resumed by the peer", own) { play in
-                    try play.peer(.inviteByAddress)
-                    try play.peer(.sendSmall)
-                    try play.cutAll()
-                    try play.own(.act(.sendSmall))
-                    try play.peer(.sendBulk)
-                    try play.pass(4_000)
-                    try play.own(.act(.sendLarge))
-                    try play.pass(500)
+                try recordScenario("is resumed by the peer", own) { recorder in
+                    try recorder.peer(.inviteByAddress)
+                    try recorder.peer(.sendSmall)
+                    try recorder.cutAll()
+                    try recorder.own(.act(.sendSmall))
+                    try recorder.peer(.sendBulk)
+                    try recorder.pass(4_000)
+                    try recorder.own(.act(.sendLarge))
+                    try recorder.pass(500)
                 },
-                try rehearse("resumes", own) { play in
-                    try play.own(.sight(true))
-                    try play.own(.act(.invite))
-                    try play.peer(.sendSmall)
-                    try play.withoutSettling {
-                        try play.own(.act(.sendBulk))
-                        try play.peer(.sendLarge)
+                try recordScenario("resumes", own) { recorder in
+                    try recorder.own(.sight(true))
+                    try recorder.own(.act(.invite))
+                    try recorder.peer(.sendSmall)
+                    try recorder.withoutDelivery {
+                        try recorder.own(.act(.sendBulk))
+                        try recorder.peer(.sendLarge)
                     }
-                    try play.cutAll()
-                    try play.peer(.sendSmall)
-                    try play.pass(4_000)
+                    try recorder.cutAll()
+                    try recorder.peer(.sendSmall)
+                    try recorder.pass(4_000)
                 },
-                try rehearse("reads late", own, Manners(readsInbox: true)) { play in
-                    try play.peer(.inviteByAddress)
-                    for _ in 0..<4 { try play.peer(.sendBulk) }
-                    try play.pass(1_000)
-                    try play.own(.act(.read))
-                    try play.peer(.sendLarge)
-                    try play.own(.act(.read))
+                try recordScenario("reads late", own, ProgramBehavior(readsInbox: true)) { recorder in
+                    try recorder.peer(.inviteByAddress)
+                    for _ in 0..<4 { try recorder.peer(.sendBulk) }
+                    try recorder.pass(1_000)
+                    try recorder.own(.act(.read))
+                    try recorder.peer(.sendLarge)
+                    try recorder.own(.act(.read))
                 },
-                try rehearse("is quiet", own) { play in
-                    try play.peer(.inviteByAddress)
-                    try play.pass(12_000)
-                    try play.peer(.ping)
-                    try play.own(.act(.ping))
+                try recordScenario("is quiet", own) { recorder in
+                    try recorder.peer(.inviteByAddress)
+                    try recorder.pass(12_000)
+                    try recorder.peer(.ping)
+                    try recorder.own(.act(.ping))
                 },
             ]
         }
         return scenarios
     }
 
-    private static func talk(_ play: Rehearsal) throws {
+    private static func exchange(_ recorder: ScenarioRecorder) throws {
         for action: Action in [.sendSmall, .ping, .sendLarge, .sendBulk, .sendUnreliable] {
-            try play.peer(action)
-            try play.own(.act(action))
+            try recorder.peer(action)
+            try recorder.own(.act(action))
         }
-        try play.pass(200)
+        try recorder.pass(200)
     }
 
-    private static func rehearse(
-        _ name: String, _ own: Int, _ manners: Manners = Manners(), _ course: (Rehearsal) throws -> Void
+    private static func recordScenario(
+        _ name: String, _ own: Int, _ behavior: ProgramBehavior = ProgramBehavior(),
+        _ body: (ScenarioRecorder) throws -> Void
     ) throws -> Scenario {
         let loop = VirtualEventLoop()
         var events: [Event] = []
         do {
-            let play = try Rehearsal(own: own, manners: manners, loop: loop)
-            try course(play)
-            events = play.events
-            try play.end()
+            let recorder = try ScenarioRecorder(own: own, behavior: behavior, loop: loop)
+            try body(recorder)
+            events = recorder.events
+            try recorder.end()
         }
         // Sessions that nobody holds any more have some last work to do.
         try loop.runQueued()
         guard !events.isEmpty else { throw Finding("nothing happened in \"\(name)\"") }
-        return Scenario(name: name, own: own, manners: manners, events: events)
+        return Scenario(name: name, own: own, behavior: behavior, events: events)
     }
 }
 
-/// Two sessions on one loop, each on its own stage. The events at the first are recorded.
-final class Rehearsal {
-    private let first: Stage
-    private let second: Stage
+/// Two sessions on one loop, each in its own harness. The events at the first are recorded.
+final class ScenarioRecorder {
+    private let first: SessionHarness
+    private let second: SessionHarness
     private(set) var events: [Event] = []
     /// The pipes of the first and the second session that are each other's ends, by index.
     private var wires: [(first: Int, second: Int)] = []
     /// The bytes for the first session on each wire that are no complete frame yet.
     private var unframed: [[UInt8]] = []
     private var sawPreface: [Bool] = []
-    private var settles = true
+    private var deliversAtOnce = true
 
-    init(own: Int, manners: Manners, loop: VirtualEventLoop) throws {
-        first = try Stage(own, manners: manners, loop: loop)
-        second = try Stage(1 - own, manners: Manners(), loop: loop)
+    init(own: Int, behavior: ProgramBehavior, loop: VirtualEventLoop) throws {
+        first = try SessionHarness(own, behavior: behavior, loop: loop)
+        second = try SessionHarness(1 - own, behavior: ProgramBehavior(), loop: loop)
     }
 
     func own(_ event: Event) throws {
         try write(event)
-        try settle()
+        try deliverAll()
     }
 
     func peer(_ action: Action) throws {
         try second.perform(.act(action))
-        try settle()
+        try deliverAll()
     }
 
     func pass(_ milliseconds: Int) throws {
@@ -143,16 +144,16 @@ final class Rehearsal {
         while left > 0 {
             let step = min(left, 250)
             try write(.pass(milliseconds: step))
-            try settle()
+            try deliverAll()
             left -= step
         }
     }
 
-    func withoutSettling(_ body: () throws -> Void) throws {
-        settles = false
+    func withoutDelivery(_ body: () throws -> Void) throws {
+        deliversAtOnce = false
         try body()
-        settles = true
-        try settle()
+        deliversAtOnce = true
+        try deliverAll()
     }
 
     func cutAll() throws {
@@ -161,7 +162,7 @@ final class Rehearsal {
             try second.perform(.cut(wire.second))
         }
         wires = []
-        try settle()
+        try deliverAll()
     }
 
     func end() throws {
@@ -174,12 +175,12 @@ final class Rehearsal {
         try first.perform(event)
     }
 
-    private func settle() throws {
-        guard settles else { return }
+    private func deliverAll() throws {
+        guard deliversAtOnce else { return }
         for _ in 0..<1_000 {
             var didMove = false
             while second.transport.hasDial {
-                try join {
+                try openWire {
                     try write(.open)
                 } and: {
                     try second.perform(.answer)
@@ -187,7 +188,7 @@ final class Rehearsal {
                 didMove = true
             }
             while first.transport.hasDial {
-                try join {
+                try openWire {
                     try write(.answer)
                 } and: {
                     try second.perform(.open)
@@ -200,7 +201,7 @@ final class Rehearsal {
         throw Finding("two sessions never came to rest")
     }
 
-    private func join(_ open: () throws -> Void, and answer: () throws -> Void) throws {
+    private func openWire(_ open: () throws -> Void, and answer: () throws -> Void) throws {
         try open()
         try answer()
         wires.append((first.pipes.count - 1, second.pipes.count - 1))

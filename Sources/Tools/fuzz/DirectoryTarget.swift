@@ -12,7 +12,7 @@ enum DirectoryTarget {
         do {
             try play(&mutator, loop)
             try loop.runQueued()
-        } catch let lock as VirtualEventLoop.LiveLock {
+        } catch let lock as VirtualEventLoop.Livelock {
             throw Finding("\(lock)")
         }
         if loop.pending.timers != 0 { throw Finding("a timer is left") }
@@ -74,7 +74,7 @@ private final class DirectoryWatch: @unchecked Sendable {
         directory.found = { [unowned self] in found($0) }
         directory.lost = { [unowned self] in lost($0) }
         directory.failed = { [unowned self] in
-            if "\($0)".isEmpty { findings.append("failed without a word") }
+            if "\($0)".isEmpty { findings.append("failed without a description") }
         }
     }
 
@@ -152,14 +152,14 @@ private final class DirectoryWatch: @unchecked Sendable {
             return
         }
         guard services.count == expected.count else {
-            throw Finding("\(services.keys.map(\.name)) are told, where \(names) is right")
+            throw Finding("\(services.keys.map(\.name)) are reported, expected \(names)")
         }
         let found = Dictionary(
             services.values.map { (place($0, of: type), $0) }, uniquingKeysWith: { first, _ in first })
         for (place, service) in expected {
             // If a name is spelt in two ways, either spelling is right.
             guard let reported = found[place], Content(reported) == Content(service) else {
-                throw Finding("\(String(describing: found[place])) at \(place), where \(service) is right")
+                throw Finding("\(String(describing: found[place])) at \(place), expected \(service)")
             }
         }
     }

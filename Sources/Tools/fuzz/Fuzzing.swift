@@ -15,11 +15,11 @@ struct Fuzzing {
     }
 
     /// The number of findings at which the run stops.
-    private static let mostFindings = 20
+    private static let findingLimit = 20
 
-    /// Runs everything that was asked for. Returns the findings, each with the options that repeat it. Calls `note`
+    /// Runs everything that was asked for. Returns the findings, each with the options that repeat it. Calls `willRun`
     /// with each input before the input is run.
-    func run(tell: (String) -> Void, note: (Target, UInt64) -> Void = { _, _ in }) -> [String] {
+    func run(report: (String) -> Void, willRun: (Target, UInt64) -> Void = { _, _ in }) -> [String] {
         var findings: [String] = []
         for target in options.targets {
             let count = options.one == nil ? options.inputs / options.targets.count : 1
@@ -28,25 +28,25 @@ struct Fuzzing {
             var lastReport = 0.0
             for offset in 0..<count {
                 let seed = first &+ UInt64(offset)
-                note(target, seed)
+                willRun(target, seed)
                 do {
                     try target.run(seed: seed, corpus: corpus, frames: frames)
                 } catch {
-                    let words = (error as? Finding)?.words ?? "\(error)"
-                    findings.append("--target \(target.rawValue) --one \(seed): \(words)")
-                    tell("finding: \(findings[findings.count - 1])")
-                    if findings.count >= Self.mostFindings { return findings }
+                    let message = (error as? Finding)?.message ?? "\(error)"
+                    findings.append("--target \(target.rawValue) --one \(seed): \(message)")
+                    report("finding: \(findings[findings.count - 1])")
+                    if findings.count >= Self.findingLimit { return findings }
                 }
                 guard offset & 0xFF == 0xFF, watch.seconds - lastReport >= 5 else { continue }
                 lastReport = watch.seconds
                 let rate = Int(Double(offset + 1) / lastReport)
-                tell(
+                report(
                     "\(target.rawValue): \(offset + 1) of \(count), \(rate) a second, \(Self.residentMegabytes()) MB"
                 )
             }
-            let took = max(watch.seconds, 0.001)
-            tell(
-                "\(target.rawValue): \(count) inputs in \(Int(took)) s, \(Int(Double(count) / took)) a second, "
+            let seconds = max(watch.seconds, 0.001)
+            report(
+                "\(target.rawValue): \(count) inputs in \(Int(seconds)) s, \(Int(Double(count) / seconds)) a second, "
                     + "\(Self.residentMegabytes()) MB")
         }
         return findings
@@ -67,26 +67,26 @@ struct Fuzzing {
 }
 
 /// Remembers the current input, so that a trap can still report it.
-enum Witness {
+enum TrapReporter {
     // `nonisolated(unsafe)`: written by the tool's one thread, and read by the handler of a signal that has stopped it.
     nonisolated(unsafe) private static var line: UnsafeMutablePointer<CChar> = .allocate(capacity: 128)
     nonisolated(unsafe) private static var seed: UInt64 = 0
     nonisolated(unsafe) private static var target = Target.decoder
 
-    static func note(_ target: Target, _ seed: UInt64) {
+    static func willRun(_ target: Target, _ seed: UInt64) {
         self.target = target
         self.seed = seed
     }
 
     /// Makes fatal signals report the input before they end the program.
-    static func watch() {
+    static func install() {
         for fatal in [SIGILL, SIGTRAP, SIGABRT, SIGSEGV, SIGBUS, SIGFPE] {
             signal(fatal) { number in
-                Witness.write("fuzz: trapped at --target ")
-                Witness.write(Witness.target.rawValue)
-                Witness.write(" --one ")
-                Witness.writeSeed()
-                Witness.write("\n")
+                TrapReporter.write("fuzz: trapped at --target ")
+                TrapReporter.write(TrapReporter.target.rawValue)
+                TrapReporter.write(" --one ")
+                TrapReporter.writeSeed()
+                TrapReporter.write("\n")
                 signal(number, SIG_DFL)
                 raise(number)
             }

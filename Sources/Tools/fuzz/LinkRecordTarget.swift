@@ -11,18 +11,19 @@ enum LinkRecordTarget {
         var transcript = LinkTranscript(headLimit: mutator.pick([.max, 0, 7]), wallClock: { 1_000 })
         var record = RecordFormat.header(time: 1_000, headLimit: nil)
         var now = Moment(nanoseconds: 0)
-        transcript.take(.opened(LinkOpening(isDialled: mutator.oneIn(2), scheme: "tcp")), on: 1, at: now) {
+        transcript.convert(.opened(LinkOpening(isDialled: mutator.oneIn(2), scheme: "tcp")), on: 1, at: now) {
             RecordFormat.write($0, to: &record)
         }
         for bytes in mutator.stream() {
             now = now + .milliseconds(Int64(mutator.number(below: 50)))
             for slice in mutator.cut(bytes) {
                 let event: LinkEvent = mutator.oneIn(3) ? .sent(slice) : .received(slice)
-                transcript.take(event, on: 1, at: now) { RecordFormat.write($0, to: &record) }
+                transcript.convert(event, on: 1, at: now) { RecordFormat.write($0, to: &record) }
             }
         }
-        let ending = LinkEnding(words: "the link was lost", code: mutator.oneIn(2) ? nil : 3, isByPeer: false)
-        transcript.take(.ended(ending), on: 1, at: now) { RecordFormat.write($0, to: &record) }
+        let ending = LinkEnding(
+            reason: "the link was lost", code: mutator.oneIn(2) ? nil : 3, isByPeer: false)
+        transcript.convert(.ended(ending), on: 1, at: now) { RecordFormat.write($0, to: &record) }
         if mutator.oneIn(3) {
             RecordFormat.write(RecordEntry(time: 5, link: 0, .gap(entries: 1, bytes: 2)), to: &record)
         }
@@ -31,7 +32,7 @@ enum LinkRecordTarget {
         let whole = read([record])
         let cut = read(mutator.cut(record).map(\.bytes))
         guard whole.entries == cut.entries, whole.fault == cut.fault else {
-            throw Finding("a record is another when it comes in pieces")
+            throw Finding("a record differs when it arrives in pieces")
         }
         var again = RecordFormat.header(time: 1_000, headLimit: nil)
         var capture = PacketCapture()
@@ -44,11 +45,11 @@ enum LinkRecordTarget {
                     try FrameContent(type: frame.type, reading: bytes)
                 }
             } catch {
-                if error.words.isEmpty { throw Finding("a frame is refused without a word") }
+                if error.message.isEmpty { throw Finding("a frame is refused without a reason") }
             }
         }
         guard read([again]).entries == whole.entries else {
-            throw Finding("entries are others when they are written and read again")
+            throw Finding("entries differ when they are written and read again")
         }
         return whole.entries.count
     }

@@ -161,8 +161,8 @@ struct Mutator {
     /// Returns a changed scenario.
     mutating func scenario() -> Scenario {
         var scenario = pick(scenarios)
-        if number(below: 8) == 0 { scenario.manners.answer = pick([.accept, .decline, .none]) }
-        if number(below: 16) == 0 { scenario.manners.readsInbox.toggle() }
+        if number(below: 8) == 0 { scenario.behavior.answer = pick([.accept, .decline, .none]) }
+        if number(below: 16) == 0 { scenario.behavior.readsInbox.toggle() }
         for _ in 0...number(below: 6) { mutate(&scenario.events) }
         if number(below: 4) == 0 { mergeBytes(&scenario.events) }
         return scenario

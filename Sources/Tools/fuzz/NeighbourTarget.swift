@@ -13,16 +13,16 @@ enum NeighbourTarget {
     ]
 
     static func run(_ mutator: inout Mutator) throws {
-        var watch = Watch()
+        var checker = Checker()
         for _ in 0...mutator.number(below: 30) {
             switch mutator.number(below: 12) {
-            case 0...6: try watch.saw(announcement(&mutator), service)
-            case 7, 8: try watch.lost(key(&mutator))
-            case 9: if mutator.oneIn(8) { watch.own = mutator.pick(peers) }
-            default: try watch.knocked(at: mutator.pick(peers), opened: mutator.oneIn(2))
+            case 0...6: try checker.recordFound(announcement(&mutator), service)
+            case 7, 8: try checker.recordLost(key(&mutator))
+            case 9: if mutator.oneIn(8) { checker.own = mutator.pick(peers) }
+            default: try checker.recordProbe(at: mutator.pick(peers), opened: mutator.oneIn(2))
             }
         }
-        try watch.loseAll()
+        try checker.loseAll()
     }
 
     private static func key(_ mutator: inout Mutator) -> DiscoveredService.Key {
@@ -62,9 +62,9 @@ enum NeighbourTarget {
     }
 
     /// Takes in what is reported, and remembers the announcements in the simplest way.
-    private struct Watch {
+    private struct Checker {
         private var neighbours = Neighbours()
-        private var told: [PeerID: Advertisement] = [:]
+        private var reported: [PeerID: Advertisement] = [:]
         /// The announcements, in the order in which they were last made.
         private var announced: [(service: DiscoveredService, said: [PeerID: Advertisement])] = []
         private var absent: Set<PeerID> = []
@@ -74,7 +74,7 @@ enum NeighbourTarget {
             set { neighbours.own = newValue }
         }
 
-        mutating func saw(_ service: DiscoveredService, _ name: ServiceName) throws {
+        mutating func recordFound(_ service: DiscoveredService, _ name: ServiceName) throws {
             var said: [PeerID: Advertisement] = [:]
             for text in service.texts.reversed() {
                 let advertisement = try? AnnouncementText.advertisement(
@@ -92,23 +92,23 @@ enum NeighbourTarget {
                 }
                 announced.append((service, said))
             }
-            try believe(neighbours.saw(service, of: name))
+            try apply(neighbours.update(service, of: name))
         }
 
-        mutating func lost(_ key: DiscoveredService.Key) throws {
+        mutating func recordLost(_ key: DiscoveredService.Key) throws {
             announced.removeAll { $0.service.key == key }
-            try believe(neighbours.lost(key))
+            try apply(neighbours.remove(key))
         }
 
-        mutating func knocked(at peer: PeerID, opened: Bool) throws {
+        mutating func recordProbe(at peer: PeerID, opened: Bool) throws {
             if opened { absent.remove(peer) } else if isAnnounced(peer) { absent.insert(peer) }
-            try believe(neighbours.knocked(at: peer, opened: opened))
+            try apply(neighbours.probed(peer, accepted: opened))
         }
 
         mutating func loseAll() throws {
             try checkAddresses()
-            for key in announced.map(\.service.key) { try lost(key) }
-            if neighbours.count > 0 || !told.isEmpty { throw Finding("a ghost is left: \(told)") }
+            for key in announced.map(\.service.key) { try recordLost(key) }
+            if neighbours.count > 0 || !reported.isEmpty { throw Finding("a ghost is left: \(reported)") }
         }
 
         private func checkAddresses() throws {
@@ -130,44 +130,45 @@ enum NeighbourTarget {
         private func check(_ advertisement: Advertisement, in text: [TextEntry]) throws {
             if advertisement.info.byteCount > DiscoveryInfo.maximumByteCount { throw Finding("much info") }
             let said = Set(text.map(\.key))
-            if !advertisement.info.pairs.keys.allSatisfy(said.contains) { throw Finding("info nobody gave") }
+            if !advertisement.info.pairs.keys.allSatisfy(said.contains) { throw Finding("unannounced info") }
         }
 
-        private mutating func believe(_ changes: [SightingChange]) throws {
+        private mutating func apply(_ changes: [SightingChange]) throws {
             for change in changes {
                 switch change {
                 case .found(let sighting):
-                    if try tell(sighting) != nil { throw Finding("found twice: \(sighting)") }
+                    if try recordReport(sighting) != nil { throw Finding("found twice: \(sighting)") }
                 case .changed(let sighting):
-                    let before = try tell(sighting)
+                    let before = try recordReport(sighting)
                     if before == nil || before == sighting.advertisement {
                         throw Finding("no change: \(sighting)")
                     }
                 case .lost(let address):
-                    guard let peer = try? TCPDestination(address).peer, told.removeValue(forKey: peer) != nil
+                    guard let peer = try? TCPDestination(address).peer,
+                        reported.removeValue(forKey: peer) != nil
                     else { throw Finding("lost and not found: \(address)") }
                 }
             }
             absent = absent.filter(isAnnounced)
-            try checkTold()
+            try checkReported()
         }
 
-        private mutating func tell(_ sighting: Sighting) throws -> Advertisement? {
+        private mutating func recordReport(_ sighting: Sighting) throws -> Advertisement? {
             let peer = sighting.advertisement.peer
             if sighting.address != TCPDestination.address(of: peer) {
                 throw Finding("a wrong address: \(sighting)")
             }
-            return told.updateValue(sighting.advertisement, forKey: peer)
+            return reported.updateValue(sighting.advertisement, forKey: peer)
         }
 
-        private func checkTold() throws {
+        private func checkReported() throws {
             var expected: [PeerID: Advertisement] = [:]
             for (peer, advertisement) in announced.flatMap(\.said) where !absent.contains(peer) {
                 expected[peer] = advertisement
             }
-            if told != expected { throw Finding("\(told) is told, where \(expected) is right") }
-            if neighbours.told != told.keys.sorted() {
-                throw Finding("\(neighbours.told) is said to be told")
+            if reported != expected { throw Finding("\(reported) is reported, expected \(expected)") }
+            if neighbours.reportedPeers != reported.keys.sorted() {
+                throw Finding("\(neighbours.reportedPeers) is listed as reported")
             }
             let peers = Set(announced.flatMap(\.said.keys))
             if neighbours.count != peers.count {

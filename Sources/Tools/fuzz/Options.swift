@@ -7,13 +7,13 @@ struct Options {
     var one: UInt64?
     var wantsHelp = false
 
-    struct Unusable: Error {
-        let words: String
+    struct UsageError: Error {
+        let message: String
     }
 
     init() {}
 
-    init(_ arguments: ArraySlice<String>) throws(Unusable) {
+    init(_ arguments: ArraySlice<String>) throws(UsageError) {
         var rest = arguments
         while let flag = rest.popFirst() {
             switch flag {
@@ -23,18 +23,19 @@ struct Options {
             case "--target":
                 guard let name = rest.popFirst(), let target = Target(rawValue: name) else {
                     let names = Target.allCases.map(\.rawValue).joined(separator: ", ")
-                    throw Unusable(words: "--target takes one of \(names)")
+                    throw UsageError(message: "--target takes one of \(names)")
                 }
                 targets = [target]
             case "--help", "-h": wantsHelp = true
-            default: throw Unusable(words: "unknown argument \"\(flag)\"")
+            default: throw UsageError(message: "unknown argument \"\(flag)\"")
             }
         }
     }
 
-    private static func number(of flag: String, _ rest: inout ArraySlice<String>) throws(Unusable) -> UInt64 {
+    private static func number(of flag: String, _ rest: inout ArraySlice<String>) throws(UsageError) -> UInt64
+    {
         guard let text = rest.popFirst(), let number = UInt64(text) else {
-            throw Unusable(words: "\(flag) takes a whole number")
+            throw UsageError(message: "\(flag) takes a whole number")
         }
         return number
     }
@@ -45,13 +46,13 @@ struct Options {
         usage: fuzz [--inputs N] [--seed N] [--target NAME]
                fuzz --one SEED [--target ...]
 
-        Feeds the parts of Nigh that read from strangers with nonsense that was valid once: what real sessions said to
-        each other, and what a network announces, with bits, numbers, lengths, types, frames, records and whole events changed.
+        Feeds changed input to the parts of Nigh that read from strangers. The input was valid once: what real sessions sent
+        to each other, and what a network announces. Bits, numbers, lengths, types, frames, records and events are changed.
 
-          --inputs N     how many inputs, over all targets together (1000000)
-          --seed N       where the inputs begin; each has a seed of its own, counted from here (1)
-          --target NAME  one of \(targetNames); else all, one after another
-          --one SEED     that one input, as a finding names it
+          --inputs N     the number of inputs, over all targets together (1000000)
+          --seed N       the seed of the first input; each further input has the next seed (1)
+          --target NAME  one of \(targetNames); by default all, one after another
+          --one SEED     run only the input with this seed, which a finding names
 
         A finding, or a trap, names the target and the seed of its input. The exit status is 1 then.
 

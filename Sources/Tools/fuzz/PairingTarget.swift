@@ -23,8 +23,8 @@ enum PairingTarget {
         var isPaired = false
 
         init(_ role: PairingExchange.Role, _ own: Int, material: [UInt8], nonce: [UInt8]) {
-            self.own = Stage.identities[own].peerID
-            other = Stage.identities[1 - own].peerID
+            self.own = SessionHarness.identities[own].peerID
+            other = SessionHarness.identities[1 - own].peerID
             self.material = material
             self.nonce = nonce
             exchange = PairingExchange(
@@ -38,7 +38,7 @@ enum PairingTarget {
             return secret
         }
 
-        /// Computes a hash as section 7 of docs/PROTOCOL.md defines it.
+        /// Computes a hash as section 7 of docs/reference/PROTOCOL.md defines it.
         private func hash(_ label: String, isAsking: Bool, _ nonces: [UInt8]) -> [UInt8] {
             let peers = isAsking ? own.bytes + other.bytes : other.bytes + own.bytes
             let input = Array(label.utf8) + material + peers + nonces
@@ -57,7 +57,7 @@ enum PairingTarget {
         mutating func confirm() throws {
             let step = exchange.confirm()
             if code != nil, !isPaired { isConfirmed = true }
-            try take(step)
+            try handle(step)
         }
 
         mutating func refuse(_ reason: PairingRefusal) {
@@ -72,7 +72,7 @@ enum PairingTarget {
             do {
                 step = try exchange.receive(message)
             } catch {
-                if error.words.isEmpty { throw Finding("a violation without a word") }
+                if error.message.isEmpty { throw Finding("a violation without a description") }
                 return
             }
             if wasOver, step != .nothing { throw Finding("\(step) after the end") }
@@ -82,23 +82,23 @@ enum PairingTarget {
                 try show(code, number: number(isAsking: true, nonce + value.bytes))
             case (.reveal(let value), .showCode(let code, nil)):
                 guard hash("nigh pairing 1 commitment", isAsking: false, value.bytes) == commitment else {
-                    throw Finding("a nonce that was not committed to is taken")
+                    throw Finding("a nonce that was not committed to is accepted")
                 }
                 try show(code, number: number(isAsking: false, value.bytes + nonce))
             case (_, .showCode): throw Finding("digits are shown for \(message.name)")
             case (.confirmed, .otherConfirmed), (.confirmed, .bothConfirmed): isOtherConfirmed = true
             default: break
             }
-            try take(step)
+            try handle(step)
         }
 
         private mutating func show(_ code: PairingCode, number: Int) throws {
             if self.code != nil { throw Finding("digits are shown twice") }
-            if code.number != number { throw Finding("\(code) is shown where \(number) is right") }
+            if code.number != number { throw Finding("\(code) is shown, expected \(number)") }
             self.code = code
         }
 
-        private mutating func take(_ step: PairingExchange.Step) throws {
+        private mutating func handle(_ step: PairingExchange.Step) throws {
             switch step {
             case .send(let message), .showCode(_, send: .some(let message)): sent.append(message.payload)
             case .bothConfirmed(let message):
@@ -141,7 +141,7 @@ enum PairingTarget {
                 nonce: mutator.bytes(32))
         }
         // Everything that was sent may be sent again, by and to either side.
-        var heard = (1...3).map { [UInt8($0)] + mutator.bytes(32) } + [[4], [5, 0], [5, 9]]
+        var sentMessages = (1...3).map { [UInt8($0)] + mutator.bytes(32) } + [[4], [5, 0], [5, 9]]
         for _ in 0..<(8 + mutator.number(below: 24)) {
             let index = mutator.number(below: 2)
             switch mutator.number(below: isCalm && !mutator.oneIn(12) ? 7 : 10) {
@@ -149,15 +149,17 @@ enum PairingTarget {
             case 1...4:
                 guard !sides[1 - index].sent.isEmpty else { continue }
                 let bytes = sides[1 - index].sent.removeFirst()
-                heard.append(bytes)
+                sentMessages.append(bytes)
                 let isChanged = mutator.oneIn(isCalm ? 30 : 4)
-                try sides[index].receive(isChanged ? mutator.perhapsChanged(bytes, with: heard) : bytes)
+                try sides[index].receive(
+                    isChanged ? mutator.perhapsChanged(bytes, with: sentMessages) : bytes)
             case 5...6:
                 // Two people who compare the digits confirm only equal ones.
                 guard sides[0].code == sides[1].code else { continue }
                 try sides[index].confirm()
             case 7...8:
-                try sides[index].receive(mutator.perhapsChanged(mutator.pick(heard), with: heard))
+                try sides[index].receive(
+                    mutator.perhapsChanged(mutator.pick(sentMessages), with: sentMessages))
             default: if mutator.oneIn(6) { sides[index].refuse(mutator.pick(PairingRefusal.allCases)) }
             }
             for side in sides where side.isPaired && sides[0].code != sides[1].code {

@@ -29,7 +29,7 @@ final class RecordNetwork: DiscoveryBackend, @unchecked Sendable {
         [0], [3, 118, 61, 49], [3, 118, 61, 50], [3, 86, 61, 49, 1, 118], [],
     ]
 
-    let kind = DiscoveryCondition.Way.daemon
+    let kind = DiscoveryCondition.Provider.daemon
     let instanceLimit: Int
     weak var directory: ServiceDirectory?
     var isUp = true
@@ -184,10 +184,10 @@ final class RecordNetwork: DiscoveryBackend, @unchecked Sendable {
         let pointers = data(type, .pointer, interface).compactMap { DomainName(wire: $0) }
         guard let spelling = pointers.first(where: { $0 == name }) else { return nil }
         let places = data(name, .service, interface).filter { ServiceRecord(data: $0) != nil }
-            .ends(ServiceDirectory.maximumPlaces).compactMap(ServiceRecord.init(data:))
+            .takingFromBothEnds(ServiceDirectory.maximumPlaces).compactMap(ServiceRecord.init(data:))
             .compactMap { place($0, interface) }
         let texts = data(name, .text, interface).filter { TextRecord(data: $0) != nil }
-            .ends(ServiceDirectory.maximumTexts).compactMap(TextRecord.init(data:))
+            .takingFromBothEnds(ServiceDirectory.maximumTexts).compactMap(TextRecord.init(data:))
         guard !places.isEmpty, !texts.isEmpty else { return nil }
         return DiscoveredService(
             key: .init(

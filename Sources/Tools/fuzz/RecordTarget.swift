@@ -71,15 +71,15 @@ enum RecordTarget {
             name.labels.allSatisfy({ (1...DomainName.maximumLabel).contains($0.count) })
         else { throw Finding("no name: \(name.labels)") }
         if DomainName(wire: name.wire)?.labels != name.labels {
-            throw Finding("does not travel: \(name.labels)")
+            throw Finding("is not decoded as it was encoded: \(name.labels)")
         }
         if DomainName(escaped: name.escaped)?.labels != name.labels {
-            throw Finding("\(name.labels) is another as text: \(name.escaped)")
+            throw Finding("\(name.labels) differs as text: \(name.escaped)")
         }
         let shouted = DomainName(
             labels: name.labels.map { $0.map { (97...122).contains($0) ? $0 - 32 : $0 } })
         if shouted != name || shouted?.hashValue != name.hashValue {
-            throw Finding("case tells \(name.labels) apart")
+            throw Finding("\(name.labels) differs by case")
         }
         guard let below = name.below(names[4]) else { return }
         let isLabel = name.labels.count == 1
@@ -99,7 +99,7 @@ enum RecordTarget {
         if text.data.count > max(bytes.count, 1) { throw Finding("the TXT \(bytes) grew") }
         if TextRecord(data: text.data) != text { throw Finding("the TXT \(bytes) became \(text.data)") }
         if text.entries.contains(where: { TextEntry(key: $0.key, value: $0.value) != $0 }) {
-            throw Finding("a pair that can be none in \(bytes)")
+            throw Finding("an invalid pair in \(bytes)")
         }
     }
 
@@ -118,7 +118,7 @@ enum RecordTarget {
         let valid = writer.bytes
         let found = DNSMessage.answers(in: valid, to: 7)
         if found != writer.expected {
-            throw Finding("\(found) in \(valid), where \(writer.expected) is right")
+            throw Finding("\(found) in \(valid), expected \(writer.expected)")
         }
         if !DNSMessage.answers(in: valid, to: 8).isEmpty { throw Finding("an answer to another question") }
         var bytes = valid
@@ -128,12 +128,12 @@ enum RecordTarget {
         for answer in answers {
             try same(answer.question.name)
             switch answer.question.type {
-            case .text: if answer.data.count > bytes.count { throw Finding("more text than came") }
+            case .text: if answer.data.count > bytes.count { throw Finding("more text than arrived") }
             case .service:
                 guard answer.data.count > 6, DomainName(wire: answer.data[6...]) != nil else {
                     throw Finding("an SRV that does not stand alone: \(answer.data)")
                 }
-            default: throw Finding("an answer nobody asked for: \(answer)")
+            default: throw Finding("an answer that nobody asked for: \(answer)")
             }
         }
     }

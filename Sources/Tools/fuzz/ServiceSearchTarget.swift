@@ -22,7 +22,8 @@ enum ServiceSearchTarget {
 
     private static func record(_ mutator: inout Mutator) -> [UInt8] {
         let advertisement = Advertisement(
-            service: service, peer: mutator.pick(Stage.identities).peerID, name: DisplayName(fitting: "Puma"))
+            service: service, peer: mutator.pick(SessionHarness.identities).peerID,
+            name: DisplayName(fitting: "Puma"))
         let pairs = TextRecord(entries: AnnouncementText.entries(of: advertisement)).data
         let rfcomm = sequence([0x19, 0, 3, 0x08, UInt8(mutator.number(below: 33))])
         var record: [UInt8] = []
@@ -51,7 +52,7 @@ enum ServiceSearchTarget {
             let content = two(part.count) + part + more
             let answer = [7] + question[1...2] + two(content.count) + content
             switch search.received(isHonest ? answer : mutator.perhapsChanged(answer, with: values)) {
-            case .ask(let next): question = next
+            case .send(let next): question = next
             case .failed:
                 if isHonest, !whole.isEmpty { throw Finding("an honest answer is not understood: \(whole)") }
                 return
@@ -67,11 +68,11 @@ enum ServiceSearchTarget {
         for record in records {
             guard BluetoothDestination.channels.contains(record.channel),
                 record.advertisement.service == service
-            else { throw Finding("a record that cannot be: \(record)") }
+            else { throw Finding("an impossible record: \(record)") }
             let destination = BluetoothDestination(record.adapter, channel: record.channel)
             guard let read = try? BluetoothDestination(destination.transportAddress), read == destination
             else {
-                throw Finding("\(destination) is no address")
+                throw Finding("\(destination) is not an address")
             }
         }
     }

@@ -5,7 +5,7 @@ import NighCore
 /// What is changed, and where, follows from the seed. The keys do not, since libssl draws them.
 enum TLSTarget {
     // Confined to the thread that runs the inputs. Contexts are made once, since each takes a signature.
-    private static let contexts = Result { try Stage.identities.map { try TLSContext($0) } }
+    private static let contexts = Result { try SessionHarness.identities.map { try TLSContext($0) } }
 
     /// Both ends, and what each has written that the other has not received.
     private struct Ends {
@@ -32,8 +32,8 @@ enum TLSTarget {
                     return
                 }
             }
-            if !plain.isEmpty, channel.provenPeer != Stage.identities[1 - index].peerID {
-                throw Finding("plain bytes of nobody")
+            if !plain.isEmpty, channel.provenPeer != SessionHarness.identities[1 - index].peerID {
+                throw Finding("plain bytes that nobody sent")
             }
             if channel.heldByteCount > TLSContext.recordSize { throw Finding("more than a record is held") }
             read[index] += plain.bytes

@@ -72,21 +72,23 @@ enum Target: String, CaseIterable {
         }
         if decoding.error != reference.error {
             throw Finding(
-                "\(String(describing: decoding.error)) where \(String(describing: reference.error)) is right")
+                "\(String(describing: decoding.error)), expected \(String(describing: reference.error))")
         }
-        if decoding.digest != reference.digest { throw Finding("other frames than came") }
+        if decoding.digest != reference.digest { throw Finding("other frames than those that arrived") }
     }
 
     // MARK: A link
 
     private static let hellos = (0..<2).map { own in
         Hello(
-            peer: Stage.identities[own].peerID, incarnation: 7, service: Stage.configuration(own).service,
-            name: Stage.configuration(own).name, maximumFrame: Stage.configuration(own).limits.frame,
-            maximumMessage: Stage.configuration(own).limits.message)
+            peer: SessionHarness.identities[own].peerID, incarnation: 7,
+            service: SessionHarness.configuration(own).service,
+            name: SessionHarness.configuration(own).name,
+            maximumFrame: SessionHarness.configuration(own).limits.frame,
+            maximumMessage: SessionHarness.configuration(own).limits.message)
     }
     private static let timings = LinkTimings(
-        handshake: .seconds(10), askAfter: .seconds(5), loseAfter: .seconds(15))
+        handshake: .seconds(10), pingAfter: .seconds(5), loseAfter: .seconds(15))
 
     private static func link(_ mutator: inout Mutator) throws {
         var now = Moment(nanoseconds: 0)
@@ -128,33 +130,33 @@ enum Target: String, CaseIterable {
             try play(mutator.scenario(), on: loop)
             // A session that nobody holds any more has some last work to do. Then nothing is left of it.
             try loop.runQueued()
-        } catch let lock as VirtualEventLoop.LiveLock {
+        } catch let lock as VirtualEventLoop.Livelock {
             throw Finding("\(lock)")
         }
     }
 
     private static func play(_ scenario: Scenario, on loop: VirtualEventLoop) throws {
-        let stage = try Stage(scenario.own, manners: scenario.manners, loop: loop)
+        let harness = try SessionHarness(scenario.own, behavior: scenario.behavior, loop: loop)
         for event in scenario.events {
-            try stage.perform(event)
-            try check(stage)
+            try harness.perform(event)
+            try check(harness)
         }
         // With no peer there any more, everything must be given up in time.
         for _ in 0..<3 {
-            try stage.perform(.pass(milliseconds: 15_000))
-            try check(stage)
+            try harness.perform(.pass(milliseconds: 15_000))
+            try check(harness)
         }
-        try stage.close()
-        try check(stage)
+        try harness.close()
+        try check(harness)
     }
 
     /// More than a session may hold for one link: an incomplete frame, and the answers that wait.
     private static let mostHeld = 8_192 + (64 << 10) + (64 << 10)
 
-    private static func check(_ stage: Stage) throws {
-        let found = stage.session.inconsistencies
+    private static func check(_ harness: SessionHarness) throws {
+        let found = harness.session.inconsistencies
         if !found.isEmpty { throw Finding(found.joined(separator: "; ")) }
-        let held = stage.session.mostBytesHeld
+        let held = harness.session.mostBytesHeld
         if held > mostHeld { throw Finding("a link holds \(held) bytes") }
     }
 }
@@ -174,17 +176,17 @@ private struct LinkWatch {
         while let step = link.next(now: now) {
             steps += 1
             if isOver { throw Finding("a step after the last") }
-            // A frame has a header, and causes at most two steps: `heardAgain` and its own.
+            // A frame has a header, and causes at most two steps: `responsiveAgain` and its own.
             if steps > fed / 4 + 3 { throw Finding("\(steps) steps of \(fed) bytes") }
             switch step {
             case .closed(let end):
                 isOver = true
                 if link.phase != .closed { throw Finding("closed, yet \(link.phase)") }
-                if end.cause.description.isEmpty { throw Finding("closed without a word") }
+                if end.cause.description.isEmpty { throw Finding("closed without a cause") }
             case .opened:
                 if isOpen { throw Finding("opened twice") }
                 isOpen = true
-            case .heardAgain, .secured: break
+            case .responsiveAgain, .secured: break
             case .request, .accepted, .refused, .acknowledged, .message, .begin, .piece, .unreliable, .pong,
                 .pairing:
                 if !isOpen { throw Finding("a step before the hello") }

@@ -33,7 +33,7 @@ enum TrustTarget {
         do throws(TrustText.Fault) {
             book = try TrustText.book(of: text)
         } catch {
-            if error.why.isEmpty || error.advice.isEmpty { throw Finding("refused without a word") }
+            if error.reason.isEmpty || error.advice.isEmpty { throw Finding("refused without a reason") }
             return false
         }
         try check(book, of: text)
@@ -58,13 +58,13 @@ enum TrustTarget {
             let again = try TrustText.book(of: written)
             // Compared byte by byte: different bytes are a different name, even if they look the same.
             guard bytes(of: TrustText.text(of: again)) == bytes(of: written) else {
-                throw Finding("\(written.debugDescription) is written otherwise when it is read again")
+                throw Finding("\(written.debugDescription) is written differently after it was read")
             }
             guard content(of: again) == content(of: book) else {
-                throw Finding("\(text.debugDescription) is another when it is written and read again")
+                throw Finding("\(text.debugDescription) differs when it is written and read again")
             }
         } catch let fault as TrustText.Fault {
-            throw Finding("\(written.debugDescription) was written and is no trust store: \(fault.why)")
+            throw Finding("\(written.debugDescription) was written and is not a trust store: \(fault.reason)")
         }
     }
 
@@ -79,7 +79,7 @@ enum TrustTarget {
         book.entries.mapValues { entry in
             [
                 Array(entry.name.description.utf8), [entry.isPaired ? 1 : 0], Array("\(entry.since)".utf8),
-                Array("\(entry.lastSeen)".utf8), Array(entry.note.utf8),
+                Array("\(entry.lastSeen)".utf8), Array(entry.comment.utf8),
             ]
         }
     }

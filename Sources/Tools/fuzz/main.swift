@@ -1,7 +1,7 @@
 import Glibc
-import ProgramLife
+import ProgramSupport
 
-func tell(_ text: String) {
+func report(_ text: String) {
     let line = "fuzz: \(text)\n"
     _ = line.utf8.withContiguousStorageIfAvailable { write(STDERR_FILENO, $0.baseAddress, $0.count) }
 }
@@ -13,14 +13,14 @@ do {
         print(Options.help, terminator: "")
         exit(0)
     }
-    Witness.watch()
-    let findings = try Fuzzing(options).run(tell: tell, note: Witness.note)
+    TrapReporter.install()
+    let findings = try Fuzzing(options).run(report: report, willRun: TrapReporter.willRun)
     print(findings.isEmpty ? "nothing found" : "\(findings.count) findings")
     exit(findings.isEmpty ? 0 : 1)
-} catch let error as Options.Unusable {
-    tell("\(error.words); fuzz --help tells more")
+} catch let error as Options.UsageError {
+    report("\(error.message); see fuzz --help")
     exit(2)
 } catch {
-    tell("\((error as? Finding)?.words ?? "\(error)")")
+    report("\((error as? Finding)?.message ?? "\(error)")")
     exit(1)
 }

@@ -1,6 +1,6 @@
 import CAllocationCounter
 import Measuring
-import ProgramLife
+import ProgramSupport
 
 /// Runs the benchmarks that the command line asks for.
 enum Benchmark {
@@ -13,7 +13,7 @@ enum Benchmark {
             try await time(options)
             return 0
         } catch {
-            LineOutput.complain("\(error)", by: name)
+            LineOutput.printError("\(error)", by: name)
             return 1
         }
     }
@@ -34,7 +34,7 @@ enum Benchmark {
     /// Counts the allocations of a fixed number of messages in the steady state. Returns false if a limit was exceeded.
     private static func checkAllocations(of scenarios: [Scenario]) async throws -> Bool {
         guard allocation_counter_is_active() else {
-            LineOutput.complain("allocations cannot be counted under a sanitizer", by: name)
+            LineOutput.printError("allocations cannot be counted under a sanitizer", by: name)
             return false
         }
         var isGood = true

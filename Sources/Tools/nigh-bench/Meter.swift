@@ -66,7 +66,7 @@ final class Meter: @unchecked Sendable {
     }
 
     /// Sets what is called every `step` messages. Must be called before the first message.
-    func whenever(_ onStep: @escaping @Sendable () -> Void) { self.onStep = onStep }
+    func onEachStep(_ onStep: @escaping @Sendable () -> Void) { self.onStep = onStep }
 
     /// Counts a message that has arrived.
     @inline(__always)
@@ -122,11 +122,11 @@ final class Meter: @unchecked Sendable {
 
     /// Marks the beginning of a round trip.
     @inline(__always)
-    func departed() { sentAt = Self.clock() }
+    func roundTripBegan() { sentAt = Self.clock() }
 
     /// Records a completed round trip.
     @inline(__always)
-    func returned() {
+    func roundTripEnded() {
         samples[sampleCount & (Self.samplesKept &- 1)] = UInt32(clamping: Self.clock() &- sentAt)
         sampleCount &+= 1
         count()

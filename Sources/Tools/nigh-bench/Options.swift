@@ -19,14 +19,14 @@ struct Options: Sendable {
                 "how long each line is measured, after a warm-up"),
             Option(
                 "size", .list(of: .size("SIZES", in: 1...(16 << 20)), atMost: 64),
-                "message sizes, as in 64,64K,1M; else those that suit each scenario"),
+                "message sizes, such as 64,64K,1M; by default those that suit each scenario"),
             Option(
                 repeated: "only", .list(of: .choice(Scenario.all.map(\.name), "NAMES"), atMost: 64),
-                "some of the scenarios"),
+                "the scenarios to run; by default all"),
             Option(flag: "json", "one JSON object a line instead of a table"),
             Option(
                 flag: "allocations",
-                "count heap allocations in the steady state, and fail where a limit is exceeded")
+                "count heap allocations in the steady state, and fail if a limit is exceeded")
         ) { span, sizes, names, asJSON, checksAllocations in
             let names = names.flatMap { $0 }
             return Options(

@@ -39,7 +39,7 @@ struct Scenario: Sendable {
 
     let name: String
     let kind: Kind
-    let loops: Company.Loops
+    let loops: SessionGroup.Loops
     let sizes: [Int]
     var security = SessionSecurity.none
     /// The longest message that it can carry.

@@ -2,6 +2,8 @@ import Dispatch
 import NighCore
 import Synchronization
 
+import struct Nigh.Messages
+
 /// Sends messages one way, as fast as they go.
 ///
 /// The sender sends in bursts. Some are under way at first. Each time the receiver has taken a whole burst, the next
@@ -10,7 +12,7 @@ import Synchronization
 struct Stream {
     let sender: Scenario.Sender
     let receiver: Scenario.Receiver
-    let loops: Company.Loops
+    let loops: SessionGroup.Loops
     let size: Int
     var receiverCount = 1
     var security = SessionSecurity.none
@@ -24,19 +26,19 @@ struct Stream {
     func measure(warmUp: Int, until: Meter.Until) async throws -> Measurement {
         let meter = Meter(step: burst * receiverCount, warmUp: warmUp, until: until)
         let handler: MessageHandler = { _, _ in meter.count() }
-        let company = try await Company.meet(
+        let group = try await SessionGroup.connect(
             on: loops, receivers: receiverCount, messageSize: size, security: security,
             handlers: .init(
                 atReceivers: receiver == .handler ? handler : nil,
-                whenInterrupted: meter.fail))
+                onInterruption: meter.fail))
         let bursts = Bursts(
-            from: company.sender, to: company.receivers.map(\.id), size: size, count: burst,
+            from: group.sender, to: group.receivers.map(\.id), size: size, count: burst,
             isReliable: sender != .unreliable)
-        let reader = read(from: company.receivers[0], into: meter)
-        let stop = begin(bursts, meter: meter, on: company)
+        let reader = read(from: group.receivers[0], into: meter)
+        let stop = begin(bursts, meter: meter, on: group)
         let measurement = try await meter.measurement
         await stop()
-        await company.part(reader: reader)
+        await group.close(reader: reader)
         return measurement
     }
 
@@ -48,28 +50,30 @@ struct Stream {
             Poller(session: session, meter: meter).begin()
             return nil
         case .loopTask:
+            let messages = Messages(session.messages)
             return Task(executorPreference: session.loop) {
-                while await session.messages.next() != nil { meter.count() }
+                for await _ in messages { meter.count() }
             }
         case .task:
+            let messages = Messages(session.messages)
             return Task {
-                while await session.messages.next() != nil { meter.count() }
+                for await _ in messages { meter.count() }
             }
         }
     }
 
     /// Starts the sender. Returns a closure that ends it.
-    private func begin(_ bursts: Bursts, meter: Meter, on company: Company) -> () async -> Void {
+    private func begin(_ bursts: Bursts, meter: Meter, on group: SessionGroup) -> () async -> Void {
         switch sender {
         case .loop, .unreliable:
-            let loop = company.sender.loop
-            meter.whenever { loop.execute(bursts.send) }
+            let loop = group.sender.loop
+            meter.onEachStep { loop.execute(bursts.send) }
             for _ in 0..<Self.burstsUnderWay { loop.execute(bursts.send) }
             return {}
         case .thread:
             let thread = SendingThread(bursts.send)
-            meter.whenever { thread.goOn() }
-            for _ in 0..<Self.burstsUnderWay { thread.goOn() }
+            meter.onEachStep { thread.runOnce() }
+            for _ in 0..<Self.burstsUnderWay { thread.runOnce() }
             return { thread.join() }
         case .task:
             let task = Task { await bursts.sendUntilCancelled() }
@@ -119,7 +123,7 @@ final class Bursts: Sendable {
     }
 }
 
-/// A thread that runs a piece of work once for each call of `goOn`.
+/// A thread that runs a piece of work once for each call of `runOnce`.
 final class SendingThread: Sendable {
     private let turns = DispatchSemaphore(value: 0)
     private let isStopping = Atomic<Bool>(false)
@@ -135,7 +139,7 @@ final class SendingThread: Sendable {
         }
     }
 
-    func goOn() { turns.signal() }
+    func runOnce() { turns.signal() }
 
     /// Ends the thread and waits for it.
     func join() {

@@ -1,5 +1,5 @@
 import Glibc
-import ProgramLife
+import ProgramSupport
 
 StandardStreams.begin(for: Benchmark.name)
 exit(await Benchmark.run(Array(CommandLine.arguments.dropFirst())))

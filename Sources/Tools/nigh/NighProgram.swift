@@ -1,77 +1,81 @@
 import Arguments
 import NighLoop
-import ProgramLife
+import ProgramSupport
 import Terminal
 
 /// The `nigh` program: its table of commands, and the code that runs one of them.
 enum NighProgram {
     static let name = "nigh"
 
-    static let table: Program<any Errand> = Program(
-        Command<any Errand>(
-            name, "See what a link is doing: find peers, measure, send, watch what passes",
+    static let table: Program<any Subcommand> = Program(
+        Command<any Subcommand>(
+            name, "See what a link is doing: find peers, measure, send files, show what passes",
             text: """
-                For people whose devices do not find each other, are slow, or drop. Start with `nigh doctor`. Then `nigh discover` on \
-                one device while a program runs on the other; or `nigh host` on one and `nigh ping` on the other.
+                For devices that do not find each other, or whose connection is slow or breaks. Start with `nigh doctor`. Then run \
+                `nigh discover` on one device while a program runs on the other, or `nigh host` on one and `nigh ping` on the other.
                 """,
             subcommands: [
-                DoctorErrand.description,
-                TransportsErrand.description,
-                DiscoverErrand.description,
-                HostErrand.description,
-                PingErrand.description,
-                BenchErrand.description,
-                SendErrand.description,
-                ReceiveErrand.description,
-                ChatErrand.description,
-                TraceErrand.description,
-                InjectErrand.description,
-                IdentityErrand.description,
-                PairErrand.description,
-                PeersErrand.description,
-                ConformanceErrand.description,
-                ErrorsErrand.description,
-                PrintErrand.completion, PrintErrand.manual,
+                DoctorCommand.description,
+                TransportsCommand.description,
+                DiscoverCommand.description,
+                HostCommand.description,
+                PingCommand.description,
+                BenchCommand.description,
+                SendCommand.description,
+                ReceiveCommand.description,
+                ChatCommand.description,
+                TraceCommand.description,
+                InjectCommand.description,
+                IdentityCommand.description,
+                PairCommand.description,
+                PeersCommand.description,
+                ConformanceCommand.description,
+                ErrorsCommand.description,
+                PrintCommand.completion, PrintCommand.manual,
             ]),
         sections: [
             Section(
                 "Exit status",
-                "0 when all went well, 1 when something failed or nobody replied, 2 when the call was wrong, 3 when no transport that "
-                    + "was asked for works here or the system has too few descriptors or threads for any, 4 when a threshold was given and missed."
+                "0 on success, 1 if something failed or no peer replied, 2 if the command line is wrong, 3 if none of the requested "
+                    + "transports works here or the system has too few descriptors or threads for any command, 4 if a given "
+                    + "threshold is missed."
             ),
             Section(
                 "Output",
-                "Results go to the standard output, what happens meanwhile to the standard error, and there only at a terminal. With "
-                    + "--json the results are one JSON object, with --json-lines one a line; docs/schemas has their schemas."
+                "Results go to the standard output. Everything else goes to the standard error; lines that change in place "
+                    + "appear only at a terminal. With --json the results are one JSON object, with --json-lines one object "
+                    + "per line; docs/reference/schemas has the schemas."
             ),
             Section(
                 "Environment",
-                "NO_COLOR, when it is not empty, leaves colours out. XDG_DATA_HOME says where your identity, the peers you know "
-                    + "and your plugins are kept. NIGH_PLUGIN_PATH lists the folders where plugins are looked for, instead of the "
-                    + "usual ones."),
+                "NO_COLOR, if it is not empty, turns colours off. XDG_DATA_HOME is the folder under which your identity, the "
+                    + "peers you know and your plugins are kept. NIGH_PLUGIN_PATH lists the folders to search for plugins "
+                    + "instead of the default ones."),
         ])
 
     /// Reports that the system has too few descriptors or threads for any command, in the output form that was asked
     /// for. Returns the exit status.
-    static func refuse(_ arguments: [String], _ shortage: NighError) -> Int32 {
-        if case .action(let errand)? = try? table.parse(arguments, width: TerminalWidth.forHelp) {
-            Results(of: errand.command, errand.output, kinds: errand.kinds, whenBroken: {}).fail(shortage)
+    static func reportShortage(_ shortage: NighError, _ arguments: [String]) -> Int32 {
+        if case .action(let command)? = try? table.parse(arguments, width: TerminalWidth.forHelp) {
+            Results(of: command.commandName, command.output, kinds: command.kinds, onFailure: {}).fail(
+                shortage)
         } else {
-            LineOutput.complain("\(shortage)", by: name)
+            LineOutput.printError("\(shortage)", by: name)
         }
         return ExitStatus.unavailable.rawValue
     }
 
     static func run(_ arguments: [String]) async -> Int32 {
-        let errand = table.parseOrExit(arguments, as: name, width: TerminalWidth.forHelp)
+        let command = table.parseOrExit(arguments, as: name, width: TerminalWidth.forHelp)
         let interruption = Interruption()
         let results = Results(
-            of: errand.command, errand.output, kinds: errand.kinds, whenBroken: { interruption.come() })
+            of: command.commandName, command.output, kinds: command.kinds,
+            onFailure: { interruption.request() })
         do {
-            return try await errand.run(results, interruption).rawValue
-        } catch let misuse as Misuse {
-            results.fail(misuse.pointing(to: "\(name) \(errand.command) --help"))
-            return Misuse.status
+            return try await command.run(results, interruption).rawValue
+        } catch let usageError as UsageError {
+            results.fail(usageError.addingReference(to: "\(name) \(command.commandName) --help"))
+            return UsageError.status
         } catch let error as TransportsUnavailable {
             results.fail(error)
             return ExitStatus.unavailable.rawValue

@@ -1,10 +1,10 @@
 import Glibc
-import ProgramLife
+import ProgramSupport
 
 StandardStreams.begin(for: "nigh")
 // Block the signals before any other thread exists, so that no other thread receives one.
 Interrupts.block()
 let arguments = Array(CommandLine.arguments.dropFirst())
-if let shortage = ProgramNeeds.shortage { exit(NighProgram.refuse(arguments, shortage)) }
+if let shortage = SystemRequirements.shortage { exit(NighProgram.reportShortage(shortage, arguments)) }
 Task.detached { exit(await NighProgram.run(arguments)) }
 Interrupts.wait()

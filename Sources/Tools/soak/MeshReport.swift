@@ -13,7 +13,7 @@ enum MeshReport {
             if child == 0 { _exit(runOne(size) ? 0 : 1) }
             var status: Int32 = 0
             guard child > 0, waitpid(child, &status, 0) == child else {
-                Soak.complain("soak: no process could be made for the mesh of \(size)")
+                Soak.complain("soak: could not start a process for the mesh of \(size)")
                 return false
             }
             isSound = isSound && status == 0

@@ -10,23 +10,23 @@ struct Options {
     static let help = """
         usage: soak [--seeds N] [--first N] [--seed N] [--log] [--jobs N] [--mesh N]
 
-        Runs simulated worlds of sessions, each decided by one seed, and checks what must always hold.
+        Runs simulated worlds of sessions, each decided by its seed, and checks the rules that always hold.
 
-          --seeds N   how many worlds (default 100)
+          --seeds N   the number of worlds (default 100)
           --first N   the first seed (default 1)
-          --seed N    this one alone
-          --log       print everything that happened, line by line; with --seed
-          --jobs N    how many at a time (default 2)
-          --mesh N    instead: N sessions, all connected to all; may be given several times
+          --seed N    run only the world of this seed
+          --log       print everything that happens, line by line; with --seed
+          --jobs N    the number of worlds at a time (default 2)
+          --mesh N    instead, connect N sessions, each to all others; may be repeated
 
-        The exit status is 0 when every rule held, 1 when one was broken, 2 when the call was wrong.
+        The exit status is 0 if every rule held, 1 if one was broken, 2 if an argument is wrong.
         """
 
-    struct Misuse: Error {
-        let words: String
+    struct UsageError: Error {
+        let message: String
     }
 
-    init(_ arguments: [String]) throws(Misuse) {
+    init(_ arguments: [String]) throws(UsageError) {
         var rest = arguments[...]
         var isSingle = false
         while let argument = rest.popFirst() {
@@ -40,23 +40,23 @@ struct Options {
                 isSingle = true
             case "--jobs": jobs = Int(try Self.number(argument, &rest, least: 1, most: 64))
             case "--mesh": mesh.append(Int(try Self.number(argument, &rest, least: 2, most: 1_000)))
-            default: throw Misuse(words: "unknown argument \"\(argument)\"")
+            default: throw UsageError(message: "unknown argument \"\(argument)\"")
             }
         }
         if isSingle { count = 1 }
-        if showsLog, !isSingle { throw Misuse(words: "--log shows one world: name it with --seed") }
+        if showsLog, !isSingle { throw UsageError(message: "--log shows one world: choose it with --seed") }
         if first.addingReportingOverflow(count).overflow {
-            throw Misuse(words: "so many seeds there are not")
+            throw UsageError(message: "--first and --seeds go beyond the largest seed")
         }
     }
 
     private static func number(
         _ option: String, _ rest: inout ArraySlice<String>, least: UInt64, most: UInt64 = .max
-    ) throws(Misuse) -> UInt64 {
-        guard let text = rest.popFirst() else { throw Misuse(words: "\(option) needs a number") }
+    ) throws(UsageError) -> UInt64 {
+        guard let text = rest.popFirst() else { throw UsageError(message: "\(option) needs a number") }
         guard let number = UInt64(text), number >= least, number <= most else {
-            let range = most == .max ? "from \(least) on" : "from \(least) to \(most)"
-            throw Misuse(words: "\(option) takes a number \(range), not \"\(text)\"")
+            let range = most == .max ? "of \(least) or more" : "from \(least) to \(most)"
+            throw UsageError(message: "\(option) takes a number \(range), not \"\(text)\"")
         }
         return number
     }

@@ -21,7 +21,7 @@ enum Soak {
         do {
             options = try Options(arguments)
         } catch {
-            complain("soak: \(error.words); see soak --help")
+            complain("soak: \(error.message); see soak --help")
             exit(2)
         }
         if options.wantsHelp {
@@ -103,16 +103,16 @@ enum Soak {
             \(counts.worlds) worlds in \(rounded(seconds)) s, \(rounded(rate)) a second; the slowest, seed \
             \(result.slowest.seed), took \(rounded(result.slowest.seconds * 1_000)) ms
             \(rounded(Double(counts.milliseconds) / 3_600_000)) virtual hours, \(counts.work) pieces of work
-            \(counts.sessions) sessions, \(counts.kills) killed, \(counts.restarts) started anew
+            \(counts.sessions) sessions, \(counts.kills) killed, \(counts.restarts) restarted
             \(counts.invitations) invitations, \(counts.conversations / 2) conversations
             \(counts.cuts) cuts, \(counts.blocks) blocks and stalls, \(counts.partitions) partitions, \
             \(counts.impostors) impostors
             \(counts.damagedLinks) encrypted links ended by wrong bits
-            \(counts.interruptions) interruptions seen, \(counts.reconnects) mended, \
-            \(counts.moves) moves to a better way
+            \(counts.interruptions) interruptions, \(counts.reconnects) resumed, \
+            \(counts.moves) moves to a better transport
             \(counts.messagesSent) messages sent, \(counts.messagesReceived) received \
             (\(counts.bytesReceived >> 20) MiB), \(counts.messagesResent) sent again, \
-            \(counts.refusedSends) refused for lack of room
+            \(counts.refusedSends) refused because the buffer was full
             \(counts.unreliableSent) unreliable sent, \(counts.unreliableReceived) received, \(counts.pings) pings answered, \
             \(counts.pairings) ends paired
             \(result.findings.isEmpty ? "every rule held" : "\(result.findings.count) findings")
@@ -123,8 +123,8 @@ enum Soak {
 
     static func rounded(_ value: Double) -> String { Figures.fixed(value, decimals: 1) }
 
-    static func complain(_ words: String, _ end: String = "\n") {
-        var line = words + end
+    static func complain(_ text: String, _ end: String = "\n") {
+        var line = text + end
         line.withUTF8 { bytes in _ = write(2, bytes.baseAddress, bytes.count) }
     }
 
@@ -141,7 +141,7 @@ enum Soak {
                 if let context { Unmanaged<Job>.fromOpaque(context).takeRetainedValue().run() }
                 return nil
             }, Unmanaged.passRetained(Job(run)).toOpaque())
-        precondition(status == 0, "no thread could be made: error \(status)")
+        precondition(status == 0, "a thread could not be created: error \(status)")
         return thread
     }
 }

@@ -1,4 +1,4 @@
-import ProgramLife
+import ProgramSupport
 
 StandardStreams.begin(for: "soak")
 Soak.main(Array(CommandLine.arguments.dropFirst()))

@@ -1,11 +1,11 @@
--- A Wireshark dissector for the Nigh protocol, version 1, as described in docs/PROTOCOL.md.
+-- A Wireshark dissector for the Nigh protocol, version 1, as described in docs/reference/PROTOCOL.md.
 --
 -- It takes two kinds of packets: those of `nigh trace FILE --pcapng OUT` (link type USER0, one frame per packet,
 -- already decrypted), and plain TCP connections that begin with Nigh's preface. On such a connection it reads the
 -- frames if both sides have encryption switched off; otherwise it passes the rest to the TLS dissector.
 --
 -- It changes nothing, and keeps of a link only what later frames need: whether there was a hello, when pings were sent,
--- and how messages are numbered. docs/nigh/trace.md says how to install it.
+-- and how messages are numbered. docs/reference/nigh/trace.md says how to install it.
 
 local nigh = Proto("nigh", "Nigh Session Protocol")
 
@@ -38,7 +38,7 @@ local f = {
     capture_version = ProtoField.uint8("nigh.capture.version", "Version of this header"),
     direction = ProtoField.uint8("nigh.capture.direction", "Direction", base.DEC, directions),
     capture_kind = ProtoField.uint8("nigh.capture.kind", "Kind", base.DEC, { [0] = "preface", [1] = "frame" }),
-    dialled = ProtoField.bool("nigh.capture.dialled", "Dialled by who captured", 8, nil, 0x01),
+    dialled = ProtoField.bool("nigh.capture.dialled", "Dialled by the capturing side", 8, nil, 0x01),
     proven = ProtoField.bool("nigh.capture.proven", "The peer has proven its key", 8, nil, 0x02),
     capture_length = ProtoField.uint32("nigh.capture.length", "Length of this header"),
     link = ProtoField.uint64("nigh.capture.link", "Link"),
@@ -73,7 +73,7 @@ local f = {
     close_code = ProtoField.uint16("nigh.close.code", "Code", base.DEC, close_codes),
     words = ProtoField.string("nigh.words", "Words"),
     refusal_code = ProtoField.uint8("nigh.decline.code", "Code", base.DEC, refusal_codes),
-    retry_after = ProtoField.uint32("nigh.decline.retry_after", "Not again before (seconds)"),
+    retry_after = ProtoField.uint32("nigh.decline.retry_after", "Retry after (seconds)"),
     -- Ping, pong.
     token = ProtoField.uint64("nigh.ping.token", "Token", base.HEX),
     extra = ProtoField.bytes("nigh.ping.extra", "Further bytes"),

@@ -55,7 +55,7 @@ enum BluetoothDiagnosis {
 
     static func lines(of transport: BluetoothTransport, _ running: BluetoothTransport.Running) -> [Diagnosis]
     {
-        switch running.bluez.ground {
+        switch running.bluez.availability {
         case .unknown:
             return [
                 Step.kernel.passed(nil), Step.bus.passed(nil),
@@ -93,10 +93,10 @@ enum BluetoothDiagnosis {
         } else {
             lines.append(
                 Diagnosis(
-                    "discoverable", .warn, "no: strangers' devices do not find this one",
+                    "discoverable", .warn, "no: devices that are not paired do not find this one",
                     advice: transport.options.makesDiscoverable
                         ? "`bluetoothctl discoverable on`"
-                        : "`bluetoothctl discoverable on`, or leave discoverable=no out",
+                        : "`bluetoothctl discoverable on`, or remove discoverable=no",
                     isPending: isListening && transport.options.makesDiscoverable))
         }
         if let error = running.listening.error {
@@ -104,7 +104,7 @@ enum BluetoothDiagnosis {
         } else if let listener = running.listening.listener {
             lines.append(Diagnosis("listening", .pass, "on channel \(listener.channel)"))
         } else {
-            lines.append(Diagnosis("listening", .pass, "not asked for"))
+            lines.append(Diagnosis("listening", .pass, "not requested"))
         }
         if isListening { lines.append(record(of: running.registration)) }
         if running.search.service != nil {
@@ -112,7 +112,7 @@ enum BluetoothDiagnosis {
             lines.append(
                 Diagnosis("devices", .pass, "\(counts.asked) asked, \(counts.found) sessions found"))
         } else {
-            lines.append(Diagnosis("devices", .pass, "not looked for"))
+            lines.append(Diagnosis("devices", .pass, "not browsing"))
         }
         lines.append(Diagnosis("pipes", .pass, "\(transport.pipes.count) open"))
         return lines
@@ -123,7 +123,7 @@ enum BluetoothDiagnosis {
         if let failure = registration.failure {
             return Diagnosis(subject, .fail, "\(failure.cause)", advice: failure.advice)
         }
-        if registration.isStanding { return Diagnosis(subject, .pass, "others can read it") }
+        if registration.isRegistered { return Diagnosis(subject, .pass, "others can read it") }
         return Diagnosis(
             subject, .warn, "not registered yet", advice: "`systemctl restart bluetooth`", isPending: true)
     }

@@ -1,7 +1,7 @@
 import Glibc
 import NighCore
 
-/// What can be wrong with Bluetooth. Each case has its own cause and advice; docs/transports/bluetooth.md lists them in
+/// What can be wrong with Bluetooth. Each case has its own cause and advice; docs/reference/transports/bluetooth.md lists them in
 /// a table.
 enum BluetoothFault: Error, Hashable {
     /// The kernel has no Bluetooth support.
@@ -53,16 +53,17 @@ enum BluetoothFault: Error, Hashable {
     var cause: NighError.Cause {
         switch self {
         case .noKernelSupport: .unavailable("this kernel has no Bluetooth")
-        case .noBus: .unavailable("there is no D-Bus system bus, over which bluetoothd is asked")
+        case .noBus: .unavailable("there is no D-Bus system bus, which is needed to talk to bluetoothd")
         case .noDaemon: .unavailable("bluetoothd is not running")
         case .noAdapter: .unavailable("there is no Bluetooth adapter")
         case .noSuchAdapter(let name, _): .unavailable("there is no adapter \(name)")
         case .switchedOff(let name): .unavailable("the adapter \(name) is powered off")
         case .blocked(let name): .unavailable("the adapter \(name) is blocked by a radio switch")
         case .notPermitted(let fault):
-            .unavailable("bluetoothd may not be used by this user: \(fault.words)")
+            .unavailable("this user is not allowed to use bluetoothd: \(fault.message)")
         case .notOffered: .refused
-        case .daemon(let fault): .unavailable("bluetoothd said \(Self.short(fault.name)): \(fault.words)")
+        case .daemon(let fault):
+            .unavailable("bluetoothd reported \(Self.short(fault.name)): \(fault.message)")
         case .socket(let number): Self.cause(of: number)
         }
     }
@@ -73,9 +74,11 @@ enum BluetoothFault: Error, Hashable {
         case .noKernelSupport: "load it with `modprobe -a bluetooth rfcomm`, or use another transport"
         case .noBus: "start the system bus: `systemctl start dbus`"
         case .noDaemon: "install the package bluez, and `systemctl start bluetooth`"
-        case .noAdapter: "plug one in; `bluetoothctl list` shows those that are seen"
+        case .noAdapter: "plug one in; `bluetoothctl list` shows the adapters that bluetoothd sees"
         case .noSuchAdapter(_, let known):
-            known.isEmpty ? "no adapter is there at all" : "there are: \(known.joined(separator: ", "))"
+            known.isEmpty
+                ? "this machine has no adapter; plug one in"
+                : "the adapters are: \(known.joined(separator: ", "))"
         case .switchedOff: "switch it on: `bluetoothctl power on`"
         case .blocked: "unblock it: `rfkill unblock bluetooth`, or the key for airplane mode"
         case .notPermitted: "add the user to the group `bluetooth`, or log in at the machine itself"
@@ -97,7 +100,7 @@ enum BluetoothFault: Error, Hashable {
         case ECONNABORTED, ENODEV, EHOSTUNREACH, ENETDOWN, EADDRNOTAVAIL:
             .unavailable("this machine's adapter is off or was unplugged")
         case EACCES: .unavailable("the two devices do not accept each other's keys")
-        case EBUSY: .unavailable("another connection to that channel is there, or is being closed")
+        case EBUSY: .unavailable("another connection to that channel exists, or is being closed")
         case EAFNOSUPPORT, EPROTONOSUPPORT: noKernelSupport.cause
         default: .system(number, String(cString: strerror(number)))
         }
@@ -106,14 +109,14 @@ enum BluetoothFault: Error, Hashable {
     private static func advice(on number: Int32) -> String? {
         switch number {
         case ECONNREFUSED: "is the program running there, and looking for the same service?"
-        case EHOSTDOWN: "is it switched on, discoverable and within some ten metres?"
+        case EHOSTDOWN: "is it switched on, discoverable and within about ten metres?"
         case ETIMEDOUT: "has it gone out of range?"
         case ECONNABORTED, ENODEV, EHOSTUNREACH, ENETDOWN, EADDRNOTAVAIL:
-            "`bluetoothctl show` tells how the adapter is"
-        case EACCES: "let both forget the other: `bluetoothctl remove` and the device's address"
-        case EBUSY: "try again in some seconds"
+            "`bluetoothctl show` shows the state of the adapter"
+        case EACCES: "let both devices forget each other: `bluetoothctl remove ADDRESS`"
+        case EBUSY: "try again in a few seconds"
         case EADDRINUSE: "other programs listen on all of the adapter's 30 channels"
-        case EPERM: "is this program confined? it may not open Bluetooth sockets"
+        case EPERM: "is this program in a sandbox? it is not allowed to open Bluetooth sockets"
         case EMFILE, ENFILE: "too many descriptors are open: raise `ulimit -n`"
         case EAFNOSUPPORT, EPROTONOSUPPORT: noKernelSupport.advice
         default: nil

@@ -29,11 +29,11 @@ public struct BluetoothOptions: Sendable {
 
     /// The options that a spec can carry, with their help texts, for the registry.
     static let keys = [
-        "adapter": "the adapter to use, such as hci1; the first that is switched on when left out",
-        "device": "a peer known by hand: its device's address, such as 00:11:22:33:44:55",
-        "discoverable": "yes or no: whether strangers' devices may find this one; yes when left out",
-        "interval": "seconds from one look at a device to the next, 1 to 600; 10 when left out",
-        "pairing": "none or just-works: how a device that wants to be paired is answered; none when left out",
+        "adapter": "the adapter to use, such as hci1; by default the first that is switched on",
+        "device": "the address of a peer's device, such as 00:11:22:33:44:55; it needs no inquiry",
+        "discoverable": "yes or no: whether unpaired devices can find this one; yes by default",
+        "interval": "seconds between two queries to a device, 1 to 600; 10 by default",
+        "pairing": "none or just-works: the answer to a device that wants to pair; none by default",
     ]
 
     /// Reads the options of a spec.

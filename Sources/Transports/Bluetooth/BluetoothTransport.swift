@@ -42,17 +42,17 @@ public final class BluetoothTransport: @unchecked Sendable {
     private(set) var running: Running?
     private var isStarted = false
     /// Set if `start` got a loop that this transport cannot run on.
-    private var foreign: ForeignLoop?
+    private var unsupportedLoop: UnsupportedLoop?
     private var advertisement: Advertisement?
-    private var toldFault: BluetoothFault?
+    private var reportedFault: BluetoothFault?
 
     /// The adapter and the generation of bluetoothd through which the current routes were found.
-    private struct Footing: Equatable {
+    private struct RouteOrigin: Equatable {
         var path: String?
         var generation = 0
     }
 
-    private var footing = Footing()
+    private var routeOrigin = RouteOrigin()
     private var browsed: ServiceName?
     /// How many times a search has begun or ended.
     private var searchCount = 0
@@ -65,7 +65,7 @@ public final class BluetoothTransport: @unchecked Sendable {
         let bluez = BlueZ(on: loop, adapter: options.adapter, events: self)
         let search = PeerSearch(
             bluez, interval: max(Moment.Span(options.interval), .seconds(1)), on: loop,
-            told: { [weak self] in self?.report($0) },
+            reportChanges: { [weak self] in self?.report($0) },
             failed: { [weak self] in self?.browsingFailed($0) })
         running = Running(
             loop: loop, events: events, bluez: bluez, search: search,
@@ -92,7 +92,9 @@ public final class BluetoothTransport: @unchecked Sendable {
     // MARK: Listening
 
     private func listen() {
-        guard let running, advertisement != nil, let adapter = running.bluez.ground.adapter else { return }
+        guard let running, advertisement != nil, let adapter = running.bluez.availability.adapter else {
+            return
+        }
         if let listener = running.listening.listener {
             guard listener.adapter != adapter.address else { return publish(listener) }
             running.listening.stop()
@@ -102,7 +104,7 @@ public final class BluetoothTransport: @unchecked Sendable {
 
     private func makeListener(_ bluez: BlueZ, on loop: UVEventLoop) throws(NighError) -> RFCOMMListener {
         do throws(BluetoothFault) {
-            guard let adapter = bluez.ground.adapter else { throw .noAdapter }
+            guard let adapter = bluez.availability.adapter else { throw .noAdapter }
             let listener = try RFCOMMListener(
                 on: adapter.address, loop: loop, accepted: { [weak self] in self?.accepted($0) },
                 failed: { [weak self] in self?.running?.listening.fail($0.error(.advertising)) })
@@ -117,9 +119,9 @@ public final class BluetoothTransport: @unchecked Sendable {
     /// options say so.
     private func publish(_ listener: RFCOMMListener) {
         guard let running, let advertisement else { return }
-        running.registration.want(
+        running.registration.setWanted(
             SessionRecord(advertisement, channel: listener.channel, adapter: listener.adapter))
-        if options.makesDiscoverable { running.discoverability.want(true) }
+        if options.makesDiscoverable { running.discoverability.setWanted(true) }
     }
 
     private func registered() {
@@ -140,7 +142,7 @@ public final class BluetoothTransport: @unchecked Sendable {
     // MARK: Pipes
 
     private func pipe(of socket: BluetoothSocket) throws(BluetoothFault) -> RFCOMMPipe {
-        guard let running, let adapter = running.bluez.ground.adapter else { throw .noAdapter }
+        guard let running, let adapter = running.bluez.availability.adapter else { throw .noAdapter }
         let pipe = try RFCOMMPipe(socket, by: adapter, on: running.loop)
         // The end of an earlier pipe to the same device must be reported before the next pipe opens.
         for other in Array(pipes.values) where other.device == pipe.device { other.endIfOver() }
@@ -175,7 +177,7 @@ public final class BluetoothTransport: @unchecked Sendable {
         for change in changes {
             // The receiver of a report may stop or restart browsing.
             guard let running, search == searchCount else { return }
-            running.events.tell(change, by: self)
+            running.events.report(change, by: self)
         }
     }
 
@@ -193,23 +195,24 @@ public final class BluetoothTransport: @unchecked Sendable {
 }
 
 extension BluetoothTransport: BlueZEvents {
-    func groundChanged(from old: BlueZ.Ground) {
+    func availabilityChanged(from old: BlueZ.Availability) {
         guard let running else { return }
-        if let adapter = old.adapter, adapter.path != running.bluez.ground.adapter?.path {
+        if let adapter = old.adapter, adapter.path != running.bluez.availability.adapter?.path {
             breakPipes(of: adapter)
         }
         // The adapter's own properties, such as whether it is discoverable, do not affect which devices it has seen.
-        let ground = Footing(path: running.bluez.ground.adapter?.path, generation: running.bluez.generation)
-        if ground != footing {
-            footing = ground
-            running.search.groundChanged()
+        let origin = RouteOrigin(
+            path: running.bluez.availability.adapter?.path, generation: running.bluez.generation)
+        if origin != routeOrigin {
+            routeOrigin = origin
+            running.search.availabilityChanged()
         }
-        running.dialler.groundChanged()
-        running.registration.groundChanged()
-        running.discoverability.groundChanged()
-        running.retention.groundChanged()
-        running.agent?.groundChanged()
-        if running.bluez.ground.adapter != nil { listen() } else { running.listening.stop() }
+        running.dialler.availabilityChanged()
+        running.registration.availabilityChanged()
+        running.discoverability.availabilityChanged()
+        running.retention.availabilityChanged()
+        running.agent?.availabilityChanged()
+        if running.bluez.availability.adapter != nil { listen() } else { running.listening.stop() }
         reportCondition()
     }
 
@@ -217,14 +220,14 @@ extension BluetoothTransport: BlueZEvents {
     /// while.
     private func breakPipes(of adapter: BlueZObjects.Adapter) {
         guard let index = adapter.index, !RadioSwitch.isUp(index) else { return }
-        for pipe in Array(pipes.values) { pipe.breakOff(.switchedOff(adapter.name)) }
+        for pipe in Array(pipes.values) { pipe.fail(with: .switchedOff(adapter.name)) }
     }
 
     private func reportCondition() {
         guard let running else { return }
-        let fault = running.bluez.ground.fault
-        guard fault != toldFault else { return }
-        toldFault = fault
+        let fault = running.bluez.availability.fault
+        guard fault != reportedFault else { return }
+        reportedFault = fault
         running.events.transportChanged(fault.map { .down($0.error(.starting)) } ?? .up, by: self)
     }
 
@@ -249,7 +252,7 @@ extension BluetoothTransport: Transport {
         precondition(!isStarted, "a transport was started twice")
         isStarted = true
         if let loop = loop as? UVEventLoop { return begin(on: loop, events) }
-        foreign = ForeignLoop(loop, events, for: self)
+        unsupportedLoop = UnsupportedLoop(loop, events, for: self)
     }
 
     public func advertise(_ advertisement: Advertisement) {
@@ -266,8 +269,8 @@ extension BluetoothTransport: Transport {
 
     public func stopAdvertising() {
         advertisement = nil
-        running?.registration.want(nil)
-        running?.discoverability.want(false)
+        running?.registration.setWanted(nil)
+        running?.discoverability.setWanted(false)
         running?.listening.stop()
     }
 
@@ -288,24 +291,24 @@ extension BluetoothTransport: Transport {
 
     public func dial(_ address: TransportAddress, as id: DialID, timeout: Duration) {
         if let running { return running.dialler.dial(address, as: id, timeout: timeout) }
-        foreign?.refuse(id, by: self)
+        unsupportedLoop?.refuse(id, by: self)
     }
 
     public func cancelDial(_ id: DialID) { running?.dialler.cancel(id) }
 
     public func diagnose() -> [Diagnosis] {
         if let running { return BluetoothDiagnosis.lines(of: self, running) }
-        guard foreign != nil else { return [Diagnosis("bluetooth", .fail, "not started")] }
-        return [ForeignLoop.diagnosis(of: Self.schemeName)]
+        guard unsupportedLoop != nil else { return [Diagnosis("bluetooth", .fail, "not started")] }
+        return [UnsupportedLoop.diagnosis(of: Self.schemeName)]
     }
 
     public func shutdown() {
-        foreign = nil
+        unsupportedLoop = nil
         guard let running else { return }
         running.dialler.stop()
         running.search.stop()
-        running.registration.want(nil)
-        running.discoverability.want(false)
+        running.registration.setWanted(nil)
+        running.discoverability.setWanted(false)
         running.agent?.stop()
         running.listening.stop()
         self.running = nil

@@ -5,20 +5,20 @@ import NighUV
 /// Uses the avahi-daemon of this machine, over D-Bus.
 ///
 /// libavahi-client waits inside its calls for the daemon's answer, up to 25 seconds when the daemon hangs. So it runs
-/// on a thread of its own (`AvahiDaemonLine`), and this object stands for it on the loop: calls and events cross
+/// on a thread of its own (`AvahiDaemonThread`), and this object stands for it on the loop: calls and events cross
 /// between the two. If a call is not answered in time, the daemon counts as down.
 ///
 /// `@unchecked Sendable`: confined to the loop.
 final class AvahiDaemon: DiscoveryBackend, @unchecked Sendable {
     /// How long a call may take before the daemon counts as hung.
-    static let patience = Moment.Span.seconds(2)
+    static let answerTimeout = Moment.Span.seconds(2)
     /// The pause before another attempt to start the thread.
     static let threadRetry = Moment.Span.seconds(1)
 
     private let loop: any EventLoop
     private let interface: String?
     private weak var events: (any DiscoveryBackendEvents)?
-    private var line: AvahiDaemonLine?
+    private var thread: AvahiDaemonThread?
     private var watches: Set<UInt64> = []
     private var publication: UInt64 = 0
     private var isUp = false
@@ -33,7 +33,7 @@ final class AvahiDaemon: DiscoveryBackend, @unchecked Sendable {
         self.interface = interface
     }
 
-    let kind = DiscoveryCondition.Way.daemon
+    let kind = DiscoveryCondition.Provider.daemon
     // avahi-daemon keeps 1,024 objects for one program (objects-per-client-max). Each instance takes four, and this
     // program's own service some.
     let instanceLimit = 200
@@ -45,7 +45,7 @@ final class AvahiDaemon: DiscoveryBackend, @unchecked Sendable {
 
     private func open() {
         do throws(NighError) {
-            line = try AvahiDaemonLine(interface: interface) { event in
+            thread = try AvahiDaemonThread(interface: interface) { event in
                 self.loop.execute { self.handle(event) }
             }
             send { $0.connect() }
@@ -63,8 +63,8 @@ final class AvahiDaemon: DiscoveryBackend, @unchecked Sendable {
         if let timer { loop.cancel(timer) }
         timer = nil
         // It ends by itself, so nothing here waits for a daemon that hangs.
-        line?.end()
-        line = nil
+        thread?.end()
+        thread = nil
     }
 
     func watch(_ question: Question, as number: UInt64) {
@@ -105,16 +105,16 @@ final class AvahiDaemon: DiscoveryBackend, @unchecked Sendable {
 
     // MARK: Between the threads
 
-    private func send(_ call: @escaping @Sendable (AvahiDaemonLine) -> Void) {
-        guard let line else { return }
+    private func send(_ call: @escaping @Sendable (AvahiDaemonThread) -> Void) {
+        guard let thread else { return }
         sent += 1
-        line.perform(call, number: sent)
+        thread.perform(call, number: sent)
         guard timer == nil else { return }
         wait(for: sent)
     }
 
     private func wait(for number: UInt64) {
-        timer = loop.schedule(at: loop.now + Self.patience) {
+        timer = loop.schedule(at: loop.now + Self.answerTimeout) {
             self.timer = nil
             guard self.answered < number else {
                 if self.answered < self.sent { self.wait(for: self.sent) }
@@ -125,7 +125,7 @@ final class AvahiDaemon: DiscoveryBackend, @unchecked Sendable {
                     .starting, .unavailable("avahi-daemon does not answer"),
                     advice: "`systemctl restart avahi-daemon`, \(AvahiProblem.embeddedAdvice)"))
             // Any later answer to these calls concerns a daemon that has been given up.
-            self.line?.startOver()
+            self.thread?.startOver()
         }
     }
 
@@ -138,7 +138,7 @@ final class AvahiDaemon: DiscoveryBackend, @unchecked Sendable {
         if isNews { events?.backendDown(self, error) }
     }
 
-    private func handle(_ event: AvahiDaemonLine.Event) {
+    private func handle(_ event: AvahiDaemonThread.Event) {
         guard let events else { return }
         switch event {
         case .answered(let number):
@@ -154,8 +154,8 @@ final class AvahiDaemon: DiscoveryBackend, @unchecked Sendable {
             if watches.contains(number) { events.watchChanged(self, number, change) }
         case .watchFailed(let number, let error):
             if watches.remove(number) != nil { events.watchFailed(self, number, error) }
-        case .stands(let number):
-            if number == publication { events.publicationStands(self) }
+        case .published(let number):
+            if number == publication { events.publicationSucceeded(self) }
         case .collided(let number):
             if number == publication { events.publicationCollided(self) }
         case .publishingFailed(let number, let error):

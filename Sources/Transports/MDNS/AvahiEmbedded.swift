@@ -73,7 +73,7 @@ final class AvahiEmbedded: DiscoveryBackend, @unchecked Sendable {
             literal: "nigh-" + String(repeating: "0", count: 8 - digits.count) + digits + ".local")
     }
 
-    let kind = DiscoveryCondition.Way.embedded
+    let kind = DiscoveryCondition.Provider.embedded
     let instanceLimit = 1_024
 
     func start(_ events: any DiscoveryBackendEvents) {
@@ -164,8 +164,8 @@ final class AvahiEmbedded: DiscoveryBackend, @unchecked Sendable {
     }
 
     private func error(_ code: Int32, _ stage: NighError.Stage) -> NighError {
-        let words = core.flatMap { $0.strerror(code) }.map { String(cString: $0) } ?? ""
-        return AvahiProblem.error(code, stage, words: words)
+        let message = core.flatMap { $0.strerror(code) }.map { String(cString: $0) } ?? ""
+        return AvahiProblem.error(code, stage, message: message)
     }
 
     // MARK: Browsing
@@ -236,7 +236,7 @@ final class AvahiEmbedded: DiscoveryBackend, @unchecked Sendable {
         var code = group == nil ? core.server_errno(server) : 0
         for record in publication.records where code == 0 { code = add(record) }
         if code == 0, let group { code = core.s_entry_group_commit(group) }
-        if code == 0 { code = add(publication.guarded) }
+        if code == 0 { code = add(publication.defendedService) }
         guard code != 0 else { return }
         withdraw()
         if code == AvahiProblem.collision {
@@ -268,7 +268,7 @@ final class AvahiEmbedded: DiscoveryBackend, @unchecked Sendable {
         guard changed == group else { return }
         switch state {
         case AVAHI_ENTRY_GROUP_ESTABLISHED:
-            events?.publicationStands(self)
+            events?.publicationSucceeded(self)
         case AVAHI_ENTRY_GROUP_COLLISION:
             // Avahi is still going through the group.
             loop.execute { [number = groupNumber] in
@@ -319,7 +319,7 @@ final class AvahiEmbedded: DiscoveryBackend, @unchecked Sendable {
             var value = AvahiAddress()
             value.proto = address.bytes.count == 4 ? 0 : 1
             withUnsafeMutableBytes(of: &value.data) { $0.copyBytes(from: address.bytes) }
-            let flags: Publication.Flags = [.oneWay, .unasked]
+            let flags: Publication.Flags = [.withoutReverse, .withoutProbing]
             let code = core.server_add_address(
                 server, group, address.interface, -1, flags.avahi, host.escaped, &value)
             if code == 0, core.s_entry_group_commit(group) == 0 {

@@ -7,15 +7,15 @@ enum AvahiProblem {
     static let collision = Int32(AVAHI_ERR_COLLISION)
     static let invalidData = Int32(AVAHI_ERR_INVALID_RDATA)
     static let disconnected = Int32(AVAHI_ERR_DISCONNECTED)
-    static let embeddedAdvice = "or leave the daemon out with mdns=embedded"
-    static let sharingAdvice = "`systemctl start avahi-daemon` has all programs of this machine share one"
+    static let embeddedAdvice = "or do without the daemon: mdns=embedded"
+    static let sharingAdvice = "after `systemctl start avahi-daemon`, all programs of this machine share it"
     static let startAdvice = "`systemctl start avahi-daemon`, \(embeddedAdvice)"
 
-    /// The error for `code` of libavahi, at `stage`. `words` is the library's own message.
-    static func error(_ code: Int32, _ stage: NighError.Stage, words: String) -> NighError {
+    /// The error for `code` of libavahi, at `stage`. `message` is the library's own message.
+    static func error(_ code: Int32, _ stage: NighError.Stage, message: String) -> NighError {
         switch Int(code) {
         // Avahi also reports a missing daemon when the bus is missing.
-        case AVAHI_ERR_NO_DAEMON where !hasBus: error(Int32(AVAHI_ERR_DBUS_ERROR), stage, words: words)
+        case AVAHI_ERR_NO_DAEMON where !hasBus: error(Int32(AVAHI_ERR_DBUS_ERROR), stage, message: message)
         case AVAHI_ERR_NO_DAEMON, AVAHI_ERR_DISCONNECTED:
             NighError(stage, .unavailable("avahi-daemon is not running"), advice: startAdvice)
         case AVAHI_ERR_DBUS_ERROR:
@@ -24,27 +24,27 @@ enum AvahiProblem {
                 advice: "`systemctl start dbus`, \(embeddedAdvice)")
         case AVAHI_ERR_ACCESS_DENIED:
             NighError(
-                stage, .unavailable("the system's D-Bus lets this user not speak to avahi-daemon"),
-                advice: "look into /etc/dbus-1/system.d/avahi-dbus.conf for who may, \(embeddedAdvice)")
+                stage, .unavailable("the system's D-Bus does not let this user talk to avahi-daemon"),
+                advice: "see in /etc/dbus-1/system.d/avahi-dbus.conf who is allowed, \(embeddedAdvice)")
         case AVAHI_ERR_NOT_PERMITTED:
             NighError(
-                stage, .unavailable("avahi-daemon is set up to publish nothing for others"),
+                stage, .unavailable("avahi-daemon is configured not to publish services of other programs"),
                 advice: "set disable-publishing=no and disable-user-service-publishing=no in "
                     + "/etc/avahi/avahi-daemon.conf, \(embeddedAdvice)")
         case AVAHI_ERR_TOO_MANY_CLIENTS:
             NighError(
-                stage, .unavailable("avahi-daemon has all the clients it takes"),
+                stage, .unavailable("avahi-daemon has reached its limit of clients"),
                 advice: "raise clients-max in /etc/avahi/avahi-daemon.conf, \(embeddedAdvice)")
         case AVAHI_ERR_TOO_MANY_OBJECTS, AVAHI_ERR_TOO_MANY_ENTRIES:
             NighError(
-                stage, .unavailable("avahi-daemon keeps no more for one program"),
+                stage, .unavailable("avahi-daemon has reached its limit of objects for this program"),
                 advice: "raise objects-per-client-max in /etc/avahi/avahi-daemon.conf, \(embeddedAdvice)")
         case AVAHI_ERR_NO_NETWORK:
             NighError(
                 stage, .unavailable("no UDP socket could be opened on port 5353"),
-                advice: "another program may hold the port for itself: `ss -lunp sport = 5353` tells which")
+                advice: "another program may use the port exclusively: `ss -lunp sport = 5353` shows which")
         default:
-            NighError(stage, .unavailable("Avahi says: \(words) (\(code))"))
+            NighError(stage, .unavailable("Avahi reports: \(message) (\(code))"))
         }
     }
 
@@ -57,13 +57,13 @@ enum AvahiProblem {
     static func noInterface(_ name: String) -> NighError {
         NighError(
             .starting, .unavailable("there is no network interface \(name)"),
-            advice: "`ip link` lists those there are")
+            advice: "`ip link` lists the interfaces")
     }
 
-    /// The error for a library that cannot be loaded. `words` is the message of the loader.
-    static func missing(_ package: String, _ words: String) -> NighError {
+    /// The error for a library that cannot be loaded. `reason` is the message of the loader.
+    static func missing(_ package: String, _ reason: String) -> NighError {
         NighError(
-            .starting, .unavailable("Avahi's library is missing (\(words))"),
+            .starting, .unavailable("Avahi's library is missing (\(reason))"),
             advice: "`apt-get install \(package)`")
     }
 }

@@ -5,7 +5,7 @@ import NighCore
 ///
 /// Everything is confined to the loop of its `ServiceDiscovery`. Events may come from inside a call.
 package protocol DiscoveryBackend: AnyObject {
-    var kind: DiscoveryCondition.Way { get }
+    var kind: DiscoveryCondition.Provider { get }
 
     /// How many instances may be followed at once. Each takes four watches, and two more for each forged host.
     var instanceLimit: Int { get }
@@ -52,7 +52,7 @@ package protocol DiscoveryBackendEvents: AnyObject {
     func watchFailed(_ backend: any DiscoveryBackend, _ number: UInt64, _ error: NighError)
 
     /// The publication is visible to others.
-    func publicationStands(_ backend: any DiscoveryBackend)
+    func publicationSucceeded(_ backend: any DiscoveryBackend)
 
     /// Another service has the name. The publication is withdrawn.
     func publicationCollided(_ backend: any DiscoveryBackend)
@@ -105,7 +105,7 @@ package struct Publication: Hashable, Sendable {
 /// Whether services can be found and published, and by which program.
 public enum DiscoveryCondition: Hashable, Sendable {
     /// Which program speaks mDNS.
-    public enum Way: String, Hashable, Sendable {
+    public enum Provider: String, Hashable, Sendable {
         /// The avahi-daemon of this machine.
         case daemon
         /// Avahi's core inside this process.
@@ -113,7 +113,7 @@ public enum DiscoveryCondition: Hashable, Sendable {
     }
 
     /// It works, as far as can be seen, through this program.
-    case up(Way)
+    case up(Provider)
     /// It does not work, for this reason. The attempt is repeated automatically.
     case down(NighError)
 }

@@ -29,7 +29,7 @@ package struct DomainName: Hashable, Sendable, CustomStringConvertible {
     /// Creates a name that is written in this module's source: plain words with dots between them.
     package init(literal text: String) {
         guard let name = DomainName(escaped: text) else {
-            preconditionFailure("\"\(text)\" is no domain name")
+            preconditionFailure("\"\(text)\" is not a domain name")
         }
         self = name
     }

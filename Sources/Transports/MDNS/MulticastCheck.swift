@@ -5,7 +5,7 @@ import NighUV
 /// The result of listening for one's own multicast messages.
 enum MulticastVerdict: Hashable, Sendable {
     /// What this host sends by multicast comes back.
-    case heard
+    case works
     /// It does not come back, or it could not even be sent.
     case blocked(NighError)
     /// It cannot be determined here.
@@ -37,47 +37,47 @@ final class MulticastCheck: MulticastChecking, @unchecked Sendable {
     /// How long the message may take to come back after it was sent for the last time. This is counted from the actual
     /// sending, which is late on a busy machine: all overdue timers fire together, and then there would be no time to
     /// receive anything in between.
-    static let patience = Moment.Span.milliseconds(500)
-    static let pauseWhenHeard = Moment.Span.seconds(30)
-    static let pauseWhenNot = Moment.Span.seconds(5)
+    static let receiveTimeout = Moment.Span.milliseconds(500)
+    static let pauseWhenWorking = Moment.Span.seconds(30)
+    static let pauseWhenBlocked = Moment.Span.seconds(5)
 
     private let loop: UVEventLoop
     private let interface: String?
-    private let tell: (MulticastVerdict) -> Void
+    private let report: (MulticastVerdict) -> Void
     private var sockets: [MulticastSocket] = []
     /// The indices of the sockets that have received the message.
-    private var heard: Set<Int> = []
+    private var received: Set<Int> = []
     private var message: [UInt8] = []
     private var timers: [LoopTimer] = []
     private var verdict: MulticastVerdict?
     private var silent: [String] = []
 
-    init(on loop: UVEventLoop, interface: String?, tell: @escaping (MulticastVerdict) -> Void) {
+    init(on loop: UVEventLoop, interface: String?, report: @escaping (MulticastVerdict) -> Void) {
         self.loop = loop
         self.interface = interface
-        self.tell = tell
+        self.report = report
     }
 
     func begin() {
         guard sockets.isEmpty else { return }
         cancelTimers()
         message = Self.question()
-        heard = []
+        received = []
         sockets = MulticastSocket.all(.listening, interface: interface, loop: loop) { [unowned self] in
-            listen($0, $1)
+            handle($0, $1)
         }
         guard !sockets.isEmpty else { return conclude() }
         for (index, wait) in Self.attempts.enumerated() {
             timers.append(
                 loop.schedule(at: loop.now + wait) {
-                    self.speak()
+                    self.sendProbe()
                     if index == Self.attempts.count - 1 { self.concludeLater() }
                 })
         }
     }
 
     private func concludeLater() {
-        timers.append(loop.schedule(at: loop.now + Self.patience) { self.conclude() })
+        timers.append(loop.schedule(at: loop.now + Self.receiveTimeout) { self.conclude() })
     }
 
     func shutdown() {
@@ -90,12 +90,12 @@ final class MulticastCheck: MulticastChecking, @unchecked Sendable {
         let subject = "multicast (UDP \(MulticastSocket.port))"
         let id = "multicast"
         switch verdict {
-        case .heard where silent.isEmpty:
-            return [Diagnosis(subject, .pass, "comes back on every interface", id: id)]
-        case .heard:
+        case .works where silent.isEmpty:
+            return [Diagnosis(subject, .pass, "is received back on every interface", id: id)]
+        case .works:
             return [
                 Diagnosis(
-                    subject, .warn, "does not come back on \(silent.joined(separator: ", "))",
+                    subject, .warn, "is not received back on \(silent.joined(separator: ", "))",
                     advice: "a firewall may drop it there", id: id)
             ]
         case .blocked(let error):
@@ -104,46 +104,46 @@ final class MulticastCheck: MulticastChecking, @unchecked Sendable {
             return [
                 Diagnosis(
                     subject, .fail, "no network interface is up for it",
-                    advice: "`ip address` tells which are", id: id)
+                    advice: "`ip address` shows which are up", id: id)
             ]
         case .unknown, nil:
             return [
                 Diagnosis(
-                    subject, .warn, "not known yet whether it works", id: id, isPending: verdict == nil)
+                    subject, .warn, "it is not known yet whether it works", id: id, isPending: verdict == nil)
             ]
         }
     }
 
-    private func speak() {
-        for (index, socket) in sockets.enumerated() where !heard.contains(index) { socket.speak(message) }
+    private func sendProbe() {
+        for (index, socket) in sockets.enumerated() where !received.contains(index) { socket.send(message) }
     }
 
-    private func listen(_ index: Int, _ heard: [UInt8]) {
-        guard heard == message, self.heard.insert(index).inserted, self.heard.count == sockets.count else {
+    private func handle(_ index: Int, _ bytes: [UInt8]) {
+        guard bytes == message, received.insert(index).inserted, received.count == sockets.count else {
             return
         }
         // In a later turn, because the socket is being read now.
-        loop.execute { if self.heard.count == self.sockets.count { self.conclude() } }
+        loop.execute { if self.received.count == self.sockets.count { self.conclude() } }
     }
 
     private func conclude() {
         let spoken = sockets.indices.filter { sockets[$0].failure == nil || sockets[$0].failure == EPERM }
-        silent = spoken.filter { !heard.contains($0) }
+        silent = spoken.filter { !received.contains($0) }
             .map { "\(sockets[$0].interface.name) (IPv\(sockets[$0].version))" }
         let isForbidden = spoken.contains { sockets[$0].failure == EPERM }
         let verdict: MulticastVerdict =
             if spoken.isEmpty {
                 .unknown
             } else if silent.count < spoken.count {
-                .heard
+                .works
             } else {
                 .blocked(Self.error(isForbidden: isForbidden))
             }
         shutdown()
-        let pause = verdict == .heard ? Self.pauseWhenHeard : Self.pauseWhenNot
+        let pause = verdict == .works ? Self.pauseWhenWorking : Self.pauseWhenBlocked
         timers = [loop.schedule(at: loop.now + pause) { self.begin() }]
         self.verdict = verdict
-        tell(verdict)
+        report(verdict)
     }
 
     private func cancelTimers() {
@@ -152,13 +152,15 @@ final class MulticastCheck: MulticastChecking, @unchecked Sendable {
     }
 
     static func error(isForbidden: Bool) -> NighError {
-        let how = isForbidden ? "this host may not send it" : "what this host sends does not come back"
+        let how =
+            isForbidden
+            ? "this host is not allowed to send it" : "this host does not receive its own messages"
         return NighError(
             .starting,
             .unavailable("multicast (UDP port \(MulticastSocket.port)) seems to be blocked: \(how)"),
             advice:
                 "let UDP \(MulticastSocket.port) to 224.0.0.251 and ff02::fb through the firewall, both ways, or dial the "
-                + "other side's address by hand")
+                + "other side's address directly")
     }
 
     /// A question that nobody can answer, a different one each time.

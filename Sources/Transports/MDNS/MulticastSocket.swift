@@ -11,7 +11,7 @@ final class MulticastSocket {
         /// group's address, and not only to the port, so it takes nothing away from other mDNS programs on this host.
         case listening
         /// Answers to this socket only, which RFC 6762 calls legacy unicast.
-        case asking
+        case querying
     }
 
     static let port: UInt16 = 5_353
@@ -29,7 +29,7 @@ final class MulticastSocket {
     /// Nil if such a socket cannot be made, which says nothing about multicast.
     init?(
         _ purpose: Purpose, on interface: NetworkInterface, version: Int, loop: UVEventLoop,
-        heard: @escaping ([UInt8]) -> Void
+        received: @escaping ([UInt8]) -> Void
     ) {
         self.interface = interface
         self.version = version
@@ -38,7 +38,7 @@ final class MulticastSocket {
         descriptor = socket(family, type, 0)
         guard descriptor >= 0 else { return nil }
         guard version == 4 ? prepare4(purpose) : prepare6(purpose),
-            let watch = try? loop.watch(descriptor, for: .readable, { [unowned self] _ in listen(heard) })
+            let watch = try? loop.watch(descriptor, for: .readable, { [unowned self] _ in receive(received) })
         else {
             Glibc.close(descriptor)
             return nil
@@ -49,7 +49,7 @@ final class MulticastSocket {
     /// Makes a socket for each interface and IP version that can have one.
     static func all(
         _ purpose: Purpose, interface wanted: String?, loop: UVEventLoop,
-        heard: @escaping (_ index: Int, _ words: [UInt8]) -> Void
+        received: @escaping (_ index: Int, _ bytes: [UInt8]) -> Void
     ) -> [MulticastSocket] {
         let interfaces = NetworkInterface.usable(named: wanted)
         let outer = interfaces.filter { !$0.isLoopback }
@@ -59,7 +59,7 @@ final class MulticastSocket {
             where interface.addresses.contains(where: { $0.bytes.count == length }) {
                 let index = sockets.count
                 let socket = MulticastSocket(purpose, on: interface, version: version, loop: loop) {
-                    heard(index, $0)
+                    received(index, $0)
                 }
                 if let socket { sockets.append(socket) }
             }
@@ -79,22 +79,22 @@ final class MulticastSocket {
         Glibc.close(descriptor)
     }
 
-    func speak(_ words: [UInt8]) {
+    func send(_ bytes: [UInt8]) {
         guard watch != nil else { return }
         let sent = withAddress { address, length in
-            words.withUnsafeBytes { sendto(descriptor, $0.baseAddress, $0.count, 0, address, length) }
+            bytes.withUnsafeBytes { sendto(descriptor, $0.baseAddress, $0.count, 0, address, length) }
         }
         failure = sent < 0 ? errno : nil
     }
 
-    private func listen(_ heard: ([UInt8]) -> Void) {
+    private func receive(_ received: ([UInt8]) -> Void) {
         var buffer = [UInt8](repeating: 0, count: 9_000)
         // Bounded, so that a flood does not hold the loop.
         for _ in 0..<64 {
             guard watch != nil else { return }
             let count = recv(descriptor, &buffer, buffer.count, 0)
             guard count >= 0 else { return }
-            heard(Array(buffer[..<count]))
+            received(Array(buffer[..<count]))
         }
     }
 
@@ -114,8 +114,8 @@ final class MulticastSocket {
         withUnsafeMutableBytes(of: &request.imr_multiaddr) { $0.copyBytes(from: Self.group4) }
         request.imr_ifindex = interface.index
         let level = Int32(IPPROTO_IP)
-        let canSpeak = set(level, IP_MULTICAST_TTL, Int32(255)) && set(level, IP_MULTICAST_IF, request)
-        guard canSpeak, purpose == .listening else { return canSpeak }
+        let canSend = set(level, IP_MULTICAST_TTL, Int32(255)) && set(level, IP_MULTICAST_IF, request)
+        guard canSend, purpose == .listening else { return canSend }
         return bindToGroup() && set(level, IP_MULTICAST_ALL, Int32(0))
             && set(level, IP_ADD_MEMBERSHIP, request)
     }
@@ -125,10 +125,10 @@ final class MulticastSocket {
         withUnsafeMutableBytes(of: &request.ipv6mr_multiaddr) { $0.copyBytes(from: Self.group6) }
         request.ipv6mr_interface = UInt32(interface.index)
         let level = Int32(IPPROTO_IPV6)
-        let canSpeak =
+        let canSend =
             set(level, IPV6_V6ONLY, Int32(1)) && set(level, IPV6_MULTICAST_HOPS, Int32(255))
             && set(level, IPV6_MULTICAST_IF, interface.index)
-        guard canSpeak, purpose == .listening else { return canSpeak }
+        guard canSend, purpose == .listening else { return canSend }
         return bindToGroup() && set(level, IPV6_JOIN_GROUP, request)
     }
 

@@ -16,11 +16,11 @@ extension Publication {
         /// Nobody else may have a record of that name and type.
         static let unique = Flags(rawValue: AVAHI_PUBLISH_UNIQUE.rawValue)
         /// The network is not asked first whether somebody has such a record.
-        static let unasked = Flags(rawValue: AVAHI_PUBLISH_NO_PROBE.rawValue)
+        static let withoutProbing = Flags(rawValue: AVAHI_PUBLISH_NO_PROBE.rawValue)
         /// The record replaces the published one.
         static let update = Flags(rawValue: AVAHI_PUBLISH_UPDATE.rawValue)
         /// An address without a reverse record, which would lead from it to the name.
-        static let oneWay = Flags(rawValue: AVAHI_PUBLISH_NO_REVERSE.rawValue)
+        static let withoutReverse = Flags(rawValue: AVAHI_PUBLISH_NO_REVERSE.rawValue)
 
         var avahi: AvahiPublishFlags { AvahiPublishFlags(rawValue: rawValue) }
     }
@@ -28,22 +28,22 @@ extension Publication {
     /// All records, to be visible at once.
     var records: [Record] {
         [
-            Record(name: type, type: .pointer, data: instance.wire, flags: .unasked),
-            Record(name: Self.types, type: .pointer, data: type.wire, flags: .unasked),
-            Record(name: instance, type: .service, data: service.data, flags: [.unique, .unasked]),
-            Record(name: instance, type: .text, data: text.data, flags: [.unique, .unasked]),
+            Record(name: type, type: .pointer, data: instance.wire, flags: .withoutProbing),
+            Record(name: Self.types, type: .pointer, data: type.wire, flags: .withoutProbing),
+            Record(name: instance, type: .service, data: service.data, flags: [.unique, .withoutProbing]),
+            Record(name: instance, type: .text, data: text.data, flags: [.unique, .withoutProbing]),
         ]
     }
 
     /// The SRV record again, to be added after all records are published. From then on Avahi defends it: when another
     /// host publishes a different record of that name, both ask, and one of the two is notified of a collision. Only
     /// one record is defended, because of two each side could lose one.
-    var guarded: Record {
+    var defendedService: Record {
         Record(name: instance, type: .service, data: service.data, flags: [.unique, .update])
     }
 
     /// The text, to be added in place of the one before.
     var updatedText: Record {
-        Record(name: instance, type: .text, data: text.data, flags: [.unique, .unasked, .update])
+        Record(name: instance, type: .text, data: text.data, flags: [.unique, .withoutProbing, .update])
     }
 }

@@ -23,7 +23,7 @@ package struct RecordSet {
     /// The data on all interfaces, in no order.
     var all: [[UInt8]] { data.values.flatMap { $0.map(\.data) } }
 
-    /// Applies a change. Returns false if there was no room; a record from the middle was then dropped, see `ends`.
+    /// Applies a change. Returns false if there was no room; a record from the middle was then dropped, see `takingFromBothEnds`.
     mutating func apply(_ change: RecordChange) -> Bool {
         let interface = change.place.interface
         var all = data.removeValue(forKey: interface) ?? []
@@ -42,7 +42,7 @@ extension Array {
     ///
     /// Meant for records in the order of their age. Forged records come after the true one or before it. So the true
     /// one is at an end, and no number of forged ones displaces it.
-    package func ends(_ limit: Int) -> [Element] {
+    package func takingFromBothEnds(_ limit: Int) -> [Element] {
         (0..<Swift.min(count, limit)).map { self[$0.isMultiple(of: 2) ? $0 / 2 : count - 1 - $0 / 2] }
     }
 }

@@ -20,13 +20,13 @@ package final class ServiceDirectory: @unchecked Sendable {
     }
 
     /// How long an instance may lack its SRV, TXT or address records before it counts as lost; they arrive one by one.
-    static let patience = Moment.Span.seconds(3)
+    static let incompleteTimeout = Moment.Span.seconds(3)
     /// How long a backend that has just come up has to confirm what another one reported.
     static let confirmation = Moment.Span.seconds(5)
     /// How long reported services are kept without a backend.
-    static let memory = Moment.Span.seconds(30)
+    static let retentionTime = Moment.Span.seconds(30)
     /// The least time between two restarts of the search because of instances beyond the limit.
-    static let secondLook = Moment.Span.seconds(10)
+    static let restartInterval = Moment.Span.seconds(10)
     /// The most SRV records of an instance that are followed on an interface. An honest instance has one, and a second
     /// one for a moment after a change; others are forged.
     package static let maximumPlaces = 4
@@ -86,8 +86,8 @@ package final class ServiceDirectory: @unchecked Sendable {
     private var known: [DomainName: [Int32: KnownService]] = [:]
     private var stale: Set<DomainName> = []
     private var timer: (timer: LoopTimer, moment: Moment)?
-    private var missedSome = false
-    private var lastLook = Moment(nanoseconds: .min)
+    private var hasMissedSome = false
+    private var lastStart = Moment(nanoseconds: .min)
 
     /// The handlers of events, called from inside calls.
     package var found: (DiscoveredService) -> Void = { _ in }
@@ -111,15 +111,15 @@ package final class ServiceDirectory: @unchecked Sendable {
         guard type != self.type else { return }
         stop()
         self.type = type
-        lastLook = loop.now
-        if let backend { look(with: backend) }
+        lastStart = loop.now
+        if let backend { start(with: backend) }
     }
 
     package func stop() {
         forget()
         type = nil
         known = [:]
-        missedSome = false
+        hasMissedSome = false
         if let timer { loop.cancel(timer.timer) }
         timer = nil
     }
@@ -128,8 +128,8 @@ package final class ServiceDirectory: @unchecked Sendable {
     package func use(_ backend: (any DiscoveryBackend)?) {
         forget()
         self.backend = backend
-        doubtAll(for: backend == nil ? Self.memory : Self.confirmation)
-        if let backend, type != nil { look(with: backend) }
+        markAllDoubtful(for: backend == nil ? Self.retentionTime : Self.confirmation)
+        if let backend, type != nil { start(with: backend) }
     }
 
     /// Stops using the backend, whose watches are gone already.
@@ -164,10 +164,10 @@ package final class ServiceDirectory: @unchecked Sendable {
     package func watchFailed(_ number: UInt64, _ error: NighError) {
         guard targets.removeValue(forKey: number) != nil else { return }
         counters.beyondLimit += 1
-        guard !missedSome else { return }
-        missedSome = true
+        guard !hasMissedSome else { return }
+        hasMissedSome = true
         failed(error)
-        wake(at: lastLook + Self.secondLook)
+        wake(at: lastStart + Self.restartInterval)
     }
 
     private func note(_ hadRoom: Bool?) {
@@ -207,20 +207,20 @@ package final class ServiceDirectory: @unchecked Sendable {
 
     private func tooMany(_ limit: Int) {
         counters.beyondLimit += 1
-        guard !missedSome else { return }
-        missedSome = true
+        guard !hasMissedSome else { return }
+        hasMissedSome = true
         failed(
             NighError(
                 .browsing, .limit("services followed", limit),
-                advice: "further ones are found when others are gone"))
+                advice: "more are found when others are gone"))
     }
 
     // MARK: Watches
 
-    private func look(with backend: any DiscoveryBackend) {
+    private func start(with backend: any DiscoveryBackend) {
         guard let type else { return }
-        missedSome = false
-        lastLook = loop.now
+        hasMissedSome = false
+        lastStart = loop.now
         _ = watch(.type, Question(name: type, type: .pointer))
     }
 
@@ -273,7 +273,7 @@ package final class ServiceDirectory: @unchecked Sendable {
         unwatch(instance.watches)
         for host in instance.hosts { leave(host, by: name) }
         for interface in Array((known[name] ?? [:]).keys) { lose(name, interface) }
-        if missedSome { wake(at: lastLook + Self.secondLook) }
+        if hasMissedSome { wake(at: lastStart + Self.restartInterval) }
     }
 
     // MARK: Combining records
@@ -302,7 +302,7 @@ package final class ServiceDirectory: @unchecked Sendable {
     private func refresh(_ name: DomainName, _ instance: Instance, on interface: Int32) {
         guard let service = whole(instance, on: interface) else {
             guard known[name]?[interface]?.doubtedUntil == nil, known[name]?[interface] != nil else { return }
-            doubt(name, interface, until: loop.now + Self.patience)
+            markDoubtful(name, interface, until: loop.now + Self.incompleteTimeout)
             return
         }
         let before = known[name]?[interface]?.service
@@ -316,7 +316,7 @@ package final class ServiceDirectory: @unchecked Sendable {
     private func whole(_ instance: Instance, on interface: Int32) -> DiscoveredService? {
         let services = services(of: instance, on: interface)
         let places = services.compactMap { place(of: $0, on: interface) }
-        let texts = instance.texts.newest(on: interface).ends(Self.maximumTexts)
+        let texts = instance.texts.newest(on: interface).takingFromBothEnds(Self.maximumTexts)
             .compactMap(TextRecord.init(data:))
         guard !places.isEmpty, !texts.isEmpty else { return nil }
         return DiscoveredService(
@@ -325,7 +325,7 @@ package final class ServiceDirectory: @unchecked Sendable {
     }
 
     private func services(of instance: Instance, on interface: Int32) -> [ServiceRecord] {
-        instance.services.newest(on: interface).ends(Self.maximumPlaces)
+        instance.services.newest(on: interface).takingFromBothEnds(Self.maximumPlaces)
             .compactMap(ServiceRecord.init(data:))
     }
 
@@ -334,7 +334,7 @@ package final class ServiceDirectory: @unchecked Sendable {
         let addresses = (hosts[service.host]?.addresses.newest(on: interface) ?? [])
             .compactMap { HostAddress(bytes: $0, interface: interface) }
             .filter { interface == loopback || !$0.isLoopback }
-            .ends(Self.maximumAddresses)
+            .takingFromBothEnds(Self.maximumAddresses)
             .sorted { ($0.bytes.count, $0.bytes.description) < ($1.bytes.count, $1.bytes.description) }
         guard !addresses.isEmpty else { return nil }
         return DiscoveredService.Place(
@@ -343,12 +343,14 @@ package final class ServiceDirectory: @unchecked Sendable {
 
     // MARK: Services in doubt
 
-    private func doubtAll(for span: Moment.Span) {
+    private func markAllDoubtful(for span: Moment.Span) {
         let end = loop.now + span
-        for (name, places) in known { for interface in places.keys { doubt(name, interface, until: end) } }
+        for (name, places) in known {
+            for interface in places.keys { markDoubtful(name, interface, until: end) }
+        }
     }
 
-    private func doubt(_ name: DomainName, _ interface: Int32, until end: Moment) {
+    private func markDoubtful(_ name: DomainName, _ interface: Int32, until end: Moment) {
         known[name]?[interface]?.doubtedUntil = end
         wake(at: end)
     }
@@ -375,9 +377,9 @@ package final class ServiceDirectory: @unchecked Sendable {
                 lose(name, interface)
             }
         }
-        if missedSome, let backend {
-            if lastLook + Self.secondLook > now {
-                wake(at: lastLook + Self.secondLook)
+        if hasMissedSome, let backend {
+            if lastStart + Self.restartInterval > now {
+                wake(at: lastStart + Self.restartInterval)
             } else if instances.count < backend.instanceLimit {
                 use(backend)
             }

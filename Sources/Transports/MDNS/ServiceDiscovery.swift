@@ -36,21 +36,21 @@ public final class ServiceDiscovery: @unchecked Sendable {
     }
 
     /// How long the daemon has to answer before this process speaks mDNS itself.
-    static let daemonPatience = Moment.Span.milliseconds(400)
+    static let daemonTimeout = Moment.Span.milliseconds(400)
 
     /// What a `ServiceDiscovery` depends on. Tests provide substitutes.
-    struct Ground {
+    struct Dependencies {
         var loop: any EventLoop
         var loopback: Int32
         var daemon: () -> any DiscoveryBackend
         var embedded: () -> any DiscoveryBackend
-        var asking: (any NameAsking)?
+        var names: (any NameQuerying)?
         var makeCheck: (@escaping (MulticastVerdict) -> Void) -> (any MulticastChecking)?
     }
 
     private let mode: Mode
-    private let ground: Ground
-    private var loop: any EventLoop { ground.loop }
+    private let dependencies: Dependencies
+    private var loop: any EventLoop { dependencies.loop }
     private weak var events: (any ServiceDiscoveryEvents)?
     private let directory: ServiceDirectory
     private let publisher: ServicePublisher
@@ -58,7 +58,7 @@ public final class ServiceDiscovery: @unchecked Sendable {
     private var embedded: (any DiscoveryBackend)?
     private var current: (any DiscoveryBackend)?
     private var host: DomainName?
-    private var problems: [DiscoveryCondition.Way: NighError] = [:]
+    private var problems: [DiscoveryCondition.Provider: NighError] = [:]
     private var daemonTimer: LoopTimer?
     private var check: (any MulticastChecking)?
     private var blocked: NighError?
@@ -74,26 +74,26 @@ public final class ServiceDiscovery: @unchecked Sendable {
         mode: Mode = .automatic, interface: String? = nil, on loop: UVEventLoop,
         events: any ServiceDiscoveryEvents
     ) {
-        let ground = Ground(
+        let dependencies = Dependencies(
             loop: loop, loopback: NetworkInterface.loopbackIndex,
             daemon: { AvahiDaemon(on: loop, interface: interface) },
             embedded: { AvahiEmbedded(on: loop, interface: interface) },
-            asking: NameInquiry(on: loop, interface: interface),
-            makeCheck: { MulticastCheck(on: loop, interface: interface, tell: $0) })
-        self.init(mode: mode, on: ground, events: events)
+            names: NameQuery(on: loop, interface: interface),
+            makeCheck: { MulticastCheck(on: loop, interface: interface, report: $0) })
+        self.init(mode: mode, dependencies: dependencies, events: events)
     }
 
-    init(mode: Mode, on ground: Ground, events: any ServiceDiscoveryEvents) {
+    init(mode: Mode, dependencies: Dependencies, events: any ServiceDiscoveryEvents) {
         self.mode = mode
-        self.ground = ground
+        self.dependencies = dependencies
         self.events = events
         var last: UInt64 = 0
         let number = {
             last += 1
             return last
         }
-        directory = ServiceDirectory(on: ground.loop, loopback: ground.loopback, number: number)
-        publisher = ServicePublisher(on: ground.loop, asking: ground.asking, number: number)
+        directory = ServiceDirectory(on: dependencies.loop, loopback: dependencies.loopback, number: number)
+        publisher = ServicePublisher(on: dependencies.loop, names: dependencies.names, number: number)
         connect()
     }
 
@@ -112,7 +112,7 @@ public final class ServiceDiscovery: @unchecked Sendable {
     deinit {
         guard isStarted, !isShutDown else { return }
         let parts = Parts(of: self)
-        ground.loop.execute { parts.end() }
+        dependencies.loop.execute { parts.end() }
     }
 
     /// What must be taken down, in this order.
@@ -199,7 +199,7 @@ public final class ServiceDiscovery: @unchecked Sendable {
                 lines.append(
                     Diagnosis(
                         "own service", .warn, "not published yet",
-                        advice: "what stands above says what is in the way", isPending: currentProblem == nil)
+                        advice: "the lines above say why", isPending: currentProblem == nil)
                 )
             }
         }
@@ -296,12 +296,12 @@ public final class ServiceDiscovery: @unchecked Sendable {
     private func begin() {
         guard !isStarted else { return }
         isStarted = true
-        check = ground.makeCheck { [weak self] in self?.checked($0) }
+        check = dependencies.makeCheck { [weak self] in self?.checked($0) }
         guard mode != .embedded else { return startEmbedded() }
-        let daemon = ground.daemon()
+        let daemon = dependencies.daemon()
         self.daemon = daemon
         if mode == .automatic {
-            daemonTimer = loop.schedule(at: loop.now + Self.daemonPatience) {
+            daemonTimer = loop.schedule(at: loop.now + Self.daemonTimeout) {
                 self.daemonTimer = nil
                 if self.current == nil { self.startEmbedded() }
             }
@@ -311,7 +311,7 @@ public final class ServiceDiscovery: @unchecked Sendable {
 
     private func startEmbedded() {
         guard embedded == nil else { return }
-        let embedded = ground.embedded()
+        let embedded = dependencies.embedded()
         self.embedded = embedded
         embedded.start(self)
     }
@@ -378,8 +378,8 @@ extension ServiceDiscovery: DiscoveryBackendEvents {
         directory.watchFailed(number, error)
     }
 
-    package func publicationStands(_ backend: any DiscoveryBackend) {
-        if backend === current { publisher.publicationStands() }
+    package func publicationSucceeded(_ backend: any DiscoveryBackend) {
+        if backend === current { publisher.publicationSucceeded() }
     }
 
     package func publicationCollided(_ backend: any DiscoveryBackend) {

@@ -10,12 +10,12 @@ import NighCore
 /// `@unchecked Sendable`: confined to the loop.
 final class ServicePublisher: @unchecked Sendable {
     /// How long to wait for another service to claim the name.
-    static let hearing = Moment.Span.milliseconds(40)
+    static let claimTime = Moment.Span.milliseconds(40)
     /// The additional wait, as a multiple of the time for which this side was kept from running. On a machine where all
     /// programs wait for a processor, a local holder of the name waits too, and takes several turns to answer.
     private static let delayFactor = 4
     /// The longest additional wait.
-    static let longestPatience = Moment.Span.seconds(1)
+    static let longestExtraWait = Moment.Span.seconds(1)
     /// The longest delay that does not count as being kept from running.
     private static let negligibleDelay = Moment.Span.milliseconds(10)
     /// The pause before a failed attempt is repeated.
@@ -28,13 +28,13 @@ final class ServicePublisher: @unchecked Sendable {
     private enum Phase {
         case idle
         /// Waiting for another service to claim the name.
-        case asking(Inquiry)
+        case querying(Query)
         /// Passed to the backend.
         case handedOver(Publication)
         case waitingToRetry(LoopTimer)
     }
 
-    private struct Inquiry {
+    private struct Query {
         let name: DomainName
         let service: UInt64
         let text: UInt64
@@ -45,7 +45,7 @@ final class ServicePublisher: @unchecked Sendable {
 
     private let loop: any EventLoop
     private let number: () -> UInt64
-    private let asking: (any NameAsking)?
+    private let names: (any NameQuerying)?
     private var backend: (any DiscoveryBackend)?
     private var host: DomainName?
     /// What this has published recently, which others may still remember.
@@ -60,10 +60,10 @@ final class ServicePublisher: @unchecked Sendable {
     var published: (String) -> Void = { _ in }
     var failed: (NighError) -> Void = { _ in }
 
-    /// `number` makes numbers for watches; `asking` asks the network besides the backend.
-    init(on loop: any EventLoop, asking: (any NameAsking)?, number: @escaping () -> UInt64) {
+    /// `number` makes numbers for watches; `names` asks the network besides the backend.
+    init(on loop: any EventLoop, names: (any NameQuerying)?, number: @escaping () -> UInt64) {
         self.loop = loop
-        self.asking = asking
+        self.names = names
         self.number = number
     }
 
@@ -123,24 +123,24 @@ final class ServicePublisher: @unchecked Sendable {
     // MARK: Events of the backend
 
     func watchChanged(_ number: UInt64, _ change: RecordChange) {
-        guard case .asking(let inquiry) = phase else { return }
-        if number == inquiry.service { handle(.service, change) }
-        if number == inquiry.text { handle(.text, change) }
+        guard case .querying(let query) = phase else { return }
+        if number == query.service { handle(.service, change) }
+        if number == query.text { handle(.text, change) }
     }
 
     private func handle(_ type: RecordType, _ change: RecordChange) {
-        guard case .asking(var inquiry) = phase else { return }
+        guard case .querying(var query) = phase else { return }
         switch type {
-        case .service where ServiceRecord(data: change.data) != nil: _ = inquiry.claims.apply(change)
-        case .text where TextRecord(data: change.data) != nil: _ = inquiry.texts.apply(change)
+        case .service where ServiceRecord(data: change.data) != nil: _ = query.claims.apply(change)
+        case .text where TextRecord(data: change.data) != nil: _ = query.texts.apply(change)
         default: return
         }
-        phase = .asking(inquiry)
+        phase = .querying(query)
         // An earlier run of this program is recognised by its text, which may still be on its way.
-        if wanted?.identityKey == nil || !inquiry.texts.isEmpty, isTaken(inquiry) { takeNextName() }
+        if wanted?.identityKey == nil || !query.texts.isEmpty, isTaken(query) { takeNextName() }
     }
 
-    func publicationStands() {
+    func publicationSucceeded() {
         guard case .handedOver(let publication) = phase else { return }
         let name = String(decoding: publication.instance.labels[0], as: UTF8.self)
         attempts = 0
@@ -166,52 +166,52 @@ final class ServicePublisher: @unchecked Sendable {
     private func begin(as label: String) {
         self.label = label
         attempts = 0
-        ask()
+        startQuery()
     }
 
-    private func ask() {
+    private func startQuery() {
         guard let wanted, let backend else { return }
         guard let name = DomainName(labels: [Array(label.utf8)])?.below(wanted.type.domain) else {
             return fail(NighError(.advertising, .invalid("service name \"\(label)\"")))
         }
         let service = number()
         let text = number()
-        let due = loop.now + Self.hearing
+        let due = loop.now + Self.claimTime
         let timer = loop.schedule(at: due) { self.claimTimeEnded(due) }
-        phase = .asking(Inquiry(name: name, service: service, text: text, timer: timer))
+        phase = .querying(Query(name: name, service: service, text: text, timer: timer))
         backend.watch(Question(name: name, type: .service), as: service)
         backend.watch(Question(name: name, type: .text), as: text)
-        asking?.ask(for: name) { [unowned self] type, data in
+        names?.start(for: name) { [unowned self] type, data in
             let place = RecordChange.Place(interface: Self.anyInterface, version: 0)
             handle(type, RecordChange(isPresent: true, place: place, data: data))
         }
     }
 
-    private func stopAsking() {
-        guard case .asking(let inquiry) = phase else { return }
+    private func stopQuery() {
+        guard case .querying(let query) = phase else { return }
         phase = .idle
-        asking?.stop()
-        loop.cancel(inquiry.timer)
-        backend?.unwatch(inquiry.service)
-        backend?.unwatch(inquiry.text)
+        names?.stop()
+        loop.cancel(query.timer)
+        backend?.unwatch(query.service)
+        backend?.unwatch(query.text)
     }
 
     /// Handles the end of the time for claims, which was due at `due`.
     private func claimTimeEnded(_ due: Moment) {
-        guard case .asking(var inquiry) = phase else { return }
+        guard case .querying(var query) = phase else { return }
         let late = loop.now - due
         guard late > Self.negligibleDelay else { return publishIfFree() }
-        let wait = min(Moment.Span(late.duration * Self.delayFactor), Self.longestPatience)
-        inquiry.timer = loop.schedule(at: loop.now + wait) { self.publishIfFree() }
-        phase = .asking(inquiry)
+        let wait = min(Moment.Span(late.duration * Self.delayFactor), Self.longestExtraWait)
+        query.timer = loop.schedule(at: loop.now + wait) { self.publishIfFree() }
+        phase = .querying(query)
     }
 
     private func publishIfFree() {
-        guard case .asking(let inquiry) = phase, let wanted, let host, let backend else { return }
-        guard !isTaken(inquiry) else { return takeNextName() }
-        stopAsking()
+        guard case .querying(let query) = phase, let wanted, let host, let backend else { return }
+        guard !isTaken(query) else { return takeNextName() }
+        stopQuery()
         let publication = Publication(
-            type: wanted.type.domain, instance: inquiry.name,
+            type: wanted.type.domain, instance: query.name,
             service: ServiceRecord(port: wanted.port, host: host), text: TextRecord(entries: wanted.text))
         phase = .handedOver(publication)
         if !isOwn(publication.service) { ownServices = ownServices.suffix(7) + [publication.service] }
@@ -219,7 +219,7 @@ final class ServicePublisher: @unchecked Sendable {
     }
 
     private func takeNextName() {
-        stopAsking()
+        stopQuery()
         attempts += 1
         guard attempts < Self.maximumAttempts else {
             return fail(
@@ -228,14 +228,14 @@ final class ServicePublisher: @unchecked Sendable {
                     advice: "choose another name than \"\(wanted?.name.description ?? label)\""))
         }
         label = Self.alternative(to: label)
-        ask()
+        startQuery()
     }
 
-    private func isTaken(_ inquiry: Inquiry) -> Bool {
-        guard inquiry.claims.all.compactMap(ServiceRecord.init(data:)).contains(where: { !isOwn($0) }) else {
+    private func isTaken(_ query: Query) -> Bool {
+        guard query.claims.all.compactMap(ServiceRecord.init(data:)).contains(where: { !isOwn($0) }) else {
             return false
         }
-        let texts = inquiry.texts.all.compactMap(TextRecord.init(data:))
+        let texts = query.texts.all.compactMap(TextRecord.init(data:))
         return texts.isEmpty || !texts.allSatisfy(isOwn)
     }
 
@@ -259,7 +259,7 @@ final class ServicePublisher: @unchecked Sendable {
     private func withdraw() {
         switch phase {
         case .idle: break
-        case .asking: stopAsking()
+        case .querying: stopQuery()
         case .handedOver:
             phase = .idle
             backend?.unpublish()

@@ -140,10 +140,10 @@ public final class FaultControl: @unchecked Sendable {
 
     private func applyRules(to pipe: FaultyPipe) {
         let holding = rules.filter { matches(pipe, $0.target) }
-        for lane in [pipe.outgoing, pipe.incoming] {
-            let forLane = holding.filter { $0.direction.covers(lane.direction) }
-            lane.setBlocked(forLane.contains { $0.kind != .stall })
-            lane.setStalled(forLane.contains { $0.kind == .stall })
+        for queue in [pipe.outgoing, pipe.incoming] {
+            let forQueue = holding.filter { $0.direction.covers(queue.direction) }
+            queue.setBlocked(forQueue.contains { $0.kind != .stall })
+            queue.setStalled(forQueue.contains { $0.kind == .stall })
         }
         pipe.unblock()
     }

@@ -176,21 +176,21 @@ extension FaultPlan.Key {
     fileprivate var guide: (value: String, meaning: String) {
         switch self {
         case .delay: ("TIME", "every byte takes this much longer, each way")
-        case .jitter: ("TIME", "and up to this much more, anew for each piece")
-        case .rate: ("RATE", "no more than this passes, each way")
-        case .split: ("BYTES", "cut into pieces of a random size up to this")
-        case .flip: ("ODDS", "a bit is wrong in so many bytes")
-        case .stallAfter: ("TIME", "from this age on, a connection's bytes are held")
-        case .stallFor: ("TIME", "and let go after so long; for ever when left out")
+        case .jitter: ("TIME", "and up to this much more, drawn for each piece")
+        case .rate: ("RATE", "at most this much passes, each way")
+        case .split: ("BYTES", "bytes are cut into pieces of a random size up to this")
+        case .flip: ("ODDS", "this share of the bytes has a wrong bit")
+        case .stallAfter: ("TIME", "from this age on, a connection's bytes are held back")
+        case .stallFor: ("TIME", "releases held bytes after this time; by default never")
         case .vanishAfter: ("TIME", "from this age on, a connection's bytes vanish")
         case .cut: ("ODDS", "each second, a connection breaks with these odds")
-        case .cutAfter: ("TIME", "at this age a connection breaks")
-        case .cutAfterBytes: ("BYTES", "after so many bytes in one direction a connection breaks")
-        case .direction: ("out|in|both", "to which bytes all of this happens; both when left out")
-        case .refuse: ("ODDS", "so many attempts to connect are refused")
-        case .hang: ("ODDS", "so many attempts to connect are never answered")
+        case .cutAfter: ("TIME", "a connection breaks at this age")
+        case .cutAfterBytes: ("BYTES", "a connection breaks after this many bytes one way")
+        case .direction: ("out|in|both", "the bytes that all of this applies to; by default both")
+        case .refuse: ("ODDS", "this share of the attempts to connect is refused")
+        case .hang: ("ODDS", "this share of the attempts to connect gets no answer")
         case .dialDelay: ("TIME", "connecting takes this much longer")
-        case .seed: ("NUMBER", "decides all that is random; 1 when left out")
+        case .seed: ("NUMBER", "decides everything random; 1 by default")
         }
     }
 }

@@ -13,16 +13,16 @@ import NighCore
 /// | `split` | bytes | bytes are cut into pieces of a random size up to this |
 /// | `flip` | odds | this share of the bytes have a wrong bit |
 /// | `stall-after` | time | from this age of a pipe on, bytes are held; nothing is lost |
-/// | `stall-for` | time | held bytes are released after this time; never when left out |
+/// | `stall-for` | time | held bytes are released after this time; by default never |
 /// | `vanish-after` | time | from this age of a pipe on, bytes vanish without a report |
 /// | `cut` | odds | a pipe breaks with these odds in each second of its life |
 /// | `cut-after` | time | a pipe breaks at this age |
 /// | `cut-after-bytes` | bytes | a pipe breaks after this many bytes in one direction |
-/// | `direction` | `out`, `in` or `both` | the bytes that all of this applies to; both when left out |
+/// | `direction` | `out`, `in` or `both` | the bytes that all of this applies to; by default both |
 /// | `refuse` | odds | this share of the dials is refused |
 /// | `hang` | odds | this share of the dials runs into its timeout |
 /// | `dial-delay` | time | every dial takes this much longer |
-/// | `seed` | number | decides everything random; 1 when left out |
+/// | `seed` | number | decides everything random; 1 by default |
 ///
 /// A time is a number with `us`, `ms`, `s` or `m`. Bytes are a number, with `k` or `m` for 1024 or 1024 × 1024 of them.
 /// A rate may also be bits a second, with `kbit` or `mbit` for 1,000 or 1,000,000 of them. Odds are written `1/100`,

@@ -1,12 +1,12 @@
 import NighCore
 
-/// Wraps another pipe, with a `FaultLane` in each direction.
+/// Wraps another pipe, with a `FaultQueue` in each direction.
 ///
 /// Confined to the loop; `@unchecked Sendable` so that its timers may hold it.
 final class FaultyPipe: Pipe, @unchecked Sendable {
     private enum Phase {
         case open
-        /// Closed on this side. What the lane holds is still being written.
+        /// Closed on this side. What the queue holds is still being written.
         case closing
         /// Closed on this side, or never reported. The other end must not notice, so the inner pipe stays open and is
         /// ignored.
@@ -19,8 +19,8 @@ final class FaultyPipe: Pipe, @unchecked Sendable {
     let number: Int
     let isInbound: Bool
     let opened: Moment
-    let outgoing: FaultLane
-    let incoming: FaultLane
+    let outgoing: FaultQueue
+    let incoming: FaultQueue
     /// Called once, when nothing is left of the pipe.
     var didFinish: (FaultyPipe) -> Void = { _ in }
     /// Called with the error that the inner pipe ended with.
@@ -56,8 +56,8 @@ final class FaultyPipe: Pipe, @unchecked Sendable {
         self.scheme = scheme
         self.loop = loop
         opened = loop.now
-        outgoing = FaultLane(.outgoing, on: loop, random: random.fork())
-        incoming = FaultLane(.incoming, on: loop, random: random.fork())
+        outgoing = FaultQueue(.outgoing, on: loop, random: random.fork())
+        incoming = FaultQueue(.incoming, on: loop, random: random.fork())
         self.random = random.fork()
         outgoing.emit = { [unowned self] in sendOut($0) }
         incoming.emit = { [unowned self] in deliver($0) }
@@ -111,16 +111,16 @@ final class FaultyPipe: Pipe, @unchecked Sendable {
         throttleInner()
     }
 
-    func close(_ manner: PipeCloseManner) {
+    func close(_ mode: PipeCloseMode) {
         guard !isClosedAfterWriting else { return }
-        isClosedAfterWriting = manner == .afterWriting
-        if manner == .now { handler = nil }
+        isClosedAfterWriting = mode == .afterWriting
+        if mode == .now { handler = nil }
         // The pipe was cut, and the handler is not notified yet.
-        if phase == .ending, manner == .now { return forget() }
+        if phase == .ending, mode == .now { return forget() }
         guard phase == .open else { return }
         if outgoing.isMute {
             orphan()
-        } else if manner == .now {
+        } else if mode == .now {
             finish(closingInner: .now)
         } else {
             phase = .closing
@@ -132,9 +132,9 @@ final class FaultyPipe: Pipe, @unchecked Sendable {
     }
 
     /// Breaks the pipe. The handler is notified in a later turn; the inner pipe is closed now.
-    func cut(inner manner: PipeCloseManner = .now) {
+    func cut(inner mode: PipeCloseMode = .now) {
         guard phase != .ending else { return }
-        finish(closingInner: manner)
+        finish(closingInner: mode)
     }
 
     /// Leaves the inner pipe open and passes nothing on any more, in either direction.
@@ -164,25 +164,25 @@ final class FaultyPipe: Pipe, @unchecked Sendable {
         guard phase == .open else { return }
         cancelTimers()
         let now = loop.now
-        for lane in [outgoing, incoming] {
-            lane.apply(plan)
-            lane.setStalledByPlan(false)
+        for queue in [outgoing, incoming] {
+            queue.apply(plan)
+            queue.setStalledByPlan(false)
         }
-        let lanes = [outgoing, incoming].filter { plan.direction.covers($0.direction) }
+        let queues = [outgoing, incoming].filter { plan.direction.covers($0.direction) }
         if let age = plan.cutAfter { at(opened + Moment.Span(age)) { self.cut() } }
         if let odds = plan.cut { drawCut(odds) }
         if let age = plan.vanishAfter {
             let start = opened + Moment.Span(age)
-            if start <= now { for lane in lanes { lane.vanish() } }
-            if start > now { at(start) { for lane in lanes { lane.vanish() } } }
+            if start <= now { for queue in queues { queue.vanish() } }
+            if start > now { at(start) { for queue in queues { queue.vanish() } } }
         }
         if let age = plan.stallAfter {
             let start = opened + Moment.Span(age)
             let end = plan.stallFor.map { start + Moment.Span($0) } ?? .never
             guard now < end else { return }
-            if start <= now { for lane in lanes { lane.setStalledByPlan(true) } }
-            if start > now { at(start) { for lane in lanes { lane.setStalledByPlan(true) } } }
-            if end != .never { at(end) { for lane in lanes { lane.setStalledByPlan(false) } } }
+            if start <= now { for queue in queues { queue.setStalledByPlan(true) } }
+            if start > now { at(start) { for queue in queues { queue.setStalledByPlan(true) } } }
+            if end != .never { at(end) { for queue in queues { queue.setStalledByPlan(false) } } }
         }
     }
 
@@ -200,7 +200,7 @@ final class FaultyPipe: Pipe, @unchecked Sendable {
         timers.append(loop.schedule(at: moment, act))
     }
 
-    private func sendOut(_ item: FaultLane.Item) {
+    private func sendOut(_ item: FaultQueue.Item) {
         switch item {
         case .bytes(let bytes):
             var queue = ByteQueue()
@@ -212,7 +212,7 @@ final class FaultyPipe: Pipe, @unchecked Sendable {
         }
     }
 
-    private func deliver(_ item: FaultLane.Item) {
+    private func deliver(_ item: FaultQueue.Item) {
         guard phase == .open, let handler else { return }
         switch item {
         case .bytes(let bytes):
@@ -238,7 +238,7 @@ final class FaultyPipe: Pipe, @unchecked Sendable {
         handler.pipeBecameWritable(self)
     }
 
-    /// Pauses the inner pipe while the reader takes nothing or the lane is full.
+    /// Pauses the inner pipe while the reader takes nothing or the queue is full.
     private func throttleInner() {
         let mark = incoming.highWaterMark
         let isFull = isInnerPaused ? incoming.heldBytes > mark / 2 : incoming.heldBytes >= mark
@@ -262,15 +262,15 @@ final class FaultyPipe: Pipe, @unchecked Sendable {
         lingerTimer = nil
     }
 
-    private func finish(closingInner manner: PipeCloseManner?) {
+    private func finish(closingInner mode: PipeCloseMode?) {
         guard phase != .done else { return }
         phase = .ending
         cancelTimers()
         outgoing.stop()
         incoming.stop()
-        if let manner { inner.close(manner) }
+        if let mode { inner.close(mode) }
         guard handler != nil else { return forget() }
-        isInnerDraining = manner == .afterWriting && !isInnerOver
+        isInnerDraining = mode == .afterWriting && !isInnerOver
         loop.execute { self.makeLastCall() }
     }
 

@@ -56,7 +56,7 @@ public final class FaultyTransport: @unchecked Sendable {
 
     private func fail(_ dial: DialID, _ cause: NighError.Cause) {
         guard let events, dials.removeValue(forKey: dial) != nil else { return }
-        let error = NighError(.connecting, cause, transport: scheme, advice: "this fault was asked for")
+        let error = NighError(.connecting, cause, transport: scheme, advice: "this fault was requested")
         events.dialFailed(dial, error: error, by: self)
     }
 
@@ -132,7 +132,7 @@ extension FaultyTransport: Transport {
 
     public func diagnose() -> [Diagnosis] {
         let plan = control.plan == .none ? "none planned" : "\(control.plan)"
-        return inner.diagnose() + [Diagnosis("faults", .warn, plan, advice: "leave the faults out")]
+        return inner.diagnose() + [Diagnosis("faults", .warn, plan, advice: "leave out the faults")]
     }
 
     public func shutdown() {

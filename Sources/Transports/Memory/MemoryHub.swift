@@ -4,7 +4,7 @@ import NighCore
 ///
 /// Callable on any thread. Transports on different loops may share a hub.
 ///
-/// `@unchecked Sendable`: the lock guards `state` and what the stations hold.
+/// `@unchecked Sendable`: the lock guards `state` and what the members hold.
 public final class MemoryHub: @unchecked Sendable {
     /// The hub that is used if none is named.
     public static let shared = MemoryHub(name: "shared")
@@ -51,9 +51,9 @@ public final class MemoryHub: @unchecked Sendable {
     }
 }
 
-/// A transport as its hub knows it. The hub's lock guards `mail`, `wakePending` and `isGone`.
-final class MemoryStation: @unchecked Sendable {
-    enum Mail {
+/// A transport as its hub knows it. The hub's lock guards `pendingEvents`, `wakePending` and `isGone`.
+final class MemoryHubMember: @unchecked Sendable {
+    enum Event {
         case found(Sighting)
         case changed(Sighting)
         case lost(TransportAddress)
@@ -83,7 +83,7 @@ final class MemoryStation: @unchecked Sendable {
     let highWaterMark: Int
     let lingerTime: Moment.Span
     fileprivate let wake: MemoryWire.Wake
-    fileprivate var mail: [Mail] = []
+    fileprivate var pendingEvents: [Event] = []
     fileprivate var wakePending = false
     fileprivate var isGone = false
 
@@ -104,45 +104,45 @@ extension MemoryHub {
     static let backlogLimit = 1024
 
     struct Listener {
-        let station: MemoryStation
+        let member: MemoryHubMember
         var advertisement: Advertisement
 
-        var sighting: Sighting { Sighting(address: station.address, advertisement: advertisement) }
+        var sighting: Sighting { Sighting(address: member.address, advertisement: advertisement) }
     }
 
     struct State {
         /// The listeners in the order in which they began. The first of a name listens; later ones wait for it to stop.
         var listeners: [Listener] = []
-        var browsers: [(station: MemoryStation, service: ServiceName)] = []
+        var browsers: [(member: MemoryHubMember, service: ServiceName)] = []
         var silentNames: Set<String> = []
         var drawnCount = 0
-        /// The stations to wake once the lock is released.
-        var toWake: [MemoryStation] = []
+        /// The members to wake once the lock is released.
+        var toWake: [MemoryHubMember] = []
 
         mutating func drawName() -> String {
             repeat {
                 drawnCount += 1
-            } while listeners.contains { $0.station.address.value == "m\(drawnCount)" }
+            } while listeners.contains { $0.member.address.value == "m\(drawnCount)" }
             return "m\(drawnCount)"
         }
 
         func activeIndex(_ address: TransportAddress) -> Int? {
-            listeners.firstIndex { $0.station.address == address }
+            listeners.firstIndex { $0.member.address == address }
         }
 
-        mutating func post(_ mail: MemoryStation.Mail, to station: MemoryStation) {
-            guard !station.isGone else { return }
-            station.mail.append(mail)
-            guard !station.wakePending else { return }
-            station.wakePending = true
-            toWake.append(station)
+        mutating func post(_ event: MemoryHubMember.Event, to member: MemoryHubMember) {
+            guard !member.isGone else { return }
+            member.pendingEvents.append(event)
+            guard !member.wakePending else { return }
+            member.wakePending = true
+            toWake.append(member)
         }
 
-        mutating func tellBrowsers(
-            of service: ServiceName, except own: MemoryStation, _ mail: MemoryStation.Mail
+        mutating func notifyBrowsers(
+            of service: ServiceName, except own: MemoryHubMember, _ event: MemoryHubMember.Event
         ) {
-            for browser in browsers where browser.service == service && browser.station !== own {
-                post(mail, to: browser.station)
+            for browser in browsers where browser.service == service && browser.member !== own {
+                post(event, to: browser.member)
             }
         }
 
@@ -151,30 +151,30 @@ extension MemoryHub {
         mutating func replace(at index: Int, with new: Advertisement) {
             let old = listeners[index]
             listeners[index].advertisement = new
-            guard old.advertisement != new, activeIndex(old.station.address) == index else { return }
+            guard old.advertisement != new, activeIndex(old.member.address) == index else { return }
             if old.advertisement.service == new.service, old.advertisement.peer == new.peer {
-                tellBrowsers(of: new.service, except: old.station, .changed(listeners[index].sighting))
+                notifyBrowsers(of: new.service, except: old.member, .changed(listeners[index].sighting))
             } else {
-                tellBrowsers(of: old.advertisement.service, except: old.station, .lost(old.station.address))
-                tellBrowsers(of: new.service, except: old.station, .found(listeners[index].sighting))
+                notifyBrowsers(of: old.advertisement.service, except: old.member, .lost(old.member.address))
+                notifyBrowsers(of: new.service, except: old.member, .found(listeners[index].sighting))
             }
         }
 
-        /// Stops `station` from listening, or from waiting to listen. The one that has waited longest for the address
-        /// listens there now. Returns the pipes that `station` has not taken.
-        mutating func stopListening(_ station: MemoryStation) -> [MemoryPipe] {
-            guard let index = listeners.firstIndex(where: { $0.station === station }) else { return [] }
-            let wasActive = activeIndex(station.address) == index
+        /// Stops `member` from listening, or from waiting to listen. The one that has waited longest for the address
+        /// listens there now. Returns the pipes that `member` has not taken.
+        mutating func stopListening(_ member: MemoryHubMember) -> [MemoryPipe] {
+            guard let index = listeners.firstIndex(where: { $0.member === member }) else { return [] }
+            let wasActive = activeIndex(member.address) == index
             let old = listeners.remove(at: index)
             var unseen: [MemoryPipe] = []
-            for case .inbound(let pipe) in station.mail { unseen.append(pipe) }
-            station.mail.removeAll { $0.isAboutListening }
+            for case .inbound(let pipe) in member.pendingEvents { unseen.append(pipe) }
+            member.pendingEvents.removeAll { $0.isAboutListening }
             guard wasActive else { return unseen }
-            tellBrowsers(of: old.advertisement.service, except: station, .lost(station.address))
-            if let next = activeIndex(station.address) {
-                post(.listening, to: listeners[next].station)
-                tellBrowsers(
-                    of: listeners[next].advertisement.service, except: listeners[next].station,
+            notifyBrowsers(of: old.advertisement.service, except: member, .lost(member.address))
+            if let next = activeIndex(member.address) {
+                post(.listening, to: listeners[next].member)
+                notifyBrowsers(
+                    of: listeners[next].advertisement.service, except: listeners[next].member,
                     .found(listeners[next].sighting))
             }
             return unseen
@@ -183,25 +183,25 @@ extension MemoryHub {
 
     func drawAddress() -> TransportAddress { MemoryTransport.address(lock.withLock { state.drawName() }) }
 
-    func advertise(_ advertisement: Advertisement, from station: MemoryStation) {
+    func advertise(_ advertisement: Advertisement, from member: MemoryHubMember) {
         change { state in
-            if let index = state.listeners.firstIndex(where: { $0.station === station }) {
+            if let index = state.listeners.firstIndex(where: { $0.member === member }) {
                 return state.replace(at: index, with: advertisement)
             }
-            let isTaken = state.activeIndex(station.address) != nil
-            state.listeners.append(Listener(station: station, advertisement: advertisement))
-            guard !isTaken else { return state.post(.addressTaken, to: station) }
-            state.post(.listening, to: station)
-            state.tellBrowsers(
-                of: advertisement.service, except: station,
-                .found(Sighting(address: station.address, advertisement: advertisement)))
+            let isTaken = state.activeIndex(member.address) != nil
+            state.listeners.append(Listener(member: member, advertisement: advertisement))
+            guard !isTaken else { return state.post(.addressTaken, to: member) }
+            state.post(.listening, to: member)
+            state.notifyBrowsers(
+                of: advertisement.service, except: member,
+                .found(Sighting(address: member.address, advertisement: advertisement)))
         }
     }
 
     /// Changes name and info; service and peer stay.
-    func update(_ advertisement: Advertisement, from station: MemoryStation) {
+    func update(_ advertisement: Advertisement, from member: MemoryHubMember) {
         change { state in
-            guard let index = state.listeners.firstIndex(where: { $0.station === station }) else { return }
+            guard let index = state.listeners.firstIndex(where: { $0.member === member }) else { return }
             var new = state.listeners[index].advertisement
             new.name = advertisement.name
             new.info = advertisement.info
@@ -209,89 +209,89 @@ extension MemoryHub {
         }
     }
 
-    func stopListening(_ station: MemoryStation) -> [MemoryPipe] { change { $0.stopListening(station) } }
+    func stopListening(_ member: MemoryHubMember) -> [MemoryPipe] { change { $0.stopListening(member) } }
 
-    func isListening(_ station: MemoryStation) -> Bool {
+    func isListening(_ member: MemoryHubMember) -> Bool {
         lock.withLock {
-            state.activeIndex(station.address).map { state.listeners[$0].station === station } ?? false
+            state.activeIndex(member.address).map { state.listeners[$0].member === member } ?? false
         }
     }
 
-    func browse(_ service: ServiceName, from station: MemoryStation) {
+    func browse(_ service: ServiceName, from member: MemoryHubMember) {
         change { state in
-            state.browsers.removeAll { $0.station === station }
-            station.mail.removeAll { $0.isAboutRoutes }
-            state.browsers.append((station, service))
+            state.browsers.removeAll { $0.member === member }
+            member.pendingEvents.removeAll { $0.isAboutRoutes }
+            state.browsers.append((member, service))
             for (index, listener) in state.listeners.enumerated()
-            where listener.advertisement.service == service && listener.station !== station
-                && state.activeIndex(listener.station.address) == index
+            where listener.advertisement.service == service && listener.member !== member
+                && state.activeIndex(listener.member.address) == index
             {
-                state.post(.found(listener.sighting), to: station)
+                state.post(.found(listener.sighting), to: member)
             }
         }
     }
 
-    func stopBrowsing(_ station: MemoryStation) {
+    func stopBrowsing(_ member: MemoryHubMember) {
         change { state in
-            state.browsers.removeAll { $0.station === station }
-            station.mail.removeAll { $0.isAboutRoutes }
+            state.browsers.removeAll { $0.member === member }
+            member.pendingEvents.removeAll { $0.isAboutRoutes }
         }
     }
 
-    /// Posts the answer to the dial as mail. Returns false if no answer will ever come.
-    func dial(_ address: TransportAddress, as dial: DialID, from station: MemoryStation) -> Bool {
+    /// Posts the answer to the dial as an event. Returns false if no answer will ever come.
+    func dial(_ address: TransportAddress, as dial: DialID, from member: MemoryHubMember) -> Bool {
         change { state in
             if state.silentNames.contains(address.value) { return false }
             guard let index = state.activeIndex(address) else {
-                state.post(.refused(dial, Self.refusal(address)), to: station)
+                state.post(.refused(dial, Self.refusal(address)), to: member)
                 return true
             }
-            let listener = state.listeners[index].station
-            guard listener.mail.count < Self.backlogLimit else {
+            let listener = state.listeners[index].member
+            guard listener.pendingEvents.count < Self.backlogLimit else {
                 let error = NighError(
                     .connecting, .limit("memory backlog", Self.backlogLimit), transport: address.scheme,
-                    advice: "the loop of \(address) is stuck, or dial less at once")
-                state.post(.refused(dial, error), to: station)
+                    advice: "is the loop of \(address) blocked? if not, dial fewer at once")
+                state.post(.refused(dial, error), to: member)
                 return true
             }
             let wire = MemoryWire(
-                dialler: station.loop, listener: listener.loop, highWaterMark: station.highWaterMark,
-                lingerTime: station.lingerTime)
+                dialler: member.loop, listener: listener.loop, highWaterMark: member.highWaterMark,
+                lingerTime: member.lingerTime)
             let dialled = MemoryPipe(
-                wire: wire, isDialler: true, localAddress: station.address, remoteAddress: address)
+                wire: wire, isDialler: true, localAddress: member.address, remoteAddress: address)
             let accepted = MemoryPipe(
-                wire: wire, isDialler: false, localAddress: address, remoteAddress: station.address)
+                wire: wire, isDialler: false, localAddress: address, remoteAddress: member.address)
             state.post(.inbound(accepted), to: listener)
-            state.post(.opened(dial, dialled), to: station)
+            state.post(.opened(dial, dialled), to: member)
             return true
         }
     }
 
-    /// Removes and returns the oldest mail of `station`. Returns nil if there is none; after that, new mail wakes it
+    /// Removes and returns the oldest event of `member`. Returns nil if there is none; after that, a new event wakes it
     /// again.
-    func takeMail(_ station: MemoryStation) -> MemoryStation.Mail? {
+    func takeEvent(for member: MemoryHubMember) -> MemoryHubMember.Event? {
         lock.withLock {
-            guard !station.mail.isEmpty else {
-                station.wakePending = false
+            guard !member.pendingEvents.isEmpty else {
+                member.wakePending = false
                 return nil
             }
-            return station.mail.removeFirst()
+            return member.pendingEvents.removeFirst()
         }
     }
 
-    /// Forgets `station`, and returns the pipes that it has not taken.
-    func leave(_ station: MemoryStation) -> [MemoryPipe] {
+    /// Forgets `member`, and returns the pipes that it has not taken.
+    func leave(_ member: MemoryHubMember) -> [MemoryPipe] {
         change { state in
-            var unseen = state.stopListening(station)
-            for case .opened(_, let pipe) in station.mail { unseen.append(pipe) }
-            state.browsers.removeAll { $0.station === station }
-            station.mail.removeAll()
-            station.isGone = true
+            var unseen = state.stopListening(member)
+            for case .opened(_, let pipe) in member.pendingEvents { unseen.append(pipe) }
+            state.browsers.removeAll { $0.member === member }
+            member.pendingEvents.removeAll()
+            member.isGone = true
             return unseen
         }
     }
 
-    /// Changes the state. Then, without the lock, wakes the stations that have mail.
+    /// Changes the state. Then, without the lock, wakes the members that have events.
     private func change<Result>(_ body: (inout State) -> Result) -> Result {
         let (result, toWake) = lock.withLock {
             let result = body(&state)
@@ -299,7 +299,7 @@ extension MemoryHub {
             state.toWake = []
             return (result, toWake)
         }
-        for station in toWake { station.wake() }
+        for member in toWake { member.wake() }
         return result
     }
 

@@ -28,7 +28,7 @@ final class MemoryWire: @unchecked Sendable {
         /// Whether the other side has filled `incoming` to the mark and waits for room.
         var writerIsHeldUp = false
         /// Whether this side's handler has to be called because there is room to write again.
-        var hasRoomToTell = false
+        var mustReportRoom = false
 
         init(loop: any EventLoop) { self.loop = loop }
     }
@@ -99,34 +99,34 @@ final class MemoryPipe: Pipe, @unchecked Sendable {
     var number = 0
 
     private let wire: MemoryWire
-    private let mine: MemoryWire.Side
-    private let other: MemoryWire.Side
+    private let local: MemoryWire.Side
+    private let remote: MemoryWire.Side
     private let loop: any EventLoop
     private var handler: (any PipeHandler)?
     private var phase = Phase.open
-    private var endWasTold = false
+    private var hasReportedEnd = false
     private var lingerTimer: LoopTimer?
     private var bytesReceived = 0
     private var bytesWritten = 0
 
     init(wire: MemoryWire, isDialler: Bool, localAddress: TransportAddress, remoteAddress: TransportAddress) {
         self.wire = wire
-        mine = isDialler ? wire.dialler : wire.listener
-        other = isDialler ? wire.listener : wire.dialler
-        loop = mine.loop
+        local = isDialler ? wire.dialler : wire.listener
+        remote = isDialler ? wire.listener : wire.dialler
+        loop = local.loop
         self.localAddress = localAddress
         self.remoteAddress = remoteAddress
         // A reference cycle through the wire, broken when the pipe is done.
-        mine.wake = MemoryWire.Wake(loop: loop) { self.takeTurn() }
+        local.wake = MemoryWire.Wake(loop: loop) { self.takeTurn() }
     }
 
-    var writableBytes: Int { wire.lock.withLock { wire.highWaterMark - other.incoming.byteCount } }
+    var writableBytes: Int { wire.lock.withLock { wire.highWaterMark - remote.incoming.byteCount } }
 
     var counters: PipeCounters {
         var counters = PipeCounters()
         counters.bytesReceived = bytesReceived
         counters.bytesWritten = bytesWritten
-        counters.bytesWaiting = wire.lock.withLock { other.incoming.byteCount }
+        counters.bytesWaiting = wire.lock.withLock { remote.incoming.byteCount }
         return counters
     }
 
@@ -144,10 +144,10 @@ final class MemoryPipe: Pipe, @unchecked Sendable {
         guard phase == .open else { return queue.removeAll() }
         bytesWritten += queue.byteCount
         let wake = wire.lock.withLock { () -> MemoryWire.Wake? in
-            guard !other.isClosed, mine.end == nil else { return nil }
-            other.incoming.append(contentsOf: &queue)
-            if other.incoming.byteCount >= wire.highWaterMark { other.writerIsHeldUp = true }
-            return other.isReading ? wire.claimWake(of: other) : nil
+            guard !remote.isClosed, local.end == nil else { return nil }
+            remote.incoming.append(contentsOf: &queue)
+            if remote.incoming.byteCount >= wire.highWaterMark { remote.writerIsHeldUp = true }
+            return remote.isReading ? wire.claimWake(of: remote) : nil
         }
         queue.removeAll()
         wake?()
@@ -155,42 +155,42 @@ final class MemoryPipe: Pipe, @unchecked Sendable {
 
     func pauseReading() {
         loop.checkIsolated()
-        wire.lock.withLock { mine.isReading = false }
+        wire.lock.withLock { local.isReading = false }
     }
 
     func resumeReading() {
         loop.checkIsolated()
         guard phase == .open, handler != nil else { return }
         let wake = wire.lock.withLock {
-            mine.isReading = true
-            let hasNews = !mine.incoming.isEmpty || mine.end != nil || mine.hasRoomToTell
-            return hasNews ? wire.claimWake(of: mine) : nil
+            local.isReading = true
+            let hasNews = !local.incoming.isEmpty || local.end != nil || local.mustReportRoom
+            return hasNews ? wire.claimWake(of: local) : nil
         }
         wake?()
     }
 
-    func close(_ manner: PipeCloseManner) {
+    func close(_ mode: PipeCloseMode) {
         loop.checkIsolated()
         guard phase == .open else { return }
-        switch manner {
-        case .now: breakOff()
+        switch mode {
+        case .now: finishNow()
         case .afterWriting: linger()
         }
     }
 
     /// Ends the pipe and drops what waits. This includes a pipe that is closed and only waits for its bytes to be read.
-    func breakOff() {
+    func finishNow() {
         guard phase != .done else { return }
         var dropped = ByteQueue()
         let wake = wire.lock.withLock { () -> MemoryWire.Wake? in
-            mine.isClosed = true
-            dropped.append(contentsOf: &mine.incoming)
+            local.isClosed = true
+            dropped.append(contentsOf: &local.incoming)
             // The other end is closed already, and may be waiting for what was just dropped.
-            guard !other.isClosed else { return wire.claimWake(of: other) }
-            let isLoss = !other.incoming.isEmpty
-            dropped.append(contentsOf: &other.incoming)
-            if isLoss || other.end == nil { other.end = .now(isLoss ? Self.linkLost : nil) }
-            return wire.claimWake(of: other)
+            guard !remote.isClosed else { return wire.claimWake(of: remote) }
+            let isLoss = !remote.incoming.isEmpty
+            dropped.append(contentsOf: &remote.incoming)
+            if isLoss || remote.end == nil { remote.end = .now(isLoss ? Self.linkLost : nil) }
+            return wire.claimWake(of: remote)
         }
         finish()
         wake?()
@@ -200,19 +200,19 @@ final class MemoryPipe: Pipe, @unchecked Sendable {
         var dropped = ByteQueue()
         var isDelivered = false
         let wake = wire.lock.withLock { () -> MemoryWire.Wake? in
-            mine.isClosed = true
-            mine.isReading = false
-            dropped.append(contentsOf: &mine.incoming)
-            isDelivered = other.isClosed || other.incoming.isEmpty
-            if !other.isClosed { other.end = other.end ?? .afterReading }
-            return wire.claimWake(of: other)
+            local.isClosed = true
+            local.isReading = false
+            dropped.append(contentsOf: &local.incoming)
+            isDelivered = remote.isClosed || remote.incoming.isEmpty
+            if !remote.isClosed { remote.end = remote.end ?? .afterReading }
+            return wire.claimWake(of: remote)
         }
         phase = .lingering
         if isDelivered {
             takeAnotherTurn()
         } else {
             lingerTimer = loop.schedule(at: loop.now + wire.lingerTime) {
-                self.drained { self.breakOff() }
+                self.drained { self.finishNow() }
             }
         }
         wake?()
@@ -232,9 +232,9 @@ final class MemoryPipe: Pipe, @unchecked Sendable {
         if let lingerTimer { loop.cancel(lingerTimer) }
         lingerTimer = nil
         wire.lock.withLock {
-            mine.isClosed = true
-            mine.isReading = false
-            mine.wake = nil
+            local.isClosed = true
+            local.isReading = false
+            local.wake = nil
         }
         owner?.forget(self)
     }
@@ -242,9 +242,9 @@ final class MemoryPipe: Pipe, @unchecked Sendable {
     private func takeTurn() {
         var delivered = 0
         var wakeOther: MemoryWire.Wake?
-        wire.lock.withLock { mine.wakePending = false }
+        wire.lock.withLock { local.wakePending = false }
         while true {
-            if phase == .lingering, wire.lock.withLock({ other.isClosed || other.incoming.isEmpty }) {
+            if phase == .lingering, wire.lock.withLock({ remote.isClosed || remote.incoming.isEmpty }) {
                 return drained { finish() }
             }
             guard phase == .open, let handler else { return }
@@ -260,7 +260,7 @@ final class MemoryPipe: Pipe, @unchecked Sendable {
             case .writable:
                 handler.pipeBecameWritable(self)
             case .ended:
-                endWasTold = true
+                hasReportedEnd = true
                 takeAnotherTurn()
                 return handler.pipeEnded(self)
             case .closed(let error):
@@ -273,31 +273,31 @@ final class MemoryPipe: Pipe, @unchecked Sendable {
     }
 
     private func takeAnotherTurn() {
-        let wake = wire.lock.withLock { wire.claimWake(of: mine) }
+        let wake = wire.lock.withLock { wire.claimWake(of: local) }
         wake?()
     }
 
     /// Returns what to report next. `wakeOther` is set if the other end has to learn that this one has read.
     private func nextStep(_ wakeOther: inout MemoryWire.Wake?) -> Step {
         wire.lock.withLock {
-            if case .now(let error) = mine.end { return .closed(error) }
-            if mine.hasRoomToTell {
-                mine.hasRoomToTell = false
+            if case .now(let error) = local.end { return .closed(error) }
+            if local.mustReportRoom {
+                local.mustReportRoom = false
                 // This end may have filled the pipe again meanwhile. Then it is notified later.
-                if !other.writerIsHeldUp { return .writable }
+                if !remote.writerIsHeldUp { return .writable }
             }
-            if mine.isReading, let slice = mine.incoming.popFirst(atMost: Self.sliceLimit) {
-                let isDrained = mine.end != nil && mine.incoming.isEmpty
-                let hasRoom = mine.writerIsHeldUp && mine.incoming.byteCount <= wire.highWaterMark / 2
+            if local.isReading, let slice = local.incoming.popFirst(atMost: Self.sliceLimit) {
+                let isDrained = local.end != nil && local.incoming.isEmpty
+                let hasRoom = local.writerIsHeldUp && local.incoming.byteCount <= wire.highWaterMark / 2
                 if hasRoom {
-                    mine.writerIsHeldUp = false
-                    other.hasRoomToTell = true
+                    local.writerIsHeldUp = false
+                    remote.mustReportRoom = true
                 }
-                if isDrained || hasRoom { wakeOther = wire.claimWake(of: other) }
+                if isDrained || hasRoom { wakeOther = wire.claimWake(of: remote) }
                 return .received(slice)
             }
-            guard mine.end != nil, mine.incoming.isEmpty else { return .nothing }
-            return endWasTold ? .closed(nil) : .ended
+            guard local.end != nil, local.incoming.isEmpty else { return .nothing }
+            return hasReportedEnd ? .closed(nil) : .ended
         }
     }
 

@@ -23,14 +23,14 @@ public final class MemoryTransport: @unchecked Sendable {
         scheme: schemeName,
         summary: "pipes through memory, between the sessions of one process",
         options: [
-            "hub": "the sessions on the hub of this name reach each other; one hub for all when left out",
-            "address": "where others find this session, memory://ADDRESS; drawn when left out",
+            "hub": "the sessions on the hub of this name reach each other; by default one hub for all",
+            "address": "where others find this session, memory://ADDRESS; by default a random one",
         ],
         make: { spec throws(NighError) in
             for (key, value) in spec.options where !isName(value) {
                 throw NighError(
                     .configuring, .invalid("\(key) \"\(value)\""), transport: schemeName,
-                    advice: "use 1 to 63 of letters, digits, '-', '_' and '.'")
+                    advice: "use 1 to 63 letters, digits, '-', '_' and '.'")
             }
             return MemoryTransport(
                 hub: spec.options["hub"].map(MemoryHub.named) ?? .shared, address: spec.options["address"])
@@ -42,7 +42,7 @@ public final class MemoryTransport: @unchecked Sendable {
         expectedConnectTime: .milliseconds(1), priority: 0)
 
     private struct Running {
-        let station: MemoryStation
+        let member: MemoryHubMember
         let events: any TransportEvents
     }
 
@@ -53,7 +53,7 @@ public final class MemoryTransport: @unchecked Sendable {
     private var isStarted = false
     private var isBrowsing = false
     private var isAdvertising = false
-    private var isListeningTold = false
+    private var hasReportedListening = false
     private var dials: [DialID: LoopTimer?] = [:]
     private var pipes: [Int: MemoryPipe] = [:]
     private var pipeCount = 0
@@ -72,18 +72,18 @@ public final class MemoryTransport: @unchecked Sendable {
     func forget(_ pipe: MemoryPipe) { pipes[pipe.number] = nil }
 
     private func takeTurn() {
-        while let running, let mail = hub.takeMail(running.station) {
+        while let running, let event = hub.takeEvent(for: running.member) {
             let events = running.events
-            switch mail {
+            switch event {
             case .found(let sighting): events.routeFound(sighting, by: self)
             case .changed(let sighting): events.routeChanged(sighting, by: self)
             case .lost(let address): events.routeLost(address, by: self)
             case .listening:
-                isListeningTold = true
-                events.listeningChanged([running.station.address], by: self)
+                hasReportedListening = true
+                events.listeningChanged([running.member.address], by: self)
             case .addressTaken:
                 let error = NighError(
-                    .advertising, .invalid("address \(running.station.address), which is taken"),
+                    .advertising, .invalid("address \(running.member.address), which is taken"),
                     transport: scheme, advice: Self.takenAdvice)
                 events.advertisingFailed(error, by: self)
             case .inbound(let pipe):
@@ -91,7 +91,7 @@ public final class MemoryTransport: @unchecked Sendable {
                 events.pipeOpened(pipe, dial: nil, by: self)
             case .opened(let dial, let pipe):
                 guard dials.removeValue(forKey: dial) != nil else {
-                    pipe.breakOff()
+                    pipe.finishNow()
                     continue
                 }
                 adopt(pipe)
@@ -117,7 +117,7 @@ public final class MemoryTransport: @unchecked Sendable {
         TransportAddress(scheme: schemeName, value: name)
     }
 
-    private static let takenAdvice = "leave address= out to have one drawn, or close the other session first"
+    private static let takenAdvice = "leave out address= to get a free one, or close the other session first"
 
     private static func isName(_ text: String) -> Bool {
         (1...63).contains(text.utf8.count)
@@ -142,31 +142,31 @@ extension MemoryTransport: Transport {
         loop.checkIsolated()
         precondition(!isStarted, "a transport was started twice")
         isStarted = true
-        let station = MemoryStation(
+        let member = MemoryHubMember(
             loop: loop, address: chosenName.map(Self.address) ?? hub.drawAddress(),
             highWaterMark: highWaterMark, lingerTime: Self.lingerTime, takeTurn: { self.takeTurn() })
-        running = Running(station: station, events: events)
+        running = Running(member: member, events: events)
     }
 
     public func advertise(_ advertisement: Advertisement) {
         guard let running else { return }
         isAdvertising = true
-        hub.advertise(advertisement, from: running.station)
+        hub.advertise(advertisement, from: running.member)
     }
 
     public func updateAdvertisement(_ advertisement: Advertisement) {
         guard let running, isAdvertising else { return }
-        hub.update(advertisement, from: running.station)
+        hub.update(advertisement, from: running.member)
     }
 
     public func stopAdvertising() {
         guard let running, isAdvertising else { return }
         isAdvertising = false
-        for pipe in hub.stopListening(running.station) { pipe.breakOff() }
-        guard isListeningTold else { return }
-        isListeningTold = false
-        running.station.loop.execute {
-            guard let events = self.running?.events, !self.isListeningTold else { return }
+        for pipe in hub.stopListening(running.member) { pipe.finishNow() }
+        guard hasReportedListening else { return }
+        hasReportedListening = false
+        running.member.loop.execute {
+            guard let events = self.running?.events, !self.hasReportedListening else { return }
             events.listeningChanged([], by: self)
         }
     }
@@ -174,18 +174,18 @@ extension MemoryTransport: Transport {
     public func browse(_ service: ServiceName) {
         guard let running else { return }
         isBrowsing = true
-        hub.browse(service, from: running.station)
+        hub.browse(service, from: running.member)
     }
 
     public func stopBrowsing() {
         guard let running, isBrowsing else { return }
         isBrowsing = false
-        hub.stopBrowsing(running.station)
+        hub.stopBrowsing(running.member)
     }
 
     public func dial(_ address: TransportAddress, as dial: DialID, timeout: Duration) {
         guard let running else { return }
-        let loop = running.station.loop
+        let loop = running.member.loop
         dials[dial] = .some(nil)
         guard address.scheme == scheme else {
             let error = NighError(
@@ -193,7 +193,7 @@ extension MemoryTransport: Transport {
                 advice: "the memory transport dials \(scheme)://NAME")
             return loop.execute { self.fail(dial, error) }
         }
-        guard !hub.dial(address, as: dial, from: running.station) else { return }
+        guard !hub.dial(address, as: dial, from: running.member) else { return }
         let error = NighError(
             .connecting, .timedOut, transport: scheme, advice: "\(address) answers no dial")
         dials[dial] = loop.schedule(at: loop.now + Moment.Span(timeout)) { self.fail(dial, error) }
@@ -201,16 +201,16 @@ extension MemoryTransport: Transport {
 
     public func cancelDial(_ dial: DialID) {
         guard let timer = dials.removeValue(forKey: dial), let timer else { return }
-        running?.station.loop.cancel(timer)
+        running?.member.loop.cancel(timer)
     }
 
     public func diagnose() -> [Diagnosis] {
         guard let running else { return [Diagnosis("memory", .fail, "not started")] }
-        let address = running.station.address
+        let address = running.member.address
         var lines = [Diagnosis("hub", .pass, hub.name)]
         if !isAdvertising {
             lines.append(Diagnosis("address", .pass, "\(address), not advertised"))
-        } else if hub.isListening(running.station) {
+        } else if hub.isListening(running.member) {
             lines.append(Diagnosis("address", .pass, "\(address), listening"))
         } else {
             lines.append(Diagnosis("address", .fail, "\(address) is taken", advice: Self.takenAdvice))
@@ -222,10 +222,10 @@ extension MemoryTransport: Transport {
     public func shutdown() {
         guard let running else { return }
         self.running = nil
-        for timer in dials.values { if let timer { running.station.loop.cancel(timer) } }
+        for timer in dials.values { if let timer { running.member.loop.cancel(timer) } }
         dials = [:]
-        for pipe in hub.leave(running.station) { pipe.breakOff() }
-        for number in pipes.keys.sorted() { pipes[number]?.breakOff() }
+        for pipe in hub.leave(running.member) { pipe.finishNow() }
+        for number in pipes.keys.sorted() { pipes[number]?.finishNow() }
         pipes = [:]
     }
 }

@@ -134,12 +134,12 @@ extension ThreadEventLoop: EventLoop {
 
     @discardableResult
     public func schedule(at moment: Moment, _ work: @escaping @Sendable () -> Void) -> LoopTimer {
-        precondition(isCurrent, "ThreadEventLoop.schedule was called off the loop")
+        precondition(isCurrent, "ThreadEventLoop.schedule must be called on the loop")
         return LoopTimer(number: timers.add(TimedWork(run: work), at: moment))
     }
 
     public func cancel(_ timer: LoopTimer) {
-        precondition(isCurrent, "ThreadEventLoop.cancel was called off the loop")
+        precondition(isCurrent, "ThreadEventLoop.cancel must be called on the loop")
         timers.remove(timer.number)
     }
 }

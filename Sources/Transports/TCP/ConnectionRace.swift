@@ -37,22 +37,22 @@ final class ConnectionRace: @unchecked Sendable {
 
     private let loop: UVEventLoop
     private let interface: String?
-    private let whenOver: (Result<TCPConnection, NighError>) -> Void
+    private let completion: (Result<TCPConnection, NighError>) -> Void
     private var left: ArraySlice<SocketAddress>
     private var running: [Attempt] = []
     private var failures: [NighError] = []
     private var nextStart: LoopTimer?
     private var isOver = false
 
-    /// Creates a race over `addresses` in this order, through `interface` if one is named. `whenOver` is called once,
+    /// Creates a race over `addresses` in this order, through `interface` if one is named. `completion` is called once,
     /// unless `stop` comes first.
     init(
         _ addresses: [SocketAddress], by interface: String?, on loop: UVEventLoop,
-        whenOver: @escaping (Result<TCPConnection, NighError>) -> Void
+        completion: @escaping (Result<TCPConnection, NighError>) -> Void
     ) {
         self.loop = loop
         self.interface = interface
-        self.whenOver = whenOver
+        self.completion = completion
         left = addresses.prefix(Self.addressLimit)
     }
 
@@ -130,7 +130,7 @@ final class ConnectionRace: @unchecked Sendable {
 
     private func finish(_ result: Result<TCPConnection, NighError>) {
         isOver = true
-        whenOver(result)
+        completion(result)
     }
 
     private static func summary(_ failures: [NighError]) -> NighError {
@@ -146,7 +146,7 @@ final class ConnectionRace: @unchecked Sendable {
 extension [SocketAddress] {
     /// The addresses in the order in which they are worth trying, without duplicates: the machine itself, then the two
     /// families in turn, IPv6 first, and link-local addresses behind the others of their family.
-    var inOrderOfPromise: [SocketAddress] {
+    var inDialOrder: [SocketAddress] {
         let unique = unique
         func ranked(_ family: [SocketAddress]) -> [SocketAddress] {
             family.filter { !$0.isLinkLocal } + family.filter(\.isLinkLocal)

@@ -16,14 +16,14 @@ final class Dialler: @unchecked Sendable {
     private let interface: String?
     private let addresses: (PeerID) -> [SocketAddress]
     private let dials: Dials<Opened>
-    private lazy var knocks = Dials<Opened>(scheme: TCPTransport.schemeName, on: loop) {
+    private lazy var probes = Dials<Opened>(scheme: TCPTransport.schemeName, on: loop) {
         [unowned self] id, outcome in
         let opened = try? outcome.get()
         opened?.connection.pipe.finish()
-        knockers.removeValue(forKey: id)?(opened != nil)
+        probeCallbacks.removeValue(forKey: id)?(opened != nil)
     }
-    private var knockers: [DialID: (Bool) -> Void] = [:]
-    private var knockCount: UInt64 = 0
+    private var probeCallbacks: [DialID: (Bool) -> Void] = [:]
+    private var probeCount: UInt64 = 0
 
     /// - Parameters:
     ///   - interface: the interface to connect through.
@@ -46,7 +46,7 @@ final class Dialler: @unchecked Sendable {
             dials.follow(id) {
                 NighError(
                     .connecting, .timedOut, peer: address.description, transport: TCPTransport.schemeName,
-                    advice: "no name server has answered; an address in numbers works too")
+                    advice: "no name server has answered; an IP address works too")
             }
         } catch {
             dials.refuse(id, error)
@@ -58,11 +58,11 @@ final class Dialler: @unchecked Sendable {
 
     /// Tries whether a peer that was found accepts a connection, closes that at once, and reports the result in a later
     /// turn.
-    func knock(at peer: PeerID, timeout: Duration, _ tell: @escaping (Bool) -> Void) {
-        knockCount += 1
-        let id = DialID(number: knockCount)
-        knockers[id] = tell
-        begin(id, of: knocks, to: .found(peer), timeout)
+    func probe(_ peer: PeerID, timeout: Duration, _ report: @escaping (Bool) -> Void) {
+        probeCount += 1
+        let id = DialID(number: probeCount)
+        probeCallbacks[id] = report
+        begin(id, of: probes, to: .found(peer), timeout)
     }
 
     /// Finds the places that a dial of `address` would try, in its order, and up to `placeLimit` of them.
@@ -76,7 +76,7 @@ final class Dialler: @unchecked Sendable {
             case .found(let peer): found(.success(Self.places(addresses(peer))))
             case .name(let name, let port):
                 NameLookup.start(name, port: port, on: loop) { result in
-                    found(result.map { Self.places($0.inOrderOfPromise) })
+                    found(result.map { Self.places($0.inDialOrder) })
                 }
             }
         } catch {
@@ -91,18 +91,18 @@ final class Dialler: @unchecked Sendable {
     /// Cancels everything; nothing is reported.
     func stop() {
         dials.cancelAll()
-        knocks.cancelAll()
+        probes.cancelAll()
     }
 
     private func begin(
         _ id: DialID, of dials: Dials<Opened>, to destination: TCPDestination, _ timeout: Duration
     ) {
         dials.begin(id, timeout: timeout)
-        loop.execute { self.go(id, of: dials, to: destination) }
+        loop.execute { self.start(id, of: dials, to: destination) }
     }
 
-    private func go(_ id: DialID, of dials: Dials<Opened>, to destination: TCPDestination) {
-        guard dials.isUnderWay(id) else { return }
+    private func start(_ id: DialID, of dials: Dials<Opened>, to destination: TCPDestination) {
+        guard dials.isInProgress(id) else { return }
         switch destination {
         case .number(let address): race([address], id, of: dials, to: nil)
         case .found(let peer):
@@ -110,13 +110,13 @@ final class Dialler: @unchecked Sendable {
             guard addresses.isEmpty else { return race(addresses, id, of: dials, to: peer) }
             let error = NighError(
                 .connecting, .unreachable, peer: peer.short, transport: TCPTransport.schemeName,
-                advice: "it is not seen on the network any more")
+                advice: "it is no longer visible on the network")
             dials.end(id, .failure(error))
         case .name(let name, let port):
             NameLookup.start(name, port: port, on: loop) { [weak self] result in
-                guard let self, dials.isUnderWay(id) else { return }
+                guard let self, dials.isInProgress(id) else { return }
                 switch result {
-                case .success(let addresses): race(addresses.inOrderOfPromise, id, of: dials, to: nil)
+                case .success(let addresses): race(addresses.inDialOrder, id, of: dials, to: nil)
                 case .failure(let error): dials.end(id, .failure(error))
                 }
             }

@@ -14,7 +14,7 @@ enum NameLookup {
         let thread = LoopThread()
         do throws(NighError) {
             try thread.start {
-                let result = ask(name, port: port)
+                let result = lookUp(name, port: port)
                 loop.execute { answer(result) }
                 // Nobody waits for the thread, so it detaches itself.
                 thread.join()
@@ -27,7 +27,7 @@ enum NameLookup {
         }
     }
 
-    private static func ask(_ name: String, port: UInt16) -> Result<[SocketAddress], NighError> {
+    private static func lookUp(_ name: String, port: UInt16) -> Result<[SocketAddress], NighError> {
         var hints = addrinfo()
         hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
         hints.ai_flags = AI_ADDRCONFIG
@@ -47,17 +47,17 @@ enum NameLookup {
     }
 
     private static func error(_ name: String, _ status: Int32) -> NighError {
-        let words = String(cString: gai_strerror(status))
+        let reason = String(cString: gai_strerror(status))
         let advice =
             switch status {
             case EAI_NONAME:
                 name.hasSuffix(".local")
                     ? "is the device on this network? names in .local need libnss-mdns on this one"
-                    : "is the name spelt rightly? an address in numbers works too"
-            default: "is there a name server this machine can reach? an address in numbers works too"
+                    : "is the name spelled correctly? an IP address works too"
+            default: "can this machine reach a name server? an IP address works too"
             }
         return NighError(
-            .connecting, .unavailable("the name \(name) has no address: \(words)"),
+            .connecting, .unavailable("the name \(name) has no address: \(reason)"),
             transport: TCPTransport.schemeName, advice: advice)
     }
 }

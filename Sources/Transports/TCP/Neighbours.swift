@@ -41,7 +41,7 @@ package struct Neighbours {
     package init(own: PeerID? = nil) { self.own = own }
 
     /// The peers that were reported to the session and not lost since.
-    package var told: [PeerID] { peers.filter { $0.value.reported != nil }.keys.sorted() }
+    package var reportedPeers: [PeerID] { peers.filter { $0.value.reported != nil }.keys.sorted() }
 
     /// How many peers are announced, present or not.
     package var count: Int { peers.count }
@@ -60,9 +60,9 @@ package struct Neighbours {
     }
 
     /// Takes an announcement of `service` that is new or has changed. Returns what that changes for the session.
-    package mutating func saw(_ service: DiscoveredService, of name: ServiceName) -> [SightingChange] {
+    package mutating func update(_ service: DiscoveredService, of name: ServiceName) -> [SightingChange] {
         let advertisements = advertisements(in: service, of: name)
-        guard !advertisements.isEmpty else { return lost(service.key) }
+        guard !advertisements.isEmpty else { return remove(service.key) }
         order += 1
         return replace(
             service.key,
@@ -70,7 +70,7 @@ package struct Neighbours {
     }
 
     /// Takes the end of an announcement. Returns what that changes for the session.
-    package mutating func lost(_ key: DiscoveredService.Key) -> [SightingChange] { replace(key, with: nil) }
+    package mutating func remove(_ key: DiscoveredService.Key) -> [SightingChange] { replace(key, with: nil) }
 
     private mutating func replace(
         _ key: DiscoveredService.Key, with new: Announcement?
@@ -113,9 +113,9 @@ package struct Neighbours {
     }
 
     /// Takes the result of a probe: whether the peer accepted a connection. Returns what that changes for the session.
-    package mutating func knocked(at id: PeerID, opened: Bool) -> [SightingChange] {
+    package mutating func probed(_ id: PeerID, accepted: Bool) -> [SightingChange] {
         guard peers[id] != nil else { return [] }
-        peers[id]?.isAbsent = !opened
+        peers[id]?.isAbsent = !accepted
         return reportChanges(of: id)
     }
 
@@ -160,10 +160,10 @@ package struct Neighbours {
             address.isLoopback || ownHosts[address.host] != nil
         }
         let services = (peers[id]?.keys ?? []).compactMap { announcements[$0] }
-            .sorted { $0.order > $1.order }.ends(Self.announcementLimit).map(\.service)
+            .sorted { $0.order > $1.order }.takingFromBothEnds(Self.announcementLimit).map(\.service)
         let turns = services.map { service in
             service.places.map { place in
-                place.addresses.map { SocketAddress($0, port: place.port) }.inOrderOfPromise.map { address in
+                place.addresses.map { SocketAddress($0, port: place.port) }.inDialOrder.map { address in
                     let isBridge = ownHosts[address.host]?.contains(service.key.interface) == false
                     return (address: address, isBridge: isBridge)
                 }

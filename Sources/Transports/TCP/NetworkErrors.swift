@@ -16,7 +16,7 @@ extension SocketFault {
         case ENETUNREACH, EHOSTUNREACH, ENETDOWN, EHOSTDOWN, EADDRNOTAVAIL:
             address.isIPv6
                 ? "does this machine have IPv6 on that network?" : "are both devices on the same network?"
-        case ENODEV: "the interface is not there; `ip link` lists those that are"
+        case ENODEV: "the interface does not exist; `ip link` lists the interfaces"
         case ETIMEDOUT: Self.silenceAdvice(address.port)
         case EACCES, EPERM: Self.firewallAdvice(address.port)
         default: UVError(code: -number).shortageAdvice
@@ -27,12 +27,12 @@ extension SocketFault {
     func listenError(port: UInt16, interface: String?) -> NighError {
         let advice: String? =
             switch number {
-            case EADDRINUSE: "port \(port) is in use: choose another, or leave port= out to have a free one"
+            case EADDRINUSE: "port \(port) is in use: choose another, or leave out port= to get a free one"
             case EACCES where port < 1024: "ports below 1024 are for root: choose another"
             case EADDRNOTAVAIL: "no interface of this machine has that address"
-            case ENODEV: "there is no interface \(interface ?? ""); `ip link` lists those that are there"
+            case ENODEV: "there is no interface \(interface ?? ""); `ip link` lists the interfaces"
             case EPERM where interface != nil:
-                "binding to an interface is not allowed here: leave interface= out"
+                "binding to an interface is not allowed here: leave out interface="
             default: UVError(code: -number).shortageAdvice
             }
         return NighError(

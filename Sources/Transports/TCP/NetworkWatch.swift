@@ -8,7 +8,7 @@ import NighUV
 /// `@unchecked Sendable`: confined to its loop.
 final class NetworkWatch: @unchecked Sendable {
     /// One address of an interface.
-    struct Own: Hashable {
+    struct InterfaceAddress: Hashable {
         var interface: String
         var index: UInt32
         /// The address with port 0, and with the scope if it is link-local.
@@ -19,14 +19,14 @@ final class NetworkWatch: @unchecked Sendable {
 
     /// A change comes as several messages, for example an address after an interface. Those within this time are
     /// handled together.
-    private static let settleTime = Moment.Span.milliseconds(50)
+    private static let quietTime = Moment.Span.milliseconds(50)
 
     /// The addresses that can be used now, in the order of the interfaces.
-    var addresses: [Own] { assigned.filter(\.isUp) }
+    var addresses: [InterfaceAddress] { assigned.filter(\.isUp) }
 
     /// All addresses of this machine, also those on interfaces without a carrier. A connection outlives a cable that is
     /// unplugged for a while, and ends with the address that it was made from.
-    private(set) var assigned: [Own]
+    private(set) var assigned: [InterfaceAddress]
 
     private let loop: UVEventLoop
     private let changed: () -> Void
@@ -73,7 +73,7 @@ final class NetworkWatch: @unchecked Sendable {
             }
         }
         guard timer == nil else { return }
-        timer = loop.schedule(at: loop.now + Self.settleTime) { [weak self] in
+        timer = loop.schedule(at: loop.now + Self.quietTime) { [weak self] in
             guard let self else { return }
             timer = nil
             let now = Self.readAddresses()
@@ -95,11 +95,11 @@ final class NetworkWatch: @unchecked Sendable {
 
     deinit { if descriptor >= 0 { Glibc.close(descriptor) } }
 
-    private static func readAddresses() -> [Own] {
+    private static func readAddresses() -> [InterfaceAddress] {
         var first: UnsafeMutablePointer<ifaddrs>?
         guard getifaddrs(&first) == 0 else { return [] }
         defer { freeifaddrs(first) }
-        var found: [Own] = []
+        var found: [InterfaceAddress] = []
         var entry = first
         while let current = entry {
             entry = current.pointee.ifa_next
@@ -107,7 +107,7 @@ final class NetworkWatch: @unchecked Sendable {
                 let name = current.pointee.ifa_name
             else { continue }
             found.append(
-                Own(
+                InterfaceAddress(
                     interface: String(cString: name), index: if_nametoindex(name), address: address,
                     isLoopback: nigh_is_loopback(current) != 0, isUp: nigh_is_up(current) != 0))
         }

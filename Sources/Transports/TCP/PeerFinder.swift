@@ -19,27 +19,29 @@ final class PeerFinder: @unchecked Sendable {
     private let interface: String?
     private let loop: UVEventLoop
     private weak var events: (any PeerFinderEvents)?
-    private let knock: (PeerID, @escaping (Bool) -> Void) -> Void
+    private let probe: (PeerID, @escaping (Bool) -> Void) -> Void
 
     private lazy var discovery = ServiceDiscovery(mode: mode, interface: interface, on: loop, events: self)
     private(set) lazy var presence = PresenceCheck(
-        on: loop, isTalkedTo: { [unowned self] in (pipes[$0] ?? 0) > 0 },
-        knock: { [unowned self] in knock($0, $1) },
-        tell: { [unowned self] peer, opened in apply(neighbours.knocked(at: peer, opened: opened)) })
+        on: loop, hasOpenPipe: { [unowned self] in (pipes[$0] ?? 0) > 0 },
+        probe: { [unowned self] in probe($0, $1) },
+        report: { [unowned self] peer, accepted in
+            apply(neighbours.probed(peer, accepted: accepted))
+        })
     private var neighbours = Neighbours()
     private var browsed: ServiceName?
     private var pipes: [PeerID: Int] = [:]
 
-    /// - Parameter knock: tries whether a peer accepts a connection.
+    /// - Parameter probe: tries whether a peer accepts a connection.
     init(
         mode: ServiceDiscovery.Mode, interface: String?, on loop: UVEventLoop, events: any PeerFinderEvents,
-        knock: @escaping (PeerID, @escaping (Bool) -> Void) -> Void
+        probe: @escaping (PeerID, @escaping (Bool) -> Void) -> Void
     ) {
         self.mode = mode
         self.interface = interface
         self.loop = loop
         self.events = events
-        self.knock = knock
+        self.probe = probe
     }
 
     // MARK: What the transport calls
@@ -96,9 +98,9 @@ final class PeerFinder: @unchecked Sendable {
         if let peer {
             let left = (pipes[peer] ?? 1) - 1
             pipes[peer] = left > 0 ? left : nil
-            presence.doubt(peer)
+            presence.probeSoon(peer)
         } else if let host, saidSomething {
-            for peer in neighbours.peers(at: host) { presence.doubt(peer) }
+            for peer in neighbours.peers(at: host) { presence.probeSoon(peer) }
         }
     }
 
@@ -107,7 +109,8 @@ final class PeerFinder: @unchecked Sendable {
         var lines = discovery.diagnose()
         guard browsed != nil else { return lines }
         lines.append(
-            Diagnosis("peers", .pass, "\(neighbours.told.count) found, \(neighbours.count) announced"))
+            Diagnosis(
+                "peers", .pass, "\(neighbours.reportedPeers.count) found, \(neighbours.count) announced"))
         if neighbours.ignoredCount > 0 {
             let some = neighbours.ignored.sorted { $0.key < $1.key }.map { "\"\($0.key)\" has \($0.value)" }
             lines.append(
@@ -139,14 +142,14 @@ final class PeerFinder: @unchecked Sendable {
 extension PeerFinder: ServiceDiscoveryEvents {
     func serviceFoundOrChanged(_ service: DiscoveredService) {
         guard let browsed else { return }
-        apply(neighbours.saw(service, of: browsed))
+        apply(neighbours.update(service, of: browsed))
         // The service may belong to another peer now.
         presence.keep { neighbours.announces($0) }
     }
 
     func serviceLost(_ key: DiscoveredService.Key) {
         guard browsed != nil else { return }
-        apply(neighbours.lost(key))
+        apply(neighbours.remove(key))
         presence.keep { neighbours.announces($0) }
     }
 

@@ -11,12 +11,12 @@ final class PresenceCheck: @unchecked Sendable {
     /// How often a peer is probed.
     static let interval = Moment.Span.seconds(15)
     /// How long a peer has to accept the connection.
-    static let patience = Duration.seconds(4)
+    static let probeTimeout = Duration.seconds(4)
     /// How soon a peer is probed again if it did not accept.
-    static let nextKnock = Moment.Span.seconds(2)
+    static let retryDelay = Moment.Span.seconds(2)
     /// How many times a peer is probed again that soon. After the second failure it counts as gone. But a peer that is
     /// back within the ten seconds that a conversation waits must be seen in time for that.
-    static let nextKnocks = 5
+    static let retryLimit = 5
     /// How soon after a doubt a peer is probed.
     private static let soon = Moment.Span.milliseconds(100)
     /// The most probes at once.
@@ -25,29 +25,29 @@ final class PresenceCheck: @unchecked Sendable {
     private struct Probe {
         var due: Moment
         var failures = 0
-        var isUnderWay = false
+        var isInProgress = false
     }
 
     private let loop: any EventLoop
-    private let isTalkedTo: (PeerID) -> Bool
-    private let knock: (PeerID, @escaping (Bool) -> Void) -> Void
-    private let tell: (PeerID, Bool) -> Void
+    private let hasOpenPipe: (PeerID) -> Bool
+    private let probe: (PeerID, @escaping (Bool) -> Void) -> Void
+    private let report: (PeerID, Bool) -> Void
     private var probes: [PeerID: Probe] = [:]
-    private var underWay = 0
+    private var probesInProgress = 0
     private var timer: (timer: LoopTimer, moment: Moment)?
 
     /// - Parameters:
-    ///   - isTalkedTo: returns whether a pipe to the peer is open, which proves more than a probe.
-    ///   - knock: tries to open a connection and reports whether that worked.
-    ///   - tell: receives the result: the peer accepted, or twice did not.
+    ///   - hasOpenPipe: returns whether a pipe to the peer is open, which proves more than a probe.
+    ///   - probe: tries to open a connection and reports whether that worked.
+    ///   - report: receives the result: the peer accepted, or twice did not.
     init(
-        on loop: any EventLoop, isTalkedTo: @escaping (PeerID) -> Bool,
-        knock: @escaping (PeerID, @escaping (Bool) -> Void) -> Void, tell: @escaping (PeerID, Bool) -> Void
+        on loop: any EventLoop, hasOpenPipe: @escaping (PeerID) -> Bool,
+        probe: @escaping (PeerID, @escaping (Bool) -> Void) -> Void, report: @escaping (PeerID, Bool) -> Void
     ) {
         self.loop = loop
-        self.isTalkedTo = isTalkedTo
-        self.knock = knock
-        self.tell = tell
+        self.hasOpenPipe = hasOpenPipe
+        self.probe = probe
+        self.report = report
     }
 
     /// How many peers are probed.
@@ -64,8 +64,8 @@ final class PresenceCheck: @unchecked Sendable {
     func keep(_ isAnnounced: (PeerID) -> Bool) { probes = probes.filter { isAnnounced($0.key) } }
 
     /// Probes a peer soon, because something suggests that it is gone.
-    func doubt(_ peer: PeerID) {
-        guard let probe = probes[peer], !probe.isUnderWay else { return }
+    func probeSoon(_ peer: PeerID) {
+        guard let probe = probes[peer], !probe.isInProgress else { return }
         probes[peer]?.due = min(probe.due, loop.now + Self.soon)
         scheduleNext()
     }
@@ -78,8 +78,8 @@ final class PresenceCheck: @unchecked Sendable {
     }
 
     private func scheduleNext() {
-        guard underWay < Self.limit else { return }
-        let next = probes.values.lazy.filter { !$0.isUnderWay }.map(\.due).min()
+        guard probesInProgress < Self.limit else { return }
+        let next = probes.values.lazy.filter { !$0.isInProgress }.map(\.due).min()
         guard let next, timer == nil || next < timer!.moment else { return }
         if let timer { loop.cancel(timer.timer) }
         let timer = loop.schedule(at: next) { [weak self] in
@@ -91,28 +91,28 @@ final class PresenceCheck: @unchecked Sendable {
 
     private func probeDuePeers() {
         let now = loop.now
-        for peer in probes.filter({ !$0.value.isUnderWay && $0.value.due <= now }).keys.sorted() {
-            guard underWay < Self.limit else { return }
-            guard !isTalkedTo(peer) else {
+        for peer in probes.filter({ !$0.value.isInProgress && $0.value.due <= now }).keys.sorted() {
+            guard probesInProgress < Self.limit else { return }
+            guard !hasOpenPipe(peer) else {
                 probes[peer] = Probe(due: now + Self.interval)
                 continue
             }
-            probes[peer]?.isUnderWay = true
-            underWay += 1
-            knock(peer) { [weak self] opened in self?.ended(peer, opened: opened) }
+            probes[peer]?.isInProgress = true
+            probesInProgress += 1
+            probe(peer) { [weak self] accepted in self?.probeEnded(peer, accepted: accepted) }
         }
         scheduleNext()
     }
 
-    private func ended(_ peer: PeerID, opened: Bool) {
-        underWay -= 1
+    private func probeEnded(_ peer: PeerID, accepted: Bool) {
+        probesInProgress -= 1
         defer { scheduleNext() }
         guard var probe = probes[peer] else { return }
-        probe.isUnderWay = false
-        probe.failures = opened ? 0 : probe.failures + 1
+        probe.isInProgress = false
+        probe.failures = accepted ? 0 : probe.failures + 1
         probe.due =
-            loop.now + ((1...Self.nextKnocks).contains(probe.failures) ? Self.nextKnock : Self.interval)
+            loop.now + ((1...Self.retryLimit).contains(probe.failures) ? Self.retryDelay : Self.interval)
         probes[peer] = probe
-        if opened || probe.failures > 1 { tell(peer, opened) }
+        if accepted || probe.failures > 1 { report(peer, accepted) }
     }
 }

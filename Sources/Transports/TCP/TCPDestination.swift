@@ -51,7 +51,7 @@ package enum TCPDestination: Hashable {
         if let address = SocketAddress(numeric: host, port: port) {
             guard !address.lacksScope else {
                 throw Self.invalid(
-                    "address \"\(value)\", which does not say on which link",
+                    "address \"\(value)\", which lacks the interface",
                     "name the interface: [\(host)%eth0]:\(port)")
             }
             self = .number(address)
@@ -60,7 +60,7 @@ package enum TCPDestination: Hashable {
         } else if let percent = host.firstIndex(of: "%") {
             let interface = host[host.index(after: percent)...]
             throw Self.invalid(
-                "interface \"\(interface)\" in \"\(value)\"", "`ip link` lists those that are there")
+                "interface \"\(interface)\" in \"\(value)\"", "`ip link` lists the interfaces")
         } else {
             throw Self.invalid("host \"\(host)\" in \"\(value)\"", Self.advice)
         }

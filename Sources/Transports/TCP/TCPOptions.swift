@@ -48,11 +48,11 @@ public struct TCPOptions: Hashable, Sendable {
 
     /// The options that a spec may carry, for the registry.
     static let keys = [
-        "host": "a peer known by hand, a name or an address in numbers; port= is its port then",
-        "port": "where to listen, or with host= where the peer listens; a free port when left out",
-        "interface": "the one network interface to use, such as wlan0; all when left out",
+        "host": "the host name or IP address of a peer to connect to; port= is then its port",
+        "port": "where to listen, or with host= where the peer listens; by default a free port",
+        "interface": "the one network interface to use, such as wlan0; by default all",
         "mdns":
-            "daemon, embedded or off: who finds peers; avahi-daemon if it runs, else embedded, when left out",
+            "daemon, embedded or off: what finds peers; by default avahi-daemon if it runs, else embedded",
     ]
 
     /// Reads the options of a spec.
@@ -68,7 +68,7 @@ public struct TCPOptions: Hashable, Sendable {
         }
         if let name = spec.options["interface"] {
             guard (1...15).contains(name.utf8.count), !name.contains("/"), !name.contains(" ") else {
-                throw Self.invalid("interface \"\(name)\"", "`ip link` lists those that are there")
+                throw Self.invalid("interface \"\(name)\"", "`ip link` lists the interfaces")
             }
             interface = name
         }

@@ -26,16 +26,16 @@ enum TCPSocket {
         setsockopt(descriptor, level, option, &value, socklen_t(MemoryLayout<Int32>.size))
     }
 
-    /// Returns the address of one end of a socket, for which `ask` is `getsockname` or `getpeername`.
+    /// Returns the address of one end of a socket, for which `query` is `getsockname` or `getpeername`.
     static func address(
-        _ ask: (Int32, UnsafeMutablePointer<sockaddr>?, UnsafeMutablePointer<socklen_t>?) -> Int32,
+        _ query: (Int32, UnsafeMutablePointer<sockaddr>?, UnsafeMutablePointer<socklen_t>?) -> Int32,
         _ descriptor: Int32
     ) -> SocketAddress? {
         var storage = sockaddr_storage()
         var size = socklen_t(MemoryLayout<sockaddr_storage>.size)
         return withUnsafeMutablePointer(to: &storage) {
             $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                ask(descriptor, $0, &size) == 0 ? SocketAddress($0) : nil
+                query(descriptor, $0, &size) == 0 ? SocketAddress($0) : nil
             }
         }
     }

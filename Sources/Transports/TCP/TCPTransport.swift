@@ -35,7 +35,7 @@ public final class TCPTransport: @unchecked Sendable {
     private var running: Running?
     private var isStarted = false
     /// Set if the transport was started on a loop that it cannot run on.
-    private var foreign: ForeignLoop?
+    private var unsupportedLoop: UnsupportedLoop?
 
     private var advertisement: Advertisement?
     private var isBrowsing = false
@@ -61,7 +61,7 @@ public final class TCPTransport: @unchecked Sendable {
         checkInterface()
         if advertisement != nil { running?.listening.begin() }
         running?.finder?.addressesChanged()
-        running?.listening.tellAddresses()
+        running?.listening.reportAddresses()
     }
 
     /// Breaks the pipes whose own address this machine no longer has. Nothing arrives for such an address, so they
@@ -71,7 +71,7 @@ public final class TCPTransport: @unchecked Sendable {
         let hosts = Set(running.network.assigned.map(\.address.host))
         for connection in connections.values {
             guard let own = connection.own, !own.isLoopback, !hosts.contains(own.host) else { continue }
-            connection.pipe.breakOff(NighError(.conversing, .linkLost, transport: Self.schemeName))
+            connection.pipe.fail(with: NighError(.conversing, .linkLost, transport: Self.schemeName))
         }
     }
 
@@ -92,11 +92,11 @@ public final class TCPTransport: @unchecked Sendable {
     private static func missing(_ name: String) -> NighError {
         NighError(
             .starting, .unavailable("the interface \(name) is not up, or has no address"),
-            transport: schemeName, advice: "`ip address show` lists those that are there")
+            transport: schemeName, advice: "`ip address show` lists the interfaces")
     }
 
     /// The addresses of this machine that the transport uses, with port 0.
-    private var usableAddresses: [NetworkWatch.Own] {
+    private var usableAddresses: [NetworkWatch.InterfaceAddress] {
         guard let running else { return [] }
         let all = running.network.addresses
         guard let name = options.interface else { return all }
@@ -215,7 +215,7 @@ extension TCPTransport: PeerFinderEvents {
         for change in changes {
             // A receiver of the event may stop or restart the search.
             guard let running, search == searchCount else { return }
-            running.events.tell(change, by: self)
+            running.events.report(change, by: self)
         }
     }
 
@@ -236,7 +236,7 @@ extension TCPTransport: Transport {
         precondition(!isStarted, "a transport was started twice")
         isStarted = true
         guard let loop = loop as? UVEventLoop else {
-            foreign = ForeignLoop(loop, events, for: self)
+            unsupportedLoop = UnsupportedLoop(loop, events, for: self)
             return
         }
         let dialler = Dialler(
@@ -246,7 +246,7 @@ extension TCPTransport: Transport {
         let network = NetworkWatch(on: loop) { [weak self] in self?.networkChanged() }
         let finder = options.discovery.mode.map { mode in
             PeerFinder(mode: mode, interface: options.interface, on: loop, events: self) {
-                dialler.knock(at: $0, timeout: PresenceCheck.patience, $1)
+                dialler.probe($0, timeout: PresenceCheck.probeTimeout, $1)
             }
         }
         let listening = RetryingListener(of: self, events: events, on: loop) {
@@ -297,7 +297,7 @@ extension TCPTransport: Transport {
 
     public func dial(_ address: TransportAddress, as id: DialID, timeout: Duration) {
         if let running { return running.dialler.dial(address, as: id, timeout: timeout) }
-        foreign?.refuse(id, by: self)
+        unsupportedLoop?.refuse(id, by: self)
     }
 
     public func cancelDial(_ id: DialID) { running?.dialler.cancel(id) }
@@ -312,8 +312,8 @@ extension TCPTransport: Transport {
 
     public func diagnose() -> [Diagnosis] {
         guard running != nil else {
-            guard foreign != nil else { return [Diagnosis("tcp", .fail, "not started")] }
-            return [ForeignLoop.diagnosis(of: Self.schemeName)]
+            guard unsupportedLoop != nil else { return [Diagnosis("tcp", .fail, "not started")] }
+            return [UnsupportedLoop.diagnosis(of: Self.schemeName)]
         }
         var lines: [Diagnosis] = []
         if let name = options.interface, interfaceIsMissing {
@@ -327,14 +327,14 @@ extension TCPTransport: Transport {
         } else {
             lines.append(
                 Diagnosis(
-                    "mDNS", .pass, "switched off: peers are called by their addresses", id: "mdns"))
+                    "mDNS", .pass, "off: peers are dialled by their addresses", id: "mdns"))
         }
         lines.append(Diagnosis("pipes", .pass, "\(connections.count) open"))
         return lines
     }
 
     public func shutdown() {
-        foreign = nil
+        unsupportedLoop = nil
         guard let running else { return }
         running.dialler.stop()
         running.finder?.shutdown()

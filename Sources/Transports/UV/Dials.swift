@@ -60,7 +60,7 @@ public final class Dials<Opened>: @unchecked Sendable {
     }
 
     /// Returns whether the dial has begun, and has neither ended nor been cancelled.
-    public func isUnderWay(_ dial: DialID) -> Bool { dials[dial] != nil }
+    public func isInProgress(_ dial: DialID) -> Bool { dials[dial] != nil }
 
     /// Ends a dial and reports its outcome. Ignored if the dial is not in progress.
     public func end(_ dial: DialID, _ outcome: Result<Opened, NighError>) {

@@ -25,7 +25,7 @@ package final class ReadBuffer {
             chunk = pool.take()
             pool.recycle(full)
         }
-        return Chunk.rest(of: &chunk)
+        return Chunk.unfilledBytes(of: &chunk)
     }
 
     /// Returns the `count` bytes that a read has written there.

@@ -16,7 +16,7 @@ public final class RetryingListener<Listener>: @unchecked Sendable {
     private let addresses: (Listener) -> [TransportAddress]
     private let close: (Listener) -> Void
     private var timer: LoopTimer?
-    private var toldAddresses: [TransportAddress] = []
+    private var reportedAddresses: [TransportAddress] = []
 
     /// The listener; nil while nothing listens.
     public private(set) var listener: Listener?
@@ -51,7 +51,7 @@ public final class RetryingListener<Listener>: @unchecked Sendable {
         do throws(NighError) {
             listener = try listen()
             error = nil
-            tellAddresses()
+            reportAddresses()
         } catch {
             fail(error)
         }
@@ -78,12 +78,12 @@ public final class RetryingListener<Listener>: @unchecked Sendable {
 
     /// Reports the addresses at which it listens, unless they are those reported last. Call it when the addresses may
     /// have changed.
-    public func tellAddresses() {
+    public func reportAddresses() {
         loop.execute { [weak self] in
             guard let self, let transport else { return }
             let now = listener.map(addresses) ?? []
-            guard now != toldAddresses else { return }
-            toldAddresses = now
+            guard now != reportedAddresses else { return }
+            reportedAddresses = now
             events.listeningChanged(now, by: transport)
         }
     }
@@ -94,6 +94,6 @@ public final class RetryingListener<Listener>: @unchecked Sendable {
         guard let listener else { return }
         close(listener)
         self.listener = nil
-        tellAddresses()
+        reportAddresses()
     }
 }

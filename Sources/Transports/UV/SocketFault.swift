@@ -24,10 +24,10 @@ public struct SocketFault: Error, Hashable, Sendable {
     public var advice: String? {
         switch number {
         case ECONNREFUSED, ENOENT: "is the program running there?"
-        case ECONNRESET, EPIPE, ECONNABORTED, ENOTCONN: "does the program over there still run?"
+        case ECONNRESET, EPIPE, ECONNABORTED, ENOTCONN: "is the program at the other end still running?"
         case ETIMEDOUT: "does the other side still answer?"
-        case EACCES, EPERM: "this user has no right to do that"
-        case EADDRINUSE: "something else listens there: end it, or choose another address"
+        case EACCES, EPERM: "this user does not have permission to do that"
+        case EADDRINUSE: "another program listens there: end it, or choose another address"
         default: UVError(code: -number).shortageAdvice
         }
     }

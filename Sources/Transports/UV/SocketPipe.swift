@@ -31,8 +31,8 @@ public final class SocketPipe: @unchecked Sendable {
     /// How long a closed pipe goes on sending and waits for the other side's end, unless it was made with another time.
     public static let lingerTime = Duration.seconds(10)
 
-    private static let measures = SocketStream.Measures(
-        highWaterMark: highWaterMark, pieceSize: 2 * 1024 * 1024, share: 2)
+    private static let sizes = SocketStream.Sizes(
+        highWaterMark: highWaterMark, pieceSize: 2 * 1024 * 1024, piecesPerWakeUp: 2)
     /// How many times one wake-up reads before others have their turn.
     private static let readsPerWakeUp = 8
     /// How many times a broken pipe is read for bytes that are still there.
@@ -86,7 +86,7 @@ public final class SocketPipe: @unchecked Sendable {
         self.localAddress = localAddress
         self.remoteAddress = remoteAddress
         self.lingerTime = Moment.Span(lingerTime)
-        stream = SocketStream(descriptor, Self.measures, on: loop)
+        stream = SocketStream(descriptor, Self.sizes, on: loop)
         do throws(NighError) {
             // The closure keeps this pipe alive until the pipe or the loop is over.
             try stream.begin(on: loop) { self.handle($0) }
@@ -120,7 +120,7 @@ public final class SocketPipe: @unchecked Sendable {
         let mayBeError = events.isEmpty || events.contains(.hungUp)
         var bytesCame = false
         if events.isEmpty || events.contains(.readable) { bytesCame = read() }
-        if events.isEmpty || events.contains(.writable) { writeOn() }
+        if events.isEmpty || events.contains(.writable) { writeWaiting() }
         guard mayBeError, phase == .open || phase == .lingering else { return }
         // The error is behind the bytes that came.
         if bytesCame { stream.resume() } else { checkForEnd() }
@@ -186,14 +186,14 @@ public final class SocketPipe: @unchecked Sendable {
 
     // MARK: Writing
 
-    private func writeOn() {
+    private func writeWaiting() {
         guard phase == .open || phase == .lingering, !stream.waiting.isEmpty else { return }
-        let number = stream.writeOn()
+        let number = stream.writeWaiting()
         guard number == 0 else {
             return phase == .lingering ? fail(SocketFault(number)) : failLater(number)
         }
         if phase == .lingering, stream.waiting.isEmpty { return drained() }
-        if phase == .open, stream.takeRelief() { handler?.pipeBecameWritable(self) }
+        if phase == .open, stream.takeWritableNotice() { handler?.pipeBecameWritable(self) }
     }
 
     // MARK: The end
@@ -233,7 +233,7 @@ public final class SocketPipe: @unchecked Sendable {
     /// Breaks the pipe for a reason of its transport's own, such as an unplugged adapter. The handler gets `error` in a
     /// later turn, and no more calls. A pipe that is already closed on this side is over in that turn. Call it on the
     /// loop, at any time.
-    public func breakOff(_ error: NighError) {
+    public func fail(with error: NighError) {
         loop.checkIsolated()
         switch phase {
         case .open, .lingering:
@@ -312,9 +312,9 @@ extension SocketPipe: Pipe {
         stream.isReading = true
     }
 
-    public func close(_ manner: PipeCloseManner) {
+    public func close(_ mode: PipeCloseMode) {
         guard phase == .open || phase == .failing else { return }
-        guard manner == .afterWriting else { return finish() }
+        guard mode == .afterWriting else { return finish() }
         let isBroken = phase == .failing
         phase = .lingering
         // A broken pipe is over in the turn in which its failure would have been reported.

@@ -5,23 +5,23 @@ import NighCore
 /// for. It decides nothing and calls nobody; its pipe does both. It does not own the descriptor. Loop only.
 package struct SocketStream {
     /// The sizes in which kinds of sockets differ.
-    package struct Measures {
+    package struct Sizes {
         /// How many bytes may wait before the pipe counts as backed up.
         let highWaterMark: Int
         /// The most bytes that are handed to the kernel at once.
         let pieceSize: Int
         /// How many such pieces one wake-up sends before others have their turn.
-        let share: Int
+        let piecesPerWakeUp: Int
 
-        package init(highWaterMark: Int, pieceSize: Int, share: Int) {
+        package init(highWaterMark: Int, pieceSize: Int, piecesPerWakeUp: Int) {
             self.highWaterMark = highWaterMark
             self.pieceSize = pieceSize
-            self.share = share
+            self.piecesPerWakeUp = piecesPerWakeUp
         }
     }
 
     /// The result of one read.
-    package enum Reading {
+    package enum ReadResult {
         /// Bytes. If `isAll` is false, there may be more.
         case bytes(ByteSlice, isAll: Bool)
         /// The other end has finished writing.
@@ -35,7 +35,7 @@ package struct SocketStream {
 
     private let descriptor: Int32
     private let buffer: ReadBuffer
-    private let measures: Measures
+    private let sizes: Sizes
     private var watch: DescriptorWatch?
     private var bytesReceived = 0
     private var bytesWritten = 0
@@ -54,20 +54,20 @@ package struct SocketStream {
         didSet { if watchesHangUp != oldValue { watchWhatIsWanted() } }
     }
 
-    package init(_ descriptor: Int32, _ measures: Measures, on loop: UVEventLoop) {
+    package init(_ descriptor: Int32, _ sizes: Sizes, on loop: UVEventLoop) {
         self.descriptor = descriptor
-        self.measures = measures
+        self.sizes = sizes
         buffer = loop.readBuffer
     }
 
     // MARK: Watching
 
-    /// Watches the descriptor and calls `tell` when there is something to do. Fails if the loop cannot wait for the
+    /// Watches the descriptor and calls `handler` when there is something to do. Fails if the loop cannot wait for the
     /// descriptor.
     package mutating func begin(
-        on loop: UVEventLoop, _ tell: @escaping (DescriptorEvents) -> Void
+        on loop: UVEventLoop, _ handler: @escaping (DescriptorEvents) -> Void
     ) throws(NighError) {
-        watch = try loop.watch(descriptor, for: [], tell)
+        watch = try loop.watch(descriptor, for: [], handler)
     }
 
     /// Drops what waits and stops watching, for good.
@@ -92,7 +92,7 @@ package struct SocketStream {
     // MARK: Reading
 
     /// Reads once, into the loop's buffer.
-    package mutating func receive() -> Reading {
+    package mutating func receive() -> ReadResult {
         let room = buffer.room()
         let count = recv(descriptor, room.baseAddress, room.count, Int32(MSG_DONTWAIT))
         guard count > 0 else { return count == 0 ? .end : .failed(errno) }
@@ -110,7 +110,7 @@ package struct SocketStream {
     // MARK: Writing
 
     /// How many bytes may be written without being held up.
-    package var writableBytes: Int { measures.highWaterMark &- waiting.byteCount }
+    package var writableBytes: Int { sizes.highWaterMark &- waiting.byteCount }
 
     package var counters: PipeCounters {
         var counters = PipeCounters()
@@ -125,7 +125,7 @@ package struct SocketStream {
     package mutating func write(_ queue: inout ByteQueue) -> Int32 {
         bytesWritten &+= queue.byteCount
         if waiting.isEmpty {
-            let number = Self.send(from: &queue, to: descriptor, measures)
+            let number = Self.send(from: &queue, to: descriptor, sizes)
             guard number == 0 else {
                 queue.removeAll()
                 return number
@@ -133,21 +133,21 @@ package struct SocketStream {
         }
         guard !queue.isEmpty else { return 0 }
         waiting.append(contentsOf: &queue)
-        if waiting.byteCount >= measures.highWaterMark { owesRoom = true }
+        if waiting.byteCount >= sizes.highWaterMark { owesRoom = true }
         watchWhatIsWanted()
         return 0
     }
 
     /// Sends as many of the waiting bytes as the socket takes now. Returns 0, or the `errno` of a broken socket.
-    package mutating func writeOn() -> Int32 {
-        let number = Self.send(from: &waiting, to: descriptor, measures)
+    package mutating func writeWaiting() -> Int32 {
+        let number = Self.send(from: &waiting, to: descriptor, sizes)
         if number == 0 { watchWhatIsWanted() }
         return number
     }
 
     /// Returns whether the stream was backed up and has room again, which the pipe has to report. True once each time.
-    package mutating func takeRelief() -> Bool {
-        guard owesRoom, waiting.byteCount <= measures.highWaterMark / 2 else { return false }
+    package mutating func takeWritableNotice() -> Bool {
+        guard owesRoom, waiting.byteCount <= sizes.highWaterMark / 2 else { return false }
         owesRoom = false
         return true
     }
@@ -155,11 +155,11 @@ package struct SocketStream {
     /// Sends from the front of `queue` what the socket takes now. This is static because a method would hold a copy of
     /// the whole stream while the queue changes, and the queue would then be copied too.
     private static func send(
-        from queue: inout ByteQueue, to descriptor: Int32, _ measures: Measures
+        from queue: inout ByteQueue, to descriptor: Int32, _ sizes: Sizes
     ) -> Int32 {
-        for _ in 0..<measures.share {
+        for _ in 0..<sizes.piecesPerWakeUp {
             guard !queue.isEmpty else { return 0 }
-            let (sent, offered) = sendPiece(of: queue, to: descriptor, measures.pieceSize)
+            let (sent, offered) = sendPiece(of: queue, to: descriptor, sizes.pieceSize)
             guard sent >= 0 else {
                 let number = errno
                 let isPassing = [EAGAIN, EINTR, ENOBUFS, ENOMEM].contains(number)

@@ -148,7 +148,7 @@ public final class UVEventLoop: @unchecked Sendable {
     public func watch(
         _ descriptor: Int32, for events: DescriptorEvents, _ body: @escaping (DescriptorEvents) -> Void
     ) throws(NighError) -> DescriptorWatch {
-        precondition(isCurrent, "UVEventLoop.watch was called off the loop")
+        precondition(isCurrent, "UVEventLoop.watch must be called on the loop")
         return try DescriptorWatch(descriptor, events, on: raw, body)
     }
 
@@ -310,18 +310,19 @@ extension UVEventLoop: EventLoop {
 
     public func execute(_ work: @escaping @Sendable () -> Void) { add(.closure(work)) }
 
+    /// Runs a job of a task that prefers this executor, in a coming turn of the loop.
     public func enqueue(_ job: consuming ExecutorJob) { add(.job(UnownedJob(job))) }
 
     @discardableResult
     public func schedule(at moment: Moment, _ work: @escaping @Sendable () -> Void) -> LoopTimer {
-        precondition(isCurrent, "UVEventLoop.schedule was called off the loop")
+        precondition(isCurrent, "UVEventLoop.schedule must be called on the loop")
         let timer = LoopTimer(number: timers.add(TimedWork(run: work), at: moment))
         armTimer()
         return timer
     }
 
     public func cancel(_ timer: LoopTimer) {
-        precondition(isCurrent, "UVEventLoop.cancel was called off the loop")
+        precondition(isCurrent, "UVEventLoop.cancel must be called on the loop")
         timers.remove(timer.number)
     }
 }

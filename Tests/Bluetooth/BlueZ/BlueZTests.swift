@@ -37,7 +37,7 @@ struct BlueZTests {
         let fake = try FakeBluetoothd.start(in: room) { $0.plug(700) }
         let user = BlueZUser(in: room, adapter: "hci701")
         #expect(room.wait(for: "there is no adapter hci701"))
-        #expect(room.call { user.bluez.ground.fault } == .noSuchAdapter("hci701", known: ["hci700"]))
+        #expect(room.call { user.bluez.availability.fault } == .noSuchAdapter("hci701", known: ["hci700"]))
         room.call { fake.plug(701, isPowered: false) }
         #expect(room.wait(for: "the adapter hci701 is powered off"))
         room.call { fake.change(FakeBluetoothd.path(701), "Powered", .boolean(true)) }
@@ -68,7 +68,7 @@ struct BlueZTests {
         room.call { fake.stop() }
     }
 
-    @Test func devicesAreToldOfTheAdapterInUseAlone() throws {
+    @Test func onlyDevicesOfTheAdapterInUseAreReported() throws {
         let room = try BusRoom()
         let fake = try FakeBluetoothd.start(in: room) {
             $0.plug(700)
@@ -78,7 +78,9 @@ struct BlueZTests {
         let user = BlueZUser(in: room)
         #expect(room.wait(for: "hci700"))
         // What was there before is not reported, but known.
-        let known = room.call { user.bluez.ground.adapter.flatMap { user.bluez.objects?.devices(of: $0) } }
+        let known = room.call {
+            user.bluez.availability.adapter.flatMap { user.bluez.objects?.devices(of: $0) }
+        }
         #expect(known?.map(\.address) == [Samples.device])
         let path = FakeBluetoothd.path(Samples.device, of: 700)
         room.call {
@@ -109,7 +111,7 @@ struct BlueZTests {
         #expect(room.wait(for: "hci700"))
         let generation = room.call { user.bluez.generation }
         room.daemon.stop()
-        let words = "there is no D-Bus system bus, over which bluetoothd is asked"
+        let words = "there is no D-Bus system bus, which is needed to talk to bluetoothd"
         #expect(room.wait(for: words))
         room.call { fake.stop() }
         try room.daemon.start()
@@ -121,16 +123,16 @@ struct BlueZTests {
         room.call { next.stop() }
     }
 
-    @Test func whatIsAskedWithoutABusFailsAndAfterTheEndIsToldNothing() throws {
+    @Test func callsWithoutABusFailAndNothingIsReportedAfterTheEnd() throws {
         let room = try BusRoom()
         room.daemon.stop()
         let user = BlueZUser(in: room)
-        #expect(room.wait(for: "there is no D-Bus system bus, over which bluetoothd is asked"))
+        #expect(room.wait(for: "there is no D-Bus system bus, which is needed to talk to bluetoothd"))
         room.call {
             user.bluez.call("/org/bluez", "org.bluez.AgentManager1", "RegisterAgent") { [weak room] result in
                 if case .failure = result { room?.note("failed") }
             }
-            #expect(user.bluez.serve("/object") { _ in } == nil)
+            #expect(user.bluez.export(at: "/object") { _ in } == nil)
         }
         #expect(room.wait(for: "failed"))
         user.stop()

@@ -49,7 +49,7 @@ final class BlueZUser: BlueZEvents, @unchecked Sendable {
                     registered: { [room = self.room] in room.note("registered") },
                     failed: { [room = self.room] in room.note("failed: \($0.cause)") })
             self.registration = registration
-            registration.want(record)
+            registration.setWanted(record)
         }
     }
 
@@ -57,7 +57,7 @@ final class BlueZUser: BlueZEvents, @unchecked Sendable {
         room.call {
             let discoverability = self.discoverability ?? Discoverability(self.bluez, on: self.room.loop)
             self.discoverability = discoverability
-            discoverability.want(isWanted)
+            discoverability.setWanted(isWanted)
         }
     }
 
@@ -66,7 +66,7 @@ final class BlueZUser: BlueZEvents, @unchecked Sendable {
     func answerPairing(_ pairing: BluetoothPairing) {
         room.call {
             self.agent = PairingAgent(self.bluez, pairing, on: self.room.loop)
-            self.agent?.groundChanged()
+            self.agent?.availabilityChanged()
         }
     }
 
@@ -85,16 +85,16 @@ final class BlueZUser: BlueZEvents, @unchecked Sendable {
 
     // MARK: Events
 
-    func groundChanged(from old: BlueZ.Ground) {
-        registration?.groundChanged()
-        discoverability?.groundChanged()
-        agent?.groundChanged()
-        retention?.groundChanged()
-        room.note(Self.words(bluez.ground))
+    func availabilityChanged(from old: BlueZ.Availability) {
+        registration?.availabilityChanged()
+        discoverability?.availabilityChanged()
+        agent?.availabilityChanged()
+        retention?.availabilityChanged()
+        room.note(Self.text(bluez.availability))
     }
 
-    private static func words(_ ground: BlueZ.Ground) -> String {
-        switch ground {
+    private static func text(_ availability: BlueZ.Availability) -> String {
+        switch availability {
         case .unknown: "unknown"
         case .missing(let fault): "\(fault.cause)"
         case .adapter(let adapter): adapter.isDiscoverable ? "\(adapter.name), discoverable" : adapter.name

@@ -12,7 +12,7 @@ struct DeviceRetentionTests {
         room.call { fake.calls(of: "ConnectProfile").map(\.path) }
     }
 
-    @Test("A device is kept once a pipe leads to it, and no other device")
+    @Test("A device is retained once a pipe leads to it, and no other device is")
     func keptWhileAPipeLeadsToIt() throws {
         let room = try BusRoom()
         let fake = try FakeBluetoothd.start(in: room) {
@@ -31,7 +31,7 @@ struct DeviceRetentionTests {
         room.call { fake.stop() }
     }
 
-    @Test("A device that bluetoothd tells of after its pipe was accepted is kept")
+    @Test("A device that bluetoothd reports after its pipe was accepted is retained")
     func keptOnceItIsSeen() throws {
         let room = try BusRoom()
         let fake = try FakeBluetoothd.start(in: room) { $0.plug(700) }
@@ -54,7 +54,7 @@ struct DeviceRetentionTests {
         room.call { fake.stop() }
     }
 
-    @Test("Where bluetoothd is busy with the device, it is asked again")
+    @Test("If bluetoothd is busy with the device, the request is repeated")
     func askedAgainWhereBusy() throws {
         let room = try BusRoom()
         let fake = try FakeBluetoothd.start(in: room) {
@@ -72,7 +72,7 @@ struct DeviceRetentionTests {
         room.call { fake.stop() }
     }
 
-    @Test("The next bluetoothd is asked too; no bluetoothd is asked for a device it keeps anyway")
+    @Test("A new bluetoothd is asked too; none is asked for a device that it retains anyway")
     func theNextBluetoothdIsAsked() throws {
         let room = try BusRoom()
         let fake = try FakeBluetoothd.start(in: room) {

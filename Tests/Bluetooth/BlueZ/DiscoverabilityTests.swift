@@ -15,13 +15,13 @@ struct DiscoverabilityTests {
         user.beDiscoverable(true)
         user.beDiscoverable(false)
         #expect(room.wait(until: { room.notes.last == "hci700" }))
-        let values = room.call { fake.calls(of: "Set").map { $0.values.dropFirst().map(BusRoom.words) } }
+        let values = room.call { fake.calls(of: "Set").map { $0.values.dropFirst().map(BusRoom.text) } }
         #expect(values == [["Discoverable", "true"], ["Discoverable", "false"]])
         user.stop()
         room.call { fake.stop() }
     }
 
-    @Test func whoWasDiscoverableStaysSo() throws {
+    @Test func anAdapterThatWasDiscoverableStaysDiscoverable() throws {
         let room = try BusRoom()
         let fake = try FakeBluetoothd.start(in: room) { $0.plug(700, isDiscoverable: true) }
         let user = BlueZUser(in: room)
@@ -35,7 +35,7 @@ struct DiscoverabilityTests {
     }
 
     /// If it is switched off before bluetoothd's own timeout, a person did it.
-    @Test func aPersonWhoSwitchesItOffMeansIt() throws {
+    @Test func discoverabilityThatAPersonSwitchedOffStaysOff() throws {
         let room = try BusRoom()
         let fake = try FakeBluetoothd.start(in: room) { $0.plug(700) }
         let user = BlueZUser(in: room)
@@ -43,13 +43,13 @@ struct DiscoverabilityTests {
         try #require(room.wait(for: Self.on))
         room.call { fake.change(FakeBluetoothd.path(700), "Discoverable", .boolean(false)) }
         try #require(room.wait(for: "hci700", times: 2))
-        room.call { user.groundChanged(from: .unknown) }
+        room.call { user.availabilityChanged(from: .unknown) }
         #expect(room.call { fake.calls(of: "Set").count } == 1)
         user.stop()
         room.call { fake.stop() }
     }
 
-    @Test func anotherBluetoothdIsAskedAnew() throws {
+    @Test func aRestartedBluetoothdIsAskedAgain() throws {
         let room = try BusRoom()
         let fake = try FakeBluetoothd.start(in: room) { $0.plug(700) }
         let user = BlueZUser(in: room)

@@ -10,7 +10,7 @@ struct PairingAgentTests {
 
     /// A person, and the requests the person got. `@unchecked Sendable`: confined to the loop.
     private final class Person: @unchecked Sendable {
-        var asked: [BluetoothPairing.Request] = []
+        var requests: [BluetoothPairing.Request] = []
         var answers: [@Sendable (Bool) -> Void] = []
     }
 
@@ -29,7 +29,7 @@ struct PairingAgentTests {
             user = BlueZUser(in: room)
             user.answerPairing(
                 .comparison { [room, person] request, answer in
-                    person.asked.append(request)
+                    person.requests.append(request)
                     person.answers.append(answer)
                     room.note("asked")
                 })
@@ -47,7 +47,9 @@ struct PairingAgentTests {
 
         var ability: String? { room.call { [fake] in fake.calls[0].values[1].text } }
 
-        func asked(_ index: Int) -> BluetoothPairing.Request { room.call { [person] in person.asked[index] } }
+        func request(_ index: Int) -> BluetoothPairing.Request {
+            room.call { [person] in person.requests[index] }
+        }
 
         func answer(_ index: Int, _ isAccepted: Bool) {
             room.call { [person] in person.answers[index](isAccepted) }
@@ -64,8 +66,8 @@ struct PairingAgentTests {
         #expect(scene.ability == "DisplayYesNo")
         scene.call("RequestConfirmation", [.path(Self.device), .number32(42)])
         try #require(scene.room.wait(for: "asked"))
-        #expect(scene.asked(0).digits == "000042")
-        #expect(scene.asked(0).device == "\(Samples.device)")
+        #expect(scene.request(0).digits == "000042")
+        #expect(scene.request(0).device == "\(Samples.device)")
         // Meanwhile, no other request is granted.
         scene.call("RequestAuthorization", [.path(Self.device)])
         #expect(scene.room.wait(for: "RequestAuthorization was refused: \(Self.rejected)"))
@@ -73,7 +75,7 @@ struct PairingAgentTests {
         #expect(scene.room.wait(for: "RequestConfirmation was answered"))
         scene.call("AuthorizeService", [.path(Self.device), .text("uuid")])
         try #require(scene.room.wait(for: "asked", times: 2))
-        #expect(scene.asked(1).digits == nil)
+        #expect(scene.request(1).digits == nil)
         scene.answer(1, false)
         #expect(scene.room.wait(for: "AuthorizeService was refused: \(Self.rejected)"))
         scene.end()
@@ -88,7 +90,7 @@ struct PairingAgentTests {
         scene.answer(0, true)
         scene.call("RequestAuthorization", [.path("/unknown/device")])
         try #require(scene.room.wait(for: "asked", times: 2))
-        #expect(scene.asked(1).device == "/unknown/device")
+        #expect(scene.request(1).device == "/unknown/device")
         scene.answer(1, true)
         #expect(scene.room.wait(for: "RequestAuthorization was answered"))
         scene.end()

@@ -42,7 +42,7 @@ struct ProfileRegistrationTests {
         #expect(options["Channel"] == nil)
         // The same record again causes no call.
         user.publish(Self.record())
-        room.call { user.groundChanged(from: .unknown) }
+        room.call { user.availabilityChanged(from: .unknown) }
         #expect(room.call { fake.calls.count } == 1)
         user.stop()
         room.call { fake.stop() }
@@ -108,7 +108,7 @@ struct ProfileRegistrationTests {
         room.call { fake.stop() }
     }
 
-    @Test func anotherBluetoothdIsToldAnew() throws {
+    @Test func aProfileIsRegisteredAgainWithARestartedBluetoothd() throws {
         let room = try BusRoom()
         let fake = try FakeBluetoothd.start(in: room) { $0.plug(700) }
         let user = BlueZUser(in: room)
@@ -122,7 +122,7 @@ struct ProfileRegistrationTests {
         room.call { next.stop() }
     }
 
-    @Test func oneThatStopsInTheMiddleOfItIsToldAnewToo() throws {
+    @Test func aBluetoothdThatStoppedDuringTheRegistrationGetsItAgain() throws {
         let room = try BusRoom()
         let fake = try FakeBluetoothd.start(in: room) {
             $0.plug(700)
@@ -140,7 +140,7 @@ struct ProfileRegistrationTests {
         room.call { next.stop() }
     }
 
-    @Test func aRefusalIsToldAndTriedAgain() throws {
+    @Test func aRefusalIsReportedAndRetried() throws {
         let room = try BusRoom()
         let fake = try FakeBluetoothd.start(in: room) {
             $0.plug(700)
@@ -148,7 +148,7 @@ struct ProfileRegistrationTests {
         }
         let user = BlueZUser(in: room)
         user.publish(Self.record())
-        try #require(room.wait(for: "failed: bluetoothd may not be used by this user: the fake says no"))
+        try #require(room.wait(for: "failed: this user is not allowed to use bluetoothd: the fake says no"))
         room.call { fake.refused = [:] }
         #expect(room.wait(for: "registered"))
         #expect(room.call { fake.calls(of: "RegisterProfile").count } == 2)
@@ -157,14 +157,14 @@ struct ProfileRegistrationTests {
     }
 
     /// What was registered over the old bus is gone, and no event reports that.
-    @Test func anotherBusIsToldAnew() throws {
+    @Test func aProfileIsRegisteredAgainOnANewBus() throws {
         let room = try BusRoom()
         let fake = try FakeBluetoothd.start(in: room) { $0.plug(700) }
         let user = BlueZUser(in: room)
         user.publish(Self.record())
         try #require(room.wait(for: "registered"))
         room.daemon.stop()
-        try #require(room.wait(for: "there is no D-Bus system bus, over which bluetoothd is asked"))
+        try #require(room.wait(for: "there is no D-Bus system bus, which is needed to talk to bluetoothd"))
         room.call { fake.stop() }
         // All of it is there again before this side looks.
         try room.daemon.start()

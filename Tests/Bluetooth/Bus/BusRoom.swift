@@ -51,26 +51,28 @@ final class BusRoom: @unchecked Sendable {
     }
 
     /// Calls a method and notes the outcome, with `name` before it.
-    func ask(_ name: String, _ bus: SystemBus, _ method: SystemBus.Method, _ arguments: [BusArgument] = []) {
+    func callMethod(
+        _ name: String, _ bus: SystemBus, _ method: SystemBus.Method, _ arguments: [BusArgument] = []
+    ) {
         call {
             bus.call(method, arguments) { [weak self] result in
                 switch result {
-                case .success(let values): self?.note("\(name): \(values.map(Self.words))")
+                case .success(let values): self?.note("\(name): \(values.map(Self.text))")
                 case .failure(let fault): self?.note("\(name) failed: \(fault.name)")
                 }
             }
         }
     }
 
-    static func words(_ value: BusValue) -> String {
+    static func text(_ value: BusValue) -> String {
         switch value {
         case .boolean(let value): "\(value)"
         case .integer(let number): "\(number)"
         case .text(let text): text
-        case .list(let values): "[" + values.map(words).joined(separator: " ") + "]"
+        case .list(let values): "[" + values.map(text).joined(separator: " ") + "]"
         case .entries(let entries):
             "{"
-                + entries.sorted { $0.key < $1.key }.map { "\($0.key)=\(words($0.value))" }.joined(
+                + entries.sorted { $0.key < $1.key }.map { "\($0.key)=\(text($0.value))" }.joined(
                     separator: " ")
                 + "}"
         case .other: "other"

@@ -68,8 +68,8 @@ final class PrivateBus {
         guard posix_spawn(&shell, "/bin/sh", &actions, &attributes, &strings, environ) == 0 else {
             throw Failure(words: "no shell")
         }
-        var patience = timeval(tv_sec: 30, tv_usec: 0)
-        setsockopt(near, SOL_SOCKET, SO_RCVTIMEO, &patience, socklen_t(MemoryLayout<timeval>.size))
+        var timeout = timeval(tv_sec: 30, tv_usec: 0)
+        setsockopt(near, SOL_SOCKET, SO_RCVTIMEO, &timeout, socklen_t(MemoryLayout<timeval>.size))
         var byte: UInt8 = 0
         repeat {
             guard read(near, &byte, 1) == 1 else { throw Failure(words: "the D-Bus daemon does not start") }

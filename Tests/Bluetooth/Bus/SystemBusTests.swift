@@ -14,21 +14,21 @@ struct SystemBusTests {
     /// Opens a connection and requests a name for it.
     private func named(in room: BusRoom) throws -> SystemBus {
         let bus = try room.connect()
-        room.ask("name", bus, BusRoom.method("RequestName"), [.text(Self.name), .number32(0)])
+        room.callMethod("name", bus, BusRoom.method("RequestName"), [.text(Self.name), .number32(0)])
         try #require(room.wait(for: "name: [\"1\"]"))
         return bus
     }
 
     // MARK: Calls
 
-    @Test func aMethodIsCalledAndItsErrorIsTold() throws {
+    @Test func aMethodCallReturnsItsResultOrError() throws {
         let room = try BusRoom()
         let bus = try room.connect()
-        room.ask("owner", bus, BusRoom.method("GetNameOwner"), [.text("org.freedesktop.DBus")])
+        room.callMethod("owner", bus, BusRoom.method("GetNameOwner"), [.text("org.freedesktop.DBus")])
         #expect(room.wait(for: "owner: [\"org.freedesktop.DBus\"]"))
-        room.ask("nobody", bus, BusRoom.method("GetNameOwner"), [.text("org.nigh.Nobody")])
+        room.callMethod("nobody", bus, BusRoom.method("GetNameOwner"), [.text("org.nigh.Nobody")])
         #expect(room.wait(for: "nobody failed: org.freedesktop.DBus.Error.NameHasNoOwner"))
-        room.ask("away", bus, method("Anything"))
+        room.callMethod("away", bus, method("Anything"))
         #expect(room.wait(for: "away failed: org.freedesktop.DBus.Error.NameHasNoOwner"))
         room.call { bus.close() }
     }
@@ -53,7 +53,7 @@ struct SystemBusTests {
         let room = try BusRoom()
         let (server, client) = (try named(in: room), try room.connect())
         let kept = Kept()
-        room.call { kept.objects.append(server.serve("/object") { kept.requests.append($0) }) }
+        room.call { kept.objects.append(server.export(at: "/object") { kept.requests.append($0) }) }
         let method = method("Wait")
         room.call {
             client.call(method, seconds: 1) { [weak room] result in
@@ -73,13 +73,13 @@ struct SystemBusTests {
         let kept = Kept()
         room.call {
             kept.objects.append(
-                server.serve("/object") { [weak room] request in
-                    room?.note("\(request.interface) \(request.member) \(request.values.map(BusRoom.words))")
+                server.export(at: "/object") { [weak room] request in
+                    room?.note("\(request.interface) \(request.member) \(request.values.map(BusRoom.text))")
                     request.answer([.text("thanks"), .number16(65_535)])
                 })
         }
         let options = BusArgument.options([("a", .boolean(false)), ("b", .path("/b")), ("c", .options([]))])
-        room.ask(
+        room.callMethod(
             "answer", client, method("Take"),
             [
                 .text("<é>"), .path("/x/y"), .boolean(true), .number16(7), .number32(.max),
@@ -96,16 +96,17 @@ struct SystemBusTests {
 
     // MARK: Signals
 
-    @Test func aSignalIsHeardByWhoeverListensForIt() throws {
+    @Test func aSignalIsDeliveredToItsSubscribers() throws {
         let room = try BusRoom()
         let bus = try room.connect()
         room.call {
-            bus.listen("type='signal',member='NameOwnerChanged',arg0='\(Self.name)'") { [weak room] signal in
+            bus.subscribe(to: "type='signal',member='NameOwnerChanged',arg0='\(Self.name)'") {
+                [weak room] signal in
                 let owners = signal.values.dropFirst().map { $0.text == "" ? "nobody" : "somebody" }
                 room?.note("\(signal.path) \(signal.interface) \(signal.member) \(owners)")
             }
         }
-        room.ask("sync", bus, BusRoom.method("GetId"))
+        room.callMethod("sync", bus, BusRoom.method("GetId"))
         try #require(room.wait { room.notes.contains { $0.hasPrefix("sync") } })
         let other = try named(in: room)
         let words = "/org/freedesktop/DBus org.freedesktop.DBus NameOwnerChanged"
@@ -123,7 +124,7 @@ struct SystemBusTests {
         let kept = Kept()
         room.call {
             kept.objects.append(
-                server.serve("/object") { request in
+                server.export(at: "/object") { request in
                     switch request.member {
                     case "Now":
                         request.answer()
@@ -136,7 +137,7 @@ struct SystemBusTests {
                     }
                 })
         }
-        for member in ["Later", "Now", "No", "Never"] { room.ask(member, client, method(member)) }
+        for member in ["Later", "Now", "No", "Never"] { room.callMethod(member, client, method(member)) }
         #expect(room.wait(for: "Now: []"))
         #expect(room.wait(for: "No failed: org.nigh.No"))
         #expect(room.wait(for: "Never failed: org.freedesktop.DBus.Error.UnknownMethod"))
@@ -146,11 +147,11 @@ struct SystemBusTests {
             kept.requests = []
         }
         #expect(room.wait(for: "Later: [\"true\"]"))
-        room.ask("elsewhere", client, method("Now", path: "/elsewhere"))
+        room.callMethod("elsewhere", client, method("Now", path: "/elsewhere"))
         #expect(room.wait(for: "elsewhere failed: org.freedesktop.DBus.Error.UnknownObject"))
         // A released object no longer exists.
         room.call { kept.objects = [] }
-        room.ask("gone", client, method("Now"))
+        room.callMethod("gone", client, method("Now"))
         #expect(room.wait(for: "gone failed: org.freedesktop.DBus.Error.UnknownObject"))
         room.call { for bus in [server, client] { bus.close() } }
     }
@@ -161,12 +162,12 @@ struct SystemBusTests {
         let kept = Kept()
         room.call {
             kept.objects.append(
-                server.serve("/object") { [weak room] request in
+                server.export(at: "/object") { [weak room] request in
                     kept.requests.append(request)
                     room?.note("called")
                 })
         }
-        room.ask("answer", client, method("Wait"))
+        room.callMethod("answer", client, method("Wait"))
         try #require(room.wait(for: "called"))
         room.call { server.close() }
         #expect(room.wait(for: "answer failed: org.freedesktop.DBus.Error.NoReply"))
@@ -174,32 +175,34 @@ struct SystemBusTests {
             kept.requests.first?.answer()
             kept.requests = []
             kept.objects = []
-            #expect(server.serve("/object") { _ in } == nil)
+            #expect(server.export(at: "/object") { _ in } == nil)
             client.close()
         }
     }
 
     // MARK: Ends
 
-    @Test func aBusThatDiesIsToldOnce() throws {
+    @Test func aLostBusIsReportedOnce() throws {
         let room = try BusRoom()
         let bus = try room.connect()
-        room.ask("sync", bus, BusRoom.method("GetId"))
+        room.callMethod("sync", bus, BusRoom.method("GetId"))
         try #require(room.wait { room.notes.contains { $0.hasPrefix("sync") } })
         room.daemon.stop()
         #expect(room.wait(for: "lost"))
-        room.ask("after", bus, BusRoom.method("GetId"))
+        room.callMethod("after", bus, BusRoom.method("GetId"))
         room.call { bus.close() }
         room.call {}
         #expect(room.notes.filter { $0 == "lost" }.count == 1)
         #expect(!room.notes.contains { $0.hasPrefix("after") })
     }
 
-    @Test func afterItIsClosedNothingIsTold() throws {
+    @Test func nothingIsReportedAfterTheClose() throws {
         let room = try BusRoom()
         let bus = try room.connect()
         room.call {
-            bus.listen("type='signal',member='NameOwnerChanged'") { [weak room] _ in room?.note("signal") }
+            bus.subscribe(to: "type='signal',member='NameOwnerChanged'") { [weak room] _ in
+                room?.note("signal")
+            }
             bus.call(BusRoom.method("GetId")) { [weak room] _ in room?.note("answer") }
             bus.close()
             bus.close()

@@ -45,7 +45,7 @@ import Testing
 
 @Suite struct ChunkTests {
     /// The memory behind a chunk belongs to something else, so an attempt to write there must stop the program.
-    @Test func whoClaimsMoreThanThereIsStopsTheProgram() async {
+    @Test func claimingMoreThanThereIsStopsTheProgram() async {
         await #expect(processExitsWith: .failure) { _ = Chunk(capacity: 8).claim(9) }
         await #expect(processExitsWith: .failure) { _ = Chunk(capacity: 8).claim(-1) }
     }

@@ -17,9 +17,9 @@ import Testing
         let chunk = Chunk(capacity: 1_000)
         _ = chunk.claim(700)
         chunks.recycle(chunk)
-        #expect(chunks.takeKept(1_000) == nil, "it is still held here")
+        #expect(chunks.takeIfKept(1_000) == nil, "it is still held here")
         let kept = recycleOne(1_000)
-        let taken = chunks.takeKept(900)
+        let taken = chunks.takeIfKept(900)
         #expect(taken.map { ObjectIdentifier($0) } == kept)
         #expect(taken?.filled == 0)
         #expect(chunk.filled == 700)
@@ -28,27 +28,27 @@ import Testing
     @Test func aChunkThatIsReadWaitsForItsLastReader() {
         var slice: ByteSlice? = ByteSlice([UInt8](repeating: 3, count: 50_000))
         if let slice { chunks.recycle(slice.chunk) }
-        #expect(chunks.takeKept(50_000) == nil)
+        #expect(chunks.takeIfKept(50_000) == nil)
         #expect(slice?.bytes == [UInt8](repeating: 3, count: 50_000))
         slice = nil
-        #expect(chunks.takeKept(50_000) != nil)
+        #expect(chunks.takeIfKept(50_000) != nil)
     }
 
     @Test func atMostHalfIsWasted() {
         recycleOne(100_000)
-        #expect(chunks.takeKept(100_001) == nil)
-        #expect(chunks.takeKept(49_999) == nil)
-        #expect(chunks.takeKept(50_000) != nil)
+        #expect(chunks.takeIfKept(100_001) == nil)
+        #expect(chunks.takeIfKept(49_999) == nil)
+        #expect(chunks.takeIfKept(50_000) != nil)
         #expect(chunks.take(30_000).capacity == 30_000)
     }
 
     @Test func noMoreIsKeptThanTheLimits() {
         for size in [10_000, 30_000, 40_000, 50_000, 60_000] { recycleOne(size) }
         #expect(chunks.extent == (LargeChunks.countLimit, 180_000))
-        #expect(chunks.takeKept(10_000) == nil, "the oldest went")
+        #expect(chunks.takeIfKept(10_000) == nil, "the oldest went")
         recycleOne(LargeChunks.byteLimit - 100_000)
         #expect(chunks.extent.byteCount <= LargeChunks.byteLimit)
-        #expect(chunks.takeKept(LargeChunks.byteLimit - 100_000) != nil)
+        #expect(chunks.takeIfKept(LargeChunks.byteLimit - 100_000) != nil)
         let before = chunks.extent
         recycleOne(LargeChunks.byteLimit + 1)
         #expect(chunks.extent == before)
@@ -67,21 +67,21 @@ import Testing
         let stored = (0..<LargeChunks.countLimit).map { _ in Chunk(capacity: 20_000) }
         for chunk in stored { chunks.recycle(chunk) }
         recycleOne(20_000)
-        #expect(chunks.takeKept(20_000) == nil, "those read now may be free before the new one")
+        #expect(chunks.takeIfKept(20_000) == nil, "those read now may be free before the new one")
         for _ in 1..<LargeChunks.countLimit { recycleOne(20_000) }
-        #expect(chunks.takeKept(20_000) != nil)
+        #expect(chunks.takeIfKept(20_000) != nil)
         withExtendedLifetime(stored) {}
     }
 
     @Test func whatIsNotUsedIsGivenUp() {
         #expect(chunks.isEmpty)
         recycleOne(20_000)
-        #expect(chunks.takeKept(20_000) != nil)
+        #expect(chunks.takeIfKept(20_000) != nil)
         recycleOne(20_000)
         #expect(!chunks.isEmpty)
-        #expect(chunks.giveUpUnused(), "it was used since")
+        #expect(chunks.releaseUnused(), "it was used since")
         #expect(chunks.extent.count == 1)
-        #expect(!chunks.giveUpUnused())
+        #expect(!chunks.releaseUnused())
         #expect(chunks.extent == (0, 0))
         #expect(chunks.isEmpty)
     }

@@ -6,7 +6,7 @@ import Testing
     private static let start = Moment(nanoseconds: 500)
 
     private func keepAlive(ask: Duration = .seconds(5), lose: Duration = .seconds(15)) -> KeepAlive {
-        KeepAlive(askAfter: ask, loseAfter: lose, now: Self.start)
+        KeepAlive(pingAfter: ask, loseAfter: lose, now: Self.start)
     }
 
     private func check(
@@ -20,7 +20,7 @@ import Testing
     private func verdicts(of keepAlive: KeepAlive) -> [(KeepAlive.Verdict, Moment.Span)] {
         var keepAlive = keepAlive
         var verdicts: [(KeepAlive.Verdict, Moment.Span)] = []
-        for _ in 0..<20 where verdicts.last?.0 != .lose {
+        for _ in 0..<20 where verdicts.last?.0 != .giveUp {
             let deadline = keepAlive.deadline
             verdicts.append((keepAlive.check(at: deadline), deadline - Self.start))
         }
@@ -29,13 +29,13 @@ import Testing
 
     @Test func silenceIsAskedSuspectedAndLostAtExactMoments() {
         let verdicts = verdicts(of: keepAlive())
-        #expect(verdicts.map(\.0) == [.ask, .suspect, .lose])
+        #expect(verdicts.map(\.0) == [.sendPing, .suspect, .giveUp])
         #expect(verdicts.map(\.1) == [.seconds(5), .seconds(10), .seconds(15)])
     }
 
     @Test func beforeItsDeadlineItWaits() {
         var keepAlive = keepAlive()
-        for (deadline, verdict) in [(5, KeepAlive.Verdict.ask), (10, .suspect), (15, .lose)] {
+        for (deadline, verdict) in [(5, KeepAlive.Verdict.sendPing), (10, .suspect), (15, .giveUp)] {
             let moment = Self.start + .seconds(Int64(deadline))
             #expect(keepAlive.deadline == moment)
             check(keepAlive.check(at: moment + Moment.Span(nanoseconds: -1)), .wait)
@@ -43,33 +43,33 @@ import Testing
         }
     }
 
-    @Test func aSignOfLifeBeginsItAnew() {
+    @Test func aSignOfLifeRestartsTheKeepAlive() {
         var keepAlive = keepAlive()
         _ = keepAlive.check(at: Self.start + .seconds(5))
-        let endedSuspicion = keepAlive.heard(at: Self.start + .seconds(6))
+        let endedSuspicion = keepAlive.noteSignOfLife(at: Self.start + .seconds(6))
         #expect(!endedSuspicion)
         #expect(keepAlive.deadline == Self.start + .seconds(11))
         check(keepAlive.check(at: Self.start + .seconds(10)), .wait)
-        check(keepAlive.check(at: Self.start + .seconds(11)), .ask)
+        check(keepAlive.check(at: Self.start + .seconds(11)), .sendPing)
         check(keepAlive.check(at: Self.start + .seconds(16)), .suspect)
         #expect(keepAlive.isSuspected)
-        let endsSuspicion = keepAlive.heard(at: Self.start + .seconds(20))
+        let endsSuspicion = keepAlive.noteSignOfLife(at: Self.start + .seconds(20))
         #expect(endsSuspicion)
         #expect(!keepAlive.isSuspected)
         #expect(keepAlive.deadline == Self.start + .seconds(25))
     }
 
     /// A loop that was blocked (a stopped process, a long computation) did not read, so its peers were not silent.
-    @Test func whoDidNotListenLosesNobody() {
+    @Test func aLoopThatStoodStillLosesNoPeer() {
         var keepAlive = keepAlive()
         let late = Self.start + .seconds(100)
-        check(keepAlive.check(at: late), .ask)
+        check(keepAlive.check(at: late), .sendPing)
         check(keepAlive.check(at: late), .wait)
         #expect(keepAlive.deadline == late + .seconds(5))
         check(keepAlive.check(at: late + .seconds(5)), .suspect)
         // It is blocked once more: the answer may be waiting in the pipe.
         check(keepAlive.check(at: late + .seconds(6)), .wait)
-        check(keepAlive.check(at: late + .seconds(10)), .lose)
+        check(keepAlive.check(at: late + .seconds(10)), .giveUp)
     }
 
     @Test(arguments: [
@@ -80,7 +80,7 @@ import Testing
     ])
     func nobodyIsLostUnasked(ask: Duration, lose: Duration) {
         let verdicts = verdicts(of: keepAlive(ask: ask, lose: lose))
-        #expect(verdicts.map(\.0) == [.ask, .suspect, .lose], "\(verdicts)")
+        #expect(verdicts.map(\.0) == [.sendPing, .suspect, .giveUp], "\(verdicts)")
         #expect(zip(verdicts, verdicts.dropFirst()).allSatisfy { $0.1 <= $1.1 })
         if lose > ask, ask > .zero { #expect(verdicts.last?.1 == Moment.Span(lose)) }
     }
@@ -97,10 +97,10 @@ import Testing
         try pair.pass(.seconds(30))
         #expect(
             pair.dialling.notes == [
-                .suspected, .closed(.init(cause: .silent, code: .silent, saidByPeer: false)),
+                .suspected, .closed(.init(cause: .silent, code: .silent, isByPeer: false)),
             ])
         #expect(pair.dialling.times == [start + .seconds(10), start + .seconds(15)])
-        #expect(pair.accepting.closed == .init(cause: .silent, code: .silent, saidByPeer: true))
+        #expect(pair.accepting.closed == .init(cause: .silent, code: .silent, isByPeer: true))
     }
 
     @Test func aQuietHealthyPeerIsNeverLost() throws {
@@ -116,7 +116,7 @@ import Testing
         #expect(bytes <= 12 * 720 * 2 * 12)
     }
 
-    @Test func suspicionEndsWhenThePeerIsHeard() throws {
+    @Test func suspicionEndsWhenThePeerAnswers() throws {
         let pair = try LinkPair.open()
         let start = pair.now
         pair.accepting.isHeldUp = true
@@ -124,7 +124,7 @@ import Testing
         pair.accepting.isHeldUp = false
         try pair.pass(.seconds(60))
         #expect(pair.dialling.machine.phase == .open)
-        #expect(Array(pair.dialling.plainNotes.prefix(2)) == [.suspected, .heardAgain])
+        #expect(Array(pair.dialling.plainNotes.prefix(2)) == [.suspected, .responsiveAgain])
         #expect(pair.dialling.plainNotes.count == 2)
         #expect(pair.dialling.times.first == start + .seconds(10))
     }
@@ -144,9 +144,9 @@ import Testing
     @Test func timesAsShortAsTheyGetEndEveryLinkAndHangNothing() throws {
         let pair = LinkPair(
             dialling: LinkPair.settings(seed: 1) {
-                $0.askAfter = .zero; $0.loseAfter = .zero
+                $0.pingAfter = .zero; $0.loseAfter = .zero
             })
-        try pair.settle()
+        try pair.deliverAll()
         pair.accepting.isHeldUp = true
         try pair.pass(.seconds(1))
         #expect(pair.dialling.machine.phase == .closed)
@@ -159,8 +159,8 @@ import Testing
         var writer = ControlWriter(chunkSize: 64, keepAtMost: 1)
         var frames = ByteQueue()
         writer.write(.unreliable, payload: [0xAA])
-        for _ in 0..<13 { frames.append(writer.header(.message, payloadLength: 1)) }
-        frames.append(writer.loose(.begin, number: 0x0102_0304))
+        for _ in 0..<13 { frames.append(writer.detachedHeader(.message, payloadLength: 1)) }
+        frames.append(writer.standaloneFrame(.begin, number: 0x0102_0304))
         writer.drain(into: &frames)
         var bytes: [UInt8] = []
         while let slice = frames.popFirst() { bytes += slice.bytes }
@@ -186,7 +186,7 @@ import Testing
         #expect(writer.byteCount == 0)
         #expect(writer.frameCount == 0)
         writer.write(.ping, payload: [3])
-        writer.drop()
+        writer.removeAll()
         #expect(writer.byteCount == 0)
         writer.drain(into: &queue)
         #expect(queue.byteCount == 15)
@@ -194,8 +194,9 @@ import Testing
 
     @Test func headersAndLooseFramesAreNotQueued() {
         var writer = ControlWriter()
-        #expect(writer.header(.piece, payloadLength: 70_000).bytes == Frames.header(0x14, 70_000))
-        #expect(writer.loose(.begin, number: .max).bytes == Frames.frame(.begin, [255, 255, 255, 255]))
+        #expect(writer.detachedHeader(.piece, payloadLength: 70_000).bytes == Frames.header(0x14, 70_000))
+        #expect(
+            writer.standaloneFrame(.begin, number: .max).bytes == Frames.frame(.begin, [255, 255, 255, 255]))
         #expect(writer.byteCount == 0)
     }
 
@@ -205,7 +206,7 @@ import Testing
         var alive: [Chunk] = []
         for _ in 0..<2_000 {
             writer.write(.acknowledge, payload: [UInt8](repeating: 1, count: 32))
-            _ = writer.header(.piece, payloadLength: 1)
+            _ = writer.detachedHeader(.piece, payloadLength: 1)
             var queue = ByteQueue()
             writer.drain(into: &queue)
             guard let chunk = queue.first?.chunk, chunks.insert(ObjectIdentifier(chunk)).inserted else {

@@ -8,7 +8,7 @@ import Testing
         let request = ConversationRequest(
             conversation: .max, attempt: .max, standing: Standing(), timeoutMilliseconds: 0, context: [1])
         let acceptance = ConversationAcceptance(conversation: 2, attempt: 3, standing: Standing())
-        let refusal = ConversationRefusal(conversation: 2, code: .busy, retryAfterSeconds: 9, words: "later")
+        let refusal = ConversationRefusal(conversation: 2, code: .busy, retryAfterSeconds: 9, reason: "later")
         var standing = Standing()
         standing.received = [.max, 1]
         standing.granted = [.max, 2]
@@ -18,7 +18,7 @@ import Testing
         pair.dialling.machine.send(refusal)
         pair.dialling.machine.send(standing)
         ByteSlice([4, 5]).withUnsafeBytes { pair.dialling.machine.sendUnreliable($0) }
-        try pair.settle()
+        try pair.deliverAll()
         #expect(
             pair.accepting.notes == [
                 .request(request, isResume: false), .request(request, isResume: true), .accepted(acceptance),
@@ -42,7 +42,7 @@ import Testing
         let whole: [(FrameType, [UInt8])] = [
             (.invite, request.payload), (.resume, request.payload),
             (.accept, ConversationAcceptance(conversation: 1, attempt: 1, standing: Standing()).payload),
-            (.decline, ConversationRefusal(conversation: 1, code: .full, words: "x").payload),
+            (.decline, ConversationRefusal(conversation: 1, code: .full, reason: "x").payload),
             (.acknowledge, [UInt8](repeating: 0, count: 32)), (.begin, [0, 0, 0, 1]),
             (.close, LinkClose(.left, "bye").payload), (.ping, [UInt8](repeating: 0, count: 8)),
             (.pong, [UInt8](repeating: 0, count: 8)),
@@ -71,13 +71,13 @@ import Testing
         }
     }
 
-    @Test func aFrameOverTheAgreedLimitEndsTheLinkAndTheOtherSideIsTold() throws {
+    @Test func aFrameOverTheAgreedLimitEndsTheLinkWithACloseFrame() throws {
         let pair = try LinkPair.open()
         pair.accepting.receive(Frames.header(FrameType.message.rawValue, 16_385), now: pair.now)
         let words = "a frame of type 16 announces 16385 bytes, the limit is 16384"
         #expect(pair.accepting.closed?.cause == .protocolViolation(words))
-        try pair.settle()
-        #expect(pair.dialling.closed?.cause == .protocolViolation("said the other side: \(words)"))
+        try pair.deliverAll()
+        #expect(pair.dialling.closed?.cause == .protocolViolation("reported by the other side: \(words)"))
     }
 
     @Test func pingsAreAnsweredWithTheirPayload() throws {
@@ -85,10 +85,10 @@ import Testing
         pair.latency = .milliseconds(30)
         let payload = [UInt8](repeating: 0xAB, count: 1_024)
         pair.dialling.machine.ping(token: 42, payload: payload, now: pair.now)
-        try pair.settle()
+        try pair.deliverAll()
         #expect(pair.dialling.notes == [.pong(42, .milliseconds(60))])
         #expect(pair.dialling.machine.statistics.roundTrip.last == .milliseconds(60))
-        #expect(pair.dialling.machine.statistics.roundTrip.least == .zero)
+        #expect(pair.dialling.machine.statistics.roundTrip.minimum == .zero)
         // An eighth of the first 60 ms, because the first ping took no time.
         #expect(pair.dialling.machine.statistics.roundTrip.smoothed == .microseconds(7_500))
 
@@ -140,7 +140,7 @@ import Testing
                 now: pair.now + .seconds(10))
         }
         answered = pair.dialling.notes.count
-        #expect(answered == LinkMachine.pingsRemembered)
+        #expect(answered == LinkMachine.maximumPendingPings)
     }
 
     @Test func aCloseReachesTheOtherSideWithCodeAndWords() throws {
@@ -148,10 +148,10 @@ import Testing
             let pair = try LinkPair.open()
             let code = try #require(LinkClose.Code(rawValue: UInt16(code)))
             pair.dialling.machine.close(code, "bis bald")
-            #expect(pair.dialling.machine.end == .init(cause: .left, code: code, saidByPeer: false))
-            try pair.settle()
+            #expect(pair.dialling.machine.end == .init(cause: .left, code: code, isByPeer: false))
+            try pair.deliverAll()
             #expect(pair.accepting.closed?.code == code)
-            #expect(pair.accepting.closed?.saidByPeer == true)
+            #expect(pair.accepting.closed?.isByPeer == true)
             #expect(pair.accepting.closed?.cause == LinkClose(code, "bis bald").cause)
             // The side that closes gets no event: it knows.
             #expect(pair.dialling.notes.isEmpty)
@@ -210,7 +210,7 @@ import Testing
 
     @Test func bytesAreCountedBothWays() throws {
         let pair = LinkPair()
-        try pair.settle()
+        try pair.deliverAll()
         let (dialling, accepting) = (pair.dialling.machine.statistics, pair.accepting.machine.statistics)
         #expect(dialling.bytesSent == accepting.bytesReceived)
         #expect(accepting.bytesSent == dialling.bytesReceived)

@@ -5,7 +5,7 @@ import Testing
 @Suite struct LinkGreetingTests {
     @Test func twoMeet() throws {
         let pair = LinkPair()
-        try pair.settle()
+        try pair.deliverAll()
         for (end, seed) in [(pair.dialling, UInt8(2)), (pair.accepting, 1)] {
             #expect(end.machine.phase == .open)
             #expect(end.machine.version == 1)
@@ -19,7 +19,7 @@ import Testing
         for seed in 0..<50 as Range<UInt64> {
             var generator = SeededGenerator(seed: seed)
             let pair = LinkPair(split: { Int.random(in: 1...Int(1 + seed % 20), using: &generator) })
-            try pair.settle()
+            try pair.deliverAll()
             #expect(pair.dialling.machine.phase == .open)
             #expect(pair.accepting.machine.phase == .open)
             #expect(pair.dialling.plainNotes == [.opened])
@@ -36,7 +36,7 @@ import Testing
             pair.dialling.receive([], now: pair.now)
         }
         #expect(pair.dialling.machine.phase == .greeting)
-        try pair.settle()
+        try pair.deliverAll()
         pair.dialling.receive([], now: pair.now)
         #expect(pair.dialling.plainNotes == [.opened])
     }
@@ -53,15 +53,15 @@ import Testing
     @Test func aVersionRangeMeetsAnOlderOne() throws {
         let pair = LinkPair(
             dialling: LinkPair.settings(seed: 1, hello: Frames.hello(seed: 1, versions: 1...2)))
-        try pair.settle()
+        try pair.deliverAll()
         #expect(pair.dialling.machine.version == 1)
         #expect(pair.accepting.machine.version == 1)
     }
 
-    @Test func withoutACommonVersionBothAreTold() throws {
+    @Test func withoutACommonVersionBothSidesGetTheReason() throws {
         let pair = LinkPair(
             dialling: LinkPair.settings(seed: 1, hello: Frames.hello(seed: 1, versions: 2...3)))
-        try pair.settle()
+        try pair.deliverAll()
         let (ours, theirs) = (pair.dialling.closed, pair.accepting.closed)
         #expect(ours?.cause == .noCommonVersion(ours: 2...3, theirs: 1...1))
         #expect(theirs?.cause == .noCommonVersion(ours: 1...1, theirs: 2...3))
@@ -69,9 +69,9 @@ import Testing
         #expect(pair.dialling.machine.deadline == .never)
     }
 
-    @Test func withoutCommonSecurityBothAreTold() throws {
+    @Test func withoutCommonSecurityBothSidesGetTheReason() throws {
         let pair = LinkPair(accepting: LinkPair.settings(seed: 2, security: .tls13))
-        try pair.settle()
+        try pair.deliverAll()
         #expect(pair.dialling.closed?.cause == .noCommonSecurity(theyEncrypt: true))
         #expect(pair.accepting.closed?.cause == .noCommonSecurity(theyEncrypt: false))
     }
@@ -79,7 +79,7 @@ import Testing
     @Test func anotherServiceIsTurnedAway() throws {
         let pair = LinkPair(
             accepting: LinkPair.settings(seed: 2, hello: Frames.hello(seed: 2, service: "chess")))
-        try pair.settle()
+        try pair.deliverAll()
         #expect(pair.dialling.closed?.cause == .wrongService("chess"))
         #expect(pair.accepting.closed?.cause == .wrongService("test"))
     }
@@ -89,7 +89,7 @@ import Testing
         let pair = LinkPair(
             dialling: LinkPair.settings(seed: 1, hello: own),
             accepting: LinkPair.settings(seed: 1, hello: own))
-        try pair.settle()
+        try pair.deliverAll()
         #expect(pair.dialling.closed?.cause == .selfDial)
         #expect(pair.accepting.closed?.cause == .selfDial)
     }
@@ -98,7 +98,7 @@ import Testing
         let pair = LinkPair(
             dialling: LinkPair.settings(seed: 1, hello: Frames.hello(seed: 1, incarnation: 5)),
             accepting: LinkPair.settings(seed: 1, hello: Frames.hello(seed: 1, incarnation: 6)))
-        try pair.settle()
+        try pair.deliverAll()
         #expect(pair.dialling.closed?.cause == .sameIdentity)
         #expect(pair.accepting.closed?.cause == .sameIdentity)
     }
@@ -139,25 +139,25 @@ import Testing
                 == .protocolViolation("a frame of type 1 announces 4097 bytes, the limit is 4096"))
     }
 
-    @Test func aCloseInsteadOfTheHelloIsHeard() {
+    @Test func aCloseInsteadOfTheHelloIsReceived() {
         let pair = LinkPair()
         let close = LinkClose(.tooManyLinks, "full house")
         pair.dialling.receive(
             Preface(security: .plaintext).bytes + Frames.frame(.close, close.payload), now: pair.now)
-        #expect(pair.dialling.closed == .init(cause: .busy, code: .tooManyLinks, saidByPeer: true))
+        #expect(pair.dialling.closed == .init(cause: .busy, code: .tooManyLinks, isByPeer: true))
     }
 
     @Test func aSecondHelloEndsTheLink() throws {
         let pair = try LinkPair.open()
         pair.accepting.receive(Frames.frame(.hello, Frames.hello(seed: 1).payload), now: pair.now)
         #expect(pair.accepting.closed?.cause == .protocolViolation("a second hello"))
-        try pair.settle()
+        try pair.deliverAll()
         #expect(
-            pair.dialling.closed?.cause == .protocolViolation("said the other side: a second hello"))
-        #expect(pair.dialling.closed?.saidByPeer == true)
+            pair.dialling.closed?.cause == .protocolViolation("reported by the other side: a second hello"))
+        #expect(pair.dialling.closed?.isByPeer == true)
     }
 
-    @Test func whoSaysNothingIsGivenUp() throws {
+    @Test func aSilentLinkIsGivenUp() throws {
         let pair = LinkPair()
         pair.dialling.isHeldUp = true
         pair.accepting.isHeldUp = true
@@ -167,7 +167,7 @@ import Testing
         #expect(pair.dialling.notes.isEmpty)
         try pair.pass(.seconds(2))
         for end in [pair.dialling, pair.accepting] {
-            #expect(end.closed == .init(cause: .timedOut, code: .tooSlow, saidByPeer: false))
+            #expect(end.closed == .init(cause: .timedOut, code: .tooSlow, isByPeer: false))
             #expect(end.times == [start + .seconds(10)])
             #expect(end.machine.deadline == .never)
         }
@@ -208,7 +208,7 @@ import Testing
             func seal(_ plain: inout ByteQueue, into wire: inout ByteQueue) {}
             func end(wire: inout ByteQueue) {}
             func keyingMaterial(label: String, context: [UInt8], count: Int) -> SecretBytes? { nil }
-            func giveTicket(wire: inout ByteQueue) {}
+            func sendTicket(wire: inout ByteQueue) {}
             func takeTicket() -> ResumptionTicket? { nil }
             func releaseIdleMemory() {}
         }

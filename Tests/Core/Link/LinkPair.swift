@@ -18,7 +18,7 @@ final class LinkPair {
         case unreliable([UInt8])
         case pong(UInt64, Moment.Span)
         case suspected
-        case heardAgain
+        case responsiveAgain
         case closed(LinkMachine.LinkEnd)
     }
 
@@ -62,7 +62,7 @@ final class LinkPair {
                 case .piece(let lane, let frame): note(.piece(lane, Array(frame.bytes)), now)
                 case .unreliable(let frame): note(.unreliable(Array(frame.bytes)), now)
                 case .pong(let token, let span): note(.pong(token, span), now)
-                case .heardAgain: note(.heardAgain, now)
+                case .responsiveAgain: note(.responsiveAgain, now)
                 case .closed(let end): note(.closed(end), now)
                 }
             }
@@ -122,7 +122,7 @@ final class LinkPair {
     ) throws -> LinkPair {
         let pair = LinkPair(
             dialling: settings(seed: 1, adjust: adjust), accepting: settings(seed: 2, adjust: adjust))
-        try pair.settle()
+        try pair.deliverAll()
         for end in [pair.dialling, pair.accepting] {
             end.notes = []
             end.times = []
@@ -133,7 +133,7 @@ final class LinkPair {
     struct NeverQuiet: Error {}
 
     /// Delivers what is written in both directions until both sides are quiet.
-    func settle() throws {
+    func deliverAll() throws {
         for _ in 0..<1_000 {
             var didMove = false
             for (from, to) in [(dialling, accepting), (accepting, dialling)] {
@@ -151,19 +151,19 @@ final class LinkPair {
     /// Lets time pass, from one deadline to the next.
     func pass(_ duration: Duration) throws {
         let end = now + Moment.Span(duration)
-        try settle()
+        try deliverAll()
         for _ in 0..<1_000_000 {
             let next = min(dialling.machine.deadline, accepting.machine.deadline)
             guard next <= end else {
                 now = max(now, end)
-                return try settle()
+                return try deliverAll()
             }
             now = max(now, next)
             for end in [dialling, accepting] {
                 if end.machine.timeArrived(now: now) { end.note(.suspected, now) }
                 end.step(now: now)
             }
-            try settle()
+            try deliverAll()
         }
         throw NeverQuiet()
     }

@@ -27,7 +27,7 @@ import Testing
 
     @Test func bothKnowTheOthersKey() throws {
         let pair = try pair()
-        try pair.settle()
+        try pair.deliverAll()
         #expect(
             pair.dialling.plainNotes == [.secured, .opened]
                 && pair.accepting.plainNotes == [.secured, .opened])
@@ -45,7 +45,7 @@ import Testing
         var bytes = from.gather()
         bytes[change.byte] ^= change.bits
         to.receive(bytes, now: pair.now)
-        try pair.settle()
+        try pair.deliverAll()
         #expect(pair.dialling.closed?.cause == .insecure(.prefaceChanged))
         #expect(pair.accepting.closed?.cause == .insecure(.prefaceChanged))
         #expect(!pair.dialling.notes.contains(.opened) && !pair.accepting.notes.contains(.opened))
@@ -53,7 +53,7 @@ import Testing
 
     /// This change would make both sides use plaintext if one of them accepted it.
     @Test(arguments: [LinkSide.dialling, .accepting])
-    func aDowngradeIsRefusedByWhoSeesIt(of side: LinkSide) throws {
+    func aDowngradeIsRefusedByTheSideThatSeesIt(of side: LinkSide) throws {
         let pair = try pair()
         let (from, to) =
             side == .dialling ? (pair.dialling, pair.accepting) : (pair.accepting, pair.dialling)
@@ -61,7 +61,7 @@ import Testing
         bytes[5] = Preface.Security.plaintext.rawValue
         to.receive(bytes, now: pair.now)
         #expect(to.closed?.cause == .noCommonSecurity(theyEncrypt: false))
-        try pair.settle()
+        try pair.deliverAll()
         #expect(!from.notes.contains(.opened))
     }
 
@@ -70,7 +70,7 @@ import Testing
         let pair = try pair(
             dialling: settings(Self.dialler, isPlain: plain == .dialling),
             accepting: settings(Self.accepter, isPlain: plain == .accepting))
-        try pair.settle()
+        try pair.deliverAll()
         let (plainEnd, other) =
             plain == .dialling ? (pair.dialling, pair.accepting) : (pair.accepting, pair.dialling)
         #expect(plainEnd.closed?.cause == .noCommonSecurity(theyEncrypt: true))
@@ -78,36 +78,36 @@ import Testing
     }
 
     @Test(arguments: [LinkSide.dialling, .accepting])
-    func whoClaimsAnotherPeerIsFoundOut(side liar: LinkSide) throws {
+    func aPeerThatClaimsAnotherPeerIDIsRefused(side liar: LinkSide) throws {
         let victim = Identity.ephemeral(seed: 3).peerID
         let pair = try pair(
             dialling: settings(Self.dialler, claiming: liar == .dialling ? victim : nil),
             accepting: settings(Self.accepter, claiming: liar == .accepting ? victim : nil))
-        try pair.settle()
+        try pair.deliverAll()
         let (lying, other) =
             liar == .dialling ? (pair.dialling, pair.accepting) : (pair.accepting, pair.dialling)
         #expect(other.closed?.cause == .insecure(.claimsAnotherPeer(victim)))
         #expect(other.closed?.code == .claimsAnotherPeer)
-        #expect(lying.closed?.saidByPeer == true && lying.closed?.code == .claimsAnotherPeer)
+        #expect(lying.closed?.isByPeer == true && lying.closed?.code == .claimsAnotherPeer)
         #expect(!other.notes.contains(.opened))
     }
 
-    @Test func whoeverElseAnswersDoesNotLearnWhoDialled() throws {
+    @Test func anotherPeerThatAnswersDoesNotLearnTheDialler() throws {
         let wanted = Identity.ephemeral(seed: 3).peerID
         let pair = try pair(dialling: settings(Self.dialler, expected: wanted))
-        try pair.settle()
+        try pair.deliverAll()
         #expect(
             pair.dialling.closed?.cause == .wrongPeer(expected: wanted, found: Self.accepter.peerID))
         #expect(
             pair.accepting.closed?.cause
-                == .insecure(.certificateRefused("it is bad, or somebody else was expected")))
+                == .insecure(.certificateRefused("it is bad, or another peer was expected")))
         #expect(pair.accepting.machine.provenPeer == nil && pair.accepting.machine.peerHello == nil)
     }
 
     /// Changing a bit anywhere ends the link, and nothing in the changed record is accepted.
     @Test func aChangedBitEndsTheLink() throws {
         let pair = try pair()
-        try pair.settle()
+        try pair.deliverAll()
         pair.dialling.machine.ping(token: 1, payload: [1, 2, 3], now: pair.now)
         var bytes = pair.dialling.gather()
         bytes[bytes.count / 2] ^= 0x10
@@ -115,16 +115,16 @@ import Testing
         pair.accepting.receive(bytes, now: pair.now)
         #expect(
             pair.accepting.notes.dropFirst(before).map(\.self) == [
-                .closed(.init(cause: .insecure(.damaged), code: nil, saidByPeer: false))
+                .closed(.init(cause: .insecure(.damaged), code: nil, isByPeer: false))
             ])
-        try pair.settle()
+        try pair.deliverAll()
         #expect(pair.dialling.closed?.cause == .insecure(.refused("bytes were changed on the way")))
     }
 
     /// One read returns everything that arrived meanwhile, however many writes that was.
     @Test func whatWasReadTogetherWithAChangedBitAndBeforeItCounts() throws {
         let pair = try pair()
-        try pair.settle()
+        try pair.deliverAll()
         let messages: [[UInt8]] = [[1], [2, 2], [3, 3, 3], [4]]
         let writes = messages.map { message in
             message.withUnsafeBytes { pair.dialling.machine.sendUnreliable($0) }
@@ -141,7 +141,7 @@ import Testing
         #expect(
             Array(pair.accepting.notes.dropFirst(before)) == [
                 .unreliable([1]), .unreliable([2, 2]),
-                .closed(.init(cause: .insecure(.damaged), code: nil, saidByPeer: false)),
+                .closed(.init(cause: .insecure(.damaged), code: nil, isByPeer: false)),
             ])
         pair.dialling.receive(alert, now: pair.now)
         #expect(pair.dialling.closed?.cause == .insecure(.refused("bytes were changed on the way")))

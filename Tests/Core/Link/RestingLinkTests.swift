@@ -22,7 +22,7 @@ import Testing
         }
         func end(wire: inout ByteQueue) { inner.end(wire: &wire) }
         func keyingMaterial(label: String, context: [UInt8], count: Int) -> SecretBytes? { nil }
-        func giveTicket(wire: inout ByteQueue) {}
+        func sendTicket(wire: inout ByteQueue) {}
         func takeTicket() -> ResumptionTicket? { nil }
         func releaseIdleMemory() { releases += 1 }
     }
@@ -34,7 +34,7 @@ import Testing
         var settings = LinkPair.settings(seed: 1)
         settings.offer = SecureChannelOffer(accepted: .plaintext) { _, _, _, _ in channel }
         let pair = LinkPair(dialling: settings)
-        try pair.settle()
+        try pair.deliverAll()
         return (channel, pair)
     }
 

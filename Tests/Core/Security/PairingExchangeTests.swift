@@ -14,7 +14,7 @@ import Testing
         return secret
     }
 
-    /// The peers, the connection and the nonces of the example in docs/PROTOCOL.md.
+    /// The peers, the connection and the nonces of the example in docs/reference/PROTOCOL.md.
     private static let asking = PeerID(bytes: bytes(from: 32))!
     private static let asked = PeerID(bytes: bytes(from: 64))!
     private static let exporter = bytes(from: 0)
@@ -101,7 +101,7 @@ import Testing
         #expect(codes.count > 45, "50 draws of a million are nearly always 50 different ones")
     }
 
-    @Test func pairedIsWhoWasConfirmedByBoth() throws {
+    @Test func onlyAPeerThatBothConfirmedIsPaired() throws {
         for isAskingFirst in [true, false] {
             var (one, two) = (Self.askingSide(), Self.askedSide())
             _ = try compare(&one, &two)
@@ -141,7 +141,7 @@ import Testing
         #expect(two.confirm() == .nothing)
     }
 
-    @Test func twoWhoAskAtOnceAgreeOnOneExchange() throws {
+    @Test func twoSidesThatAskAtOnceAgreeOnOneExchange() throws {
         var greater = PairingExchange(
             role: .asking, own: Self.asked, other: Self.asking, keyingMaterial: Self.secret(Self.exporter))
         var smaller = Self.askingSide(nonce: nil)

@@ -96,7 +96,7 @@ import Testing
         let sentence = refusal(try store())
         #expect(
             sentence.contains("invalid peers file \(path): line 4 is damaged: \(line.why)"), "\(sentence)")
-        #expect(sentence.contains("mend the line, or remove it"))
+        #expect(sentence.contains("repair the line, or remove it"))
         #expect(TemporaryFolder.text(of: path) == text)
     }
 
@@ -119,7 +119,7 @@ import Testing
     }
 
     @Test(arguments: [
-        ("nigh-peers 2\n", "it has format 2, this program knows format 1 only"),
+        ("nigh-peers 2\n", "it has format 2, this program knows only format 1"),
         ("nigh-peers\n", "it does not begin with \"nigh-peers 1\""),
         ("known x\n", "it does not begin with \"nigh-peers 1\""),
         ("# nothing\n\n", "it does not begin with \"nigh-peers 1\""),
@@ -146,7 +146,9 @@ import Testing
             "known \(PeerID.numbered($0)) 2026-02-28 2026-02-28 \"x\""
         }
         _ = folder.file("peers", (["nigh-peers 1"] + lines).joined(separator: "\n"))
-        #expect(refusal(try store()).contains("line 4098 is damaged: it is one peer more than the 4096"))
+        #expect(
+            refusal(try store()).contains(
+                "line 4098 is damaged: it is one peer more than the limit of 4096"))
     }
 
     @Test(arguments: [0o620, 0o602, 0o666] as [mode_t])
@@ -216,7 +218,7 @@ import Testing
 
     @Test func whatIsNoRegularFileIsRefused() {
         #expect(mkfifo(path, 0o600) == 0)
-        #expect(refusal(try store()).contains("it is no regular file"))
+        #expect(refusal(try store()).contains("it is not a regular file"))
     }
 
     /// The sentence of the error. Checks the error's stage.
@@ -243,25 +245,25 @@ struct DamagedLine: CustomTestStringConvertible {
     }
 
     static let all = [
-        DamagedLine("trusted \(id) \(days) \"Ada\"", "it begins neither with"),
-        DamagedLine("nigh-peers 1", "it begins neither with"),
-        DamagedLine("paired", "its second word is no PeerID"),
-        DamagedLine("paired \(id.short) \(days) \"Ada\"", "its second word is no PeerID"),
-        DamagedLine("paired \(id)a \(days) \"Ada\"", "its second word is no PeerID"),
+        DamagedLine("trusted \(id) \(days) \"Ada\"", "it does not begin with \"paired\""),
+        DamagedLine("nigh-peers 1", "it does not begin with \"paired\""),
+        DamagedLine("paired", "its second word is not a PeerID"),
+        DamagedLine("paired \(id.short) \(days) \"Ada\"", "its second word is not a PeerID"),
+        DamagedLine("paired \(id)a \(days) \"Ada\"", "its second word is not a PeerID"),
         DamagedLine("paired \(id) 2026-11-21 \"Ada\"", "its third and fourth words"),
         DamagedLine("paired \(id) 2026-02-29 2026-11-21 \"Ada\"", "its third and fourth words"),
-        DamagedLine("paired \(id) \(days)", "its name is no text"),
-        DamagedLine("paired \(id) \(days) Ada", "its name is no text"),
-        DamagedLine("paired \(id) \(days) \"\"", "its name is no text"),
-        DamagedLine("paired \(id) \(days) \"Ada", "its name is no text"),
-        DamagedLine("paired \(id) \(days) \"Ada\\\"", "its name is no text"),
-        DamagedLine("paired \(id) \(days) \"A\\da\"", "its name is no text"),
-        DamagedLine("paired \(id) \(days) \"\\u{d800}\"", "its name is no text"),
-        DamagedLine("paired \(id) \(days) \"\\u{41\"", "its name is no text"),
-        DamagedLine("paired \(id) \(days) \"\\u{7}\"", "its name is no text"),
-        DamagedLine("paired \(id) \(days) \"\(String(repeating: "x", count: 64))\"", "its name is no text"),
-        DamagedLine("paired \(id) \(days) \"Ada\"x", "its name is no text"),
-        DamagedLine("paired \(id) \(days) \"Ada\" x", "there is more behind its name"),
+        DamagedLine("paired \(id) \(days)", "its name is not a text"),
+        DamagedLine("paired \(id) \(days) Ada", "its name is not a text"),
+        DamagedLine("paired \(id) \(days) \"\"", "its name is not a text"),
+        DamagedLine("paired \(id) \(days) \"Ada", "its name is not a text"),
+        DamagedLine("paired \(id) \(days) \"Ada\\\"", "its name is not a text"),
+        DamagedLine("paired \(id) \(days) \"A\\da\"", "its name is not a text"),
+        DamagedLine("paired \(id) \(days) \"\\u{d800}\"", "its name is not a text"),
+        DamagedLine("paired \(id) \(days) \"\\u{41\"", "its name is not a text"),
+        DamagedLine("paired \(id) \(days) \"\\u{7}\"", "its name is not a text"),
+        DamagedLine("paired \(id) \(days) \"\(String(repeating: "x", count: 64))\"", "its name is not"),
+        DamagedLine("paired \(id) \(days) \"Ada\"x", "its name is not a text"),
+        DamagedLine("paired \(id) \(days) \"Ada\" x", "there is more text after its name"),
         DamagedLine("paired \(known) \(days) \"Bob\"", "it is about the same peer as line 3"),
     ]
 }

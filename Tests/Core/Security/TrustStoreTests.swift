@@ -189,21 +189,21 @@ import Testing
         two.pair(ada, name: name("Ada"))
         two.pair(bob, name: name("Bob"))
         try two.save()
-        let first = try one.reload(ifStillAt: nil)
+        let first = try one.reload(ifStampIs: nil)
         #expect(first != nil && !one.isPaired(ada), "it may still be written to")
-        #expect(try one.reload(ifStillAt: first) == nil)
+        #expect(try one.reload(ifStampIs: first) == nil)
         #expect(one.isPaired(ada) && one.isPaired(bob))
-        #expect(try one.reload(ifStillAt: nil) == nil, "what was read is not read again")
+        #expect(try one.reload(ifStampIs: nil) == nil, "what was read is not read again")
         // As an editor saves: the old file is gone, then half of the new one is there, then all of it.
         let lines = TemporaryFolder.text(of: path).split(separator: "\n")
         #expect(unlink(path) == 0)
-        let gone = try one.reload(ifStillAt: nil)
+        let gone = try one.reload(ifStampIs: nil)
         _ = folder.file("nigh/peers", lines.prefix(5).joined(separator: "\n") + "\n")
-        let half = try one.reload(ifStillAt: gone)
+        let half = try one.reload(ifStampIs: gone)
         _ = folder.file("nigh/peers", lines.joined(separator: "\n") + "\n# mine\n")
-        let whole = try one.reload(ifStillAt: half)
+        let whole = try one.reload(ifStampIs: half)
         #expect(one.isPaired(ada) && one.isPaired(bob), "nobody was unpaired")
-        #expect(try one.reload(ifStillAt: whole) == nil)
+        #expect(try one.reload(ifStampIs: whole) == nil)
         #expect(one.isPaired(ada) && one.isPaired(bob))
     }
 
@@ -303,7 +303,7 @@ import Testing
     }
 
     @Test func aLockThatIsNeverLetGoIsAnErrorAndLosesNothing() throws {
-        let store = try TrustStore(file: TrustFile(path: path, patience: .milliseconds(5)))
+        let store = try TrustStore(file: TrustFile(path: path, lockTimeout: .milliseconds(5)))
         store.pair(ada, name: name("Ada"))
         try store.save()
         let lock = open(folder.path + "/nigh/.peers.lock", O_RDWR | O_CLOEXEC)
@@ -325,7 +325,7 @@ import Testing
     /// As when another thread of the program starts a process, which holds the descriptor until its `exec`.
     @Test func aLockIsLetGoOfAlsoWhereSomebodyElseHasItsDescriptor() throws {
         let lock = folder.path + "/nigh/.peers.lock"
-        let file = TrustFile(path: path, patience: .milliseconds(5))
+        let file = TrustFile(path: path, lockTimeout: .milliseconds(5))
         var others: [Int32] = []
         defer { for descriptor in others { close(descriptor) } }
         _ = try file.update { _ in
@@ -389,7 +389,7 @@ import Testing
 
     // MARK: Limits
 
-    @Test func beyondTheLimitWhoWasNotSeenForLongestGoes() throws {
+    @Test func beyondTheLimitThePeerSeenLongestAgoIsForgotten() throws {
         let calendar = Calendar("2026-11-20")
         let store = try TrustStore(file: TrustFile(path: path), today: calendar.today)
         store.pair(ada, name: name("Ada"))

@@ -74,9 +74,9 @@ import Testing
         try place.run(.seconds(20))
         for (member, other) in [(first, second), (second, first)] {
             #expect(member.transport(to: other) == "fast")
-            #expect(member.told(of: other) == ["fast", "slow", "fast"])
+            #expect(member.reportedTransports(of: other) == ["fast", "slow", "fast"])
             #expect(member.probe.texts == (0..<15_000).map { "\($0)" })
-            let moves = member.probe.moves(of: other.id)
+            let moves = member.probe.states(of: other.id)
             #expect(moves == [.available, .connecting, .connected, .reconnecting, .connected])
         }
         expectSound(first, second)
@@ -113,7 +113,7 @@ import Testing
         place.cutFast(first, second, dials: .timeOut)
         try place.run(.seconds(3))
         #expect(first.probe.state(of: second.id) == .reconnecting)
-        for member in [first, second] { member.session.setBrowsing(true) }
+        for member in [first, second] { member.session.startBrowsing() }
         let elapsed = try place.time { first.transport(to: second) == "slow" }
         #expect(elapsed <= 2_300)
     }
@@ -140,9 +140,9 @@ import Testing
             }
             try place.run(.seconds(3))
             for (member, other) in [(first, second), (second, first)] {
-                #expect(member.told(of: other) == ["slow", "fast"])
+                #expect(member.reportedTransports(of: other) == ["slow", "fast"])
                 #expect(member.probe.texts == (0..<300).map { "\($0)" })
-                #expect(member.probe.moves(of: other.id) == [.available, .connecting, .connected])
+                #expect(member.probe.states(of: other.id) == [.available, .connecting, .connected])
             }
             expectSound(first, second)
         }
@@ -160,8 +160,8 @@ import Testing
         try place.run(.seconds(600))
         #expect((4...16).contains(dials() - late), "\(dials() - late) dials in ten minutes")
         for (member, other) in [(first, second), (second, first)] {
-            #expect(member.told(of: other) == ["slow"])
-            #expect(member.probe.moves(of: other.id) == [.available, .connecting, .connected])
+            #expect(member.reportedTransports(of: other) == ["slow"])
+            #expect(member.probe.states(of: other.id) == [.available, .connecting, .connected])
         }
         place.mendFast(first, second)
         try place.run(.seconds(400))
@@ -199,7 +199,7 @@ import Testing
         #expect(other.probe.texts == ["goes"])
         try place.run(.milliseconds(200))
         #expect(mover.probe.texts == ["waits"])
-        #expect(mover.probe.moves(of: other.id) == [.available, .connecting, .connected])
+        #expect(mover.probe.states(of: other.id) == [.available, .connecting, .connected])
         #expect(mover.session.inconsistencies == [] && other.session.inconsistencies == [])
     }
 
@@ -305,10 +305,10 @@ import Testing
         }
         try place.run(.seconds(12))
         for (member, other) in [(first, second), (second, first)] {
-            #expect(member.told(of: other) == ["slow", "fast"])
+            #expect(member.reportedTransports(of: other) == ["slow", "fast"])
             #expect(member.probe.messages.map(\.bytes.count) == [6, 16 << 20, 5])
             #expect(member.probe.messages[1].bytes == large)
-            #expect(member.probe.moves(of: other.id) == [.available, .connecting, .connected])
+            #expect(member.probe.states(of: other.id) == [.available, .connecting, .connected])
         }
     }
 
@@ -370,7 +370,7 @@ import Testing
         expectSound(mover, other)
     }
 
-    @Test func digitsThatAreLeftBehindByAMoveEndAndThatIsTold() throws {
+    @Test func aPairingLeftBehindByAMoveEndsAndIsReported() throws {
         var slowPlan = FaultPlan()
         slowPlan.delay = .milliseconds(100)
         let (first, second) = try pairOverSlow(slowPlan: slowPlan) { $0.acceptsPairing = true }
@@ -397,12 +397,12 @@ import Testing
         first.session.disconnect(second.id)
         place.mendFast(first, second)
         try place.run(.seconds(20))
-        #expect(second.told(of: first) == ["slow", "fast"])
+        #expect(second.reportedTransports(of: first) == ["slow", "fast"])
         #expect(second.probe.messages.map(\.bytes.count) == [512 << 10])
         #expect(first.probe.state(of: second.id) == .available)
     }
 
-    @Test func whoIsLeavingDoesNotMoveByItself() throws {
+    @Test func aLeavingSessionDoesNotMoveByItself() throws {
         var slowPlan = FaultPlan()
         slowPlan.bytesPerSecond = 64 << 10
         let first = place.join(slowPlan: slowPlan) { $0.timings.linger = .seconds(20) }
@@ -415,7 +415,7 @@ import Testing
         let dials = first.probe.statistics.dials
         try place.run(.seconds(20))
         #expect(first.probe.statistics.dials == dials)
-        #expect(second.told(of: first) == ["slow"])
+        #expect(second.reportedTransports(of: first) == ["slow"])
         #expect(second.probe.messages.map(\.bytes.count) == [512 << 10])
         #expect(first.probe.state(of: second.id) == .available)
     }

@@ -113,7 +113,7 @@ import Testing
         await lynx.close()
     }
 
-    @Test func waitingSendersAreToldWhenThePeerGoes() async throws {
+    @Test func waitingSendersFailWhenThePeerIsGone() async throws {
         let (puma, lynx, sender) = try await pairWithAWaitingSender()
         await lynx.close()
         let cause = await sender.value?.cause
@@ -126,7 +126,7 @@ import Testing
         let time = try await puma.ping(lynx.id, payload: [1, 2, 3])
         #expect(time > .zero && time < .seconds(5))
         let link = try #require(await puma.statistics().peers[lynx.id]?.link)
-        #expect(link.roundTrip.least != nil)
+        #expect(link.roundTrip.minimum != nil)
         #expect(await puma.peers().map(\.state) == [.connected])
         await #expect(throws: NighError.self) {
             try await puma.ping(lynx.id, payload: [UInt8](repeating: 0, count: 2_000))

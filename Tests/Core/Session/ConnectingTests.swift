@@ -9,8 +9,8 @@ import Testing
         let place = Neighbourhood()
         let (puma, lynx) = try place.pair()
         #expect(puma.outcomes == [.success(lynx.id)])
-        #expect(puma.moves(of: lynx.id) == [.available, .connecting, .connected])
-        #expect(lynx.moves(of: puma.id) == [.available, .connecting, .connected])
+        #expect(puma.states(of: lynx.id) == [.available, .connecting, .connected])
+        #expect(lynx.states(of: puma.id) == [.available, .connecting, .connected])
 
         try puma.session.trySend(Array("hello".utf8), to: lynx.id)
         try lynx.session.trySend(Array("hello yourself".utf8), to: puma.id)

@@ -149,29 +149,29 @@ import Testing
             sent += 1
         }
         let reader = pair.second.conversation
-        var told = 0
+        var reportCount = 0
         for _ in 0..<200 {
             pair.first.gather(budget: 1 << 20)
             let before = pair.second.order.count
             try pair.deliver(from: pair.first, to: pair.second)
             let fresh = pair.second.order.count - before
-            reader.becameUnread(fresh * 1_004)
+            reader.countUnread(fresh * 1_004)
             // An acknowledgement makes no room while nothing is read.
             try pair.acknowledge(from: pair.second, to: pair.first)
             #expect(reader.unread <= window + 8_192 + 8)
             // Then the program reads everything, one message at a time.
             var mustTell = false
             for _ in 0..<fresh {
-                reader.becameRead(1_004)
+                reader.countRead(1_004)
                 if reader.shouldGrantNow { mustTell = true }
             }
             if mustTell {
-                told += 1
+                reportCount += 1
                 try pair.acknowledge(from: pair.second, to: pair.first)
             }
         }
         #expect(pair.second.order.count == sent)
-        #expect(told > 1)
+        #expect(reportCount > 1)
     }
 
     @Test func moreThanWasGrantedIsRefused() throws {
@@ -238,7 +238,7 @@ import Testing
         #expect(pair.first.conversation.port.outstanding == 5)
     }
 
-    @Test("A peer that takes back what it allowed breaks the protocol, on either lane and also by a byte")
+    @Test("A grant that shrinks, even by a byte, breaks the protocol on either lane")
     func shrinkingGrant() throws {
         for lane in 0..<2 {
             let pair = ConversationPair()
@@ -267,7 +267,7 @@ import Testing
         for claim in [0, 2, 4, UInt64.max] {
             var standing = Standing()
             standing.received[0] = claim
-            #expect(throws: WireError.malformed("a count of messages that cannot be")) {
+            #expect(throws: WireError.malformed("an impossible count of messages")) {
                 try pair.first.conversation.startLink(peerStanding: standing, pool: &pair.first.pool)
             }
         }

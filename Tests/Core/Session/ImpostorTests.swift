@@ -33,24 +33,24 @@ import Testing
 
     /// An impostor that announces `peer`, or only listens.
     private func impostor(
-        _ manner: Impostor.Manner, at name: String = "impostor", announcing peer: PeerID? = nil
+        _ behavior: Impostor.Behavior, at name: String = "impostor", announcing peer: PeerID? = nil
     ) -> Impostor {
         Impostor(
-            manner, at: name,
+            behavior, at: name,
             announcing: Advertisement(
                 service: peer == nil ? "elsewhere" : "test",
                 peer: peer ?? Identity.ephemeral(seed: 999).peerID, name: DisplayName(fitting: name)),
             hub: place.hub, loop: place.loop)
     }
 
-    private func impostors(_ count: Int, _ manner: Impostor.Manner) -> [Impostor] {
-        (0..<count).map { impostor(manner, at: "impostor-\($0)") }
+    private func impostors(_ count: Int, _ behavior: Impostor.Behavior) -> [Impostor] {
+        (0..<count).map { impostor(behavior, at: "impostor-\($0)") }
     }
 
-    @Test(arguments: Impostor.Manner.allCases)
-    func aForgedAnnouncementDoesNotHideThePeer(_ manner: Impostor.Manner) throws {
+    @Test(arguments: Impostor.Behavior.allCases)
+    func aForgedAnnouncementDoesNotHideThePeer(_ behavior: Impostor.Behavior) throws {
         let id = Identity.ephemeral(seed: 77).peerID
-        let impostor = impostor(manner, announcing: id)
+        let impostor = impostor(behavior, announcing: id)
         let guest = place.join("Guest", role: .client)
         try place.run(.seconds(1))
         let host = place.join("Host", role: .server, seed: 77)
@@ -62,9 +62,9 @@ import Testing
         #expect(impostor.opened == 1 && impostor.closed == 1)
     }
 
-    @Test(arguments: Impostor.Manner.allCases)
-    func aForgedPlaceBehindTheRouteDoesNotHideThePeer(_ manner: Impostor.Manner) throws {
-        let impostor = impostor(manner)
+    @Test(arguments: Impostor.Behavior.allCases)
+    func aForgedPlaceBehindTheRouteDoesNotHideThePeer(_ behavior: Impostor.Behavior) throws {
+        let impostor = impostor(behavior)
         let host = place.join("Host", role: .server)
         let guest = try guest(seeing: host.id) { [impostor.address, host.address] }
         guest.invite(host)
@@ -122,7 +122,7 @@ import Testing
     }
 
     /// The honest peer on a slow link is not dialled a second time while its handshake is in progress.
-    @Test func whoIsSlowIsDialledOnce() throws {
+    @Test func aSlowPeerIsDialledOnce() throws {
         var plan = FaultPlan()
         plan.delay = .milliseconds(1_500)
         let host = place.join("Host", role: .server, plan: plan)
@@ -152,7 +152,7 @@ import Testing
     @Test func twoArePairedPastAnImpostor() throws {
         let impostor = impostor(.silent)
         let host = place.join("Host", role: .server)
-        host.session.setAcceptingPairing(true)
+        host.session.startAcceptingPairing()
         let guest = try guest(seeing: host.id) { [impostor.address, host.address] }
         guest.pair(with: host)
         try place.run(.seconds(4))
@@ -195,7 +195,7 @@ import Testing
         guest.invite(first)
         try place.run(.seconds(1))
         try #require(guest.state(of: first.id) == .connected)
-        first.session.die()
+        first.session.crash()
         let second = place.join("Host", role: .server, seed: 77)
         let impostor = impostor(.closing, at: first.address.value)
         places.append(second.address)

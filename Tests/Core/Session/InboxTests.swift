@@ -15,7 +15,7 @@ extension Inbox {
 
 @Suite struct InboxTests {
     /// Lets other tasks run until `condition` holds. Gives up at some point instead of hanging.
-    private func settle(until condition: () -> Bool) async {
+    private func wait(until condition: () -> Bool) async {
         for _ in 0..<100_000 where !condition() { await Task.yield() }
     }
 
@@ -34,10 +34,10 @@ extension Inbox {
         #expect(inbox.poll() == nil)
     }
 
-    @Test func whoWaitsIsHandedTheNextElement() async {
+    @Test func aWaitingReaderGetsTheNextElement() async {
         let inbox = Inbox<Int>()
         let reader = Task { await inbox.next() }
-        await settle { inbox.hasReader }
+        await wait { inbox.hasReader }
         inbox.append(7)
         #expect(await reader.value == 7)
         #expect(inbox.poll() == nil)
@@ -55,7 +55,7 @@ extension Inbox {
     @Test func finishingEndsTheWait() async {
         let inbox = Inbox<Int>()
         let reader = Task { await inbox.next() }
-        await settle { inbox.hasReader }
+        await wait { inbox.hasReader }
         inbox.finish()
         #expect(await reader.value == nil)
     }
@@ -75,7 +75,7 @@ extension Inbox {
     @Test func aCancelledReaderGetsNilAndLosesNothing() async {
         let inbox = Inbox<Int>()
         let reader = Task { await inbox.next() }
-        await settle { inbox.hasReader }
+        await wait { inbox.hasReader }
         reader.cancel()
         #expect(await reader.value == nil)
         #expect(!inbox.hasReader)
@@ -94,7 +94,7 @@ extension Inbox {
     @Test func aSecondReaderGetsNilAndLeavesTheFirstAlone() async {
         let inbox = Inbox<Int>()
         let first = Task { await inbox.next() }
-        await settle { inbox.hasReader }
+        await wait { inbox.hasReader }
         #expect(await inbox.next() == nil)
         #expect(inbox.hasReader)
 

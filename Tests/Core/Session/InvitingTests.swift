@@ -21,7 +21,7 @@ import Testing
         #expect(error.attempts.isEmpty)
     }
 
-    @Test func whoKnowsTooManyPeersHangsUpOnAnotherAndSaysWhy() throws {
+    @Test func aSessionWithTooManyPeersClosesAnotherLinkWithTheReason() throws {
         let place = Neighbourhood()
         let host = place.join("Host", role: .server)
         let guest = place.join("Guest", role: .server) { $0.limits.knownPeers = 0 }
@@ -33,7 +33,7 @@ import Testing
     }
 
     /// Two tasks wait for the same invitation. The one that gives up is told so at once; the other is connected.
-    @Test func whoGivesUpWaitingIsToldSoAndTheOtherStillWaits() throws {
+    @Test func aCancelledInviteFailsWhileTheOtherCallStillWaits() throws {
         let place = Neighbourhood()
         let puma = place.join("Puma")
         let lynx = place.join("Lynx", accepting: false)
@@ -42,7 +42,7 @@ import Testing
         puma.invite(lynx)
         try place.run(.seconds(1))
         let driver = puma.session.driver
-        let tokens = try #require(driver.machine.peers[lynx.id]?.ownInvitation).tokens
+        let tokens = try #require(driver.machine.peers[lynx.id]?.outgoingInvitation).tokens
         #expect(tokens.count == 2)
         driver.inTurn { driver.machine.cancel(tokens[0], now: place.loop.now) }
         #expect(puma.outcomes.count == 1)
@@ -61,7 +61,7 @@ import Testing
         puma.invite(lynx)
         try place.run(.seconds(1))
         let driver = puma.session.driver
-        let token = try #require(driver.machine.peers[lynx.id]?.ownInvitation?.tokens.first)
+        let token = try #require(driver.machine.peers[lynx.id]?.outgoingInvitation?.tokens.first)
         driver.inTurn { driver.machine.cancel(token, now: place.loop.now) }
         try place.run(.seconds(1))
         #expect(puma.failure?.cause == .cancelled)
@@ -69,7 +69,7 @@ import Testing
         #expect(lynx.endedInvitations.map(\.cause) == [.cancelled])
     }
 
-    @Test func theInvitedProgramSeesWhoAsksWithWhichWords() throws {
+    @Test func theInvitedProgramSeesTheInviterAndItsContext() throws {
         let place = Neighbourhood()
         let puma = place.join("Puma")
         let lynx = place.join("Lynx", accepting: false)
@@ -91,13 +91,13 @@ import Testing
         #expect(lynx.state(of: puma.id) == .connected)
     }
 
-    @Test func decliningTellsWhyAndWhenToAskAgain() throws {
+    @Test func decliningReportsTheReasonAndTheRetryTime() throws {
         let place = Neighbourhood()
         let puma = place.join("Puma")
         let lynx = place.join("Lynx", accepting: false)
         lynx.reaction = { event, session in
             if case .invited(let invitation) = event {
-                session.decline(invitation, words: "supper first", retryAfter: .seconds(600))
+                session.decline(invitation, reason: "supper first", retryAfter: .seconds(600))
             }
         }
         try place.run(.seconds(1))
@@ -110,7 +110,7 @@ import Testing
         #expect(error.cause == .declined("supper first", retryAfter: .seconds(600)))
         #expect(error.description.contains("declined: supper first"))
         #expect(error.description.contains("600 s"))
-        #expect(puma.moves(of: lynx.id) == [.available, .connecting, .available])
+        #expect(puma.states(of: lynx.id) == [.available, .connecting, .available])
         #expect(puma.lastCause(of: lynx.id)?.cause == .declined("supper first", retryAfter: .seconds(600)))
         #expect(lynx.statistics.refusals.isEmpty == false)
     }
@@ -154,7 +154,7 @@ import Testing
     }
 
     /// The invited side's loop may nonetheless be the first to notice the timeout.
-    @Test func whoIsToldThatTheOtherSideGaveUpTimesOut() throws {
+    @Test func anInvitationThatTheOtherSideGaveUpTimesOut() throws {
         let hub = MemoryHub()
         let loops = [VirtualEventLoop(), VirtualEventLoop()]
         let probes = loops.enumerated().map { number, loop in
@@ -277,13 +277,13 @@ import Testing
         guest.session.invite(at: host.address) { guest.outcomes.append($0) }
         try place.run(.seconds(1))
         #expect(guest.outcomes == [.success(host.id)])
-        #expect(guest.moves(of: host.id) == [.available, .connecting, .connected])
+        #expect(guest.states(of: host.id) == [.available, .connecting, .connected])
         guest.session.disconnect(host.id)
         try place.run(.seconds(1))
-        #expect(guest.moves(of: host.id).suffix(2) == [.disconnected, .unavailable])
+        #expect(guest.states(of: host.id).suffix(2) == [.disconnected, .unavailable])
     }
 
-    @Test func nobodyAtTheAddressIsToldAsRefused() throws {
+    @Test func anAddressWithoutListenerIsReportedAsRefused() throws {
         let place = Neighbourhood()
         let guest = place.join("Guest")
         guest.session.invite(at: TransportAddress(scheme: "memory", value: "nobody")) {
@@ -316,7 +316,7 @@ import Testing
         #expect(puma.session.driver.machine.links.isEmpty)
     }
 
-    @Test func twoProgramsOfOneIdentityAreToldApart() throws {
+    @Test func twoProgramsOfOneIdentityAreDistinguished() throws {
         let place = Neighbourhood()
         let puma = place.join("Puma", seed: 5)
         let copy = place.join("Copy", seed: 5)
@@ -394,7 +394,7 @@ import Testing
 
 extension PeerRecord {
     /// This session's request to the peer.
-    fileprivate var ownInvitation: OwnInvitation? {
-        if case .asking(let invitation) = phase { invitation } else { nil }
+    fileprivate var outgoingInvitation: OutgoingInvitation? {
+        if case .inviting(let invitation) = phase { invitation } else { nil }
     }
 }

@@ -33,12 +33,12 @@ import Testing
         probe.events.compactMap { if case .transportFailed(let error) = $0 { error } else { nil } }
     }
 
-    @Test func whoeverIsThereIsSeenAndCanBeInvited() throws {
+    @Test func aPeerAtAKnownAddressIsSeenAndCanBeInvited() throws {
         let place = Neighbourhood()
         let host = host(in: place)
         let guest = guest(in: place)
         try place.run(.seconds(1))
-        #expect(guest.moves(of: host.id) == [.available])
+        #expect(guest.states(of: host.id) == [.available])
         let peer = try #require(guest.session.driver.machine.peers[host.id])
         #expect(peer.name.description == "Host")
         #expect(peer.routes.map(\.address) == [Self.table])
@@ -48,13 +48,13 @@ import Testing
         guest.session.invite(host.id) { guest.outcomes.append($0) }
         try place.run(.seconds(60))
         #expect(guest.outcomes == [.success(host.id)])
-        #expect(guest.moves(of: host.id) == [.available, .connecting, .connected])
+        #expect(guest.states(of: host.id) == [.available, .connecting, .connected])
         #expect(failures(of: guest).isEmpty)
         // A connected peer is not visited in addition.
         #expect(guest.statistics.dials == 2)
     }
 
-    @Test func nobodyThereIsToldOnceAndTriedMoreAndMoreSeldom() throws {
+    @Test func anAddressWithoutPeerIsReportedOnceAndRetriedLessAndLessOften() throws {
         let place = Neighbourhood()
         let guest = guest(in: place)
         try place.run(.seconds(300))
@@ -71,7 +71,7 @@ import Testing
         #expect(guest.state(of: host.id) == .available)
     }
 
-    @Test func aSecondReasonIsToldAndTheSameOneAfterSuccessToo() throws {
+    @Test func aNewReasonIsReportedAndTheSameReasonAgainAfterASuccess() throws {
         let place = Neighbourhood()
         let guest = guest(in: place)
         try place.run(.seconds(1))
@@ -131,15 +131,15 @@ import Testing
         let peer = try #require(guest.session.driver.machine.peers[host.id])
         #expect(guest.session.driver.machine.peers.count == 1)
         #expect(Set(peer.routes.map(\.address.scheme)) == ["memory", "hidden"])
-        #expect(guest.moves(of: host.id) == [.available])
+        #expect(guest.states(of: host.id) == [.available])
         host.session.update(info: try DiscoveryInfo(["table": "open"]))
         try place.run(.seconds(60))
         // A hello carries no discovery info, and does not remove any.
         #expect(guest.session.driver.machine.peers[host.id]?.info["table"] == "open")
-        host.session.setAdvertising(false)
+        host.session.stopAdvertising()
         try place.run(.seconds(60))
-        #expect(guest.moves(of: host.id) == [.available, .unavailable])
-        host.session.setAdvertising(true)
+        #expect(guest.states(of: host.id) == [.available, .unavailable])
+        host.session.startAdvertising()
         try place.run(.seconds(60))
         #expect(guest.session.driver.machine.peers[host.id]?.routes.count == 2)
     }
@@ -151,7 +151,7 @@ import Testing
         try place.run(.seconds(1))
         first.session.close {}
         try place.run(.seconds(16) + .seconds(4))
-        #expect(guest.moves(of: first.id) == [.available, .unavailable])
+        #expect(guest.states(of: first.id) == [.available, .unavailable])
         let second = host(in: place)
         try place.run(.seconds(20))
         #expect(second.id == first.id)
@@ -161,7 +161,7 @@ import Testing
         // A peer whose conversation has just ended is looked for at once.
         second.session.close {}
         try place.run(.milliseconds(100))
-        #expect(guest.moves(of: second.id).suffix(3) == [.disconnected, .available, .unavailable])
+        #expect(guest.states(of: second.id).suffix(3) == [.disconnected, .available, .unavailable])
     }
 
     @Test func aPeerThatCrashesInAConversationIsFoundAgainAfterItsRestart() throws {
@@ -171,18 +171,18 @@ import Testing
         try place.run(.seconds(1))
         guest.session.invite(first.id) { _ in }
         try place.run(.seconds(1))
-        first.session.driver.die()
+        first.session.driver.crash()
         let second = host(in: place)
         try place.run(.seconds(2))
         #expect(second.id == first.id)
-        #expect(guest.moves(of: second.id).suffix(2) == [.disconnected, .available])
+        #expect(guest.states(of: second.id).suffix(2) == [.disconnected, .available])
         #expect(guest.lastCause(of: second.id)?.cause == .restarted)
         guest.session.invite(second.id) { guest.outcomes.append($0) }
         try place.run(.seconds(1))
         #expect(guest.outcomes == [.success(second.id)])
     }
 
-    @Test func somebodyElseAtTheAddressTakesThePlaceOfWhoWasThere() throws {
+    @Test func aNewPeerAtTheAddressReplacesTheFormerOne() throws {
         let place = Neighbourhood()
         let first = host(in: place)
         let guest = guest(in: place)
@@ -201,16 +201,16 @@ import Testing
         #expect(guest.state(of: second.id) == .available)
     }
 
-    @Test func whoDoesNotBrowseDialsNobody() throws {
+    @Test func aSessionThatDoesNotBrowseDialsNobody() throws {
         let place = Neighbourhood()
         let host = host(in: place)
         let guest = guest(in: place, role: .server)
         try place.run(.seconds(60))
         #expect(guest.statistics.dials == 0)
-        guest.session.setBrowsing(true)
+        guest.session.startBrowsing()
         try place.run(.seconds(1))
         #expect(guest.state(of: host.id) == .available)
-        guest.session.setBrowsing(false)
+        guest.session.stopBrowsing()
         try place.run(.seconds(60))
         #expect(guest.state(of: host.id) == .unavailable)
         #expect(guest.statistics.dials == 1)
@@ -222,7 +222,7 @@ import Testing
         plan.hang = .all
         let guests = [guest(in: place, plan: plan), guest(in: place, plan: plan)]
         try place.run(.seconds(1))
-        guests[0].session.setBrowsing(false)
+        guests[0].session.stopBrowsing()
         guests[1].session.close {}
         try place.run(.seconds(1))
         #expect(guests[1].events.contains { if case .closed = $0 { true } else { false } })
@@ -243,7 +243,7 @@ import Testing
         #expect(guest.statistics.sightingsIgnored == 2)
     }
 
-    @Test func aTransportThatCannotAdvertiseOrLookAroundSaysSo() throws {
+    @Test func aTransportReportsThatItCannotAdvertiseOrBrowse() throws {
         let place = Neighbourhood()
         let host = host(in: place)
         let driver = host.session.driver
@@ -253,7 +253,7 @@ import Testing
         #expect(failures(of: host).map(\.cause) == [.refused, .timedOut])
     }
 
-    @Test func whoKnowsTooManyPeersSaysSo() throws {
+    @Test func aSessionWithTooManyPeersReportsThat() throws {
         let place = Neighbourhood()
         let host = host(in: place)
         let guest = guest(in: place) { $0.limits.knownPeers = 0 }

@@ -19,13 +19,13 @@ import Testing
         try place.run(.seconds(6))
         #expect(lynx.messages.count == 200)
         #expect(puma.outcomes.last == .success(lynx.id))
-        #expect(puma.moves(of: lynx.id).suffix(2) == [.disconnected, .available])
-        #expect(lynx.moves(of: puma.id).suffix(2) == [.disconnected, .available])
+        #expect(puma.states(of: lynx.id).suffix(2) == [.disconnected, .available])
+        #expect(lynx.states(of: puma.id).suffix(2) == [.disconnected, .available])
         #expect(lynx.lastCause(of: puma.id)?.cause == .peerLeft)
         #expect(puma.lastCause(of: lynx.id)?.cause == .left)
     }
 
-    @Test func leavingAPeerThatDoesNotReadEndsInBoundedTimeAndSaysSo() throws {
+    @Test func leavingAPeerThatDoesNotReadEndsInBoundedTimeWithAnError() throws {
         let place = Neighbourhood()
         let (puma, lynx) = try place.pair(.inbox)
         for _ in 0..<40 { try? puma.session.trySend([UInt8](repeating: 1, count: 30_000), to: lynx.id) }
@@ -76,7 +76,7 @@ import Testing
     }
 
     @Test(
-        "A goodbye that cannot leave the process is waited for as long as it may take, and no longer",
+        "A session waits for a goodbye that is still in the process, up to its time limit",
         arguments: [SessionSecurity.encrypted, .none])
     func goodbyeHeldUp(security: SessionSecurity) throws {
         let idle = try closingTime(security) { puma, _ in puma.faults.stall(.all, .outgoing) }
@@ -87,7 +87,7 @@ import Testing
     }
 
     @Test(
-        "A goodbye that has left the process is not waited for, whatever holds it up behind that",
+        "A session does not wait for a goodbye that has left the process, whatever delays it afterwards",
         arguments: [SessionSecurity.encrypted, .none])
     func goodbyeOnItsWay(security: SessionSecurity) throws {
         let time = try #require(
@@ -95,7 +95,7 @@ import Testing
         #expect(time <= .milliseconds(5))
     }
 
-    @Test("A session ends in the very turn in which the last of its pipes is drained")
+    @Test("A session ends in the same turn in which its last pipe is drained")
     func lastPipeIsDrained() throws {
         let other = try ScriptedPeer()
         try other.open()
@@ -111,7 +111,7 @@ import Testing
         #expect(isClosed)
     }
 
-    @Test("A pipe that never says that it is drained is not waited for beyond the goodbye's time")
+    @Test("A session waits for a pipe that never drains no longer than the goodbye's time limit")
     func neverDrained() throws {
         let other = try ScriptedPeer { $0.timings.goodbye = .milliseconds(200) }
         try other.open()
@@ -122,24 +122,24 @@ import Testing
         #expect(closed == begun + .milliseconds(200))
     }
 
-    @Test func whoLetsGoOfASessionIsToldNothingMore() throws {
+    @Test func aReleasedSessionReportsNothingMore() throws {
         let place = Neighbourhood()
         let lynx = place.join("Lynx")
-        nonisolated(unsafe) var told = 0  // the loop is virtual: one thread
+        nonisolated(unsafe) var reportCount = 0  // the loop is virtual: one thread
         var session: Session? = Session(
             SessionConfiguration(service: "test", name: DisplayName(fitting: "Puma")), identity: .ephemeral(),
             transports: [MemoryTransport(hub: place.hub)], loop: place.loop)
         let puma = try #require(session?.id)
-        session?.start(onEvent: { _ in told += 1 }, onMessage: { _, _ in told += 1 })
+        session?.start(onEvent: { _ in reportCount += 1 }, onMessage: { _, _ in reportCount += 1 })
         try place.run(.seconds(1))
         session?.invite(lynx.id) { _ in }
         try place.run(.seconds(1))
         #expect(lynx.state(of: puma) == .connected)
-        let before = told
+        let before = reportCount
         session = nil
         try lynx.session.trySend([1], to: puma)
         try place.run(.seconds(20))
-        #expect(told == before)
+        #expect(reportCount == before)
         #expect(lynx.lastCause(of: puma)?.cause == .peerLeft)
     }
 
@@ -160,18 +160,18 @@ import Testing
             Issue.record("the last event is not `closed`")
             return
         }
-        let told = puma.events.count
+        let reportCount = puma.events.count
         lynx.session.invite(at: puma.address) { lynx.outcomes.append($0) }
         puma.session.invite(lynx.id) { puma.outcomes.append($0) }
         try place.run(.seconds(5))
-        #expect(puma.events.count == told)
+        #expect(puma.events.count == reportCount)
         #expect(throws: NighError.self) { try puma.session.trySend([1], to: lynx.id) }
         guard case .failure(let error)? = puma.outcomes.last else { return }
         #expect(error.cause == .closed)
     }
 
     /// Works in every order of the three PeerIDs, and although the peer that lost its link cannot be told anything.
-    @Test(arguments: 0..<3) func closingAnswersWhoeverAskedAndWhoeverWasAsked(turn: Int) throws {
+    @Test(arguments: 0..<3) func closingAnswersPendingInvitationsInBothDirections(turn: Int) throws {
         let place = Neighbourhood()
         let puma = place.join("Puma", accepting: false)
         let others = (0..<3).map { place.join("Lynx \($0)", accepting: false) }.sorted { $0.id < $1.id }
@@ -192,7 +192,7 @@ import Testing
         try place.run(.seconds(1))
         #expect(inviting.failure?.cause == .declined("", retryAfter: .zero))
         #expect(puma.failure?.stage == .inviting && puma.failure?.cause == .cancelled)
-        #expect(puma.moves(of: invited.id) == [.available, .connecting, .available])
+        #expect(puma.states(of: invited.id) == [.available, .connecting, .available])
         #expect(invited.endedInvitations.map(\.cause) == [.cancelled])
         #expect(puma.lastCause(of: connected.id)?.cause == .left)
     }

@@ -9,15 +9,15 @@ import Testing
     ///
     /// `@unchecked Sendable`: everything happens on the one virtual loop.
     private final class Witness: LinkObserver, @unchecked Sendable {
-        private(set) var told: [(link: UInt64, event: LinkEvent, moment: Moment)] = []
+        private(set) var events: [(link: UInt64, event: LinkEvent, moment: Moment)] = []
 
         func link(_ link: UInt64, _ event: LinkEvent, at moment: Moment) {
-            told.append((link, event, moment))
+            events.append((link, event, moment))
         }
 
         var names: [String] {
             var names: [String] = []
-            for (_, event, _) in told {
+            for (_, event, _) in events {
                 let name = "\(event)".prefix { $0 != "(" }
                 if names.last != String(name) { names.append(String(name)) }
             }
@@ -25,15 +25,15 @@ import Testing
         }
 
         var sent: [UInt8] {
-            told.flatMap { if case .sent(let bytes) = $0.event { bytes.bytes } else { [UInt8]() } }
+            events.flatMap { if case .sent(let bytes) = $0.event { bytes.bytes } else { [UInt8]() } }
         }
 
         var received: [UInt8] {
-            told.flatMap { if case .received(let bytes) = $0.event { bytes.bytes } else { [UInt8]() } }
+            events.flatMap { if case .received(let bytes) = $0.event { bytes.bytes } else { [UInt8]() } }
         }
 
         var ending: LinkEnding? {
-            for case .ended(let ending) in told.map(\.event) { return ending }
+            for case .ended(let ending) in events.map(\.event) { return ending }
             return nil
         }
     }
@@ -76,7 +76,9 @@ import Testing
         #expect(witnesses.0.sent.contains(Array("hello".utf8)))
     }
 
-    @Test("A link's beginning, proof, hello and end are told around its bytes, each once")
+    @Test(
+        "The start, authentication, hello and end of a link are each reported once, in order with its bytes"
+    )
     func order() throws {
         let place = Neighbourhood()
         let witness = Witness()
@@ -91,9 +93,9 @@ import Testing
         #expect(witness.names.prefix(3) == ["opened", "sent", "received"])
         #expect(witness.names.last == "ended")
         for name in ["opened", "secured", "greeted", "ended"] {
-            #expect(witness.told.filter { "\($0.event)".hasPrefix(name) }.count == 1, "\(name)")
+            #expect(witness.events.filter { "\($0.event)".hasPrefix(name) }.count == 1, "\(name)")
         }
-        let events = witness.told.map(\.event)
+        let events = witness.events.map(\.event)
         guard case .opened(let opening) = events[0] else { return #expect(Bool(false), "no beginning") }
         #expect(opening.isDialled && opening.scheme == "memory")
         #expect(opening.remoteAddress == lynx.address)
@@ -103,7 +105,7 @@ import Testing
                 greeting.peer == lynx.id && greeting.name.description == "lynx" && greeting.service == "test")
         }
         #expect(witness.ending?.code == LinkClose.Code.left.rawValue && witness.ending?.isByPeer == true)
-        #expect(zip(witness.told, witness.told.dropFirst()).allSatisfy { $0.moment <= $1.moment })
+        #expect(zip(witness.events, witness.events.dropFirst()).allSatisfy { $0.moment <= $1.moment })
     }
 
     @Test("A link that its session refuses ends with the reason, at both ends")
@@ -120,8 +122,8 @@ import Testing
         try place.run(.seconds(1))
         let code = LinkClose.Code.notPaired.rawValue
         let words = "\(NighError.Cause.notPaired)"
-        #expect(witnesses.0.ending == LinkEnding(words: words, code: code, isByPeer: false))
-        #expect(witnesses.1.ending == LinkEnding(words: words, code: code, isByPeer: true))
+        #expect(witnesses.0.ending == LinkEnding(reason: words, code: code, isByPeer: false))
+        #expect(witnesses.1.ending == LinkEnding(reason: words, code: code, isByPeer: true))
     }
 
     @Test("A link that breaks, and one that its session closes, end with their causes")
@@ -135,11 +137,11 @@ import Testing
         try place.run(.seconds(1))
         puma.faults.cut()
         try place.run(.seconds(2))
-        #expect(witness.ending == LinkEnding(words: "the link was lost", code: nil, isByPeer: false))
+        #expect(witness.ending == LinkEnding(reason: "the link was lost", code: nil, isByPeer: false))
         puma.session.close {}
         try place.run(.seconds(5))
-        let ends = witness.told.filter { "\($0.event)".hasPrefix("ended") }
-        #expect(ends.count == Set(witness.told.map(\.link)).count)
+        let ends = witness.events.filter { "\($0.event)".hasPrefix("ended") }
+        #expect(ends.count == Set(witness.events.map(\.link)).count)
         guard case .ended(let last)? = ends.last?.event else { return #expect(Bool(false), "no end") }
         #expect(
             last.code == LinkClose.Code.left.rawValue || last.code == LinkClose.Code.sessionClosed.rawValue)

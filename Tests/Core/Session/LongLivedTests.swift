@@ -168,8 +168,8 @@ import Testing
             try #require(lynx.outcomes == [.success(puma.id)], "round \(round)")
             try #require(puma.session.driver.machine.links.count == 1, "round \(round)")
             try #require(lynx.session.driver.machine.links.count == 1, "round \(round)")
-            try #require(puma.moves(of: lynx.id) == [.available, .connecting, .connected], "round \(round)")
-            try #require(lynx.moves(of: puma.id) == [.available, .connecting, .connected], "round \(round)")
+            try #require(puma.states(of: lynx.id) == [.available, .connecting, .connected], "round \(round)")
+            try #require(lynx.states(of: puma.id) == [.available, .connecting, .connected], "round \(round)")
         }
     }
 

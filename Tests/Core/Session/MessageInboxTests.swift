@@ -10,7 +10,7 @@ import Testing
     private let peer = Frames.hello().peer
     private let port: PeerPort
     private let woken = Counter()
-    private let attention: Attention
+    private let portNotifier: PortNotifier
 
     private final class Counter: Sendable {
         let value = Atomic<Int>(0)
@@ -20,13 +20,13 @@ import Testing
         port = PeerPort(
             peer: peer, limits: SessionLimits(),
             peerHello: Frames.hello())
-        attention = Attention(loop: loop) { [woken] in
+        portNotifier = PortNotifier(loop: loop) { [woken] in
             woken.value.wrappingAdd(1, ordering: .relaxed)
         }
     }
 
     private func inbox(window: Int = 1 << 20) -> MessageInbox {
-        MessageInbox(receiveWindow: window, owner: peer, attention: attention)
+        MessageInbox(receiveWindow: window, owner: peer, portNotifier: portNotifier)
     }
 
     /// A run of frames, one behind the other, somewhere in a chunk.
@@ -46,7 +46,7 @@ import Testing
     }
 
     /// Lets other tasks run until `condition` holds. Gives up at some point instead of hanging.
-    private func settle(until condition: () -> Bool) async {
+    private func wait(until condition: () -> Bool) async {
         for _ in 0..<100_000 where !condition() { await Task.yield() }
     }
 
@@ -102,7 +102,7 @@ import Testing
         #expect(counted == run.bytes.count)
     }
 
-    @Test func theLoopIsToldWhenAQuarterOfTheWindowIsRead() throws {
+    @Test func theLoopIsNotifiedWhenAQuarterOfTheWindowIsRead() throws {
         let inbox = inbox(window: 6_400)
         inbox.append(numbers(0..<64, size: 96))
         for _ in 0..<15 { _ = inbox.poll() }
@@ -147,7 +147,7 @@ import Testing
         #expect(await inbox.next()?.bytes == [1])
         #expect(await inbox.next()?.bytes == [2])
         let reader = Task { await inbox.next() }
-        await settle { inbox.hasReader }
+        await wait { inbox.hasReader }
         #expect(inbox.hasReader)
         inbox.append(numbers(3..<5))
         #expect(await reader.value?.bytes == [3])
@@ -159,7 +159,7 @@ import Testing
     @Test func aCancelledReaderLosesNothing() async {
         let inbox = inbox()
         let reader = Task { await inbox.next() }
-        await settle { inbox.hasReader }
+        await wait { inbox.hasReader }
         reader.cancel()
         #expect(await reader.value == nil)
         inbox.append(numbers(0..<2))
@@ -204,13 +204,13 @@ import Testing
         let others = (0..<3).map { _ in
             PeerPort(peer: peer, limits: SessionLimits(), peerHello: Frames.hello())
         }
-        for other in others { attention.wants(other) }
+        for other in others { portNotifier.add(other) }
         try loop.runQueued()
         #expect(woken.value.load(ordering: .relaxed) == 1)
         var listed: ContiguousArray<PeerPort> = []
-        attention.take(into: &listed)
+        portNotifier.take(into: &listed)
         #expect(listed.count == 3)
-        attention.wants(others[0])
+        portNotifier.add(others[0])
         try loop.runQueued()
         #expect(woken.value.load(ordering: .relaxed) == 2)
     }

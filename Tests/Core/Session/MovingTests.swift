@@ -64,14 +64,14 @@ import Testing
         #expect(second.texts == ["still there"])
     }
 
-    @Test func whoWasStartedAnewIsNotTakenForTheOldOne() throws {
+    @Test func aRestartedPeerIsNotTakenForTheOldOne() throws {
         let (first, second) = try pair()
         let address = second.address
-        second.session.driver.die()
+        second.session.driver.crash()
         try place.run(.milliseconds(50))
         let again = place.join("second", seed: 2, address: address)
         try place.run(.seconds(30))
-        #expect(first.moves(of: second.id).contains(.disconnected))
+        #expect(first.states(of: second.id).contains(.disconnected))
         #expect(first.state(of: again.id) == .available, "found again")
         #expect(first.session.inconsistencies.isEmpty && again.session.inconsistencies.isEmpty)
         first.session.invite(again.id) { _ in }

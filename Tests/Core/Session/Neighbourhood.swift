@@ -32,7 +32,7 @@ final class Neighbourhood {
             transports: [wrap(transport)],
             loop: loop)
         let member = Member(number: Int(count), session: session, faults: transport.control)
-        member.violated = { Issue.record("\($0)") }
+        member.onViolation = { Issue.record("\($0)") }
         member.start(reading: reading, accepting: accepting)
         return member
     }
@@ -64,9 +64,9 @@ extension SessionProbe {
 
     /// The statistics. Must be read on the loop, where they are reported at once.
     var statistics: SessionStatistics {
-        nonisolated(unsafe) var told = SessionStatistics()
-        session.statistics { told = $0 }
-        return told
+        nonisolated(unsafe) var result = SessionStatistics()
+        session.statistics { result = $0 }
+        return result
     }
 
     // MARK: Calls whose outcome goes to `outcomes`

@@ -13,8 +13,8 @@ struct OutboxTests {
         return pair.second.received[.main] ?? []
     }
 
-    private func appendAgain(_ bytes: [UInt8], to peer: PeerID, _ outbox: inout Outbox) -> Outbox.Outcome {
-        bytes.withUnsafeBytes { outbox.appendAgain($0, to: peer, on: .main, isNext: false) }
+    private func appendToLast(_ bytes: [UInt8], to peer: PeerID, _ outbox: inout Outbox) -> Outbox.Outcome {
+        bytes.withUnsafeBytes { outbox.appendToLast($0, to: peer, on: .main, isNext: false) }
     }
 
     @Test func whatOtherThreadsHaveStagedGoesFirst() throws {
@@ -22,7 +22,7 @@ struct OutboxTests {
         var outbox = Outbox()
         try conversation.port.stage(ByteSlice([1]), on: .main, isNext: false)
         outbox.remember(conversation)
-        #expect(appendAgain([2], to: conversation.peer, &outbox) == .notAppended)
+        #expect(appendToLast([2], to: conversation.peer, &outbox) == .notAppended)
         try outbox.append(ByteSlice([2]), to: conversation, on: .main, isNext: false)
         #expect(try arrived() == [[1], [2]])
     }
@@ -30,24 +30,24 @@ struct OutboxTests {
     @Test func theNextMessageFindsTheSameConversationAndSaysWhetherItsLinkKnows() throws {
         try pair.startLink()
         var outbox = Outbox()
-        #expect(appendAgain([1], to: conversation.peer, &outbox) == .notAppended)
+        #expect(appendToLast([1], to: conversation.peer, &outbox) == .notAppended)
         outbox.remember(conversation)
-        #expect(appendAgain([1], to: conversation.peer, &outbox) == .firstAppended)
+        #expect(appendToLast([1], to: conversation.peer, &outbox) == .firstAppended)
         conversation.isAnnounced = true
-        #expect(appendAgain([2], to: conversation.peer, &outbox) == .appended)
-        #expect(appendAgain([3], to: pair.second.conversation.peer, &outbox) == .notAppended)
+        #expect(appendToLast([2], to: conversation.peer, &outbox) == .appended)
+        #expect(appendToLast([3], to: pair.second.conversation.peer, &outbox) == .notAppended)
         #expect(try arrived() == [[1], [2]])
         #expect(conversation.statistics.messagesSent == 2)
         #expect(conversation.statistics.bytesSent == 2)
     }
 
-    @Test func whoHasLeftIsSentNothingMore() throws {
+    @Test func nothingMoreIsSentToAPeerThatHasLeft() throws {
         try pair.startLink()
         var outbox = Outbox()
         outbox.remember(conversation)
         conversation.stopAccepting(NighError(.sending, .left))
-        #expect(appendAgain([1], to: conversation.peer, &outbox) == .notAppended)
-        #expect(outbox.again(conversation.peer) == nil)
+        #expect(appendToLast([1], to: conversation.peer, &outbox) == .notAppended)
+        #expect(outbox.lastConversation(with: conversation.peer) == nil)
         #expect(outbox.recipient(0, conversation.peer) { _ in conversation } == nil)
     }
 

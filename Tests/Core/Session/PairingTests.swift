@@ -39,7 +39,7 @@ import Testing
     }
 
     @Test(arguments: [false, true])
-    func whoSeeTheSameDigitsArePaired(whileConnected: Bool) throws {
+    func peopleWhoSeeTheSameDigitsArePaired(whileConnected: Bool) throws {
         let (puma, lynx) = try two(areConnected: whileConnected)
         puma.pair(with: lynx)
         try place.run(.seconds(1))
@@ -83,7 +83,7 @@ import Testing
         #expect(lynx.failure?.cause == .notPaired)
     }
 
-    @Test func whomNobodyReachesNobodyPairsAndThatIsToldAtOnce() throws {
+    @Test func pairingAnUnreachablePeerFailsAtOnce() throws {
         let (puma, lynx) = try two()
         puma.faults.plan.refuse = .all
         puma.pair(with: lynx)
@@ -93,7 +93,7 @@ import Testing
         #expect(areQuiet(puma, lynx))
     }
 
-    @Test func whoSeesOtherDigitsPairsNobody() throws {
+    @Test func differentDigitsPairNobody() throws {
         let (puma, lynx) = try two()
         puma.pair(with: lynx)
         try place.run(.seconds(1))
@@ -106,14 +106,14 @@ import Testing
         #expect(areQuiet(puma, lynx))
     }
 
-    @Test func nobodyIsPairedWithWhoDoesNotLetItselfBeAsked() throws {
+    @Test func aPeerThatDoesNotAcceptPairingIsNotPaired() throws {
         let (puma, lynx) = try two(accepting: false)
         puma.pair(with: lynx)
         try place.run(.seconds(1))
         #expect(puma.pairingEnds == [.pairingRefused(.notNow)])
         #expect(lynx.events.allSatisfy { if case .pairing = $0 { false } else { true } })
         #expect(areQuiet(puma, lynx))
-        lynx.session.setAcceptingPairing(true)
+        lynx.session.startAcceptingPairing()
         puma.pair(with: lynx)
         try place.run(.seconds(1))
         #expect(puma.codes.count == 1)
@@ -188,14 +188,14 @@ import Testing
         #expect(puma.codes.count == 2 && puma.codes == lynx.codes, "another can begin")
     }
 
-    @Test func whoWasStartedAnewMayAskAgainAndTheOldDigitsEnd() throws {
+    @Test func aRestartedPeerMayAskAgainAndTheOldDigitsEnd() throws {
         let (puma, lynx) = try two()
         lynx.pair(with: puma)
         try place.run(.seconds(1))
         #expect(puma.codes.count == 1)
         // Lynx ends without a goodbye, so that Puma still believes in the old link.
         lynx.faults.stall()
-        lynx.session.driver.die()
+        lynx.session.driver.crash()
         let again = place.join("Lynx", seed: 2) { $0.acceptsPairing = true }
         try place.run(.seconds(1))
         again.pair(with: puma)
@@ -209,7 +209,7 @@ import Testing
     }
 
     /// A message of the exchange that has ended crosses the first message of the next one.
-    @Test func askingAnewAtOnceCostsAPairingAtMostAndNeverTheConversation() throws {
+    @Test func askingAgainAtOnceCostsAtMostThePairingAndNeverTheConversation() throws {
         let (puma, lynx) = try two(areConnected: true)
         puma.pair(with: lynx)
         try place.run(.seconds(1))
@@ -225,7 +225,7 @@ import Testing
         lynx.session.confirmPairing(with: puma.id, digitsAgree: false)
         try place.run(.seconds(1))
         #expect(areQuiet(puma, lynx))
-        #expect(puma.moves(of: lynx.id).last == .connected)
+        #expect(puma.states(of: lynx.id).last == .connected)
     }
 
     @Test func closingTheSessionEndsThePairing() throws {
@@ -240,7 +240,8 @@ import Testing
     }
 
     /// Works in every order in which the session ends things, and although one conversation has no link.
-    @Test(arguments: [false, true]) func closingTheSessionTellsOfThePairing(greaterIsPaired: Bool) throws {
+    @Test(arguments: [false, true]) func closingTheSessionReportsThePairingsEnd(greaterIsPaired: Bool) throws
+    {
         let puma = place.join("Puma") { $0.acceptsPairing = true }
         let others = (0..<2).map { place.join("Lynx \($0)") { $0.acceptsPairing = true } }
             .sorted { $0.id < $1.id }

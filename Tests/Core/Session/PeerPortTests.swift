@@ -15,7 +15,7 @@ import Testing
     }
 
     /// The answers that waiters got, in order.
-    private final class Told: Sendable {
+    private final class Outcomes: Sendable {
         let answers = Guarded<[(number: UInt64, error: NighError?)]>([])
 
         func wait(_ port: PeerPort, _ number: UInt64) {
@@ -86,50 +86,50 @@ import Testing
 
     @Test func waitersAreLetInOneAfterAnother() throws {
         let port = port(sendBuffer: 100)
-        let told = Told()
-        told.wait(port, 1)
-        #expect(told.causes == [nil])
+        let outcomes = Outcomes()
+        outcomes.wait(port, 1)
+        #expect(outcomes.causes == [nil])
         try port.admit(100)
-        for number in 2...4 { told.wait(port, UInt64(number)) }
-        #expect(told.numbers == [1])
+        for number in 2...4 { outcomes.wait(port, UInt64(number)) }
+        #expect(outcomes.numbers == [1])
         // Nobody overtakes a waiter, except the one whose turn it is.
         port.release(50)
-        #expect(told.numbers == [1, 2])
+        #expect(outcomes.numbers == [1, 2])
         #expect(throws: NighError.self) { try port.admit(1) }
         try port.admit(10, isNext: true)
         port.admitNextWaiter()
-        #expect(told.numbers == [1, 2, 3])
+        #expect(outcomes.numbers == [1, 2, 3])
         port.cancelWait(number: 4)
-        #expect(told.causes == [nil, nil, nil, .cancelled])
+        #expect(outcomes.causes == [nil, nil, nil, .cancelled])
         port.cancelWait(number: 4)
         port.cancelWait(number: 99)
-        #expect(told.numbers == [1, 2, 3, 4])
+        #expect(outcomes.numbers == [1, 2, 3, 4])
         try port.admit(1)
     }
 
     @Test func cancellingKeepsTheOthersInOrder() throws {
         let port = port(sendBuffer: 1)
         try port.admit(0)
-        let told = Told()
-        for number in 1...5 { told.wait(port, UInt64(number)) }
+        let outcomes = Outcomes()
+        for number in 1...5 { outcomes.wait(port, UInt64(number)) }
         port.cancelWait(number: 3)
         port.release(4)
         for _ in 0..<4 { port.admitNextWaiter() }
-        #expect(told.numbers == [3, 1, 2, 4, 5])
+        #expect(outcomes.numbers == [3, 1, 2, 4, 5])
     }
 
-    @Test func closingTellsEverybodyOnce() throws {
+    @Test func closingNotifiesEveryPeerOnce() throws {
         let port = port(sendBuffer: 1)
         try port.admit(0)
-        let told = Told()
-        told.wait(port, 1)
-        told.wait(port, 2)
+        let outcomes = Outcomes()
+        outcomes.wait(port, 1)
+        outcomes.wait(port, 2)
         port.close(NighError(.sending, .peerLeft))
         port.close(NighError(.sending, .closed))
         port.release(4)
-        #expect(told.causes == [.peerLeft, .peerLeft])
-        told.wait(port, 3)
-        #expect(told.causes == [.peerLeft, .peerLeft, .peerLeft])
+        #expect(outcomes.causes == [.peerLeft, .peerLeft])
+        outcomes.wait(port, 3)
+        #expect(outcomes.causes == [.peerLeft, .peerLeft, .peerLeft])
         #expect(throws: NighError(.sending, .peerLeft)) {
             try port.stage(ByteSlice([1]), on: .main, isNext: false)
         }
@@ -138,21 +138,21 @@ import Testing
 
     @Test func theListIsEnteredOnce() {
         let port = port()
-        #expect(port.list())
-        #expect(!port.list())
-        port.unlist()
-        #expect(port.list())
+        #expect(port.markListed())
+        #expect(!port.markListed())
+        port.markUnlisted()
+        #expect(port.markListed())
     }
 
-    @Test func readingIsToldOnceItIsWorthIt() {
+    @Test func readingIsReportedOnceEnoughIsRead() {
         let port = port()
-        #expect(!port.didRead(10, tellAfter: 100))
-        #expect(port.didRead(90, tellAfter: 100))
-        #expect(!port.didRead(500, tellAfter: 100))
-        port.unlist()
+        #expect(!port.didRead(10, notifyAfter: 100))
+        #expect(port.didRead(90, notifyAfter: 100))
+        #expect(!port.didRead(500, notifyAfter: 100))
+        port.markUnlisted()
         #expect(port.takeRead() == 600)
         #expect(port.takeRead() == 0)
-        #expect(!port.didRead(99, tellAfter: 100))
+        #expect(!port.didRead(99, notifyAfter: 100))
     }
 
     @Test func manyThreadsStageEachInItsOwnOrder() async throws {

@@ -49,10 +49,10 @@ import Testing
 
     @Test func piecesThatBelongNowhereAreRefused() throws {
         var lane = ReceiveLane(chunks: LargeChunks())
-        #expect(throws: WireError.malformed("a piece of no message")) { try append([1], to: &lane) }
+        #expect(throws: WireError.malformed("a piece without a message")) { try append([1], to: &lane) }
         try lane.begin(size: 3, limit: 100)
         #expect(try append([1, 2], to: &lane) == nil)
-        #expect(throws: WireError.malformed("pieces beyond their message's end")) {
+        #expect(throws: WireError.malformed("pieces that are longer than their message")) {
             try append([3, 4], to: &lane)
         }
     }

@@ -9,25 +9,25 @@ import Testing
     }
 
     @Test(
-        "A conversation that looks for a link asks again after the time that it was told, not before",
+        "A conversation without a link retries after the time that the peer asked for, not before",
         arguments: [0, 1, 2, 4] as [UInt8])
     func resuming(code: UInt8) throws {
         let peer = try ScriptedPeer()
         try peer.beginConversation()
         try peer.losesLinkAndAsks()
-        try peer.say(.decline, refusal(peer, code: code, seconds: 3))
+        try peer.send(.decline, refusal(peer, code: code, seconds: 3))
         try peer.run(.milliseconds(2_999))
         #expect(peer.dials.count == 2 && peer.state == .reconnecting)
         try peer.run(.milliseconds(1))
         #expect(peer.dials.count == 3)
     }
 
-    @Test("A route that is seen meanwhile does not shorten that time")
+    @Test("A route that appears meanwhile does not shorten that time")
     func newRoute() throws {
         let peer = try ScriptedPeer()
         try peer.beginConversation()
         try peer.losesLinkAndAsks()
-        try peer.say(.decline, refusal(peer, code: 2, seconds: 3))
+        try peer.send(.decline, refusal(peer, code: 2, seconds: 3))
         try peer.run(.seconds(1))
         let advertisement = Advertisement(
             service: "test", peer: ScriptedPeer.peer, name: ScriptedPeer.hello.name)
@@ -40,31 +40,31 @@ import Testing
         #expect(peer.dials.count == 3)
     }
 
-    @Test("Without a time the usual pause is enough")
+    @Test("Without a requested time, the usual pause applies")
     func resumingWithoutTime() throws {
         let peer = try ScriptedPeer()
         try peer.beginConversation()
         try peer.losesLinkAndAsks()
-        try peer.say(.decline, refusal(peer, code: 2, seconds: 0))
+        try peer.send(.decline, refusal(peer, code: 2, seconds: 0))
         try peer.run(.milliseconds(400))
         #expect(peer.dials.count == 3)
     }
 
     @Test(
-        "Whoever invites learns the time with the refusal, whatever its code",
+        "The inviter gets the retry time with the refusal, whatever its code",
         arguments: [0, 1, 2] as [UInt8])
     func inviting(code: UInt8) throws {
         for seconds in [0, 2] as [UInt8] {
             let peer = try ScriptedPeer()
             try peer.invite()
-            try peer.say(.decline, refusal(peer, code: code, seconds: seconds))
+            try peer.send(.decline, refusal(peer, code: code, seconds: seconds))
             let error = try #require(peer.failure)
             #expect(error.retryAfter == (seconds == 0 ? nil : .seconds(2)))
-            #expect(error.description.contains("ask again in 2 s") == (seconds == 2))
+            #expect(error.description.contains("wait at least 2 s") == (seconds == 2))
         }
     }
 
-    @Test("A time below a second is told as a second: none at all would mean no for good")
+    @Test("A retry time below a second is sent as a second, because zero means never")
     func roundedUp() throws {
         for (wait, seconds) in [(0, 0), (1, 1), (1_000, 1), (1_001, 2), (600_000, 600)] {
             let peer = try ScriptedPeer()
@@ -72,20 +72,18 @@ import Testing
                 session.decline(invitation, retryAfter: .milliseconds(wait))
             }
             try peer.open()
-            try peer.greet()
-            _ = try peer.hearFrames()
-            try peer.say(
+            try peer.exchangeHellos()
+            _ = try peer.takeFrames()
+            try peer.send(
                 .invite,
                 [UInt8](repeating: 9, count: 8) + [0, 0, 0, 0, 0, 0, 0, 1] + ScriptedPeer.standing
                     + [0, 0, 0x75, 0x30, 0, 0])
-            let decline = try #require(try peer.hearFrames().first)
+            let decline = try #require(try peer.takeFrames().first)
             #expect(decline.payload[9..<13] == [0, 0, UInt8(seconds >> 8), UInt8(seconds & 0xFF)])
         }
     }
 
-    @Test(
-        "A resume that is not answered is given up after two seconds for another route, and without one is waited for"
-    )
+    @Test("An unanswered resume is abandoned after two seconds if there is another route; otherwise it waits")
     func noAnswer() throws {
         for hasOther in [false, true] {
             let peer = try ScriptedPeer()
@@ -105,10 +103,8 @@ import Testing
         }
     }
 
-    @Test(
-        "A route that is seen anew while it is dialled is dialled anew after two seconds, and never twice at once"
-    )
-    func seenAnew() throws {
+    @Test("A route that reappears during its dial is dialled again after 2 s, and never twice at once")
+    func aRouteSeenAgainIsDialledAgain() throws {
         let peer = try ScriptedPeer()
         try peer.beginConversation()
         let advertisement = Advertisement(

@@ -70,7 +70,7 @@ import Testing
     }
 
     /// The host was dialled by its address before discovery showed it there. After the conversation it is still known.
-    @Test func whoIsSeenAtAnAddressGivenByHandStaysKnown() throws {
+    @Test func aPeerSeenAtAManualAddressStaysKnown() throws {
         let place = Neighbourhood()
         let host = place.join("Host", role: .server)
         let guest = place.join("Guest", role: .server)
@@ -78,7 +78,7 @@ import Testing
         guest.session.invite(at: host.address) { guest.outcomes.append($0) }
         try place.run(.seconds(1))
         #expect(guest.outcomes == [.success(host.id)])
-        guest.session.setBrowsing(true)
+        guest.session.startBrowsing()
         try place.run(.seconds(1))
         guest.session.disconnect(host.id)
         try place.run(.seconds(1))
@@ -150,7 +150,7 @@ import Testing
         #expect(puma.states == [.available, .connecting, .connected, .reconnecting, .connected])
     }
 
-    @Test func rolesDecideWhoIsSeen() throws {
+    @Test func rolesDecideWhichPeersAreSeen() throws {
         let place = Neighbourhood()
         let server = place.join("Server", role: .server)
         let client = place.join("Client", role: .client)
@@ -176,20 +176,20 @@ import Testing
         #expect(changes == ["full"])
     }
 
-    @Test func whoStopsAdvertisingIsUnavailableButStaysConnected() throws {
+    @Test func aPeerThatStopsAdvertisingStaysConnected() throws {
         let place = Neighbourhood()
         let (puma, lynx) = try place.pair()
         let late = place.join("Late")
         try place.run(.seconds(1))
         #expect(late.state(of: lynx.id) == .available)
-        lynx.session.setAdvertising(false)
+        lynx.session.stopAdvertising()
         try place.run(.seconds(1))
         #expect(late.state(of: lynx.id) == .unavailable)
         #expect(puma.state(of: lynx.id) == .connected)
-        lynx.session.setAdvertising(true)
+        lynx.session.startAdvertising()
         try place.run(.seconds(1))
         #expect(late.state(of: lynx.id) == .available)
-        late.session.setBrowsing(false)
+        late.session.stopBrowsing()
         try place.run(.seconds(1))
         #expect(late.session.driver.machine.peers.isEmpty)
     }
@@ -204,7 +204,7 @@ import Testing
         #expect(crowd.count == 6)
     }
 
-    @Test func eventsNobodyReadsAreBoundedAndTheirLossIsTold() async throws {
+    @Test func unreadEventsAreBoundedAndTheirLossIsReported() async throws {
         let place = Neighbourhood()
         var configuration = SessionConfiguration(
             service: "test", name: DisplayName(fitting: "Idle"), role: .client)
@@ -215,7 +215,7 @@ import Testing
         session.start()
         let crowd = (0..<10).map { place.join("Crowd\($0)", role: .server) }
         try place.run(.seconds(1))
-        guard case .missed(let count)? = session.events.poll() else {
+        guard case .eventsDropped(let count)? = session.events.poll() else {
             Issue.record("the loss was not told")
             return
         }

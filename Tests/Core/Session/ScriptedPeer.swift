@@ -100,21 +100,21 @@ final class ScriptedPeer: @unchecked Sendable {
 
     // MARK: Bytes
 
-    func say(_ bytes: [UInt8]) throws {
+    func send(_ bytes: [UInt8]) throws {
         pipe.receive(bytes)
         try loop.runQueued()
     }
 
-    func say(_ type: FrameType, _ payload: [UInt8] = []) throws { try say(Frames.frame(type, payload)) }
+    func send(_ type: FrameType, _ payload: [UInt8] = []) throws { try send(Frames.frame(type, payload)) }
 
-    func say(close code: UInt16) throws { try say(.close, [UInt8(code >> 8), UInt8(code & 0xFF), 0]) }
+    func send(close code: UInt16) throws { try send(.close, [UInt8(code >> 8), UInt8(code & 0xFF), 0]) }
 
     /// The bytes that the session has written since the last call of this.
-    func hear() -> [UInt8] { pipe.takeWritten() }
+    func takeOutput() -> [UInt8] { pipe.takeWritten() }
 
     /// The same in frames. There must be no other bytes.
-    func hearFrames() throws -> [Frame] {
-        unread += hear()
+    func takeFrames() throws -> [Frame] {
+        unread += takeOutput()
         var frames: [Frame] = []
         while unread.count >= 4 {
             let length = Int(unread[0]) << 16 | Int(unread[1]) << 8 | Int(unread[2])
@@ -132,10 +132,10 @@ final class ScriptedPeer: @unchecked Sendable {
         [UInt8](repeating: 0, count: 16) + [0, 0, 0, 0, 0, 16, 0, 0, 0, 0, 0, 0, 0, 16, 0, 0]
 
     /// Exchanges prefaces and hellos. What the session sends after its own hello is left unread.
-    func greet(_ hello: Hello = ScriptedPeer.hello) throws {
-        try say(Self.preface)
-        #expect(hear().prefix(8) == Self.preface[...])
-        try say(.hello, hello.payload)
+    func exchangeHellos(_ hello: Hello = ScriptedPeer.hello) throws {
+        try send(Self.preface)
+        #expect(takeOutput().prefix(8) == Self.preface[...])
+        try send(.hello, hello.payload)
     }
 
     /// Makes the session invite this peer and wait for its answer.
@@ -143,17 +143,17 @@ final class ScriptedPeer: @unchecked Sendable {
         session.invite(at: Self.address) { [unowned self] in outcomes.append($0) }
         try loop.runQueued()
         try openDialled()
-        try greet()
-        let invite = try #require(try hearFrames().first { $0.type == FrameType.invite.rawValue })
+        try exchangeHellos()
+        let invite = try #require(try takeFrames().first { $0.type == FrameType.invite.rawValue })
         conversation = Array(invite.payload.prefix(8))
     }
 
     /// Makes the session invite this peer, which accepts.
     func beginConversation() throws {
         try invite()
-        try say(.accept, conversation + [UInt8](repeating: 0, count: 8) + Self.standing)
+        try send(.accept, conversation + [UInt8](repeating: 0, count: 8) + Self.standing)
         try #require(state == .connected)
-        _ = hear()
+        _ = takeOutput()
     }
 
     /// Cuts the link. The session dials again, and asks to resume the conversation.
@@ -163,8 +163,8 @@ final class ScriptedPeer: @unchecked Sendable {
         try run(.milliseconds(1))
         try #require(state == .reconnecting && dials.count == before + 1)
         try openDialled()
-        try greet()
-        try #require(try hearFrames().contains { $0.type == FrameType.resume.rawValue })
+        try exchangeHellos()
+        try #require(try takeFrames().contains { $0.type == FrameType.resume.rawValue })
     }
 
     // MARK: The session's view

@@ -107,19 +107,19 @@ private struct ModelledLane {
         try #require(lane.hasUnsent == (sent < messages.count), comment())
         try #require(lane.isEmpty == (acknowledged == messages.count), comment())
         try #require(lane.heldCost == outstanding, comment())
-        try #require(lane.isInOrder, comment())
+        try #require(lane.isConsistent, comment())
     }
 }
 
 @Suite struct SendLaneTests {
-    /// Worlds check `isInOrder`, so it must be false when the counts are wrong.
+    /// Worlds check `isConsistent`, so it must be false when the counts are wrong.
     @Test func whatIsAcknowledgedBeforeItWasSentIsOutOfOrder() {
         var pool = ChunkPool(chunkSize: 1_024, keepAtMost: 4)
         var lane = SendLane(lane: .main, chunks: LargeChunks())
         lane.append(large: ByteSlice([1, 2, 3]), isCopy: false)
-        #expect(lane.isInOrder)
+        #expect(lane.isConsistent)
         _ = lane.acknowledge(upTo: 1, pool: &pool)
-        #expect(!lane.isInOrder)
+        #expect(!lane.isConsistent)
     }
 
     @Test(arguments: 0..<60)

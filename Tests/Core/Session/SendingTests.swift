@@ -6,19 +6,19 @@ import Testing
 
 @Suite struct SendingTests {
     /// Room goes to the caller that has waited longest, whichever call sends the message.
-    @Test func nobodyOvertakesWhoWaitsForRoom() throws {
+    @Test func nobodyOvertakesASenderThatWaitsForRoom() throws {
         let place = Neighbourhood()
         let (puma, lynx) = try place.pair { $0.limits.sendBuffer = 1_000 }
         puma.faults.stall()
         try puma.session.trySend([UInt8](repeating: 1, count: 1_200), to: lynx.id)
         let port = try puma.session.directory.port(of: lynx.id)
-        nonisolated(unsafe) var told: [Int] = []  // the loop is virtual: one thread
+        nonisolated(unsafe) var completed: [Int] = []  // the loop is virtual: one thread
         for number in 1...2 {
-            port.waitForRoom(number: UInt64(number)) { _ in told.append(number) }
+            port.waitForRoom(number: UInt64(number)) { _ in completed.append(number) }
         }
         puma.faults.release()
         try place.run(.seconds(1))
-        #expect(told == [1], "the second waits for the first")
+        #expect(completed == [1], "the second waits for the first")
         let bytes: [UInt8] = [1, 2, 3]
         #expect(throws: NighError.self) { try puma.session.trySend(bytes, to: lynx.id) }
         #expect(throws: NighError.self) { try puma.session.trySend(ByteSlice(bytes), to: lynx.id) }
@@ -26,7 +26,7 @@ import Testing
             try puma.session.trySend(ByteSlice(bytes), to: [lynx.id, lynx.id])
         }
         port.admitNextWaiter()
-        #expect(told == [1, 2])
+        #expect(completed == [1, 2])
         try puma.session.trySend(ByteSlice(bytes), to: lynx.id)
     }
 
@@ -205,7 +205,7 @@ import Testing
         #expect(lynx.texts == ["kept"])
     }
 
-    @Test func sendingToAllReachesAllAndTellsWhomItDidNotReach() throws {
+    @Test func sendingToAllReachesAllAndReportsThePeersNotReached() throws {
         let place = Neighbourhood()
         let host = place.join("Host", role: .server)
         let guests = (0..<3).map { place.join("Guest\($0)", role: .client) }

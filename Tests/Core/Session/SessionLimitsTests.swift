@@ -23,7 +23,7 @@ import Testing
         for change in Self.least + Self.most {
             var limits = SessionLimits()
             change(&limits)
-            #expect(limits.impossible == nil)
+            #expect(limits.invalidLimit == nil)
         }
     }
 
@@ -31,7 +31,7 @@ import Testing
         for change in Self.tooMuch {
             var limits = SessionLimits()
             change(&limits)
-            #expect(limits.impossible != nil)
+            #expect(limits.invalidLimit != nil)
         }
     }
 
@@ -39,14 +39,14 @@ import Testing
 
     private static func page() throws -> String {
         let root = #filePath.split(separator: "/").dropLast(4).joined(separator: "/")
-        let file = try #require(fopen("/\(root)/docs/LIMITS.md", "r"))
+        let file = try #require(fopen("/\(root)/docs/reference/LIMITS.md", "r"))
         defer { fclose(file) }
         var bytes = [UInt8](repeating: 0, count: 1 << 17)
         bytes.removeLast(bytes.count - fread(&bytes, 1, bytes.count, file))
         return String(decoding: bytes, as: UTF8.self)
     }
 
-    /// What docs/LIMITS.md gives as the default of each field, in seconds or as it is.
+    /// What docs/reference/LIMITS.md gives as the default of each field, in seconds or as it is.
     private static func documented() throws -> [String: Double] {
         var defaults: [String: Double] = [:]
         for row in try page().split(separator: "\n") where row.hasPrefix("| `") {
@@ -71,7 +71,7 @@ import Testing
     }
 
     @Test func asMuchMemoryIsKeptForLargeMessagesAsThePageSays() throws {
-        let seconds = LargeChunks.keptWithoutUse.nanoseconds / 1_000_000_000
+        let seconds = LargeChunks.idleLifetime.nanoseconds / 1_000_000_000
         let words =
             "\(LargeChunks.countLimit) chunks, \(LargeChunks.byteLimit >> 20) MiB in all (`LargeChunks`), "
             + "for \(seconds) to \(2 * seconds) s without use"

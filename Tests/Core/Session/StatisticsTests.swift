@@ -37,7 +37,7 @@ import Testing
         #expect(read == (reading == .inbox ? 8 : 0))
     }
 
-    @Test("What was read counts as read at once, also when it is too little to tell the peer of")
+    @Test("Messages count as read at once, even if there are too few to notify the peer")
     func reading() throws {
         let (puma, lynx) = try place.pair(.inbox)
         for _ in 0..<10 { try puma.session.trySend([UInt8](repeating: 1, count: 100), to: lynx.id) }
@@ -48,7 +48,7 @@ import Testing
         #expect(lynx.statistics.peers[puma.id]?.bytesUnread == 0)
     }
 
-    @Test("What is read after the end of a conversation is not unread any longer")
+    @Test("Messages read after the end of a conversation no longer count as unread")
     func readingLate() throws {
         let (puma, lynx) = try place.pair(.inbox)
         try sendSome(puma.session, to: lynx.id)
@@ -61,7 +61,7 @@ import Testing
         #expect(lynx.statistics.peers[puma.id]?.bytesUnread == 0)
     }
 
-    @Test("Asking for statistics between reads keeps no sender waiting")
+    @Test("Statistics requested between reads delay no sender")
     func askingWhileReading() throws {
         let (puma, lynx) = try place.pair(.inbox) { $0.limits.receiveWindow = 16 << 10 }
         var sent = 0
@@ -96,9 +96,9 @@ import Testing
 
     @Test func aRoundTripIsItsLastItsLeastAndAnAverage() {
         var roundTrip = RoundTrip()
-        for milliseconds in [80, 40, 120] as [Int64] { roundTrip.measured(.milliseconds(milliseconds)) }
+        for milliseconds in [80, 40, 120] as [Int64] { roundTrip.record(.milliseconds(milliseconds)) }
         #expect(roundTrip.last == .milliseconds(120))
-        #expect(roundTrip.least == .milliseconds(40))
+        #expect(roundTrip.minimum == .milliseconds(40))
         #expect(roundTrip.smoothed == .microseconds((75_000 * 7 + 120_000) / 8))
     }
 }

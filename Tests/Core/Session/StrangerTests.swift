@@ -50,9 +50,9 @@ import Testing
         }
 
         /// Opens a pipe; returns its link, or nil if the session refuses it.
-        func knock() -> Link? { machine.pipeOpened(transport: 0, dial: nil, at: nil, now: now) }
+        func openPipe() -> Link? { machine.pipeOpened(transport: 0, dial: nil, at: nil, now: now) }
 
-        func say(_ bytes: [UInt8], on link: Link) {
+        func receive(_ bytes: [UInt8], on link: Link) {
             machine.received(ByteSlice(bytes), on: link, now: now)
             while machine.nextDelivery(from: link, now: now) != nil {}
             machine.finishReceiving(on: link, now: now)
@@ -71,7 +71,7 @@ import Testing
         func exchange(_ peer: LinkMachine, _ link: Link) {
             var bytes = ByteQueue()
             peer.gather(into: &bytes, budget: 1 << 20)
-            say(bytes.bytes, on: link)
+            receive(bytes.bytes, on: link)
             bytes.removeAll()
             link.machine.gather(into: &bytes, budget: 1 << 20)
             peer.receive(ByteSlice(bytes.bytes), now: now)
@@ -82,7 +82,7 @@ import Testing
         func beginHandshake(on link: Link) {
             var bytes = ByteQueue()
             honestPeer().gather(into: &bytes, budget: 1 << 20)
-            say(bytes.bytes, on: link)
+            receive(bytes.bytes, on: link)
         }
 
         func pass(_ duration: Duration) {
@@ -100,14 +100,14 @@ import Testing
     @Test func aCrowdThatComesAndGoesLeavesNothingBehind() throws {
         let door = try Door()
         for _ in 0..<10_000 {
-            guard let link = door.knock() else { continue }
+            guard let link = door.openPipe() else { continue }
             door.machine.pipeClosed(link, error: nil, now: door.now)
             while door.machine.nextDirective() != nil {}
             while door.machine.nextDirtyLink() != nil {}
         }
         #expect(door.machine.wakeupCount <= 512)
         // A stranger who is still there is checked when the time has come.
-        let link = try #require(door.knock())
+        let link = try #require(door.openPipe())
         door.now = door.now + .seconds(11)
         door.machine.timeArrived(now: door.now)
         #expect(link.purpose == .finished)
@@ -115,40 +115,40 @@ import Testing
 
     @Test func silentOnesMakeRoomTheOldestFirst() throws {
         let door = try Door()
-        let silent = (0..<64).compactMap { _ in door.knock() }
+        let silent = (0..<64).compactMap { _ in door.openPipe() }
         #expect(silent.count == 64 && door.refused == 0)
-        let next = try #require(door.knock())
+        let next = try #require(door.openPipe())
         #expect(door.machine.strangerCount == 64 && door.refused == 1)
         #expect(silent[0].purpose == .finished && silent[1].purpose == .unsettled)
         #expect(next.purpose == .unsettled)
     }
 
-    @Test func silenceDrivesNobodyOutWhoHasBegunToSpeak() throws {
+    @Test func silentLinksDoNotDisplaceLinksThatHaveBegun() throws {
         let door = try Door()
-        let speaking = (0..<32).compactMap { _ in door.knock() }
+        let speaking = (0..<32).compactMap { _ in door.openPipe() }
         for link in speaking { door.beginHandshake(on: link) }
-        for _ in 0..<1_000 { #expect(door.knock() != nil) }
+        for _ in 0..<1_000 { #expect(door.openPipe() != nil) }
         #expect(speaking.allSatisfy { $0.purpose == .unsettled })
         #expect(door.machine.strangerCount == 64 && door.refused == 1_000 - 32)
     }
 
-    @Test func handshakesThatNeverEndDriveNobodyOutWhoHasJustCome() throws {
+    @Test func handshakesThatNeverEndDoNotDisplaceNewLinks() throws {
         let door = try Door()
-        let speaking = (0..<64).compactMap { _ in door.knock() }
+        let speaking = (0..<64).compactMap { _ in door.openPipe() }
         for link in speaking { door.beginHandshake(on: link) }
-        let fresh = (0..<32).compactMap { _ in door.knock() }
+        let fresh = (0..<32).compactMap { _ in door.openPipe() }
         #expect(fresh.count == 32 && fresh.allSatisfy { $0.purpose == .unsettled })
         #expect(speaking.prefix(32).allSatisfy { $0.purpose == .finished })
         #expect(speaking.dropFirst(32).allSatisfy { $0.purpose == .unsettled })
     }
 
-    @Test func whoHasProvenAKeyAndWantsNothingMakesRoomTooAndIsToldSo() throws {
+    @Test func anIdleProvenPeerMakesRoomTooAndGetsTheReason() throws {
         let door = try Door(places: 3)
-        let proven = try #require(door.knock())
+        let proven = try #require(door.openPipe())
         let peer = door.honestPeer()
         for _ in 0..<3 { door.exchange(peer, proven) }
         try #require(proven.machine.provenPeer != nil && peer.phase == .open)
-        for _ in 0..<3 { door.beginHandshake(on: try #require(door.knock())) }
+        for _ in 0..<3 { door.beginHandshake(on: try #require(door.openPipe())) }
         #expect(proven.purpose == .finished)
         door.exchange(peer, proven)
         #expect(peer.end?.code == .tooManyLinks)
@@ -163,18 +163,18 @@ import Testing
         func flood() {
             for _ in 0..<20 {
                 door.pass(.milliseconds(1))
-                guard let link = door.knock() else { continue }
+                guard let link = door.openPipe() else { continue }
                 if Double.random(in: 0..<1, using: &random) < share { door.beginHandshake(on: link) }
             }
         }
         for _ in 0..<10 { flood() }
         #expect(door.machine.strangerCount == 64)
-        let link = try #require(door.knock())
+        let link = try #require(door.openPipe())
         let peer = door.honestPeer()
         // Its first bytes arrive after half a round trip, its proof after another whole one.
         for _ in 0..<10 {
             door.pass(.milliseconds(1))
-            if let link = door.knock(), share > 0 { door.beginHandshake(on: link) }
+            if let link = door.openPipe(), share > 0 { door.beginHandshake(on: link) }
         }
         door.exchange(peer, link)
         flood()
@@ -191,21 +191,21 @@ import Testing
         // A TLS hello in a record of the greatest size that never becomes complete.
         var bytes = Array(flight.bytes.prefix(8)) + [22, 3, 1, 0x40, 0, 1, 0, 0x3F, 0xF0]
         bytes += [UInt8](repeating: 0, count: 16_384)
-        let links = (0..<64).compactMap { _ in door.knock() }
-        for link in links { door.say(Array(bytes.prefix(byteCount)), on: link) }
+        let links = (0..<64).compactMap { _ in door.openPipe() }
+        for link in links { door.receive(Array(bytes.prefix(byteCount)), on: link) }
         door.pass(.milliseconds(9_999))
         #expect(door.machine.links.count == 64)
         // Includes what waits to be written to them.
         #expect(links.allSatisfy { $0.machine.heldByteCount <= TLSContext.handshakeLimit + 100 })
-        for link in links { door.say([], on: link) }
+        for link in links { door.receive([], on: link) }
         door.pass(.milliseconds(1))
         #expect(door.machine.links.isEmpty)
         #expect(door.machine.statistics.linksEnded == ["timed out": 64])
     }
 
-    @Test func whoSaysHelloAndNothingElseIsLeftTwiceThat() throws {
+    @Test func aLinkWithOnlyAHelloHasTwiceTheTime() throws {
         let door = try Door()
-        let link = try #require(door.knock())
+        let link = try #require(door.openPipe())
         let peer = door.honestPeer()
         for _ in 0..<3 { door.exchange(peer, link) }
         try #require(link.machine.phase == .open)

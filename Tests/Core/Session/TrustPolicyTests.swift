@@ -41,7 +41,7 @@ import Testing
         #expect(puma.invitations.map(\.peer.trust) == [.newWithKnownName(of: [lynx])])
     }
 
-    @Test func whoIsOnlySeenOrTurnedDownIsNotRemembered() throws {
+    @Test func aPeerThatIsOnlySeenOrDeclinedIsNotRemembered() throws {
         let puma = place.join("Puma", accepting: false, trust: memory)
         let lynx = place.join("Lynx")
         try place.run(.seconds(1))
@@ -68,7 +68,7 @@ import Testing
 
     // MARK: Paired peers only
 
-    @Test func aSessionOfPairedPeersTurnsOthersAwayAndBothSidesAreToldWhy() throws {
+    @Test func aPairedSessionRefusesOthersAndBothSidesGetTheReason() throws {
         let puma = place.join("Puma") { $0.security = .paired }
         let lynx = place.join("Lynx")
         try place.run(.seconds(1))
@@ -92,7 +92,7 @@ import Testing
         #expect(lynx.invitations.isEmpty)
     }
 
-    @Test func pairedPeersTalkAndWhoIsUnpairedIsDisconnected() throws {
+    @Test func pairedPeersConverseAndAnUnpairedPeerIsDisconnected() throws {
         let (puma, lynx) = try pairedAndConnected()
         #expect(puma.invitations.map(\.peer.trust) == [.paired])
         puma.session.unpair(lynx.id)
@@ -118,14 +118,14 @@ import Testing
     }
 
     @Test(arguments: [false, true])
-    func aPairingTakenBackInTheStoreEndsTheConversationAndBothSidesAreToldWhy(isForgotten: Bool) throws {
+    func aRevokedPairingEndsTheConversationAndBothSidesGetTheReason(isForgotten: Bool) throws {
         let (puma, lynx) = try pairedAndConnected()
         // Not through a call of this session: another session of the program does it, or a store that follows its file.
         if isForgotten { memory.forget(lynx.id) } else { memory.unpair(lynx.id) }
         try place.run(.milliseconds(100))
-        #expect(puma.moves(of: lynx.id).suffix(2) == [.disconnected, .available])
+        #expect(puma.states(of: lynx.id).suffix(2) == [.disconnected, .available])
         #expect(puma.lastCause(of: lynx.id)?.cause == .notPaired)
-        #expect(lynx.moves(of: puma.id).suffix(2) == [.disconnected, .available])
+        #expect(lynx.states(of: puma.id).suffix(2) == [.disconnected, .available])
         #expect(lynx.lastCause(of: puma.id)?.cause == .notPaired)
         #expect(puma.peer(lynx.id)?.trust == (isForgotten ? .new : .known))
         lynx.invite(puma)
@@ -133,7 +133,7 @@ import Testing
         #expect(lynx.failure?.cause == .notPaired)
     }
 
-    @Test func whoIsUnpairedWhileTheLinkIsBrokenIsToldWhyAsSoonAsThereIsAnother() throws {
+    @Test func aPeerUnpairedWhileTheLinkIsBrokenGetsTheReasonOnTheNextLink() throws {
         let (puma, lynx) = try pairedAndConnected()
         lynx.faults.block(dials: .refuse)
         puma.faults.block(dials: .refuse)
@@ -168,27 +168,27 @@ import Testing
         #expect(puma.state(of: lynx.id) == .available && lynx.state(of: puma.id) == .available)
     }
 
-    @Test func aProgramIsToldWhenAPeerItShowsIsSeenInAnotherLight() throws {
+    @Test func aChangeOfAPeersTrustIsReported() throws {
         let puma = place.join("Puma", trust: memory)
         let lynx = place.join("Lynx")
         try place.run(.seconds(1))
         lynx.invite(puma)
         try place.run(.seconds(1))
-        func told() -> [PeerTrust?] {
+        func reportedTrusts() -> [PeerTrust?] {
             puma.events.compactMap {
                 if case .peerChanged(let peer) = $0, peer.id == lynx.id { peer.trust } else { nil }
             }
         }
         memory.pair(lynx.id, name: DisplayName(fitting: "Lynx"))
         try place.run(.milliseconds(100))
-        #expect(told() == [.paired])
+        #expect(reportedTrusts() == [.paired])
         memory.unpair(lynx.id)
         try place.run(.milliseconds(100))
-        #expect(told() == [.paired, .known])
+        #expect(reportedTrusts() == [.paired, .known])
         #expect(puma.state(of: lynx.id) == .connected, "this session talks to anybody")
     }
 
-    @Test func whoIsUnpairedWhileItIsInvitedIsInvitedNoMore() throws {
+    @Test func unpairingWithdrawsTheInvitation() throws {
         memory.pair(Identity.ephemeral(seed: 77).peerID, name: DisplayName(fitting: "Lynx"))
         let puma = place.join("Puma", trust: memory) { $0.security = .paired }
         let lynx = place.join("Lynx", seed: 77, accepting: false)

@@ -22,13 +22,13 @@ final class TwoWays {
             machine.peers[other.id].flatMap(machine.scheme(inUseWith:))
         }
 
-        /// The transports that the program was told of, in order and without immediate repetitions.
-        func told(of other: Member) -> [String] {
-            probe.events.reduce(into: []) { told, event in
+        /// The transports that were reported to the program, in order and without immediate repetitions.
+        func reportedTransports(of other: Member) -> [String] {
+            probe.events.reduce(into: []) { transports, event in
                 switch event {
                 case .stateChanged(let peer, _, _), .peerChanged(let peer):
                     guard peer.id == other.id, let transport = peer.transport else { return }
-                    if told.last != transport { told.append(transport) }
+                    if transports.last != transport { transports.append(transport) }
                 default: break
                 }
             }
@@ -56,7 +56,7 @@ final class TwoWays {
             configuration, identity: .ephemeral(seed: count),
             transports: [RelabelledTransport(slow, scheme: "slow", priority: 200), relabelled], loop: loop)
         let probe = SessionProbe(number: Int(count), session: session, faults: fast.control)
-        probe.violated = { Issue.record("\($0)") }
+        probe.onViolation = { Issue.record("\($0)") }
         probe.start(reading: .handler, accepting: true)
         return Member(probe: probe, fast: fast.control, slow: slow.control)
     }

@@ -6,7 +6,7 @@ import Testing
 
 /// Cases that simulated worlds have found. Each needs several events at the wrong moment.
 @Suite struct UnluckyTimingTests {
-    @Test func whoLeavesLearnsThatThePeerWentFirst() throws {
+    @Test func leavingReportsThatThePeerLeftFirst() throws {
         let place = Neighbourhood()
         let (puma, lynx) = try place.pair()
         puma.faults.stall(.all, .outgoing)
@@ -30,7 +30,7 @@ import Testing
         let (puma, lynx) = try place.pair(plan: plan)
         try puma.session.trySend([UInt8](repeating: 1, count: 10_000), to: lynx.id)
         try place.run(.seconds(20))
-        let breaks = puma.moves(of: lynx.id).filter { $0 == .reconnecting }.count
+        let breaks = puma.states(of: lynx.id).filter { $0 == .reconnecting }.count
         #expect(breaks > 3)
         #expect(breaks < 30)
         puma.faults.plan = .none
@@ -52,12 +52,12 @@ import Testing
         #expect(isAccepted)
         puma.session.cancelInvitation(of: lynx.id)
         try place.run(.seconds(5))
-        #expect(lynx.moves(of: puma.id) == [.available, .connecting, .connected, .disconnected, .available])
+        #expect(lynx.states(of: puma.id) == [.available, .connecting, .connected, .disconnected, .available])
         #expect(lynx.lastCause(of: puma.id)?.cause == .peerLeft)
         #expect(puma.state(of: lynx.id) == .available)
     }
 
-    @Test func roomMadeWhileGreetingIsTold() throws {
+    @Test func roomMadeDuringTheHellosIsReported() throws {
         var plan = FaultPlan()
         plan.delay = .milliseconds(100)
         let place = Neighbourhood()
@@ -93,7 +93,7 @@ import Testing
         #expect(puma.outcomes.count == 2)
         #expect(puma.state(of: lynx.id) == .connected)
         #expect(puma.state(of: wolf.id) == .unavailable)
-        #expect(puma.moves(of: wolf.id).last == .unavailable)
+        #expect(puma.states(of: wolf.id).last == .unavailable)
     }
 
     @Test func whatIsLeftUnreadCountsInTheNextInvitation() throws {

@@ -7,7 +7,7 @@ import Testing
 @Suite struct ViolationTests {
     private let place = Neighbourhood()
 
-    @Test func whoBreaksTheProtocolIsToldWhatItDid() throws {
+    @Test func aPeerThatBreaksTheProtocolGetsTheReason() throws {
         let (first, second) = try place.pair()
         let driver = first.session.driver
         let link = try #require(driver.machine.peers[second.id]?.link)
@@ -15,9 +15,9 @@ import Testing
         driver.machine.markDirty(link)
         driver.flushSoon()
         try place.run(.seconds(1))
-        #expect(second.lastCause(of: first.id)?.cause == .protocolViolation("a piece of no message"))
+        #expect(second.lastCause(of: first.id)?.cause == .protocolViolation("a piece without a message"))
         #expect(
             first.lastCause(of: second.id)?.cause
-                == .protocolViolation("said the other side: a piece of no message"))
+                == .protocolViolation("reported by the other side: a piece without a message"))
     }
 }

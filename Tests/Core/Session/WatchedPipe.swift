@@ -44,9 +44,9 @@ final class WatchedPipe: Pipe, PipeHandler {
     func pauseReading() { inner.pauseReading() }
     func resumeReading() { inner.resumeReading() }
 
-    func close(_ manner: PipeCloseManner) {
-        inner.close(manner)
-        if manner == .now { handler = nil }
+    func close(_ mode: PipeCloseMode) {
+        inner.close(mode)
+        if mode == .now { handler = nil }
     }
 
     func pipe(_ pipe: any Pipe, received bytes: ByteSlice) {

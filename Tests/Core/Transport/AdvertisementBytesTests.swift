@@ -1,7 +1,7 @@
 import NighCore
 import Testing
 
-@Suite("An advertisement in bytes")
+@Suite("The bytes of an advertisement")
 struct AdvertisementBytesTests {
     private static let peer = Identity.ephemeral(seed: 1).peerID
 
@@ -11,13 +11,13 @@ struct AdvertisementBytesTests {
             info: try DiscoveryInfo(info))
     }
 
-    @Test("says the same when it is read", arguments: [[:], ["table": "open", "empty": ""]])
+    @Test("are read back as the same advertisement", arguments: [[:], ["table": "open", "empty": ""]])
     func isReadAgain(info: [String: String]) throws {
         let advertisement = try Self.advertisement(info: info)
         #expect(Advertisement(bytes: advertisement.bytes) == advertisement)
     }
 
-    @Test("with all the info there can be stays within its bound")
+    @Test("stay within their limit with the largest info")
     func isBounded() throws {
         var info = DiscoveryInfo.none
         for number in 0..<1_000 {
@@ -31,7 +31,7 @@ struct AdvertisementBytesTests {
         #expect(Advertisement(bytes: all.bytes) == all)
     }
 
-    @Test("is none where anything of it is missing or wrong")
+    @Test("are refused if any part is missing or wrong")
     func nonsenseIsNone() throws {
         let bytes = try Self.advertisement(info: ["table": "open"]).bytes
         let pieceBorders = Set(bytes.indices.filter { Advertisement(bytes: Array(bytes[..<$0])) != nil })

@@ -47,7 +47,7 @@ import Testing
         }
     }
 
-    @Test("Several on one loop can count calls together: inside a call to one of them none may tell anything")
+    @Test("Transports on one loop can share a call count: during a call to one, none may report an event")
     func callsOfOthers() {
         let calls = CallDepth()
         let first = CheckedTransport(ScriptedTransport(), callDepth: calls)
@@ -59,7 +59,7 @@ import Testing
         #expect(apart.rule == nil)
     }
 
-    @Test("All is passed on in the same turn, in its own name")
+    @Test("Every event is forwarded in the same turn, with the checked transport's own name")
     func passesOn() throws {
         let bench = Bench()
         let (pipe, inner) = bench.openPipe()
@@ -75,18 +75,18 @@ import Testing
         bench.dial(2)
         bench.transport.events?.dialFailed(
             DialID(number: 2), error: ScriptedTransport.error(), by: bench.transport)
-        #expect(bench.listener.words == ["opened", "received 3", "writable", "ended", "closed", "failed 2"])
+        #expect(bench.listener.log == ["opened", "received 3", "writable", "ended", "closed", "failed 2"])
         #expect(
             bench.transport.calls == [
                 "start", "advertise", "browse", "dial 1", "pipe.start", "write", "pauseReading",
                 "resumeReading", "dial 2",
             ])
-        #expect(bench.listener.tellers.allSatisfy { $0 === bench.checked })
+        #expect(bench.listener.reporters.allSatisfy { $0 === bench.checked })
         #expect(bench.checked.breach == nil)
         #expect(bench.loop.pending == (0, 0), "nothing waits, not even for the dial's timeout")
     }
 
-    @Test("Once a rule is broken all that there was is taken back, in a later turn and in order")
+    @Test("A broken rule withdraws everything that was reported, in a later turn and in order")
     func takesBack() throws {
         let bench = Bench()
         let events = try #require(bench.transport.events)
@@ -94,10 +94,10 @@ import Testing
         events.listeningChanged([ScriptedTransport.address("here")], by: bench.transport)
         let (pipe, _) = bench.openPipe()
         bench.dial(2)
-        _ = bench.listener.takeWords()
+        _ = bench.listener.takeLog()
         bench.breakARule()
         events.routeLost(ScriptedTransport.sighting.address, by: bench.transport)
-        #expect(bench.listener.words.isEmpty)
+        #expect(bench.listener.log.isEmpty)
         var queue = ByteQueue()
         queue.append(ByteSlice([1]))
         pipe.write(&queue)
@@ -106,32 +106,30 @@ import Testing
 
         try bench.loop.runQueued()
         #expect(
-            bench.listener.takeWords() == ["lost somewhere", "listening 0", "down", "failed 2", "closed"])
+            bench.listener.takeLog() == ["lost somewhere", "listening 0", "down", "failed 2", "closed"])
         #expect(Set(bench.listener.errors) == Set([try #require(bench.checked.breach)]))
         #expect(bench.transport.calls.suffix(2) == ["close now", "shutdown"])
         #expect(bench.rule == .dialIsKnown)
         #expect(bench.loop.pending == (0, 0))
     }
 
-    @Test(
-        "A transport that is cut off is not called again, and believed nothing; what is dialled fails, in a later turn"
-    )
+    @Test("After a breach the transport is not called, its events are ignored, and dials fail later")
     func cutOff() throws {
         let bench = Bench()
         bench.breakARule()
         try bench.loop.runQueued()
         let breach = try #require(bench.checked.breach)
         let calls = bench.transport.calls
-        _ = bench.listener.takeWords()
+        _ = bench.listener.takeLog()
         bench.transport.events?.transportChanged(.up, by: bench.transport)
         bench.checked.advertise(ScriptedTransport.sighting.advertisement)
         bench.checked.browse(ScriptedTransport.service)
         bench.dial(3)
         bench.dial(4)
         bench.checked.cancelDial(DialID(number: 4))
-        #expect(bench.listener.words.isEmpty)
+        #expect(bench.listener.log.isEmpty)
         try bench.loop.runQueued()
-        #expect(bench.listener.takeWords() == ["failed 3"])
+        #expect(bench.listener.takeLog() == ["failed 3"])
         #expect(bench.listener.errors.last == breach)
         let lines = bench.checked.diagnose()
         #expect(lines.map(\.verdict) == [.fail] && lines[0].finding.contains("dial-is-known"))
@@ -140,35 +138,35 @@ import Testing
         #expect(bench.transport.calls == calls)
     }
 
-    @Test("Shut down in the same turn, or while it is being told, nothing more is told")
+    @Test("After a shutdown in the same turn, or during the reports of a breach, nothing more is reported")
     func shutDownMeanwhile() throws {
         let early = Bench()
         early.breakARule()
         early.checked.shutdown()
         try early.loop.runQueued()
-        #expect(early.listener.words.isEmpty)
+        #expect(early.listener.log.isEmpty)
         #expect(early.transport.calls.filter { $0 == "shutdown" }.count == 1)
 
         let late = Bench()
         _ = late.openPipe()
         late.dial(2)
-        _ = late.listener.takeWords()
+        _ = late.listener.takeLog()
         late.listener.reaction = { if $0 == "down" { late.checked.shutdown() } }
         late.breakARule()
         try late.loop.runQueued()
-        #expect(late.listener.words == ["down"])
+        #expect(late.listener.log == ["down"])
         #expect(late.transport.calls.filter { $0 == "shutdown" }.count == 1)
     }
 
-    @Test("What is dialled or closed while the end is told is told its own end once")
+    @Test("A dial or pipe that ends while a breach is reported is reported once")
     func callsMeanwhile() throws {
         let bench = Bench()
         let (pipe, _) = bench.openPipe()
         bench.dial(2)
         bench.dial(3)
-        _ = bench.listener.takeWords()
-        bench.listener.reaction = { word in
-            switch word {
+        _ = bench.listener.takeLog()
+        bench.listener.reaction = { event in
+            switch event {
             case "down": bench.dial(4)
             case "failed 2":
                 bench.checked.cancelDial(DialID(number: 3))
@@ -178,22 +176,22 @@ import Testing
         }
         bench.breakARule()
         try bench.loop.runQueued()
-        #expect(bench.listener.words == ["down", "failed 2", "drained", "failed 4"])
+        #expect(bench.listener.log == ["down", "failed 2", "drained", "failed 4"])
     }
 
-    @Test("That a pipe is drained is passed on, once it was closed")
+    @Test("pipeDrained is forwarded once the pipe was closed")
     func drained() {
         let bench = Bench()
         let (pipe, inner) = bench.openPipe()
         pipe.close(.afterWriting)
         pipe.close(.now)
         inner.handler?.pipeDrained(inner)
-        #expect(bench.listener.words == ["opened", "drained"])
+        #expect(bench.listener.log == ["opened", "drained"])
         #expect(bench.checked.breach == nil)
     }
 
     @Test(
-        "A pipe that says twice that it is drained, too early, unasked or of bytes that were dropped is caught",
+        "A pipe that drains twice, too early, without a close or after dropped bytes breaks a rule",
         arguments: ["twice", "early", "unasked", "dropped"])
     func drainedOtherwise(_ fault: String) throws {
         let bench = Bench()
@@ -209,7 +207,7 @@ import Testing
             "twice": ["opened", "drained", "down"], "early": ["opened", "down", "drained"],
             "unasked": ["opened", "down", "closed"], "dropped": ["opened", "down"],
         ]
-        #expect(bench.listener.words == words[fault])
+        #expect(bench.listener.log == words[fault])
     }
 
     @Test("A dial may end late, but not by more than the slack")
@@ -224,7 +222,7 @@ import Testing
         #expect(bench.checked.breach == nil)
         try bench.loop.run(for: .milliseconds(1))
         #expect(bench.rule == .dialEndsInTime)
-        #expect(bench.listener.words == ["failed 1", "down", "failed 2", "failed 3"])
+        #expect(bench.listener.log == ["failed 1", "down", "failed 2", "failed 3"])
     }
 
     private static let callsOfTransports = [
@@ -236,7 +234,7 @@ import Testing
     ]
 
     @Test(
-        "Told from inside any call it is noticed, and told to nobody",
+        "An event from inside any call is detected, and not forwarded",
         arguments: callsOfTransports + callsOfPipes)
     func insideACall(_ call: String) throws {
         let bench = Bench(isStarted: false)
@@ -266,21 +264,21 @@ import Testing
         if call == "shutdown" { checked.shutdown() }
         try bench.loop.runQueued()
         #expect(bench.rule == .toldInALaterTurn)
-        #expect(!bench.listener.words.contains("up"))
-        #expect(bench.listener.words.contains("down") == (call != "shutdown"))
+        #expect(!bench.listener.log.contains("up"))
+        #expect(bench.listener.log.contains("down") == (call != "shutdown"))
     }
 
-    @Test("A pipe that nobody is told of is closed")
+    @Test("A pipe that is reported to nobody is closed")
     func strayPipe() throws {
         let bench = Bench()
         bench.transport.events?.pipeOpened(
             ScriptedPipe(of: bench.transport), dial: DialID(number: 5), by: bench.transport)
         try bench.loop.runQueued()
-        #expect(bench.listener.words == ["down"])
+        #expect(bench.listener.log == ["down"])
         #expect(bench.transport.calls.contains("close now"))
     }
 
-    @Test("Shut down it keeps nobody, though the wrapped transport keeps a pipe")
+    @Test("After shutdown it retains nothing, although the wrapped transport retains a pipe")
     func letsGo() {
         weak var listener: Listener?
         var kept: ScriptedPipe?
@@ -294,7 +292,7 @@ import Testing
         withExtendedLifetime(kept) {}
     }
 
-    @Test("A session wraps its transports where that is asked for, and none twice")
+    @Test("A session wraps its transports if configured, and none twice")
     func wrapping() {
         let loop = VirtualEventLoop()
         func transports(_ isOn: Bool, _ transport: any Transport) -> [any Transport] {
@@ -315,13 +313,15 @@ import Testing
 /// Tests the rules about threads, with real threads.
 @Suite struct TransportThreadTests {
     /// Events that are correct except for the thread they are reported on.
-    private static let words: [String] = [
+    private static let reportNames: [String] = [
         "routeFound", "routeChanged", "routeLost", "addressKnown", "pipeOpened", "dialFailed", "advertised",
         "advertisingFailed", "browsingFailed", "listeningChanged", "transportChanged", "places", "received",
         "pipeBecameWritable", "pipeEnded", "pipeClosed", "pipeDrained",
     ]
 
-    @Test("What is told on another thread is not believed, and named on the loop", arguments: words)
+    @Test(
+        "An event on another thread is ignored, and the breach is reported on the loop",
+        arguments: reportNames)
     func otherThread(_ word: String) {
         let (loop, elsewhere) = (ThreadEventLoop(), ThreadEventLoop())
         let (transport, listener, monitor) = (ThreadedTransport(), Listener(), Monitor())
@@ -344,20 +344,20 @@ import Testing
             }
             transport.events?.pipeOpened(pipe, dial: DialID(number: 1), by: transport)
             checked.places(behind: ScriptedTransport.address("x")) { _ in Issue.record("places were told") }
-            elsewhere.execute { transport.tell(word, pipe) }
+            elsewhere.execute { transport.report(word, pipe) }
         }
         #expect(monitor.wait(within: .seconds(20)) { end.hasCome })
         elsewhere.shutdown()
         loop.shutdown()
-        #expect(listener.words == ["found", "opened", "lost somewhere", "down", "failed 2", "closed"])
+        #expect(listener.log == ["found", "opened", "lost somewhere", "down", "failed 2", "closed"])
         guard case .contractBroken(.eventsOnTheLoop, let detail)? = checked.breach?.cause else {
             Issue.record("\(String(describing: checked.breach))")
             return
         }
-        #expect(detail == "\(word) was told on another thread")
+        #expect(detail == "\(word) was reported on another thread")
     }
 
-    @Test("Of many threads that tell at once, one breach is told")
+    @Test("If many threads report at once, one breach is reported")
     func manyThreads() {
         let loop = ThreadEventLoop()
         let others = (0..<4).map { _ in ThreadEventLoop() }
@@ -378,10 +378,10 @@ import Testing
         loop.execute { monitor.change { end.hasCome = true } }
         #expect(monitor.wait(within: .seconds(20)) { end.hasCome })
         loop.shutdown()
-        #expect(listener.words == ["down"])
+        #expect(listener.log == ["down"])
     }
 
-    @Test("A session on a thread of its own is told of it, and closes in good order")
+    @Test("A session on its own thread receives the breach, and closes cleanly")
     func session() async {
         let loop = ThreadEventLoop()
         let breaker = RuleBreaker(
@@ -439,10 +439,10 @@ private final class ThreadedTransport: Transport, @unchecked Sendable {
         found: @escaping @Sendable (Result<[TransportAddress], NighError>) -> Void
     ) { self.found = found }
 
-    func tell(_ word: String, _ pipe: ScriptedPipe) {
+    func report(_ event: String, _ pipe: ScriptedPipe) {
         let (address, sighting) = (ScriptedTransport.address("x"), ScriptedTransport.sighting)
         let error = ScriptedTransport.error()
-        switch word {
+        switch event {
         case "routeFound": events?.routeFound(sighting, by: self)
         case "routeChanged": events?.routeChanged(sighting, by: self)
         case "routeLost": events?.routeLost(sighting.address, by: self)
@@ -460,7 +460,7 @@ private final class ThreadedTransport: Transport, @unchecked Sendable {
         case "pipeEnded": pipe.handler?.pipeEnded(pipe)
         case "pipeClosed": pipe.handler?.pipeClosed(pipe, error: nil)
         case "pipeDrained": pipe.handler?.pipeDrained(pipe)
-        default: Issue.record("nothing is known of \(word)")
+        default: Issue.record("nothing is known of \(event)")
         }
     }
 }

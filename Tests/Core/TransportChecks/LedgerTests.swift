@@ -20,7 +20,7 @@ import Testing
         return ledger
     }
 
-    @Test("A search that is begun again may find anew what was found, or lose it, or say how it changed")
+    @Test("A browse that is repeated may find a known route again, lose it or change it")
     func browsedAgain() throws {
         var ledger = try browsing()
         ledger.browse(ScriptedTransport.service)
@@ -32,8 +32,8 @@ import Testing
         #expect(rule { try ledger.lost(somewhere) } == .routeFoundFirst)
     }
 
-    @Test("A search that was ended and begun finds all anew")
-    func browsedAnew() throws {
+    @Test("A browse that was stopped and started finds every route again")
+    func browsingAgainForgetsTheRoutes() throws {
         var ledger = try browsing()
         ledger.stopBrowsing()
         #expect(rule { try ledger.lost(somewhere) } == .routeWhileBrowsing)
@@ -42,7 +42,7 @@ import Testing
         try ledger.found(sighting)
     }
 
-    @Test("What was seen before the transport went down may be found anew")
+    @Test("Routes seen before the transport went down may be found again")
     func downAndUp() throws {
         var ledger = try browsing()
         try ledger.became(.down(ScriptedTransport.error(.starting)))
@@ -51,7 +51,7 @@ import Testing
         #expect(rule { try ledger.found(sighting) } == .routeFoundOnce)
     }
 
-    @Test("So many dials that are over are told from each other, and older ones from none")
+    @Test("A limited number of ended dials is remembered; older ones count as unknown")
     func endedDials() throws {
         var ledger = TransportLedger(scheme: "script")
         let (first, second) = (DialID(number: 1), DialID(number: 2))
@@ -69,7 +69,7 @@ import Testing
         #expect(rule { try ledger.opened(second) } == .dialQuietAfterCancel)
     }
 
-    @Test("That nothing is listened on may be told at any time")
+    @Test("That nothing is listened on may be reported at any time")
     func listening() throws {
         var ledger = TransportLedger(scheme: "script")
         try ledger.listens(at: [])
@@ -82,7 +82,7 @@ import Testing
         #expect(rule { try ledger.opened(nil) } == .inboundWhileAdvertising)
     }
 
-    @Test("A pipe that has failed need not count what it is given, and never takes more")
+    @Test("A failed pipe need not count written bytes, and must never count any again")
     func failedPipe() throws {
         var (ledger, counters) = (PipeLedger(), PipeCounters())
         counters.bytesWritten = 5
@@ -93,7 +93,7 @@ import Testing
         #expect(rule { try ledger.wrote(5, left: 0, counters) } == .countsWhatItTakes)
     }
 
-    @Test("More bytes cannot wait than were written")
+    @Test("No more bytes can wait than were written")
     func waiting() throws {
         var (ledger, counters) = (PipeLedger(), PipeCounters())
         counters.bytesWritten = 5
@@ -103,7 +103,7 @@ import Testing
         #expect(rule { try ledger.check(counters) } == .countsWhatItTakes)
     }
 
-    @Test("A slice may be counted before it is told or after, and those before it are")
+    @Test("A slice may be counted before or after it is delivered; earlier slices are counted")
     func counting() throws {
         var (ledger, counters) = (PipeLedger(), PipeCounters())
         try ledger.received(5, counted: 0)
@@ -115,17 +115,17 @@ import Testing
         #expect(rule { try ledger.check(counters) } == .countsWhatItTells)
     }
 
-    @Test("What a paused pipe may tell is counted from the pause")
+    @Test("The bytes that a paused pipe may deliver are counted from the pause")
     func pausing() throws {
         var ledger = PipeLedger()
         for _ in 0..<3 {
             ledger.paused()
-            try ledger.received(PipeLedger.underWay, counted: .max)
+            try ledger.received(PipeLedger.pausedByteLimit, counted: .max)
             ledger.resumed()
-            try ledger.received(PipeLedger.underWay, counted: .max)
+            try ledger.received(PipeLedger.pausedByteLimit, counted: .max)
         }
         ledger.paused()
-        try ledger.received(PipeLedger.underWay, counted: .max)
+        try ledger.received(PipeLedger.pausedByteLimit, counted: .max)
         ledger.paused()
         #expect(rule { try ledger.received(1, counted: .max) } == .pausedPipeIsQuiet)
     }
@@ -135,14 +135,14 @@ import Testing
 @Suite struct RulesPageTests {
     private static func page() throws -> String {
         let root = #filePath.split(separator: "/").dropLast(4).joined(separator: "/")
-        let file = try #require(fopen("/\(root)/docs/transport-rules.md", "r"))
+        let file = try #require(fopen("/\(root)/docs/reference/transport-rules.md", "r"))
         defer { fclose(file) }
         var bytes = [UInt8](repeating: 0, count: 1 << 16)
         bytes.removeLast(bytes.count - fread(&bytes, 1, bytes.count, file))
         return String(decoding: bytes, as: UTF8.self)
     }
 
-    @Test("The page lists every rule with its sentence, in order, and says how it is noticed")
+    @Test("The page lists every rule with its sentence, in order, and how it is noticed")
     func complete() throws {
         let rows = try Self.page().split(separator: "\n").filter { $0.hasPrefix("| `") }
         let cells = rows.map { row in row.split(separator: "|").map { $0.trimmed } }
@@ -151,7 +151,7 @@ import Testing
         #expect(cells.allSatisfy { $0.count == 3 && !$0[2].isEmpty })
     }
 
-    @Test("Rules are known by words with hyphens, and their sentences are sentences")
+    @Test("Rules have names with hyphens, and their sentences end with a full stop")
     func style() {
         for rule in ContractRule.allCases {
             #expect(rule.rawValue.allSatisfy { $0 == "-" || ("a"..."z").contains($0) })

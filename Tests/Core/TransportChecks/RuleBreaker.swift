@@ -17,7 +17,7 @@ final class RuleBreaker: Transport, @unchecked Sendable {
     private(set) var isShutDown = false
 
     /// Called on the loop whenever a pipe has received something.
-    var whenHeard: ((RuleBreaker) -> Void)?
+    var onReceive: ((RuleBreaker) -> Void)?
 
     var nowhere: TransportAddress { TransportAddress(scheme: inner.scheme, value: "nowhere") }
 
@@ -41,7 +41,7 @@ final class RuleBreaker: Transport, @unchecked Sendable {
         misbehaves = true
         for pipe in pipes { pipe.misbehave(rule) }
         switch rule {
-        case .eventsOnTheLoop: tellOnAnotherThread()
+        case .eventsOnTheLoop: reportOnAnotherThread()
         case .toldInItsOwnName: events.listeningChanged([], by: inner)
         case .addressesCarryTheScheme:
             events.addressKnown(TransportAddress(scheme: "elsewhere", value: "x"), by: self)
@@ -51,8 +51,8 @@ final class RuleBreaker: Transport, @unchecked Sendable {
             events.addressKnown(nowhere, by: self)
         case .routeFoundOnce: if let seen { events.routeFound(seen, by: self) }
         case .routeFoundFirst: events.routeLost(nowhere, by: self)
-        case .routeOfTheService: tellChange { $0.advertisement.service = "another" }
-        case .qualityInRange: tellChange { $0.quality = 1.5 }
+        case .routeOfTheService: reportChange { $0.advertisement.service = "another" }
+        case .qualityInRange: reportChange { $0.quality = 1.5 }
         case .pipeOpenedOnce: events.pipeOpened(pipes[0], dial: nil, by: self)
         // Broken at the next opportunity, or from the start.
         case .toldInALaterTurn, .quietAfterShutdown, .schemeWellFormed, .traitsConstant,
@@ -68,7 +68,7 @@ final class RuleBreaker: Transport, @unchecked Sendable {
     }
 
     /// Returns once it has reported.
-    private func tellOnAnotherThread() {
+    private func reportOnAnotherThread() {
         var thread = pthread_t()
         let status = pthread_create(
             &thread, nil,
@@ -86,14 +86,14 @@ final class RuleBreaker: Transport, @unchecked Sendable {
 
     private var failure: NighError { NighError(.connecting, .refused, transport: scheme) }
 
-    private func tellChange(_ change: (inout Sighting) -> Void) {
+    private func reportChange(_ change: (inout Sighting) -> Void) {
         guard var sighting = seen else { return }
         change(&sighting)
         events?.routeChanged(sighting, by: self)
     }
 
-    private func later(_ tell: @escaping @Sendable (RuleBreaker, any TransportEvents) -> Void) {
-        loop?.execute { if let events = self.events { tell(self, events) } }
+    private func later(_ report: @escaping @Sendable (RuleBreaker, any TransportEvents) -> Void) {
+        loop?.execute { if let events = self.events { report(self, events) } }
     }
 
     func start(on loop: any EventLoop, events: any TransportEvents) {
@@ -174,7 +174,7 @@ extension RuleBreaker: TransportEvents {
     func pipeOpened(_ pipe: any Pipe, dial: DialID?, by transport: any Transport) {
         guard let loop else { return }
         let breaking = RuleBreakingPipe(pipe, on: loop)
-        breaking.whenHeard = { [unowned self] in whenHeard?(self) }
+        breaking.onReceive = { [unowned self] in onReceive?(self) }
         if misbehaves, let rule { breaking.misbehave(rule) }
         pipes.append(breaking)
         events?.pipeOpened(breaking, dial: dial, by: self)
@@ -214,7 +214,7 @@ final class RuleBreakingPipe: Pipe, PipeHandler, @unchecked Sendable {
     private var handler: (any PipeHandler)?
     private var rule: ContractRule?
     private var isClosed = false
-    var whenHeard: (() -> Void)?
+    var onReceive: (() -> Void)?
 
     init(_ inner: any Pipe, on loop: any EventLoop) {
         self.inner = inner
@@ -242,17 +242,17 @@ final class RuleBreakingPipe: Pipe, PipeHandler, @unchecked Sendable {
         case .writableWhenTold: handler?.pipeBecameWritable(self)
         case .pipeDrainsOnce: handler?.pipeDrained(self)
         case .pipeEndsOnce:
-            let told = handler
-            told?.pipeEnded(self)
-            told?.pipeEnded(self)
+            let receiver = handler
+            receiver?.pipeEnded(self)
+            receiver?.pipeEnded(self)
         case .nothingAfterTheEnd:
-            let told = handler
-            told?.pipeEnded(self)
-            told?.pipe(self, received: ByteSlice([1]))
+            let receiver = handler
+            receiver?.pipeEnded(self)
+            receiver?.pipe(self, received: ByteSlice([1]))
         case .pipeClosedIsLast:
-            let told = handler
-            told?.pipeClosed(self, error: nil)
-            told?.pipeEnded(self)
+            let receiver = handler
+            receiver?.pipeClosed(self, error: nil)
+            receiver?.pipeEnded(self)
         default: break
         }
     }
@@ -275,10 +275,10 @@ final class RuleBreakingPipe: Pipe, PipeHandler, @unchecked Sendable {
 
     func resumeReading() { inner.resumeReading() }
 
-    func close(_ manner: PipeCloseManner) {
-        inner.close(manner)
+    func close(_ mode: PipeCloseMode) {
+        inner.close(mode)
         guard rule == .pipeQuietAfterClose else {
-            if manner == .now, !isClosed { handler = nil }
+            if mode == .now, !isClosed { handler = nil }
             isClosed = true
             return
         }
@@ -290,21 +290,21 @@ final class RuleBreakingPipe: Pipe, PipeHandler, @unchecked Sendable {
 
     func pipe(_ pipe: any Pipe, received bytes: ByteSlice) {
         handler?.pipe(self, received: bytes)
-        whenHeard?()
+        onReceive?()
     }
 
     func pipeBecameWritable(_ pipe: any Pipe) { handler?.pipeBecameWritable(self) }
     func pipeEnded(_ pipe: any Pipe) { handler?.pipeEnded(self) }
 
     func pipeClosed(_ pipe: any Pipe, error: NighError?) {
-        let told = handler
+        let receiver = handler
         handler = nil
-        told?.pipeClosed(self, error: error)
+        receiver?.pipeClosed(self, error: error)
     }
 
     func pipeDrained(_ pipe: any Pipe) {
-        let told = handler
+        let receiver = handler
         handler = nil
-        told?.pipeDrained(self)
+        receiver?.pipeDrained(self)
     }
 }

@@ -86,7 +86,7 @@ final class ScriptedPipe: Pipe, @unchecked Sendable {
     }
     func pauseReading() { owner.note("pauseReading") }
     func resumeReading() { owner.note("resumeReading") }
-    func close(_ manner: PipeCloseManner) { owner.note("close \(manner)") }
+    func close(_ mode: PipeCloseMode) { owner.note("close \(mode)") }
 
     func receive(_ count: Int) { receive([UInt8](repeating: 1, count: count)) }
 
@@ -105,62 +105,62 @@ final class ScriptedPipe: Pipe, @unchecked Sendable {
 /// The user of a checked transport, with everything that was reported to it.
 final class Listener: TransportEvents, PipeHandler, @unchecked Sendable {
     // Confined to the loop. A test with threads reads it when the loop has ended.
-    private(set) var words: [String] = []
+    private(set) var log: [String] = []
     private(set) var errors: [NighError] = []
     private(set) var pipes: [any Pipe] = []
-    private(set) var tellers: [any Transport] = []
+    private(set) var reporters: [any Transport] = []
     /// Called with each reported event.
     var reaction: (String) -> Void = { _ in }
 
-    private func hear(_ word: String, by transport: (any Transport)? = nil, _ error: NighError? = nil) {
-        words.append(word)
-        if let transport { tellers.append(transport) }
+    private func note(_ event: String, by transport: (any Transport)? = nil, _ error: NighError? = nil) {
+        log.append(event)
+        if let transport { reporters.append(transport) }
         if let error { errors.append(error) }
-        reaction(word)
+        reaction(event)
     }
 
     /// The events since the last call of this.
-    func takeWords() -> [String] {
-        defer { words = [] }
-        return words
+    func takeLog() -> [String] {
+        defer { log = [] }
+        return log
     }
 
-    func routeFound(_ sighting: Sighting, by transport: any Transport) { hear("found", by: transport) }
-    func routeChanged(_ sighting: Sighting, by transport: any Transport) { hear("changed", by: transport) }
+    func routeFound(_ sighting: Sighting, by transport: any Transport) { note("found", by: transport) }
+    func routeChanged(_ sighting: Sighting, by transport: any Transport) { note("changed", by: transport) }
     func routeLost(_ address: TransportAddress, by transport: any Transport) {
-        hear("lost \(address.value)", by: transport)
+        note("lost \(address.value)", by: transport)
     }
     func addressKnown(_ address: TransportAddress, by transport: any Transport) {
-        hear("known", by: transport)
+        note("known", by: transport)
     }
     func pipeOpened(_ pipe: any Pipe, dial: DialID?, by transport: any Transport) {
         pipes.append(pipe)
-        hear("opened", by: transport)
+        note("opened", by: transport)
         pipe.start(handler: self)
     }
     func dialFailed(_ dial: DialID, error: NighError, by transport: any Transport) {
-        hear("failed \(dial.number)", by: transport, error)
+        note("failed \(dial.number)", by: transport, error)
     }
-    func advertised(as name: DisplayName, by transport: any Transport) { hear("advertised", by: transport) }
+    func advertised(as name: DisplayName, by transport: any Transport) { note("advertised", by: transport) }
     func advertisingFailed(_ error: NighError, by transport: any Transport) {
-        hear("advertisingFailed", by: transport, error)
+        note("advertisingFailed", by: transport, error)
     }
     func browsingFailed(_ error: NighError, by transport: any Transport) {
-        hear("browsingFailed", by: transport, error)
+        note("browsingFailed", by: transport, error)
     }
     func listeningChanged(_ addresses: [TransportAddress], by transport: any Transport) {
-        hear("listening \(addresses.count)", by: transport)
+        note("listening \(addresses.count)", by: transport)
     }
     func transportChanged(_ condition: TransportCondition, by transport: any Transport) {
         switch condition {
-        case .up: hear("up", by: transport)
-        case .down(let error): hear("down", by: transport, error)
+        case .up: note("up", by: transport)
+        case .down(let error): note("down", by: transport, error)
         }
     }
 
-    func pipe(_ pipe: any Pipe, received bytes: ByteSlice) { hear("received \(bytes.count)") }
-    func pipeBecameWritable(_ pipe: any Pipe) { hear("writable") }
-    func pipeEnded(_ pipe: any Pipe) { hear("ended") }
-    func pipeClosed(_ pipe: any Pipe, error: NighError?) { hear("closed", by: nil, error) }
-    func pipeDrained(_ pipe: any Pipe) { hear("drained") }
+    func pipe(_ pipe: any Pipe, received bytes: ByteSlice) { note("received \(bytes.count)") }
+    func pipeBecameWritable(_ pipe: any Pipe) { note("writable") }
+    func pipeEnded(_ pipe: any Pipe) { note("ended") }
+    func pipeClosed(_ pipe: any Pipe, error: NighError?) { note("closed", by: nil, error) }
+    func pipeDrained(_ pipe: any Pipe) { note("drained") }
 }

@@ -65,10 +65,10 @@ private final class Scene {
         let session = victim.session
         switch rule {
         case .toldInALaterTurn: session.update(info: try DiscoveryInfo(["table": "open"]))
-        case .traitsConstant: session.setBrowsing(true)
+        case .traitsConstant: session.startBrowsing()
         case .placesToldOnce: checked.places(behind: breaker.nowhere) { _ in }
-        case .routeWhileBrowsing, .dialQuietAfterCancel: session.setBrowsing(false)
-        case .inboundWhileAdvertising, .listeningWhileAdvertising: session.setAdvertising(false)
+        case .routeWhileBrowsing, .dialQuietAfterCancel: session.stopBrowsing()
+        case .inboundWhileAdvertising, .listeningWhileAdvertising: session.stopAdvertising()
         case .pipeQuietAfterClose: session.disconnect(peer.id)
         case .quietAfterShutdown: session.close {}
         case .writeTakesAll, .countsWhatItTakes:
@@ -91,9 +91,9 @@ private final class Scene {
         default: break
         }
         try run(.seconds(20))
-        if rule == .routeWhileBrowsing || rule == .dialQuietAfterCancel { session.setBrowsing(true) }
+        if rule == .routeWhileBrowsing || rule == .dialQuietAfterCancel { session.startBrowsing() }
         if rule == .inboundWhileAdvertising || rule == .listeningWhileAdvertising {
-            session.setAdvertising(true)
+            session.startAdvertising()
         }
     }
 }
@@ -103,7 +103,7 @@ private final class Scene {
     private static let beforeTheEnd = ContractRule.allCases.filter { $0 != .quietAfterShutdown }
 
     @Test(
-        "A broken rule is named, the transport is told to be down, and the session lives on with another",
+        "A broken rule is named, the transport is reported as down, and the session continues with another",
         arguments: beforeTheEnd)
     func named(_ rule: ContractRule) throws {
         let scene = Scene(rule)
@@ -120,7 +120,7 @@ private final class Scene {
         }
         #expect(!detail.isEmpty)
         #expect(down.scheme == scene.breaker.scheme && down.error.transport == down.scheme)
-        #expect(down.error.advice?.contains("the transport \"\(down.scheme)\", not of the network") == true)
+        #expect(down.error.advice?.contains("the transport \"\(down.scheme)\", not in the network") == true)
         #expect("\(down.error)".contains("\"\(rule.rawValue)\""))
         #expect(scene.checked.breach == down.error)
         #expect(scene.breaker.isShutDown)
@@ -138,7 +138,7 @@ private final class Scene {
         #expect(scene.downs.count == 1)
     }
 
-    @Test("What comes after the shutdown is noted, and told to nobody")
+    @Test("An event after the shutdown is recorded, and not reported")
     func afterShutdown() throws {
         let scene = Scene(.quietAfterShutdown)
         try scene.connect()
@@ -150,7 +150,7 @@ private final class Scene {
         #expect(scene.downs.isEmpty && scene.victim.isOver)
     }
 
-    @Test("Of a transport that keeps the contract nothing is said")
+    @Test("A transport that keeps the contract causes no report")
     func honest() throws {
         let scene = Scene(nil)
         try scene.connect()

@@ -74,7 +74,7 @@ import Testing
 
     @Test(arguments: ["v", "id", "V", "Id", "ID"])
     func keysOfNighsOwnAreRefused(key: String) {
-        #expect(refusal([key: "x"])?.advice == "'v' and 'id' are taken; choose another key")
+        #expect(refusal([key: "x"])?.advice == "'v' and 'id' are reserved; choose another key")
     }
 
     /// In a DNS text record, the case of keys has no meaning (RFC 6763, section 6.4), so one of the two would be lost.

@@ -13,7 +13,10 @@ import Testing
             "connecting to Puma over bluetooth: the adapter is powered off; `bluetoothctl power on`"
         ),
         (NighError(.connecting, .timedOut, peer: "Puma"), "connecting to Puma: no answer in time"),
-        (NighError(.conversing, .silent, peer: "Puma"), "conversing with Puma: nothing was heard any more"),
+        (
+            NighError(.conversing, .silent, peer: "Puma"),
+            "conversing with Puma: nothing was received any more"
+        ),
         (
             NighError(
                 .securing, .wrongPeer(expected: expected, found: found), peer: "Puma", transport: "tcp"),
@@ -40,7 +43,7 @@ import Testing
         ),
         (
             NighError(.receiving, .protocolViolation("a frame of kind 0"), peer: "Puma"),
-            "receiving from Puma: the other side broke the protocol: a frame of kind 0"
+            "receiving from Puma: protocol violation: a frame of kind 0"
         ),
         (
             NighError(.resuming, .unknownConversation, peer: "Puma"),
@@ -61,7 +64,7 @@ import Testing
         #expect(error.description == sentence)
     }
 
-    @Test func whenEveryWayFailedEachIsTold() {
+    @Test func whenAllAttemptsFailedEachIsReported() {
         let error = NighError(
             .connecting, .allFailed, peer: "Puma", advice: "move closer",
             attempts: [
@@ -70,8 +73,8 @@ import Testing
             ])
         #expect(
             error.description == """
-                connecting to Puma: every way failed (connecting over tcp: nobody listens there; \
-                connecting over bluetooth: there is no way there); move closer
+                connecting to Puma: every attempt failed (connecting over tcp: nobody listens there; \
+                connecting over bluetooth: the device cannot be reached); move closer
                 """)
     }
 

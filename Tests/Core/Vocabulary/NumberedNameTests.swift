@@ -23,7 +23,7 @@ import Testing
     }
 
     /// A program that has found "Puma #2" must not end up with a second "Puma".
-    @Test func whoIsSeenUnderANumberSaysThatNameOfItself() throws {
+    @Test func aPeerWithANumberedNameUsesThatName() throws {
         let place = Neighbourhood()
         let puma = place.join("Puma")
         let lynx = place.join("Lynx", role: .server)

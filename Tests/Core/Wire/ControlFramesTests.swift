@@ -56,7 +56,7 @@ import Testing
     @Test func refusals() throws {
         for code: ConversationRefusal.Code in [.declined, .full, .busy, .unknownConversation, .outOfDate] {
             let refusal = ConversationRefusal(
-                conversation: 4, code: code, retryAfterSeconds: .max, words: "später")
+                conversation: 4, code: code, retryAfterSeconds: .max, reason: "später")
             try check(refusal, refusal.payload) { bytes throws(WireError) in
                 try ConversationRefusal(reading: bytes)
             }

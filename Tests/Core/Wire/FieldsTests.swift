@@ -33,10 +33,10 @@ import Testing
             try reading([1, 2, 3]) { reader throws(WireError) in try reader.number(UInt32.self, "a count") }
         }
         #expect(throws: WireError.malformed("a name is cut short")) {
-            try reading([3, 65, 66]) { reader throws(WireError) in try reader.short("a name") }
+            try reading([3, 65, 66]) { reader throws(WireError) in try reader.shortText("a name") }
         }
         #expect(throws: WireError.malformed("words is cut short")) {
-            try reading([0, 3, 65, 66]) { reader throws(WireError) in try reader.block(atMost: 9, "words") }
+            try reading([0, 3, 65, 66]) { reader throws(WireError) in try reader.bytes(atMost: 9, "words") }
         }
         #expect(throws: WireError.malformed("it has 2 bytes too many")) {
             try reading([1, 2]) { reader throws(WireError) in try reader.finish("it") }
@@ -50,40 +50,41 @@ import Testing
 
     @Test func textMustBeUTF8() throws {
         #expect(throws: WireError.malformed("a name is not UTF-8")) {
-            try reading([2, 0xC3, 0x28]) { reader throws(WireError) in try reader.short("a name") }
+            try reading([2, 0xC3, 0x28]) { reader throws(WireError) in try reader.shortText("a name") }
         }
-        #expect(try reading([0]) { reader throws(WireError) in try reader.short("a name") } == "")
+        #expect(try reading([0]) { reader throws(WireError) in try reader.shortText("a name") } == "")
         #expect(
-            try reading([2, 0xC3, 0xA4]) { reader throws(WireError) in try reader.short("a name") } == "ä")
+            try reading([2, 0xC3, 0xA4]) { reader throws(WireError) in try reader.shortText("a name") } == "ä"
+        )
     }
 
     @Test func wordsForAPersonMoveNoCursor() throws {
         var writer = FieldWriter()
         writer.write(short: "bis\u{1B}[2J bald\r\n\u{85}ä 🐾")
-        let words = try reading(writer.bytes) { reader throws(WireError) in try reader.words("words") }
+        let words = try reading(writer.bytes) { reader throws(WireError) in try reader.displayText("words") }
         #expect(words == "bis [2J bald   ä 🐾")
         let close = LinkClose(.left, "\u{7}bye")
         let read = try ByteSlice(close.payload).withUnsafeBytes { raw throws(WireError) in
             try LinkClose(reading: raw)
         }
-        #expect(read.words == " bye")
+        #expect(read.reason == " bye")
     }
 
     @Test func longTextIsCutBetweenCharacters() throws {
         var writer = FieldWriter()
         writer.write(short: String(repeating: "ä", count: 200))
-        let text = try reading(writer.bytes) { reader throws(WireError) in try reader.short("a name") }
+        let text = try reading(writer.bytes) { reader throws(WireError) in try reader.shortText("a name") }
         #expect(text == String(repeating: "ä", count: 127))
 
         var flag = FieldWriter()
         flag.write(short: String(repeating: "x", count: 252) + "🇩🇪")
-        let kept = try reading(flag.bytes) { reader throws(WireError) in try reader.short("a name") }
+        let kept = try reading(flag.bytes) { reader throws(WireError) in try reader.shortText("a name") }
         #expect(kept == String(repeating: "x", count: 252))
     }
 
     @Test func aBlockOverItsLimitIsRefusedBeforeItIsRead() {
         #expect(throws: WireError.malformed("words has 65535 bytes, the limit is 9")) {
-            try reading([0xFF, 0xFF]) { reader throws(WireError) in try reader.block(atMost: 9, "words") }
+            try reading([0xFF, 0xFF]) { reader throws(WireError) in try reader.bytes(atMost: 9, "words") }
         }
     }
 

@@ -1,13 +1,13 @@
 import Glibc
 import Testing
 
-/// docs/PROTOCOL.md as tests read it: its tables, and the bytes of its examples.
+/// docs/reference/PROTOCOL.md as tests read it: its tables, and the bytes of its examples.
 struct ProtocolPage {
     private let lines: [Substring]
 
     init() throws {
         let root = #filePath.split(separator: "/").dropLast(4).joined(separator: "/")
-        let file = try #require(fopen("/\(root)/docs/PROTOCOL.md", "r"))
+        let file = try #require(fopen("/\(root)/docs/reference/PROTOCOL.md", "r"))
         defer { fclose(file) }
         var bytes = [UInt8](repeating: 0, count: 1 << 18)
         bytes.removeLast(bytes.count - fread(&bytes, 1, bytes.count, file))

@@ -2,7 +2,7 @@ import Testing
 
 @testable import NighCore
 
-/// Tests that the code does what docs/PROTOCOL.md says in tables, examples and vectors.
+/// Tests that the code does what docs/reference/PROTOCOL.md says in tables, examples and vectors.
 @Suite struct ProtocolPageTests {
     private let page: ProtocolPage
 
@@ -58,7 +58,7 @@ import Testing
         for step in steps {
             let written = try #require(step.bytes.exact)
             guard step.isDialling == isDialling else {
-                try peer.say(fitted(written, replacements))
+                try peer.send(fitted(written, replacements))
                 continue
             }
             switch written.count > 3 ? FrameType(rawValue: written[3]) : nil {
@@ -72,7 +72,7 @@ import Testing
             default: break
             }
             try peer.run(.zero)
-            heard += peer.hear()
+            heard += peer.takeOutput()
             if isDialling, written.count == 4 + 62 {
                 let conversation = Array(heard.dropFirst(4).prefix(8))
                 replacements.append(([UInt8](repeating: 0xC1, count: 8), conversation))
@@ -85,7 +85,7 @@ import Testing
         return peer
     }
 
-    @Test("The example is what a session that dials says, byte by byte")
+    @Test("The example is what a session that dials sends, byte by byte")
     func dialling() throws {
         let peer = try play(isDialling: true)
         let states = peer.events.compactMap {
@@ -94,7 +94,7 @@ import Testing
         #expect(states.contains(.connected) && states.last == .unavailable)
     }
 
-    @Test("The example is what a session that is called says, byte by byte")
+    @Test("The example is what a session that is dialled sends, byte by byte")
     func accepting() throws {
         let peer = try play(isDialling: false)
         #expect(peer.texts == ["hello"])
@@ -148,7 +148,7 @@ import Testing
         return try #require(bytes.withUnsafeBytes { PeerID(bytes: $0) })
     }
 
-    @Test("The example of a pairing has the commitment, hash, digits and messages that the page says")
+    @Test("The example of a pairing has the commitment, hash, digits and messages that the page states")
     func pairing() throws {
         let values = try values()
         let said = try exchange(values)
@@ -173,7 +173,7 @@ import Testing
         #expect(steps.map(\.isDialling) == [true, false, true, true, false])
     }
 
-    @Test("The other vectors of the pairing are right, too")
+    @Test("The other vectors of the pairing are also right")
     func pairingVectors() throws {
         let rows = try page.table("| `E` | `Nb` | digits |", in: "7.2")
         #expect(rows.count == 2)
@@ -185,7 +185,7 @@ import Testing
         }
     }
 
-    @Test("What is said about the modulo is so")
+    @Test("The page's numbers about the modulo are right")
     func modulo() throws {
         // 2^64 is one more than the greatest number.
         let (quotient, rest) = UInt64.max.quotientAndRemainder(dividingBy: UInt64(PairingCode.upperBound))

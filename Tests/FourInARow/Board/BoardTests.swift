@@ -28,7 +28,7 @@ import Testing
         #expect(Cell.allCases.first?.description == "a1" && Cell.allCases.last?.description == "g6")
     }
 
-    @Test("Random games go as on a slow board that is an array", arguments: 0..<10)
+    @Test("Random games have the same result as on a slow board that is an array", arguments: 0..<10)
     func randomGames(batch: UInt64) {
         for seed in batch * 200..<batch * 200 + 200 {
             let game = RandomGame(seed: seed, isThorough: seed % 50 == 0)
@@ -36,10 +36,10 @@ import Testing
         }
     }
 
-    @Test("Each of the 69 lines wins by itself, and three of its cells do not", arguments: Disc.allCases)
+    @Test("Each of the 69 lines alone wins, and three of its cells do not", arguments: Disc.allCases)
     func everyLine(disc: Disc) throws {
-        #expect(Set(SlowBoard.lines.map { Set($0) }).count == 69)
-        for line in SlowBoard.lines {
+        #expect(Set(ReferenceBoard.lines.map { Set($0) }).count == 69)
+        for line in ReferenceBoard.lines {
             let board = try lineAlone(disc, line)
             #expect(board.winner == disc, "\(line)")
             #expect(try board.winningCells == line.map(cell).sorted())
@@ -50,37 +50,39 @@ import Testing
         }
     }
 
-    private func cell(_ place: SlowBoard.Place) throws -> Cell {
+    private func cell(_ place: ReferenceBoard.Place) throws -> Cell {
         try #require(Column(place.column).flatMap { Cell(column: $0, row: place.row) })
     }
 
     /// A board on which `line` is the only line. The discs below it are drawn at random until there is no other line.
     /// With `missing`, the disc at that place is the other side's, and the board has no line.
-    private func lineAlone(_ disc: Disc, _ line: [SlowBoard.Place], without missing: SlowBoard.Place? = nil)
+    private func lineAlone(
+        _ disc: Disc, _ line: [ReferenceBoard.Place], without missing: ReferenceBoard.Place? = nil
+    )
         throws
         -> Board
     {
         var random = SeededGenerator(seed: 1)
         for _ in 0..<1_000 {
             var board = Board()
-            var slow = SlowBoard()
+            var reference = ReferenceBoard()
             for place in line.sorted(by: { $0.row < $1.row }) {
                 let column = try #require(Column(place.column))
-                while slow.discs[place.column].count <= place.row {
-                    let isOurs = slow.discs[place.column].count == place.row
+                while reference.discs[place.column].count <= place.row {
+                    let isOurs = reference.discs[place.column].count == place.row
                     let colour: Disc =
                         isOurs ? place == missing ? disc.other : disc : random.oneIn(2) ? .red : .yellow
-                    #expect(slow.drop(colour, place.column) == board.drop(colour, in: column)?.row)
+                    #expect(reference.drop(colour, place.column) == board.drop(colour, in: column)?.row)
                 }
             }
-            let lines = slow.lines(of: disc) + slow.lines(of: disc.other)
+            let lines = reference.lines(of: disc) + reference.lines(of: disc.other)
             if lines == (missing == nil ? [line] : []) { return board }
         }
         Issue.record("no such board")
         return Board()
     }
 
-    @Test("Lines that cross or lie in each other are one set of cells, sorted")
+    @Test("Lines that cross or overlap are one set of cells, sorted")
     func overlappingLines() throws {
         // The last disc, d1, completes a row of seven at the bottom and a diagonal up to g4.
         var board = Board()
@@ -99,7 +101,7 @@ import Testing
         #expect(board.winningCells == board.winningCells.sorted())
     }
 
-    @Test("A line does not go round the edge of the board")
+    @Test("A line does not wrap around the edge of the board")
     func noLineRoundTheEdge() throws {
         // Three on top of the first column and one at the bottom of the second: adjacent as bits, but not on the board.
         var board = Board()
@@ -111,7 +113,7 @@ import Testing
         #expect(board.winner == nil)
     }
 
-    @Test("A full column takes no disc, and nothing changes")
+    @Test("A full column accepts no disc, and nothing changes")
     func fullColumn() throws {
         var board = try play("aaaaaa")
         let before = board
@@ -129,7 +131,7 @@ import Testing
         #expect(board.winner == nil && board.winningCells.isEmpty)
     }
 
-    @Test("Whoever gets a line has won, whatever the game above says")
+    @Test("The colour of the line has won, whichever colour moved first")
     func staysWithItsColour() throws {
         let board = try play("abababa", first: .yellow)
         #expect(board.winner == .yellow)
@@ -145,7 +147,7 @@ import Testing
         #expect(full.text == "......R\n......Y\n......R\n......Y\n......R\n......Y\n")
     }
 
-    @Test("Boards with the same discs are the same, in whatever order they fell")
+    @Test("Boards with the same discs are equal, in whatever order they were dropped")
     func equality() throws {
         #expect(try play("abc") == play("cba"))
         #expect(try play("abc") != play("abd"))

@@ -2,7 +2,7 @@ import FourInARow
 import Testing
 
 @Suite struct DiscTests {
-    @Test("The other of the other colour is the colour itself")
+    @Test("Each colour is the other of the other")
     func other() {
         for disc in Disc.allCases {
             #expect(disc.other != disc)

@@ -4,9 +4,7 @@ import Testing
 @testable import fourinarow_solver
 
 @Suite struct BotTests {
-    @Test(
-        "A line that can be completed is completed, from the first level on where it thinks", arguments: 2...9
-    )
+    @Test("Every level that thinks completes a line, low levels most of the time", arguments: 2...9)
     func completesLines(level: Int) throws {
         // Red has b1, c1, d1 with a1 taken; e1 wins.
         let (board, disc) = try position("bacbdb")
@@ -21,7 +19,7 @@ import Testing
         #expect((answers["e"] ?? 0) * 2 > answers.values.reduce(0, +))
     }
 
-    @Test("A line of the other side is prevented by every level that is not careless", arguments: 6...9)
+    @Test("Every level that is not careless blocks a line of the opponent", arguments: 6...9)
     func preventsLines(level: Int) throws {
         // Red has d1, d2, d3; yellow must take d4.
         let (board, disc) = try position("dadbd")
@@ -31,7 +29,7 @@ import Testing
         }
     }
 
-    @Test("The same seed answers the same way, and seeds bring variety into low levels", arguments: 1...5)
+    @Test("The same seed gives the same answers, and seeds vary the play of low levels", arguments: 1...5)
     func seeds(level: Int) throws {
         func game(_ seed: UInt64) -> [Column] {
             var bots = [Bot(level: level, seed: seed), Bot(level: level, seed: seed + 100)]
@@ -58,7 +56,7 @@ import Testing
         #expect(match.won > 2 * match.lost, "\(match.won) won, \(match.lost) lost")
     }
 
-    @Test("A copy of a bot goes its own way, and any thread may ask it")
+    @Test("A copy of a bot plays independently, on any thread")
     func copies() async throws {
         let (board, disc) = try position("dd")
         var bot = Bot(level: 2, seed: 3)

@@ -30,7 +30,7 @@ import Testing
         #expect(try answer("dadada") == nil)
     }
 
-    @Test("Digits that are too few, too many, or no moves are no book")
+    @Test("A text with too few digits, too many, or invalid moves is not a book")
     func damagedBook() {
         let digits = OpeningMoves.digits
         #expect(OpeningBook(digits: digits) != nil)
@@ -40,7 +40,7 @@ import Testing
         #expect(OpeningBook(digits: "") == nil)
     }
 
-    @Test("Whoever begins, the highest level wins what is won and loses nothing", arguments: 0..<4)
+    @Test("Whoever moves first, the highest level wins every won game and loses none", arguments: 0..<4)
     func perfectGames(seed: UInt64) {
         var solver = Solver()
         // The opponent is level 1, which soon leaves the book and soon loses.
@@ -49,7 +49,7 @@ import Testing
         #expect(game.winner != game.bot.other)
     }
 
-    @Test("What it finds out by itself keeps the outcome, where a glance would not")
+    @Test("Without its book it keeps the outcome, also where a short search would not")
     func keepsOutcomes() {
         var random = SeededGenerator(seed: 3)
         var solver = Solver()
@@ -67,7 +67,7 @@ import Testing
         }
     }
 
-    @Test("On a board its own play does not lead to it answers all the same, in bounded time")
+    @Test("On a board that its own play never reaches, it still answers in bounded time")
     func strangeBoard() throws {
         let (board, disc) = try position("aagg")
         var expert = Expert(book: .empty)

@@ -6,16 +6,17 @@ import Testing
 
 @Suite struct HorizonTests {
     @Test(
-        "A horizon behind the end of the game sees what a slow solver finds", arguments: [28, 31, 34, 37, 40])
+        "A horizon beyond the end of the game finds the result of a slow solver",
+        arguments: [28, 31, 34, 37, 40])
     func seesTheEnd(discs: Int) throws {
         var random = SeededGenerator(seed: UInt64(discs))
         var table = HorizonTable(entryBits: 10)
         for _ in 0..<30 {
             let drawn = RandomPosition(discs: discs, random: &random)
-            var slow = SlowSolver(limit: 1_000)
-            guard let expected = slow.outcome(drawn.slow, toMove: drawn.toMove) else { continue }
+            var reference = ReferenceSolver(limit: 1_000)
+            guard let expected = reference.outcome(drawn.reference, toMove: drawn.toMove) else { continue }
             let position = Position(drawn.board, toMove: drawn.toMove)
-            let best = table.opinions(position, depth: 42, margin: 0).moves[0].value
+            let best = table.moveValues(position, depth: 42, margin: 0).moves[0].value
             #expect(best.signum() == expected, "\(drawn.toMove) on\n\(drawn.board.text)")
             #expect(best == 0 || HorizonSearch.isCertain(best))
         }
@@ -26,7 +27,7 @@ import Testing
         func best(_ letters: String, depth: Int) throws -> Int {
             let (board, disc) = try position(letters)
             var table = HorizonTable(entryBits: 10)
-            return table.opinions(Position(board, toMove: disc), depth: depth, margin: 0).moves[0].value
+            return table.moveValues(Position(board, toMove: disc), depth: depth, margin: 0).moves[0].value
         }
         // Three in a row now, or three with both ends open after two more discs: the seventh disc wins in both cases.
         #expect(try best("bbccdd", depth: 4) == HorizonSearch.win - 7)
@@ -35,18 +36,16 @@ import Testing
         #expect(try abs(best("d", depth: 4)) < HorizonSearch.win / 2)
     }
 
-    @Test(
-        "What is worse than the margin is not among the best, and a win is never passed over for something good"
-    )
+    @Test("A move below the margin is not among the best, and a win is never missed for a good move")
     func margins() throws {
         let columns = Column.allCases
-        let opinions = Opinions(moves: [
+        let values = MoveValues(moves: [
             (columns[3], 20), (columns[2], 15), (columns[4], 8), (columns[0], -9_980),
         ])
-        #expect(opinions.best(within: 0) == [columns[3]])
-        #expect(opinions.best(within: 5) == [columns[3], columns[2]])
-        #expect(opinions.best(within: .max) == [columns[3], columns[2], columns[4]])
-        let won = Opinions(moves: [(columns[3], 9_990), (columns[2], 9_988), (columns[4], 8)])
+        #expect(values.best(within: 0) == [columns[3]])
+        #expect(values.best(within: 5) == [columns[3], columns[2]])
+        #expect(values.best(within: .max) == [columns[3], columns[2], columns[4]])
+        let won = MoveValues(moves: [(columns[3], 9_990), (columns[2], 9_988), (columns[4], 8)])
         #expect(won.best(within: .max) == [columns[3]])
     }
 }

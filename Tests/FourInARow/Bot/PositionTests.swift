@@ -5,7 +5,7 @@ import Testing
 @testable import fourinarow_solver
 
 @Suite struct PositionTests {
-    @Test("The cells that would complete a line are those where a disc does")
+    @Test("The cells that would complete a line are those where a disc completes one")
     func winningCells() {
         var random = SeededGenerator(seed: 1)
         for _ in 0..<300 {
@@ -41,7 +41,7 @@ import Testing
         }
     }
 
-    @Test("A mirror image has the same symmetric key, another position has another")
+    @Test("A mirror image has the same symmetric key, and another position has another")
     func keys() throws {
         let one = try position("abdcc")
         let mirrored = try position("gfdee")

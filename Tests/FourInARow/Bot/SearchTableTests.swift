@@ -13,35 +13,35 @@ import Testing
         return (spread &* inverse) & (1 << 49 - 1)
     }
 
-    @Test("Keys of one bucket are told apart, down to their last bit")
+    @Test("Keys of one bucket are distinguished, down to their last bit")
     func outcomes() {
         var table = OutcomeTable()
         table.withAccess { table in
             for number in [1, 2, 8, 0x400_0000] as [UInt64] {
                 let (kept, other) = (key(for: number), key(for: number ^ 1))
                 #expect(Position.spread(kept) == number)
-                table.keep(kept, OutcomeTable.Known.draw, positions: 10)
-                #expect(table.known(kept) == OutcomeTable.Known.draw)
-                #expect(table.known(other) == OutcomeTable.Known.nothing)
-                #expect(table.known(key(for: number ^ 1 << 20)) == OutcomeTable.Known.nothing)
+                table.store(kept, OutcomeTable.Known.draw, positions: 10)
+                #expect(table.lookUp(kept) == OutcomeTable.Known.draw)
+                #expect(table.lookUp(other) == OutcomeTable.Known.nothing)
+                #expect(table.lookUp(key(for: number ^ 1 << 20)) == OutcomeTable.Known.nothing)
             }
         }
     }
 
-    @Test("What took much work stays when a thousand lesser things come by")
+    @Test("A result that took much work stays when a thousand cheaper ones are stored")
     func worthKeeping() {
         var table = OutcomeTable()
         table.withAccess { table in
-            table.keep(key(for: 1), OutcomeTable.Known.loss, positions: 1_000_000)
+            table.store(key(for: 1), OutcomeTable.Known.loss, positions: 1_000_000)
             for number in 2..<1_000 as Range<UInt64> {
-                table.keep(key(for: number), OutcomeTable.Known.win, positions: 5)
-                #expect(table.known(key(for: number)) == OutcomeTable.Known.win)
+                table.store(key(for: number), OutcomeTable.Known.win, positions: 5)
+                #expect(table.lookUp(key(for: number)) == OutcomeTable.Known.win)
             }
-            #expect(table.known(key(for: 1)) == OutcomeTable.Known.loss)
+            #expect(table.lookUp(key(for: 1)) == OutcomeTable.Known.loss)
         }
     }
 
-    @Test("What one horizon has shown is not taken for what another shows, nor a bound for a value")
+    @Test("A result of one horizon is not used for another, nor a bound as an exact value")
     func horizons() {
         var random = SeededGenerator(seed: 5)
         var shared = HorizonTable(entryBits: 17)
@@ -50,9 +50,9 @@ import Testing
             let position = Position(drawn.board, toMove: drawn.toMove)
             for depth in [3, 5, 4] {
                 var fresh = HorizonTable(entryBits: 17)
-                let exact = fresh.opinions(position, depth: depth, margin: HorizonSearch.infinity)
-                let narrow = shared.opinions(position, depth: depth, margin: 0)
-                let again = shared.opinions(position, depth: depth, margin: HorizonSearch.infinity)
+                let exact = fresh.moveValues(position, depth: depth, margin: HorizonSearch.infinity)
+                let narrow = shared.moveValues(position, depth: depth, margin: 0)
+                let again = shared.moveValues(position, depth: depth, margin: HorizonSearch.infinity)
                 #expect(narrow.moves[0].value == exact.moves[0].value)
                 #expect(again.moves.map(\.value) == exact.moves.map(\.value))
             }

@@ -5,20 +5,22 @@ import Testing
 @testable import fourinarow_solver
 
 @Suite struct SolverTests {
-    @Test("The solver finds what a slow one finds", arguments: [26, 30, 34, 38, 40, 41])
+    @Test("The solver finds the same outcomes as a slow one", arguments: [26, 30, 34, 38, 40, 41])
     func agreesWithTheSlowOne(discs: Int) throws {
         var random = SeededGenerator(seed: UInt64(discs))
         var solver = Solver()
         for _ in 0..<20 {
             let position = RandomPosition(discs: discs, random: &random)
-            var slow = SlowSolver(limit: 1_000)
-            guard let expected = slow.outcome(position.slow, toMove: position.toMove) else { continue }
+            var reference = ReferenceSolver(limit: 1_000)
+            guard let expected = reference.outcome(position.reference, toMove: position.toMove) else {
+                continue
+            }
             let found = solver.outcome(of: position.board, toMove: position.toMove)
             #expect(found?.rawValue == expected, "\(position.toMove) on\n\(position.board.text)")
         }
     }
 
-    @Test("What one line decides is known at once")
+    @Test("An obvious outcome is found at once")
     func obvious() throws {
         var solver = Solver()
         let winning = try position("dadbdc")
@@ -32,7 +34,7 @@ import Testing
         #expect(solver.positions < 100)
     }
 
-    @Test("A question that would take too long has no answer, and what was left half done is not believed")
+    @Test("A search that would take too long has no result, and its partial results are not used")
     func budget() throws {
         var random = SeededGenerator(seed: 1)
         var solver = Solver()
@@ -51,7 +53,7 @@ import Testing
         }
     }
 
-    @Test("An outcome turned twice is itself")
+    @Test("An outcome reversed twice is unchanged")
     func outcomes() {
         for outcome in Outcome.allCases {
             #expect(outcome.forOpponent.rawValue == -outcome.rawValue)

@@ -5,17 +5,17 @@ import Testing
 @testable import FourInARow
 
 struct LyingHostLobbyTests {
-    @Test("Who asked to watch is not made to play, and the other way round", arguments: TableWish.allCases)
+    @Test("A player who asked to watch is not made to play, and the reverse", arguments: TableWish.allCases)
     func otherPlace(_ wish: TableWish) throws {
         var table = Table()
         try table.apply(.sat(TableMessageTests.words("Owl")))
         let welcome = TableMessage.welcome(table, seated: wish == .watch).bytes
-        let company = Company()
-        let owl = company.player("Owl")
+        let group = PlayerGroup()
+        let owl = group.player("Owl")
         let puma = Session(
             SessionConfiguration(service: Lobby.service, name: DisplayName(fitting: "Puma"), role: .server),
-            identity: .ephemeral(), trust: .ephemeral(), transports: [MemoryTransport(hub: company.hub)],
-            loop: company.loop)
+            identity: .ephemeral(), trust: .ephemeral(), transports: [MemoryTransport(hub: group.hub)],
+            loop: group.loop)
         puma.start(
             onEvent: { [unowned puma] event in
                 switch event {
@@ -26,9 +26,9 @@ struct LyingHostLobbyTests {
                 }
             }, onMessage: { _, _ in })
         puma.update(info: try DiscoveryInfo(["table": "open"]))
-        try #require(try company.wait(until: { !owl.view.tables.isEmpty }))
+        try #require(try group.wait(until: { !owl.view.tables.isEmpty }))
         owl.lobby.join(puma.id, as: wish)
-        #expect(try company.wait(until: { !owl.news.isEmpty && owl.view.place == .lobby }))
+        #expect(try group.wait(until: { !owl.news.isEmpty && owl.view.place == .lobby }))
         #expect(owl.news.last == .hostMisbehaved(name: "Puma", .falseReport))
         #expect(!owl.news.contains { if case .table = $0 { true } else { false } })
     }

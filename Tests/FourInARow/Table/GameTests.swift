@@ -29,7 +29,7 @@ struct GameTests {
         #expect(try game("dd").lastCell?.description == "d2")
     }
 
-    @Test("What cannot be played is refused with the reason, and changes nothing")
+    @Test("An impossible move is refused with the reason, and changes nothing")
     func refusals() throws {
         var full = try game("aaaaaa")
         let before = full
@@ -42,7 +42,7 @@ struct GameTests {
         #expect(throws: Game.Refusal.over) { try over.play(column("c"), by: .yellow) }
     }
 
-    @Test("A line ends the game for whoever made it")
+    @Test("A line ends the game, and its maker wins")
     func line() throws {
         let game = try game("abababa", starter: .yellow)
         #expect(game.ending == .line(.yellow))
@@ -61,7 +61,7 @@ struct GameTests {
         for disc in Disc.allCases { #expect(game.standing(of: disc) == .draw) }
     }
 
-    @Test("Whoever gives up loses; nobody wins when somebody is gone or breaks the rules")
+    @Test("A player who gives up loses; nobody wins if a player is gone or breaks the rules")
     func otherEndings() throws {
         var resigned = try game("d")
         resigned.end(.resigned(.yellow))
@@ -78,7 +78,7 @@ struct GameTests {
         }
     }
 
-    @Test("A game that goes on stands as whose turn it is")
+    @Test("The state of a running game shows whose turn it is")
     func standing() throws {
         #expect(try game("").standing(of: .red) == .myTurn)
         #expect(try game("").standing(of: .yellow) == .yourTurn)

@@ -4,37 +4,35 @@ import Testing
 
 /// Tests how a guest handles a host that reports impossible things other than moves.
 struct LyingHostTests {
-    private typealias Room = TableRoom
-
     private static func words(_ text: String) throws -> Words { try TableMessageTests.words(text) }
 
     /// Sends this to the guest as the next thing that happened at the table.
-    private static func tell(_ happening: Table.Happening, _ room: inout TableRoom) throws {
-        let count = try #require(room.guest?.table?.happeningCount)
-        room.toGuest = [TableMessage.happened(number: count + 1, happening).bytes]
-        room.letOneThrough(toHost: false)
+    private static func report(_ happening: Table.Happening, _ simulation: inout TableSimulation) throws {
+        let count = try #require(simulation.guest?.table?.happeningCount)
+        simulation.toGuest = [TableMessage.happened(number: count + 1, happening).bytes]
+        simulation.deliverOne(toHost: false)
     }
 
-    @Test("Nobody puts words into a guest's mouth")
+    @Test("A host cannot report words that the guest did not say")
     func wordsNotSaid() throws {
-        var room = try Room.playing("d")
-        try room.act(.say(Self.words("hello")), by: .yellow)
-        room.settle()
-        #expect(room.guestNews.last == .said(.yellow, try Self.words("hello")))
+        var simulation = try TableSimulation.playing("d")
+        try simulation.act(.say(Self.words("hello")), by: .yellow)
+        simulation.deliverAll()
+        #expect(simulation.guestNews.last == .said(.yellow, try Self.words("hello")))
         // Said once, the words may not be reported twice.
-        try Self.tell(.said(.yellow, Self.words("hello")), &room)
-        #expect(room.guestNews.last == .ended(.brokenOff(.red, .falseReport)))
+        try Self.report(.said(.yellow, Self.words("hello")), &simulation)
+        #expect(simulation.guestNews.last == .ended(.brokenOff(.red, .falseReport)))
     }
 
-    @Test("A guest that sits there is not believed to have left")
+    @Test("A guest does not accept a report that it has left")
     func notGone() throws {
-        var room = try Room.playing("d")
-        try Self.tell(.left, &room)
-        #expect(room.guestNews.last == .ended(.brokenOff(.red, .falseReport)))
-        #expect(room.guest?.table?.guest != nil)
+        var simulation = try TableSimulation.playing("d")
+        try Self.report(.left, &simulation)
+        #expect(simulation.guestNews.last == .ended(.brokenOff(.red, .falseReport)))
+        #expect(simulation.guest?.table?.guest != nil)
     }
 
-    @Test("A guest sits down to a new game, not to one that others began")
+    @Test("A guest accepts a seat only in a new game")
     func seatedInTheMiddle() throws {
         var table = Table()
         try table.apply(.sat(Self.words("Lynx")))
@@ -53,53 +51,55 @@ struct LyingHostTests {
             // A watcher may come at any time.
             var watcher = VisitorTable()
             let seen = TableMessage.welcome(welcome, seated: false).bytes
-            #expect(watcher.received(seen) == [.tell(.cameIn(seated: false))])
+            #expect(watcher.received(seen) == [.show(.joined(seated: false))])
         }
     }
 
-    @Test("After a protest the game is not believed, but words are heard and watchers counted")
+    @Test("After a protest the guest ignores the game, but still receives words and counts watchers")
     func talkingAfterProtest() throws {
-        var room = try Room.playing("d")
-        room.toGuest = [[]]
-        room.letOneThrough(toHost: false)
+        var simulation = try TableSimulation.playing("d")
+        simulation.toGuest = [[]]
+        simulation.deliverOne(toHost: false)
         // The host did one more thing before it received the protest. The guest counts the unreadable message under that number.
-        try room.act(.say(Self.words("lost")), by: .red)
-        room.toGuest = []
-        try room.watch(Room.peer(2))
-        try room.act(.say(Self.words("what is it?")), by: .red)
-        try room.act(.say(Self.words("nonsense")), by: .yellow)
-        room.settle()
+        try simulation.act(.say(Self.words("lost")), by: .red)
+        simulation.toGuest = []
+        try simulation.watch(TableSimulation.peer(2))
+        try simulation.act(.say(Self.words("what is it?")), by: .red)
+        try simulation.act(.say(Self.words("nonsense")), by: .yellow)
+        simulation.deliverAll()
         let heard: [TableNews] = [
             .said(.red, try Self.words("what is it?")), .said(.yellow, try Self.words("nonsense")),
         ]
-        #expect(Array(room.guestNews.suffix(2)) == heard)
-        #expect(room.guest?.table?.watcherCount == 1)
-        #expect(room.guestNews.count { if case .ended = $0 { true } else { false } } == 1)
-        try room.act(.rematch, by: .yellow)
-        room.settle()
-        #expect(room.isOneTable)
+        #expect(Array(simulation.guestNews.suffix(2)) == heard)
+        #expect(simulation.guest?.table?.watcherCount == 1)
+        #expect(simulation.guestNews.count { if case .ended = $0 { true } else { false } } == 1)
+        try simulation.act(.rematch, by: .yellow)
+        simulation.deliverAll()
+        #expect(simulation.isOneTable)
     }
 
-    @Test("When no game is on there is none to break off: the guest leaves")
+    @Test("Between games there is no game to break off, so the guest leaves")
     func lieBetweenGames() throws {
-        var room = try Room.playing("abababa")
-        room.toGuest = [[]]
-        room.letOneThrough(toHost: false)
-        #expect(room.leavings == [.garbage])
-        #expect(room.toHost.isEmpty)
-        var other = try Room.playing("abababa")
-        try Self.tell(.brokenOff(.yellow, .garbage), &other)
+        var simulation = try TableSimulation.playing("abababa")
+        simulation.toGuest = [[]]
+        simulation.deliverOne(toHost: false)
+        #expect(simulation.leavings == [.garbage])
+        #expect(simulation.toHost.isEmpty)
+        var other = try TableSimulation.playing("abababa")
+        try Self.report(.brokenOff(.yellow, .garbage), &other)
         #expect(other.leavings == [.untimely])
     }
 
-    @Test("A guest that nobody answers keeps so many words, and says no more")
+    @Test("A guest without answers keeps a limited number of words, and then refuses more")
     func unheard() throws {
-        var room = try Room.playing()
-        for _ in 0..<VisitorTable.unheardLimit { try room.act(.say(Self.words("anybody?")), by: .yellow) }
-        #expect(throws: Breach.outOfTurn) { try room.act(.say(Self.words("anybody?")), by: .yellow) }
-        room.settle()
-        #expect(throws: Never.self) { try room.act(.say(Self.words("at last")), by: .yellow) }
-        room.settle()
-        #expect(room.isOneTable)
+        var simulation = try TableSimulation.playing()
+        for _ in 0..<VisitorTable.unconfirmedLimit {
+            try simulation.act(.say(Self.words("anybody?")), by: .yellow)
+        }
+        #expect(throws: Breach.outOfTurn) { try simulation.act(.say(Self.words("anybody?")), by: .yellow) }
+        simulation.deliverAll()
+        #expect(throws: Never.self) { try simulation.act(.say(Self.words("at last")), by: .yellow) }
+        simulation.deliverAll()
+        #expect(simulation.isOneTable)
     }
 }

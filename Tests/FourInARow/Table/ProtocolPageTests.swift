@@ -4,7 +4,7 @@ import Testing
 
 @testable import FourInARow
 
-/// Plays the example of docs/fourinarow-protocol.md byte by byte.
+/// Plays the example of docs/reference/fourinarow-protocol.md byte by byte.
 struct ProtocolPageTests {
     /// A line of the example: who sends, and the bytes.
     private struct Line {
@@ -14,7 +14,7 @@ struct ProtocolPageTests {
 
     private static func page() throws -> String {
         let root = #filePath.split(separator: "/").dropLast(4).joined(separator: "/")
-        let file = try #require(fopen("/\(root)/docs/fourinarow-protocol.md", "r"))
+        let file = try #require(fopen("/\(root)/docs/reference/fourinarow-protocol.md", "r"))
         defer { fclose(file) }
         var bytes = [UInt8](repeating: 0, count: 1 << 16)
         bytes.removeLast(bytes.count - fread(&bytes, 1, bytes.count, file))
@@ -36,16 +36,16 @@ struct ProtocolPageTests {
 
     /// The table of the example.
     private struct Stage {
-        let names = ["Lynx": TableRoom.peer(1), "Owl": TableRoom.peer(2)]
+        let names = ["Lynx": TableSimulation.peer(1), "Owl": TableSimulation.peer(2)]
         var host = HostTable()
         var visitors: [PeerID: VisitorTable] = [:]
         var onTheWay: [PeerID: [[UInt8]]] = [:]
         var news: [TableNews] = []
 
-        mutating func take(_ outputs: [HostTable.Output]) {
+        mutating func carryOut(_ outputs: [HostTable.Output]) {
             for output in outputs {
                 switch output {
-                case .tell(let one): news.append(one)
+                case .show(let one): news.append(one)
                 case .send(let bytes, let peers):
                     for peer in peers { onTheWay[peer, default: []].append(bytes) }
                 }
@@ -56,10 +56,10 @@ struct ProtocolPageTests {
             let peer = try #require(names[name])
             visitors[peer] = VisitorTable()
             switch try TableWish(bytes) {
-            case .seat: take(host.seat(peer, name: try #require(Words(name))))
+            case .seat: carryOut(host.seat(peer, name: try #require(Words(name))))
             case .watch:
                 let outputs = host.watch(peer)
-                take(try #require(outputs))
+                carryOut(try #require(outputs))
             }
         }
 
@@ -70,8 +70,8 @@ struct ProtocolPageTests {
                     throw Breach.untimely
                 }
                 switch happening {
-                case .moved(.red, let column, _): take(try host.act(.move(column)))
-                case .resigned(.red): take(try host.act(.resign))
+                case .moved(.red, let column, _): carryOut(try host.act(.move(column)))
+                case .resigned(.red): carryOut(try host.act(.resign))
                 default: throw Breach.falseReport
                 }
             }
@@ -80,7 +80,7 @@ struct ProtocolPageTests {
             for one in visitors.keys where onTheWay[one]?.first == bytes {
                 onTheWay[one]?.removeFirst()
                 for output in visitors[one]?.received(bytes) ?? [] {
-                    guard case .tell = output else { throw Breach.garbage }
+                    guard case .show = output else { throw Breach.garbage }
                 }
             }
         }
@@ -90,11 +90,11 @@ struct ProtocolPageTests {
             guard case .request(let request) = try TableMessage(bytes) else { throw Breach.untimely }
             let outputs = try visitors[peer]?.act(request.action)
             #expect(outputs == [.send(bytes)])
-            take(host.received(bytes, from: peer))
+            carryOut(host.received(bytes, from: peer))
         }
     }
 
-    @Test("The example of the protocol's page is what happens")
+    @Test("The example of the protocol's page is what really happens")
     func example() throws {
         var stage = Stage()
         for line in try Self.example() {
@@ -104,7 +104,7 @@ struct ProtocolPageTests {
             case (let name?, "leaves"):
                 let peer = try #require(stage.names[name])
                 stage.visitors[peer] = nil
-                stage.take(stage.host.gone(peer))
+                stage.carryOut(stage.host.remove(peer))
             case ("Puma", let name?): try stage.hostSends(line.bytes, to: name)
             case ("Lynx", "Puma"): try stage.guestSends(line.bytes)
             default: Issue.record("what is \(line)?")

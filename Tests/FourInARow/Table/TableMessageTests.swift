@@ -47,12 +47,12 @@ struct TableMessageTests {
         return all
     }
 
-    @Test("What is written is read as it was")
+    @Test("A message is read as it was written")
     func roundTrip() throws {
         for message in try Self.all() { #expect(try TableMessage(message.bytes) == message) }
     }
 
-    @Test("Cut short or continued, no message is one")
+    @Test("A message that is cut short or continued is refused")
     func lengths() throws {
         for message in try Self.all() {
             let bytes = message.bytes
@@ -63,7 +63,7 @@ struct TableMessageTests {
         }
     }
 
-    @Test("The bytes are those of the protocol's page")
+    @Test("The bytes are those on the protocol's page")
     func bytes() throws {
         let move = TableMessage.request(
             .init(after: 3, game: 1, action: .move(try column("d")), claim: .line))
@@ -80,7 +80,7 @@ struct TableMessageTests {
         #expect(TableWish.watch.bytes == [1, 2])
     }
 
-    @Test("A board that no game comes to is not believed")
+    @Test("A board that no game reaches is refused")
     func impossibleBoards() throws {
         let head: [UInt8] = [1, 1, 0, 0, 0, 9, 0, 0, 0, 2, 0x41, 0x6C, 1, 0, 0, 0, 1, 0]
         // Seven discs in one column; a column that does not exist; a move after the end.
@@ -95,7 +95,7 @@ struct TableMessageTests {
         #expect(throws: Never.self) { try TableMessage(head + [0] + [7, 0, 1, 0, 1, 0, 1, 0]) }
     }
 
-    @Test("A seat without a game, and a game without a guest that goes on, are none")
+    @Test("A seat without a game, and a running game without a guest, are refused")
     func impossibleTables() {
         #expect(throws: Breach.garbage) { try TableMessage([1, 1, 0, 0, 0, 9, 1, 0, 0, 2, 0x41, 0x6C, 0]) }
         #expect(throws: Breach.garbage) {
@@ -108,7 +108,7 @@ struct TableMessageTests {
         [], [0x61, 0x0A, 0x62], [0x1B, 0x5B, 0x32, 0x4A], [0x202E, 0x65], [0x9B, 0x31, 0x6D], [0x61, 0],
     ]
 
-    @Test("Words stand on one line and steer nothing", arguments: steering)
+    @Test("Words with line ends or control characters are refused", arguments: steering)
     func words(_ scalars: [UInt32]) {
         let text = String(String.UnicodeScalarView(scalars.compactMap { Unicode.Scalar($0) }))
         #expect(Words(text) == nil)
@@ -116,7 +116,7 @@ struct TableMessageTests {
         #expect(throws: Breach.garbage) { try TableMessage(bytes) }
     }
 
-    @Test("Of a name that is too long or unfit as much stays as can")
+    @Test("A name that is too long or has invalid characters is shortened")
     func fitting() throws {
         #expect(Words(fitting: "\u{1B}[31mPuma\n")?.description == "[31mPuma")
         #expect(Words(fitting: "\n") == nil)
@@ -126,7 +126,7 @@ struct TableMessageTests {
         #expect(Words("👩‍👩‍👧‍👦 family")?.description == "👩‍👩‍👧‍👦 family")
     }
 
-    @Test("What is no UTF-8 is no text")
+    @Test("Bytes that are not UTF-8 are not text")
     func invalidText() {
         #expect(throws: Breach.garbage) { try TableMessage([1, 2, 0, 0, 0, 1, 4, 0, 2, 0xC3, 0x28]) }
     }

@@ -4,7 +4,7 @@ import Testing
 @testable import FourInARow
 
 /// The tables of a host, a guest and some watchers. Messages between host and guest wait until the test lets them through.
-struct TableRoom {
+struct TableSimulation {
     static let guestID = peer(1)
     var host = HostTable()
     var guest: VisitorTable?
@@ -23,19 +23,19 @@ struct TableRoom {
     }
 
     /// A table where a guest has sat down and a game has begun.
-    static func playing(_ letters: String = "") throws -> TableRoom {
-        var room = TableRoom()
-        room.guest = VisitorTable()
-        room.take(room.host.seat(guestID, name: try TableMessageTests.words("Lynx")))
-        room.settle()
-        for letter in letters { try room.move(String(letter)) }
-        return room
+    static func playing(_ letters: String = "") throws -> TableSimulation {
+        var simulation = TableSimulation()
+        simulation.guest = VisitorTable()
+        simulation.carryOut(simulation.host.seat(guestID, name: try TableMessageTests.words("Lynx")))
+        simulation.deliverAll()
+        for letter in letters { try simulation.move(String(letter)) }
+        return simulation
     }
 
-    mutating func take(_ outputs: [HostTable.Output]) {
+    mutating func carryOut(_ outputs: [HostTable.Output]) {
         for output in outputs {
             switch output {
-            case .tell(let told): news.append(told)
+            case .show(let one): news.append(one)
             case .send(let bytes, let peers):
                 for peer in peers {
                     if peer == Self.guestID { toGuest.append(bytes) } else { watch(bytes, peer) }
@@ -50,38 +50,38 @@ struct TableRoom {
         }
     }
 
-    mutating func take(_ outputs: [VisitorTable.Output]) {
+    mutating func carryOut(_ outputs: [VisitorTable.Output]) {
         for output in outputs {
             switch output {
-            case .tell(let told): guestNews.append(told)
+            case .show(let one): guestNews.append(one)
             case .send(let bytes): toHost.append(bytes)
             case .leave(let breach): leavings.append(breach)
             }
         }
     }
 
-    mutating func letOneThrough(toHost isToHost: Bool) {
+    mutating func deliverOne(toHost isToHost: Bool) {
         if isToHost {
-            if !toHost.isEmpty { take(host.received(toHost.removeFirst(), from: Self.guestID)) }
+            if !toHost.isEmpty { carryOut(host.received(toHost.removeFirst(), from: Self.guestID)) }
         } else if !toGuest.isEmpty {
             let bytes = toGuest.removeFirst()
-            if let outputs = guest?.received(bytes) { take(outputs) }
+            if let outputs = guest?.received(bytes) { carryOut(outputs) }
         }
     }
 
     /// Lets all messages through.
-    mutating func settle() {
+    mutating func deliverAll() {
         while !toHost.isEmpty || !toGuest.isEmpty {
-            letOneThrough(toHost: true)
-            letOneThrough(toHost: false)
+            deliverOne(toHost: true)
+            deliverOne(toHost: false)
         }
     }
 
     mutating func act(_ action: Action, by disc: Disc) throws {
         if disc == .red {
-            take(try host.act(action))
+            carryOut(try host.act(action))
         } else if let outputs = try guest?.act(action) {
-            take(outputs)
+            carryOut(outputs)
         }
     }
 
@@ -89,14 +89,14 @@ struct TableRoom {
     mutating func move(_ letter: String) throws {
         let disc = try #require(host.table.game?.turn)
         try act(.move(try column(letter)), by: disc)
-        settle()
+        deliverAll()
     }
 
     /// Adds a watcher.
     mutating func watch(_ peer: PeerID) throws {
         let outputs = host.watch(peer)
         watchers[peer] = VisitorTable()
-        take(try #require(outputs))
+        carryOut(try #require(outputs))
     }
 
     var isOneTable: Bool {
@@ -105,166 +105,169 @@ struct TableRoom {
 }
 
 struct TableTests {
-    private typealias Room = TableRoom
-
     @Test("A guest sits down, and the host moves first")
-    func sitting() throws {
-        let room = try Room.playing()
-        #expect(room.guestNews == [.cameIn(seated: true), .began(number: 1, starter: .red)])
+    func sittingDown() throws {
+        let simulation = try TableSimulation.playing()
+        #expect(simulation.guestNews == [.joined(seated: true), .began(number: 1, starter: .red)])
         #expect(
-            room.news == [.guestCame(try TableMessageTests.words("Lynx")), .began(number: 1, starter: .red)])
-        #expect(room.isOneTable)
-        #expect(!room.host.hasFreeSeat)
-        #expect(room.guest?.table?.game?.turn == .red)
+            simulation.news == [
+                .guestJoined(try TableMessageTests.words("Lynx")), .began(number: 1, starter: .red),
+            ])
+        #expect(simulation.isOneTable)
+        #expect(!simulation.host.hasFreeSeat)
+        #expect(simulation.guest?.table?.game?.turn == .red)
     }
 
     @Test("Every move is on both boards, and the last one ends the game for both")
     func wholeGame() throws {
-        var room = try Room.playing()
+        var simulation = try TableSimulation.playing()
         for letter in "abababa" {
-            try room.move(String(letter))
-            #expect(room.isOneTable)
+            try simulation.move(String(letter))
+            #expect(simulation.isOneTable)
         }
-        #expect(room.news.last == .ended(.line(.red)))
-        #expect(room.guestNews.last == .ended(.line(.red)))
-        #expect(throws: Breach.untimely) { try room.act(.move(column("c")), by: .yellow) }
+        #expect(simulation.news.last == .ended(.line(.red)))
+        #expect(simulation.guestNews.last == .ended(.line(.red)))
+        #expect(throws: Breach.untimely) { try simulation.act(.move(column("c")), by: .yellow) }
     }
 
-    @Test("A guest's move is done when the host says so, and only one is under way")
+    @Test("A guest's move counts once the host confirms it, and only one is pending")
     func pending() throws {
-        var room = try Room.playing("d")
-        try room.act(.move(try column("e")), by: .yellow)
-        #expect(room.guest?.pending == .move(try column("e")))
-        #expect(room.guest?.table?.game?.moves.count == 1)
-        #expect(throws: Breach.outOfTurn) { try room.act(.move(column("e")), by: .yellow) }
-        room.settle()
-        #expect(room.guest?.pending == nil)
-        #expect(room.isOneTable)
+        var simulation = try TableSimulation.playing("d")
+        try simulation.act(.move(try column("e")), by: .yellow)
+        #expect(simulation.guest?.pending == .move(try column("e")))
+        #expect(simulation.guest?.table?.game?.moves.count == 1)
+        #expect(throws: Breach.outOfTurn) { try simulation.act(.move(column("e")), by: .yellow) }
+        simulation.deliverAll()
+        #expect(simulation.guest?.pending == nil)
+        #expect(simulation.isOneTable)
     }
 
-    @Test("One cannot do what one may not do, and nobody hears of it")
+    @Test("A player cannot do what the rules forbid, and no message is sent")
     func ownMistakes() throws {
-        var room = try Room.playing()
-        #expect(throws: Breach.outOfTurn) { try room.act(.move(column("a")), by: .yellow) }
-        #expect(throws: Breach.untimely) { try room.act(.rematch, by: .red) }
-        #expect(room.toHost.isEmpty && room.toGuest.isEmpty)
+        var simulation = try TableSimulation.playing()
+        #expect(throws: Breach.outOfTurn) { try simulation.act(.move(column("a")), by: .yellow) }
+        #expect(throws: Breach.untimely) { try simulation.act(.rematch, by: .red) }
+        #expect(simulation.toHost.isEmpty && simulation.toGuest.isEmpty)
         var alone = HostTable()
         #expect(throws: Breach.untimely) { try alone.act(.move(column("a"))) }
         #expect(throws: Breach.untimely) { try alone.act(.say(TableMessageTests.words("hello?"))) }
     }
 
-    @Test("Whoever asks for the rematch moves first", arguments: Disc.allCases)
+    @Test("The player who asks for the rematch moves first", arguments: Disc.allCases)
     func rematch(_ disc: Disc) throws {
-        var room = try Room.playing("abababa")
-        try room.act(.rematch, by: disc)
-        room.settle()
-        #expect(room.host.table.game == Game(number: 2, starter: disc))
-        #expect(room.isOneTable)
+        var simulation = try TableSimulation.playing("abababa")
+        try simulation.act(.rematch, by: disc)
+        simulation.deliverAll()
+        #expect(simulation.host.table.game == Game(number: 2, starter: disc))
+        #expect(simulation.isOneTable)
     }
 
-    @Test("When both ask for it at once there is one rematch, and the host moves first")
+    @Test("If both ask for a rematch at once, there is one, and the host moves first")
     func rematchAtOnce() throws {
-        var room = try Room.playing("abababa")
-        try room.act(.rematch, by: .yellow)
-        try room.act(.rematch, by: .red)
-        room.settle()
-        #expect(room.host.table.game == Game(number: 2, starter: .red))
-        #expect(room.guest?.pending == nil)
-        #expect(room.isOneTable)
+        var simulation = try TableSimulation.playing("abababa")
+        try simulation.act(.rematch, by: .yellow)
+        try simulation.act(.rematch, by: .red)
+        simulation.deliverAll()
+        #expect(simulation.host.table.game == Game(number: 2, starter: .red))
+        #expect(simulation.guest?.pending == nil)
+        #expect(simulation.isOneTable)
     }
 
-    @Test("Giving up ends the game; when both do at once, the host's counts", arguments: [true, false])
+    @Test("Giving up ends the game; if both do so at once, the host's counts", arguments: [true, false])
     func resigning(both: Bool) throws {
-        var room = try Room.playing("d")
-        try room.act(.resign, by: .yellow)
-        if both { try room.act(.resign, by: .red) }
-        room.settle()
-        #expect(room.host.table.game?.ending == .resigned(both ? .red : .yellow))
-        #expect(room.isOneTable)
-        #expect(room.guest?.pending == nil)
+        var simulation = try TableSimulation.playing("d")
+        try simulation.act(.resign, by: .yellow)
+        if both { try simulation.act(.resign, by: .red) }
+        simulation.deliverAll()
+        #expect(simulation.host.table.game?.ending == .resigned(both ? .red : .yellow))
+        #expect(simulation.isOneTable)
+        #expect(simulation.guest?.pending == nil)
     }
 
     /// The guest resigns the first game. Before this reaches the host, the host has resigned too and begun the second game.
-    @Test("What was meant for one game is not done in the next")
+    @Test("An action for one game has no effect in the next")
     func lateResignation() throws {
-        var room = try Room.playing("d")
-        try room.act(.resign, by: .yellow)
-        try room.act(.resign, by: .red)
-        try room.act(.rematch, by: .red)
-        room.settle()
-        #expect(room.host.table.game == Game(number: 2, starter: .red))
-        #expect(room.isOneTable)
-        #expect(room.guest?.pending == nil)
+        var simulation = try TableSimulation.playing("d")
+        try simulation.act(.resign, by: .yellow)
+        try simulation.act(.resign, by: .red)
+        try simulation.act(.rematch, by: .red)
+        simulation.deliverAll()
+        #expect(simulation.host.table.game == Game(number: 2, starter: .red))
+        #expect(simulation.isOneTable)
+        #expect(simulation.guest?.pending == nil)
     }
 
-    @Test("What is said is heard by all, in one order")
+    @Test("All players receive all words, in one order")
     func talking() throws {
-        var room = try Room.playing()
-        try room.act(.say(try TableMessageTests.words("one")), by: .yellow)
-        try room.act(.say(try TableMessageTests.words("two")), by: .red)
-        try room.act(.say(try TableMessageTests.words("three")), by: .yellow)
-        room.settle()
+        var simulation = try TableSimulation.playing()
+        try simulation.act(.say(try TableMessageTests.words("one")), by: .yellow)
+        try simulation.act(.say(try TableMessageTests.words("two")), by: .red)
+        try simulation.act(.say(try TableMessageTests.words("three")), by: .yellow)
+        simulation.deliverAll()
         let said = { (news: [TableNews]) in
             news.compactMap { if case .said(_, let words) = $0 { words.description } else { nil } }
         }
-        #expect(said(room.news) == ["two", "one", "three"])
-        #expect(said(room.guestNews) == said(room.news))
+        #expect(said(simulation.news) == ["two", "one", "three"])
+        #expect(said(simulation.guestNews) == said(simulation.news))
     }
 
-    @Test("When the guest is gone the game is over, and somebody else may sit down")
+    @Test("When the guest leaves the game is over, and another player may sit down")
     func guestLeaves() throws {
-        var room = try Room.playing("d")
-        room.take(room.host.gone(Room.guestID))
-        #expect(room.host.table.game?.ending == .left(.yellow))
-        #expect(room.news.contains(.guestLeft(try TableMessageTests.words("Lynx"))))
-        #expect(room.host.hasFreeSeat)
-        room.guest = VisitorTable()
-        room.toGuest = []
-        room.take(room.host.seat(Room.guestID, name: try TableMessageTests.words("Lynx again")))
-        room.settle()
-        #expect(room.host.table.game == Game(number: 2, starter: .red))
-        #expect(room.isOneTable)
+        var simulation = try TableSimulation.playing("d")
+        simulation.carryOut(simulation.host.remove(TableSimulation.guestID))
+        #expect(simulation.host.table.game?.ending == .left(.yellow))
+        #expect(simulation.news.contains(.guestLeft(try TableMessageTests.words("Lynx"))))
+        #expect(simulation.host.hasFreeSeat)
+        simulation.guest = VisitorTable()
+        simulation.toGuest = []
+        simulation.carryOut(
+            simulation.host.seat(TableSimulation.guestID, name: try TableMessageTests.words("Lynx again")))
+        simulation.deliverAll()
+        #expect(simulation.host.table.game == Game(number: 2, starter: .red))
+        #expect(simulation.isOneTable)
     }
 
     // MARK: Watching
 
-    @Test("Whoever watches sees the whole board on coming in, and every move from then on")
+    @Test("A watcher sees the whole board at once, and every later move")
     func watching() throws {
-        var room = try Room.playing("dd")
+        var simulation = try TableSimulation.playing("dd")
         for number: UInt8 in 2...4 {
-            try room.watch(Room.peer(number))
-            room.settle()
-            #expect(room.isOneTable)
-            try room.move("d")
-            #expect(room.isOneTable)
+            try simulation.watch(TableSimulation.peer(number))
+            simulation.deliverAll()
+            #expect(simulation.isOneTable)
+            try simulation.move("d")
+            #expect(simulation.isOneTable)
         }
-        #expect(room.host.table.watcherCount == 3)
-        room.watchers[Room.peer(3)] = nil
-        room.take(room.host.gone(Room.peer(3)))
-        room.settle()
-        #expect(room.host.table.watcherCount == 2)
-        #expect(room.isOneTable)
+        #expect(simulation.host.table.watcherCount == 3)
+        simulation.watchers[TableSimulation.peer(3)] = nil
+        simulation.carryOut(simulation.host.remove(TableSimulation.peer(3)))
+        simulation.deliverAll()
+        #expect(simulation.host.table.watcherCount == 2)
+        #expect(simulation.isOneTable)
     }
 
-    @Test("Whoever watches cannot move, and is not listened to")
+    @Test("A watcher cannot move, and the host ignores its messages")
     func watchersMoves() throws {
-        var room = try Room.playing()
-        let watcher = Room.peer(2)
-        try room.watch(watcher)
-        room.settle()
-        #expect(throws: Breach.untimely) { try room.watchers[watcher]?.act(.move(column("a"))) }
-        let before = room.host.table
+        var simulation = try TableSimulation.playing()
+        let watcher = TableSimulation.peer(2)
+        try simulation.watch(watcher)
+        simulation.deliverAll()
+        #expect(throws: Breach.untimely) { try simulation.watchers[watcher]?.act(.move(column("a"))) }
+        let before = simulation.host.table
         let request = TableMessage.Request(after: 3, game: 1, action: .resign, claim: .goesOn)
-        #expect(room.host.received(TableMessage.request(request).bytes, from: watcher).isEmpty)
-        #expect(room.host.received([0xFF], from: watcher).isEmpty)
-        #expect(room.host.table == before)
+        #expect(simulation.host.received(TableMessage.request(request).bytes, from: watcher).isEmpty)
+        #expect(simulation.host.received([0xFF], from: watcher).isEmpty)
+        #expect(simulation.host.table == before)
     }
 
-    @Test("Of those who watch there are only so many")
+    @Test("The number of watchers is limited")
     func tooManyWatch() {
         var host = HostTable()
-        for number in 0..<HostTable.watcherLimit { #expect(host.watch(Room.peer(UInt8(number))) != nil) }
-        #expect(host.watch(Room.peer(200)) == nil)
+        for number in 0..<HostTable.watcherLimit {
+            #expect(host.watch(TableSimulation.peer(UInt8(number))) != nil)
+        }
+        #expect(host.watch(TableSimulation.peer(200)) == nil)
         #expect(host.table.watcherCount == HostTable.watcherLimit)
     }
 
@@ -279,13 +282,15 @@ struct TableTests {
         ("for a game that is none", request(.resign, after: 1, game: 7), .untimely),
     ]
 
-    enum Wish { case move(String), rematch, resign }
+    enum GuestAction { case move(String), rematch, resign }
 
-    private static func request(_ wish: Wish, after: UInt32, game: UInt32 = 1, claim: Claim = .goesOn)
+    private static func request(
+        _ guestAction: GuestAction, after: UInt32, game: UInt32 = 1, claim: Claim = .goesOn
+    )
         -> TableMessage?
     {
         let action: Action? =
-            switch wish {
+            switch guestAction {
             case .move(let letter): (try? column(letter)).map { .move($0) }
             case .rematch: .rematch
             case .resign: .resign
@@ -293,50 +298,51 @@ struct TableTests {
         return action.map { .request(.init(after: after, game: game, action: $0, claim: claim)) }
     }
 
-    @Test("A guest who breaks the rules ends the game, and both are told how", arguments: lies.indices)
+    @Test("A guest who breaks the rules ends the game, and both are notified why", arguments: lies.indices)
     func lyingGuest(_ index: Int) throws {
         let (_, message, breach) = Self.lies[index]
-        var room = try Room.playing()
-        room.take(room.host.received(message?.bytes ?? [9, 9, 9], from: Room.guestID))
-        room.settle()
-        #expect(room.news.last == .ended(.brokenOff(.yellow, breach)))
-        #expect(room.guestNews.last == .ended(.brokenOff(.yellow, breach)))
-        #expect(room.isOneTable)
+        var simulation = try TableSimulation.playing()
+        simulation.carryOut(
+            simulation.host.received(message?.bytes ?? [9, 9, 9], from: TableSimulation.guestID))
+        simulation.deliverAll()
+        #expect(simulation.news.last == .ended(.brokenOff(.yellow, breach)))
+        #expect(simulation.guestNews.last == .ended(.brokenOff(.yellow, breach)))
+        #expect(simulation.isOneTable)
         // Whatever else the guest sends is ignored.
-        let count = room.news.count
-        room.take(room.host.received([9, 9, 9], from: Room.guestID))
-        #expect(room.news.count == count)
+        let count = simulation.news.count
+        simulation.carryOut(simulation.host.received([9, 9, 9], from: TableSimulation.guestID))
+        #expect(simulation.news.count == count)
         // The next game is not affected.
-        try room.act(.rematch, by: .yellow)
-        room.settle()
-        try room.move("c")
-        #expect(room.isOneTable)
+        try simulation.act(.rematch, by: .yellow)
+        simulation.deliverAll()
+        try simulation.move("c")
+        #expect(simulation.isOneTable)
     }
 
-    @Test("A full column, and a win that is none, are not played")
+    @Test("A move into a full column, or with a false claim to win, is not played")
     func lyingMoves() throws {
-        for (letters, wish, claim, breach) in [
-            ("aaaaaa" + "b", Wish.move("a"), Claim.goesOn, Breach.columnFull),
+        for (letters, guestAction, claim, breach) in [
+            ("aaaaaa" + "b", GuestAction.move("a"), Claim.goesOn, Breach.columnFull),
             ("d", .move("d"), .line, .falseClaim), ("d", .move("d"), .draw, .falseClaim),
         ] {
-            var room = try Room.playing(letters)
-            let before = room.host.table.game?.board
-            let after = room.host.table.happeningCount
-            let message = try #require(Self.request(wish, after: after, claim: claim))
-            room.take(room.host.received(message.bytes, from: Room.guestID))
-            room.settle()
-            #expect(room.news.last == .ended(.brokenOff(.yellow, breach)))
-            #expect(room.host.table.game?.board == before)
-            #expect(room.isOneTable)
+            var simulation = try TableSimulation.playing(letters)
+            let before = simulation.host.table.game?.board
+            let after = simulation.host.table.happeningCount
+            let message = try #require(Self.request(guestAction, after: after, claim: claim))
+            simulation.carryOut(simulation.host.received(message.bytes, from: TableSimulation.guestID))
+            simulation.deliverAll()
+            #expect(simulation.news.last == .ended(.brokenOff(.yellow, breach)))
+            #expect(simulation.host.table.game?.board == before)
+            #expect(simulation.isOneTable)
         }
     }
 
-    @Test("A win that is not claimed is a lie too")
+    @Test("Not claiming a win is also a false claim")
     func unclaimedWin() throws {
-        var room = try Room.playing("bacabac")
-        let message = try #require(Self.request(.move("a"), after: room.host.table.happeningCount))
-        room.take(room.host.received(message.bytes, from: Room.guestID))
-        #expect(room.news.last == .ended(.brokenOff(.yellow, .falseClaim)))
+        var simulation = try TableSimulation.playing("bacabac")
+        let message = try #require(Self.request(.move("a"), after: simulation.host.table.happeningCount))
+        simulation.carryOut(simulation.host.received(message.bytes, from: TableSimulation.guestID))
+        #expect(simulation.news.last == .ended(.brokenOff(.yellow, .falseClaim)))
     }
 
     static let hostLies: [([UInt8], Breach)] = {
@@ -353,20 +359,20 @@ struct TableTests {
         ]
     }()
 
-    @Test("A host who breaks the rules ends the game, and both are told how", arguments: hostLies.indices)
+    @Test("A host who breaks the rules ends the game, and both are notified why", arguments: hostLies.indices)
     func lyingHost(_ index: Int) throws {
         let (bytes, breach) = Self.hostLies[index]
-        var room = try Room.playing()
-        room.toGuest = [bytes]
-        room.letOneThrough(toHost: false)
-        #expect(room.guestNews.last == .ended(.brokenOff(.red, breach)))
-        room.settle()
-        #expect(room.news.last == .ended(.brokenOff(.red, breach)))
-        #expect(room.guest?.table?.game?.ending == room.host.table.game?.ending)
-        #expect(room.guest?.table?.game?.board == room.host.table.game?.board)
+        var simulation = try TableSimulation.playing()
+        simulation.toGuest = [bytes]
+        simulation.deliverOne(toHost: false)
+        #expect(simulation.guestNews.last == .ended(.brokenOff(.red, breach)))
+        simulation.deliverAll()
+        #expect(simulation.news.last == .ended(.brokenOff(.red, breach)))
+        #expect(simulation.guest?.table?.game?.ending == simulation.host.table.game?.ending)
+        #expect(simulation.guest?.table?.game?.board == simulation.host.table.game?.board)
     }
 
-    @Test("Whoever watches a host that makes no sense leaves")
+    @Test("A watcher leaves a host that sends nonsense")
     func watchedLies() throws {
         var watcher = VisitorTable()
         #expect(watcher.received([1, 2, 3]) == [.leave(.garbage)])

@@ -5,9 +5,9 @@ import Testing
 @testable import Terminal
 @testable import fourinarow
 
-@Suite("Small things beside the board")
+@Suite("Small details beside the board")
 struct DetailTests {
-    @Test("Round trips are told in the unit people use, two or three digits")
+    @Test("Round trips have the usual unit, and two or three digits")
     func roundTrips() {
         let texts: [(Duration, String)] = [
             (.microseconds(40), "0.0 ms"), (.microseconds(1_250), "1.2 ms"), (.milliseconds(9), "9.0 ms"),
@@ -16,7 +16,7 @@ struct DetailTests {
         for (duration, text) in texts { #expect(RoundTripText.text(duration) == text) }
     }
 
-    @Test("A signal has none to four bars, whatever is said of it")
+    @Test("A signal has none to four bars, whatever quality is reported")
     func bars() {
         let glyphs = Glyphs(isUnicode: true)
         let bars = [0, 0.01, 0.3, 0.6, 1, 7, -1, .nan, .infinity].map(glyphs.bars)
@@ -25,14 +25,14 @@ struct DetailTests {
         #expect(Glyphs(isUnicode: false).bars(0.5) == "##..")
     }
 
-    @Test("How many watch is told, apart from oneself")
+    @Test("The number of watchers is shown; a watcher is not counted for itself alone")
     func watchers() throws {
         var scene = try Scene.playing(watched: true)
         #expect(scene.text(Scene.puma).contains("one watches"))
         #expect(scene.text(Scene.owl).contains("nobody else watches"))
         scene.watch(Scene.peer(4))
         #expect(scene.text(Scene.lynx).contains("2 watch"))
-        #expect(scene.text(Scene.owl).contains("2 watch, with you"))
+        #expect(scene.text(Scene.owl).contains("2 watch, including you"))
     }
 
     /// The style of a cell on a player's screen.
@@ -41,7 +41,7 @@ struct DetailTests {
         return canvas.map { Array($0.row(row))[column].style }
     }
 
-    @Test("The number of the chosen column stands out, the others are dim")
+    @Test("The number of the chosen column is bold, the others are dim")
     func chosenColumn() throws {
         var scene = try Scene.playing()
         let board = try #require(Layout(Scene.small)).board
@@ -55,10 +55,10 @@ struct DetailTests {
         }
     }
 
-    @Test("Discs are red and yellow; one that is not granted is dim, and so is what was said before")
+    @Test("Discs are red and yellow; an unconfirmed disc is dim, and so are old words")
     func colours() throws {
         var scene = try Scene.playing("dcd")
-        try scene.ask(.move(try #require(Column(0))))
+        try scene.request(.move(try #require(Column(0))))
         let layout = try #require(Layout(Scene.small))
         func disc(_ column: Int, _ row: Int) throws -> Style? {
             let area = layout.board.area(try #require(Column(column)), row)
@@ -70,7 +70,7 @@ struct DetailTests {
         #expect(try disc(0, 0)?.foreground == .brightYellow)
         #expect(try disc(0, 0)?.accents == .dim)
         let now = scene.now
-        scene.screens[Scene.lynx]?.tell("the newest", now: now)
+        scene.screens[Scene.lynx]?.addNotice("the newest", now: now)
         let first = layout.headlineRow + 1
         let accents = (first..<first + 3).map { style(layout.left, $0, Scene.lynx, scene)?.accents }
         #expect(accents == [.dim, .dim, []])

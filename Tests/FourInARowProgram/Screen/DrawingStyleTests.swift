@@ -11,7 +11,7 @@ struct DrawingStyleTests {
     /// Moves with which red wins with a vertical line.
     private let line = "dcdcdcd"
 
-    @Test("Without Unicode there is nothing but ASCII, and the colours are letters")
+    @Test("Without Unicode the screen is plain ASCII, and the colours are letters")
     func ascii() throws {
         let text = try Scene.playing(line, style: plainText).text(Scene.puma)
         expect(
@@ -45,7 +45,7 @@ struct DrawingStyleTests {
         #expect(text.utf8.allSatisfy { $0 < 0x80 })
     }
 
-    @Test("On a large terminal the board is large, and all is in the middle")
+    @Test("On a large terminal the board is large, and everything is centred")
     func large() throws {
         let size = TerminalSize(columns: 124, rows: 44)
         expect(
@@ -98,7 +98,7 @@ struct DrawingStyleTests {
             """)
     }
 
-    @Test("So it is without Unicode")
+    @Test("Without Unicode, a large terminal also has a large board")
     func largeASCII() throws {
         let text = try Scene.playing(line, style: plainText).text(
             Scene.lynx, TerminalSize(columns: 100, rows: 34))

@@ -10,7 +10,7 @@ struct EndScreenTests {
     /// Moves with which red wins with a vertical line.
     private let line = "dcdcdcd"
 
-    @Test("Whoever has won sees the four")
+    @Test("The winner sees the four discs marked")
     func won() throws {
         expect(
             screen: try Scene.playing(line, watched: true).text(Scene.puma),
@@ -42,7 +42,7 @@ struct EndScreenTests {
             """)
     }
 
-    @Test("So does who has lost")
+    @Test("The loser sees the four discs marked")
     func lost() throws {
         expect(
             screen: try Scene.playing(line).text(Scene.lynx),
@@ -74,7 +74,7 @@ struct EndScreenTests {
             """)
     }
 
-    @Test("And who watches")
+    @Test("A watcher sees the four discs marked")
     func watched() throws {
         expect(
             screen: try Scene.playing(line, watched: true).text(Scene.owl),
@@ -106,7 +106,7 @@ struct EndScreenTests {
             """)
     }
 
-    @Test("Lines that cross are marked all")
+    @Test("All lines that cross are marked")
     func twoLines() throws {
         let scene = try Scene.playing("aabbcacgbgagd")
         expect(

@@ -7,11 +7,11 @@ import Testing
 
 @Suite("Keys in the lobby")
 struct LobbyKeysTests {
-    private func press(_ screen: inout Screen, _ inputs: Input...) -> [Wish] {
+    private func press(_ screen: inout Screen, _ inputs: Input...) -> [UserRequest] {
         inputs.flatMap { screen.handle($0, size: Scene.small, now: LobbyScenes.now) }
     }
 
-    @Test("Enter joins the chosen table, or watches where its seat is taken")
+    @Test("Enter joins the chosen table, or watches if its seat is taken")
     func enter() {
         var screen = LobbyScenes.three
         #expect(press(&screen, .key(.enter)) == [.join(Scene.lynx, .seat)])
@@ -21,7 +21,7 @@ struct LobbyKeysTests {
         #expect(press(&screen, .key(.up), .key(.up), .key(.up), .key(.enter)) == [.join(Scene.lynx, .seat)])
     }
 
-    @Test("w watches also where the seat is free, h hosts, q and Ctrl-C quit, Ctrl-Z suspends")
+    @Test("w watches even if the seat is free, h hosts, q and Ctrl-C quit, Ctrl-Z suspends")
     func letters() {
         var screen = LobbyScenes.three
         #expect(press(&screen, .character("w")) == [.join(Scene.lynx, .watch)])
@@ -32,14 +32,14 @@ struct LobbyKeysTests {
         #expect(press(&screen, .control("l"), .character("y"), .character("r"), .key(.escape)) == [])
     }
 
-    @Test("Where no table is, none is joined")
+    @Test("Without a table, no key joins one")
     func nobody() {
         var screen = LobbyScenes.empty
         #expect(press(&screen, .key(.down), .key(.enter), .character("w")) == [])
     }
 
-    @Test("The machine is played at the level chosen, 5 if none is, and not at all after Esc")
-    func machine() {
+    @Test("The bot plays at the chosen level, 5 if none is chosen, and not at all after Esc")
+    func bot() {
         var screen = LobbyScenes.three
         #expect(press(&screen, .character("b"), .key(.enter)) == [.playBot(level: 5)])
         #expect(press(&screen, .character("b"), .character("8"), .key(.enter)) == [.playBot(level: 8)])
@@ -50,7 +50,7 @@ struct LobbyKeysTests {
         #expect(press(&screen, .key(.enter)) == [.join(Scene.lynx, .seat)])
     }
 
-    @Test("On the way to a table only Esc and q mean something: they take it back")
+    @Test("While joining a table, Esc and q cancel, and other keys have no effect")
     func joining() {
         var screen = LobbyScenes.joining
         #expect(press(&screen, .key(.enter), .character("h"), .character("w"), .character("b")) == [])
@@ -59,16 +59,16 @@ struct LobbyKeysTests {
         #expect(press(&screen, .control("c")) == [.quit])
     }
 
-    @Test("The same table stays chosen while others come before it")
+    @Test("The same table stays chosen when other tables appear before it")
     func staysChosen() {
         var screen = LobbyScenes.screen([LobbyScenes.tables[1]])
         #expect(press(&screen, .key(.enter)) == [.join(Scene.puma, .watch)])
-        screen.take(
+        screen.update(
             LobbyView(name: "Owl", id: Scene.owl, tables: LobbyScenes.tables), nil, now: LobbyScenes.now)
         #expect(press(&screen, .key(.enter)) == [.join(Scene.puma, .watch)])
     }
 
-    @Test("A click chooses a table, a second one soon after goes there")
+    @Test("A click chooses a table, and a second click soon after joins it")
     func clicks() {
         var screen = LobbyScenes.three
         let text = screen.canvas(Scene.small, now: LobbyScenes.now).text
@@ -83,7 +83,7 @@ struct LobbyKeysTests {
                 == [.join(Scene.puma, .watch)])
     }
 
-    @Test("Of more tables than there are rows those around the chosen one are shown")
+    @Test("With more tables than rows, the rows around the chosen table are shown")
     func manyTables() {
         let tables = (1...60).map {
             TableListing(
@@ -99,18 +99,18 @@ struct LobbyKeysTests {
         #expect(text.contains("59 of 60"))
     }
 
-    @Test("All keys are shown until one is pressed, and that one does nothing else")
+    @Test("The list of keys stays until a key is pressed, which does nothing else")
     func help() {
         var screen = LobbyScenes.three
         let before = screen.canvas(Scene.small, now: LobbyScenes.now)
         let move = MouseInput(.move(nil), at: CellPosition(column: 3, row: 3))
         #expect(press(&screen, .character("?"), .focus(false), .mouse(move)) == [])
-        #expect(screen.canvas(Scene.small, now: LobbyScenes.now).text.contains("Ctrl-L  draw anew"))
+        #expect(screen.canvas(Scene.small, now: LobbyScenes.now).text.contains("Ctrl-L  redraw"))
         #expect(press(&screen, .character("q")) == [])
         #expect(screen.canvas(Scene.small, now: LobbyScenes.now) == before)
     }
 
-    @Test("On a terminal that is too small nothing can be done but quit and suspend")
+    @Test("On a terminal that is too small, only quit and suspend have an effect")
     func tooSmall() {
         var screen = LobbyScenes.three
         let size = TerminalSize(columns: 79, rows: 24)

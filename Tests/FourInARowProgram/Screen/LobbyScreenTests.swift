@@ -17,7 +17,7 @@ struct LobbyScreenTests {
         return screen
     }
 
-    @Test("An empty list says that it is looking, over what, and what to do")
+    @Test("An empty list shows that the program searches, over which transports, and what to do")
     func empty() {
         expect(
             screen: text(LobbyScenes.empty),
@@ -28,7 +28,7 @@ struct LobbyScreenTests {
 
                Looking for games over tcp and bluetooth…
 
-               Nobody near has a table with a free seat, or one to watch. Press h to
+               Nobody nearby has a table with a free seat, or one to watch. Press h to
                host a game: others who run this program will see it and can join. Or
                press b to play the machine.
 
@@ -81,7 +81,7 @@ struct LobbyScreenTests {
             """)
     }
 
-    @Test("On the way to a table it is said how to turn back")
+    @Test("While joining a table, the screen shows how to cancel")
     func joining() {
         expect(
             screen: text(LobbyScenes.joining),
@@ -98,7 +98,7 @@ struct LobbyScreenTests {
 
                                       ╔═════════════════════════╗
                                       ║ Asking Puma for a seat… ║
-                                      ║ Esc takes it back       ║
+                                      ║ Esc cancels             ║
                                       ╚═════════════════════════╝
 
 
@@ -109,11 +109,11 @@ struct LobbyScreenTests {
 
 
 
-             Esc take it back
+             Esc cancel
             """)
     }
 
-    @Test("The machine's level is asked for")
+    @Test("The screen asks for the bot's level")
     func level() {
         expect(
             screen: text(press(LobbyScenes.three, .character("b"))),
@@ -127,11 +127,11 @@ struct LobbyScreenTests {
                Wren with a name that … free seat     tcp                          aqcaibae
 
 
-                                  ╔══════════════════════════════════╗
-                                  ║ How strong is the machine to be? ║
-                                  ║                                  ║
-                                  ║  1  2  3  4 [5] 6  7  8  9       ║
-                                  ╚══════════════════════════════════╝
+                                 ╔═══════════════════════════════════╗
+                                 ║ How strong should the machine be? ║
+                                 ║                                   ║
+                                 ║  1  2  3  4 [5] 6  7  8  9        ║
+                                 ╚═══════════════════════════════════╝
 
 
 
@@ -141,7 +141,7 @@ struct LobbyScreenTests {
 
 
 
-             1-9 or arrows choose  Enter play  Esc don't
+             1-9 or arrows choose  Enter play  Esc cancel
             """)
     }
 
@@ -165,19 +165,19 @@ struct LobbyScreenTests {
                    ║   Enter, space, down, a click         drop a disc there        ║
                    ║   c  say something     x  resign      r  play again            ║
                    ║ Everywhere                                                     ║
-                   ║   q  leave, or quit    Ctrl-C  quit   Ctrl-L  draw anew        ║
-                   ║   Ctrl-Z  stop for a while            ?  these keys            ║
+                   ║   q  leave, or quit    Ctrl-C  quit   Ctrl-L  redraw           ║
+                   ║   Ctrl-Z  suspend                     ?  these keys            ║
                    ╚════════════════════════════════════════════════════════════════╝
 
 
 
 
 
-             any key goes on
+             any key closes this
             """)
     }
 
-    @Test("Why one could not join stays to be read, on several lines, and then goes")
+    @Test("The reasons why joining failed stay readable on several lines, and then disappear")
     func couldNotJoin() {
         var screen = LobbyScenes.three
         let view = screen.view
@@ -185,8 +185,8 @@ struct LobbyScreenTests {
         let unreachable = NighError(
             .connecting, .unreachable, peer: "Puma",
             advice: "put both devices into the same network, or give each of them Bluetooth")
-        screen.take(view, .couldNotJoin(name: "Lynx", declined), now: LobbyScenes.now)
-        screen.take(view, .couldNotJoin(name: "Puma", unreachable), now: LobbyScenes.now)
+        screen.update(view, .couldNotJoin(name: "Lynx", declined), now: LobbyScenes.now)
+        screen.update(view, .couldNotJoin(name: "Puma", unreachable), now: LobbyScenes.now)
         expect(
             screen: text(screen),
             """
@@ -210,8 +210,8 @@ struct LobbyScreenTests {
 
 
              Lynx said no: after lunch
-             could not get to the table of Puma: there is no way there; put both devices
-             into the same network, or give each of them Bluetooth
+             could not get to the table of Puma: the device cannot be reached; put both
+             devices into the same network, or give each of them Bluetooth
 
              Enter join  w watch  h host a game  b play the machine  ? all keys  q quit
             """)
@@ -219,7 +219,7 @@ struct LobbyScreenTests {
         expect(screen: screen.canvas(Scene.small, now: later).text, text(LobbyScenes.three))
     }
 
-    @Test("A terminal that is too small is told what is needed")
+    @Test("A terminal that is too small shows the size that the game needs")
     func tooSmall() {
         let size = TerminalSize(columns: 40, rows: 10)
         expect(

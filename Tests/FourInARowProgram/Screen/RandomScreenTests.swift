@@ -5,7 +5,7 @@ import Testing
 @testable import FourInARow
 @testable import fourinarow
 
-@Suite("Screens whatever is done to them")
+@Suite("Screens under random input")
 struct RandomScreenTests {
     private static func size(_ random: inout SeededGenerator) -> TerminalSize {
         random.oneIn(3)
@@ -43,7 +43,7 @@ struct RandomScreenTests {
     }
 
     @Test(
-        "Random keys at random sizes never trap, and ask for nothing that the table refuses", arguments: 0..<8
+        "Random keys at random sizes never trap, and request nothing that the table refuses", arguments: 0..<8
     )
     func inputs(_ seed: UInt64) throws {
         var random = SeededGenerator(seed: seed)
@@ -53,24 +53,24 @@ struct RandomScreenTests {
         for step in 0..<400 {
             let peer = [Scene.puma, Scene.lynx, Scene.owl].randomElement(using: &random) ?? Scene.puma
             let size = Self.size(&random)
-            for wish in scene.press(peer, Self.input(&random), size) {
-                switch wish {
+            for request in scene.press(peer, Self.input(&random), size) {
+                switch request {
                 case .act(let action):
                     #expect(peer != Scene.owl)
                     if case .move = action { moves += 1 }
-                    if peer == Scene.puma { try scene.act(.red, action) } else { try scene.ask(action) }
-                case .answer(let asker, _):
-                    #expect(peer == Scene.puma && asker == Scene.lynx)
-                    scene.askers = []
+                    if peer == Scene.puma { try scene.act(.red, action) } else { try scene.request(action) }
+                case .answer(let other, _):
+                    #expect(peer == Scene.puma && other == Scene.lynx)
+                    scene.seatRequests = []
                     scene.reseat()
                 case .leave, .quit: break
                 case .host, .join, .playBot, .suspend: #expect(scene.view(of: peer).place == .lobby)
                 }
             }
-            if random.oneIn(3) { scene.hear() }
-            if scene.host.hasFreeSeat, scene.askers.isEmpty {
-                scene.askers = [Asker(id: Scene.lynx, name: "Lynx", transport: "tcp")]
-                scene.tell(Scene.puma, .asked(scene.askers[0]))
+            if random.oneIn(3) { scene.deliver() }
+            if scene.host.hasFreeSeat, scene.seatRequests.isEmpty {
+                scene.seatRequests = [SeatRequest(id: Scene.lynx, name: "Lynx", transport: "tcp")]
+                scene.show(Scene.puma, .seatRequested(scene.seatRequests[0]))
             } else if !scene.host.hasFreeSeat, random.oneIn(200) {
                 scene.guestGoes()
             }
@@ -94,7 +94,7 @@ struct RandomScreenTests {
 
     private let evil = "\u{1B}]0;x\u{7}\u{9B}2J\u{202E}evil\u{2066}\r\n\u{0}👩‍👩‍👧‍👦é\u{300}\u{301}\u{302}\u{303}漢"
 
-    @Test("A stranger's name does nothing but stand there, wherever it stands")
+    @Test("A stranger's name has no effect on a screen, wherever it is shown")
     func names() {
         var view = LobbyView(name: evil, id: Scene.owl)
         view.tables = [
@@ -103,23 +103,23 @@ struct RandomScreenTests {
         ]
         view.brokenTransports = [evil: NighError(.starting, .unavailable(evil))]
         view.addresses = [TransportAddress(scheme: evil, value: evil)]
-        view.askers = [Asker(id: Scene.lynx, name: evil, transport: evil)]
+        view.seatRequests = [SeatRequest(id: Scene.lynx, name: evil, transport: evil)]
         let person = Person(id: Scene.puma, name: evil, transport: evil)
-        let sitting = Sitting(table: Table(), ownDisc: .red, host: nil, guest: person, pending: nil)
-        for place in [Place.lobby, .joining(name: evil, .seat), .hosting(sitting), .visiting(sitting)] {
+        let tableView = TableView(table: Table(), ownDisc: .red, host: nil, guest: person, pending: nil)
+        for place in [Place.lobby, .joining(name: evil, .seat), .hosting(tableView), .visiting(tableView)] {
             view.place = place
             var screen = Screen(
                 view, style: ScreenStyle(isUnicode: true, animates: true), transports: [evil],
                 now: LobbyScenes.now)
-            screen.take(view, .cameBack(person), now: LobbyScenes.now)
-            screen.tell(evil, now: LobbyScenes.now)
+            screen.update(view, .linkRestored(person), now: LobbyScenes.now)
+            screen.addNotice(evil, now: LobbyScenes.now)
             let text = screen.canvas(Scene.small, now: LobbyScenes.now).text
             #expect(text.contains("evil"))
             #expect(isHarmless(text))
         }
     }
 
-    @Test("What a stranger says does nothing but stand there")
+    @Test("A stranger's words have no effect on a screen")
     func words() throws {
         var scene = try Scene.playing()
         let words = try #require(Words(fitting: evil + String(repeating: "👩‍👩‍👧‍👦 ", count: 20)))
@@ -128,15 +128,15 @@ struct RandomScreenTests {
         #expect(isHarmless(scene.text(Scene.puma)))
     }
 
-    @Test("A name as long as names can be hides nothing that matters")
+    @Test("The longest possible name hides nothing that matters")
     func longNames() {
         let name = String(repeating: "long name ", count: 6)
         var view = LobbyView(name: name, id: Scene.puma)
         let person = Person(
-            id: Scene.lynx, name: name, transport: nil, awaySince: LobbyScenes.now, roundTrip: nil)
-        view.askers = [Asker(id: Scene.owl, name: name, transport: "bluetooth")]
+            id: Scene.lynx, name: name, transport: nil, linkLostAt: LobbyScenes.now, roundTrip: nil)
+        view.seatRequests = [SeatRequest(id: Scene.owl, name: name, transport: "bluetooth")]
         view.place = .hosting(
-            Sitting(table: Table(), ownDisc: .red, host: nil, guest: person, pending: nil))
+            TableView(table: Table(), ownDisc: .red, host: nil, guest: person, pending: nil))
         let screen = Screen(view, style: LobbyScenes.unicode, now: LobbyScenes.now)
         let text = screen.canvas(Scene.small, now: LobbyScenes.now).text
         for part in ["(you)", "wants to", "over bluetooth", "y/n", "come back"] {

@@ -18,12 +18,12 @@ struct Scene {
     private(set) var guest = VisitorTable()
     private(set) var watcher = VisitorTable()
     /// Requests of the guest that the host has not received yet.
-    private(set) var unheard: [[UInt8]] = []
+    private(set) var undelivered: [[UInt8]] = []
     var screens: [PeerID: Screen] = [:]
     /// State that is not part of the tables.
-    var askers: [Asker] = []
+    var seatRequests: [SeatRequest] = []
     var addresses: [TransportAddress] = []
-    var link = (transport: "tcp" as String?, awaySince: Moment?.none, roundTrip: Duration?.none)
+    var link = (transport: "tcp" as String?, linkLostAt: Moment?.none, roundTrip: Duration?.none)
 
     static func peer(_ number: UInt8) -> PeerID {
         guard let peer = PeerID(bytes: [UInt8](repeating: number, count: PeerID.byteCount)) else {
@@ -43,7 +43,7 @@ struct Scene {
             let lobby = LobbyView(name: Self.name(peer), id: peer)
             screens[peer] = Screen(lobby, style: style, now: now)
         }
-        tell(Self.puma, [])
+        show(Self.puma, [])
     }
 
     /// A game after these moves. Puma moves first.
@@ -69,14 +69,14 @@ struct Scene {
     /// A second visit of the same guest.
     mutating func reseat() {
         guest = VisitorTable()
-        unheard = []
+        undelivered = []
         seat()
     }
 
     /// Adds a watcher. Of all watchers, only Owl has a screen.
     mutating func watch(_ peer: PeerID = owl) { carry(host.watch(peer) ?? []) }
 
-    mutating func guestGoes() { carry(host.gone(Self.lynx)) }
+    mutating func guestGoes() { carry(host.remove(Self.lynx)) }
 
     mutating func move(_ letter: String) throws {
         let column = try #require(Column.allCases.first { $0.description == letter })
@@ -87,54 +87,54 @@ struct Scene {
         switch disc {
         case .red: carry(try host.act(action))
         case .yellow:
-            try ask(action)
-            hear()
+            try request(action)
+            deliver()
         }
     }
 
-    /// The guest requests an action. The host does not receive the request before `hear()`.
-    mutating func ask(_ action: Action) throws { carry(try guest.act(action), Self.lynx) }
+    /// The guest requests an action. The host does not receive the request before `deliver()`.
+    mutating func request(_ action: Action) throws { carry(try guest.act(action), Self.lynx) }
 
-    mutating func hear() {
-        let bytes = unheard
-        unheard = []
+    mutating func deliver() {
+        let bytes = undelivered
+        undelivered = []
         for message in bytes { carry(host.received(message, from: Self.lynx)) }
     }
 
     /// Shows a player the current view, with news that belong to no table.
-    mutating func tell(_ peer: PeerID, _ news: LobbyNews?) {
+    mutating func show(_ peer: PeerID, _ news: LobbyNews?) {
         let view = view(of: peer)
-        screens[peer]?.take(view, news, now: now)
+        screens[peer]?.update(view, news, now: now)
     }
 
     private mutating func carry(_ outputs: [HostTable.Output]) {
-        var told: [TableNews] = []
+        var news: [TableNews] = []
         for output in outputs {
             switch output {
-            case .tell(let news): told.append(news)
+            case .show(let one): news.append(one)
             case .send(let bytes, let peers):
                 if peers.contains(Self.lynx) { carry(guest.received(bytes), Self.lynx) }
                 if peers.contains(Self.owl) { carry(watcher.received(bytes), Self.owl) }
             }
         }
-        tell(Self.puma, told)
+        show(Self.puma, news)
     }
 
     private mutating func carry(_ outputs: [VisitorTable.Output], _ peer: PeerID) {
-        var told: [TableNews] = []
+        var news: [TableNews] = []
         for output in outputs {
             switch output {
-            case .tell(let news): told.append(news)
-            case .send(let bytes): unheard.append(bytes)
+            case .show(let one): news.append(one)
+            case .send(let bytes): undelivered.append(bytes)
             case .leave(let breach): Issue.record("\(peer.short) left: \(breach)")
             }
         }
-        tell(peer, told)
+        show(peer, news)
     }
 
-    private mutating func tell(_ peer: PeerID, _ news: [TableNews]) {
-        tell(peer, LobbyNews?.none)
-        for news in news { tell(peer, .table(news)) }
+    private mutating func show(_ peer: PeerID, _ news: [TableNews]) {
+        show(peer, LobbyNews?.none)
+        for news in news { show(peer, .table(news)) }
     }
 
     // MARK: Views
@@ -143,13 +143,13 @@ struct Scene {
         var view = LobbyView(name: Self.name(peer), id: peer, addresses: peer == Self.puma ? addresses : [])
         let tables = [Self.lynx: guest, Self.owl: watcher]
         if peer == Self.puma {
-            view.askers = askers
+            view.seatRequests = seatRequests
             let other = host.guest.map { person($0) }
             view.place = .hosting(
-                Sitting(table: host.table, ownDisc: .red, host: nil, guest: other, pending: nil))
+                TableView(table: host.table, ownDisc: .red, host: nil, guest: other, pending: nil))
         } else if let visitor = tables[peer], let table = visitor.table {
             view.place = .visiting(
-                Sitting(
+                TableView(
                     table: table, ownDisc: visitor.isSeated ? .yellow : nil, host: person(Self.puma),
                     guest: nil, pending: visitor.pending))
         }
@@ -158,21 +158,21 @@ struct Scene {
 
     func person(_ peer: PeerID) -> Person {
         Person(
-            id: peer, name: Self.name(peer), transport: link.awaySince == nil ? link.transport : nil,
-            awaySince: link.awaySince, roundTrip: link.roundTrip)
+            id: peer, name: Self.name(peer), transport: link.linkLostAt == nil ? link.transport : nil,
+            linkLostAt: link.linkLostAt, roundTrip: link.roundTrip)
     }
 
     func text(_ peer: PeerID, _ size: TerminalSize = small) -> String {
         screens[peer]?.canvas(size, now: now).text ?? ""
     }
 
-    mutating func press(_ peer: PeerID, _ input: Input, _ size: TerminalSize = small) -> [Wish] {
+    mutating func press(_ peer: PeerID, _ input: Input, _ size: TerminalSize = small) -> [UserRequest] {
         let now = now
         return screens[peer]?.handle(input, size: size, now: now) ?? []
     }
 
     /// Types characters one after the other.
-    mutating func type(_ peer: PeerID, _ text: String) -> [Wish] {
+    mutating func type(_ peer: PeerID, _ text: String) -> [UserRequest] {
         text.unicodeScalars.flatMap { press(peer, .character($0)) }
     }
 }

@@ -4,7 +4,7 @@ import Testing
 @testable import FourInARow
 @testable import fourinarow
 
-@Suite("Sentences about what has happened")
+@Suite("Sentences about events")
 struct SentencesTests {
     private func seen(_ peer: PeerID, _ news: TableNews, _ scene: Scene) -> String? {
         Sentences.sentence(for: .table(news), in: scene.view(of: peer))
@@ -20,7 +20,7 @@ struct SentencesTests {
         Sentences.sentence(for: news, in: LobbyView(name: "Owl", id: Scene.owl))
     }
 
-    @Test("Host, guest and watcher are each told their side of how a game ends")
+    @Test("Host, guest and watcher each read how a game ends from their own side")
     func endings() throws {
         #expect(try seen(.ended(.line(.red))) == ["You win!", "Puma wins", "Puma wins"])
         #expect(try seen(.ended(.line(.yellow))) == ["Lynx wins", "You win!", "Lynx wins"])
@@ -38,18 +38,18 @@ struct SentencesTests {
         #expect(try seen(.ended(.left(.yellow))).allSatisfy { $0 == "nobody wins this game" })
     }
 
-    @Test("Who comes, goes, begins and speaks is told by name, or as you")
+    @Test("Players who join, leave, begin and speak are named, or called you")
     func table() throws {
-        let came = try seen(.cameIn(seated: true))
+        let came = try seen(.joined(seated: true))
         #expect(came[1] == "you sit at the table of Puma")
-        #expect(try seen(.cameIn(seated: false))[2] == "you watch at the table of Puma")
+        #expect(try seen(.joined(seated: false))[2] == "you watch at the table of Puma")
         #expect(
             try seen(.began(number: 3, starter: .red)) == [
                 "game 3 begins: you move first", "game 3 begins: Puma moves first",
                 "game 3 begins: Puma moves first",
             ])
         #expect(try seen(.said(.yellow, Scene.words("hi"))) == ["Lynx: hi", "you: hi", "Lynx: hi"])
-        #expect(try seen(.guestCame(Scene.words("Wren")))[0] == "Wren sits down")
+        #expect(try seen(.guestJoined(Scene.words("Wren")))[0] == "Wren sits down")
         #expect(try seen(.guestLeft(Scene.words("Wren")))[0] == "Wren left the table")
         let counts = try (0...2).map { try seen(.watched(by: $0))[0] }
         #expect(counts == ["nobody watches any more", "one watches", "2 watch"])
@@ -57,7 +57,7 @@ struct SentencesTests {
         #expect(try seen(.moved(.red, cell)) == [nil, nil, nil])
     }
 
-    @Test("Somebody who is away, back, or reached another way is told of where that matters to the game")
+    @Test("A lost, restored or changed connection is reported if it matters to the game")
     func links() throws {
         let scene = try Scene.playing("d", watched: true)
         var guest = scene.person(Scene.lynx)
@@ -66,12 +66,12 @@ struct SentencesTests {
         let view = scene.view(of: Scene.puma)
         func sentence(_ news: LobbyNews) -> String? { Sentences.sentence(for: news, in: view) }
         #expect(
-            sentence(.wentAway(guest, waiting: .milliseconds(9_500)))
-                == "Lynx left: waiting 10 s for them to come back")
-        #expect(sentence(.cameBack(guest)) == "Lynx is back")
+            sentence(.linkLost(guest, waiting: .milliseconds(9_500)))
+                == "no connection to Lynx: waiting 10 s for them to come back")
+        #expect(sentence(.linkRestored(guest)) == "Lynx is back")
         #expect(sentence(.changedTransport(guest, from: "tcp")) == "the game goes on over bluetooth")
-        #expect(sentence(.wentAway(watcher, waiting: .seconds(10))) == nil)
-        #expect(sentence(.cameBack(watcher)) == nil)
+        #expect(sentence(.linkLost(watcher, waiting: .seconds(10))) == nil)
+        #expect(sentence(.linkRestored(watcher)) == nil)
         #expect(sentence(.changedTransport(watcher, from: "bluetooth")) == nil)
         let over = try Scene.playing("dcdcdcd").view(of: Scene.lynx)
         var host = scene.person(Scene.puma)
@@ -81,8 +81,8 @@ struct SentencesTests {
                 == "Puma is reached over bluetooth now")
     }
 
-    @Test("Why one could not join is told by its cause and what helps")
-    func journeys() {
+    @Test("A failed join is reported with its cause and its advice")
+    func joinAttempts() {
         func failed(_ cause: NighError.Cause, advice: String? = nil) -> String? {
             lobby(.couldNotJoin(name: "Lynx", NighError(.inviting, cause, peer: "Lynx", advice: advice)))
         }
@@ -90,8 +90,9 @@ struct SentencesTests {
         #expect(failed(.declined("")) == "Lynx said no")
         #expect(failed(.peerLeft) == "Lynx is not there any more")
         #expect(
-            failed(.timedOut, advice: "they show no table")
-                == "could not get to the table of Lynx: no answer in time; they show no table")
+            failed(.timedOut, advice: "the host accepted but sent no table")
+                == "could not get to the table of Lynx: no answer in time; the host accepted but sent no table"
+        )
         let attempts = [
             NighError(.connecting, .refused, transport: "tcp", advice: "is the program still running?"),
             NighError(.connecting, .timedOut, transport: "bluetooth"),
@@ -102,7 +103,7 @@ struct SentencesTests {
                 == "could not get to the table of Lynx: nobody listens there; is the program still running?")
     }
 
-    @Test("A host who is not reached is said to be tried again")
+    @Test("A host who cannot be reached is reported as being tried again")
     func notReached() {
         let refused = NighError(.connecting, .refused, advice: "is the program still running?")
         let all = NighError(.inviting, .allFailed, attempts: [refused, NighError(.connecting, .timedOut)])
@@ -113,7 +114,7 @@ struct SentencesTests {
         }
     }
 
-    @Test("A table that is there no more was closed, or its host is lost, or cannot be believed")
+    @Test("A table that disappears was closed, or its host is lost or broke the rules")
     func closing() {
         #expect(lobby(.tableClosed(name: "Puma", nil)) == "Puma has closed the table")
         #expect(
@@ -121,33 +122,34 @@ struct SentencesTests {
                 == "Puma has closed the table")
         #expect(
             lobby(.tableClosed(name: "Puma", NighError(.conversing, .silent)))
-                == "Puma is lost: nothing was heard any more")
+                == "the connection to Puma is lost: nothing was received any more")
         #expect(
             lobby(.hostMisbehaved(name: "Puma", .falseReport))
-                == "the program of Puma told of something that has not happened: you have left their table")
+                == "the program of Puma reported something that has not happened: you have left their table")
     }
 
-    @Test("Askers, transports and troubles are told in few words")
+    @Test("Seat requests, transports and problems are reported in few words")
     func others() {
-        let asker = Asker(id: Scene.lynx, name: "Lynx", transport: "tcp")
+        let request = SeatRequest(id: Scene.lynx, name: "Lynx", transport: "tcp")
         let off = NighError(
             .starting, .unavailable("the adapter is powered off"), advice: "run `bluetoothctl power on`")
-        #expect(lobby(.asked(asker)) == "Lynx wants to play, over tcp")
-        #expect(lobby(.askedNoMore(asker)) == "Lynx does not wait for your answer any longer")
+        #expect(lobby(.seatRequested(request)) == "Lynx wants to play, over tcp")
+        #expect(lobby(.seatRequestWithdrawn(request)) == "Lynx no longer waits for your answer")
         #expect(
             lobby(.transport(scheme: "bluetooth", .down(off)))
                 == "bluetooth does not work: the adapter is powered off")
         #expect(lobby(.transport(scheme: "bluetooth", .up)) == "bluetooth works")
-        #expect(lobby(.trouble(off)) == "the adapter is powered off; run `bluetoothctl power on`")
+        #expect(lobby(.otherFailure(off)) == "the adapter is powered off; run `bluetoothctl power on`")
         var about = off
         about.transport = "bluetooth"
         #expect(
-            lobby(.trouble(about)) == "bluetooth: the adapter is powered off; run `bluetoothctl power on`")
+            lobby(.otherFailure(about))
+                == "bluetooth: the adapter is powered off; run `bluetoothctl power on`")
         #expect(lobby(.advertised(scheme: "tcp", name: "Owl")) == nil)
         #expect(lobby(.advertised(scheme: "tcp", name: "Owl #2")) == "over tcp others see you as Owl #2")
     }
 
-    @Test("What cannot be done is told for the person, not for the program")
+    @Test("A refusal is worded for the person, not for the program")
     func refusals() throws {
         let scene = try Scene.playing("d", watched: true)
         func refusal(_ breach: Breach, _ peer: PeerID, _ scene: Scene) -> String {
@@ -159,18 +161,18 @@ struct SentencesTests {
         #expect(refusal(.untimely, Scene.owl, scene) == "you only watch here")
         #expect(refusal(.untimely, Scene.puma, Scene()) == "nobody plays with you yet")
         #expect(refusal(.untimely, Scene.puma, try Scene.playing("dcdcdcd")) == "the game is over")
-        #expect(refusal(.untimely, Scene.owl, Scene()) == "you are at no table")
+        #expect(refusal(.untimely, Scene.owl, Scene()) == "you are not at a table")
     }
 
-    @Test("Nothing that steers a terminal gets into a sentence")
+    @Test("No sentence contains characters that control a terminal")
     func harmless() {
         let evil = "Pu\u{1B}[2Jma\u{202E}\u{7}"
         let news: [LobbyNews] = [
-            .asked(Asker(id: Scene.lynx, name: evil, transport: "tcp")),
+            .seatRequested(SeatRequest(id: Scene.lynx, name: evil, transport: "tcp")),
             .couldNotJoin(name: evil, NighError(.inviting, .declined(evil))),
             .notReachedYet(name: evil, NighError(.connecting, .unavailable(evil))),
             .tableClosed(name: evil, nil), .advertised(scheme: "tcp", name: evil),
-            .trouble(NighError(.starting, .unavailable(evil), peer: evil, advice: evil)),
+            .otherFailure(NighError(.starting, .unavailable(evil), peer: evil, advice: evil)),
         ]
         for news in news {
             let sentence = lobby(news) ?? ""

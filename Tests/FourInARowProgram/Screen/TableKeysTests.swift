@@ -7,12 +7,12 @@ import Testing
 
 @Suite("Keys at a table")
 struct TableKeysTests {
-    private func move(_ index: Int) -> [Wish] { Column(index).map { [.act(.move($0))] } ?? [] }
+    private func move(_ index: Int) -> [UserRequest] { Column(index).map { [.act(.move($0))] } ?? [] }
 
-    @Test("A disc is dropped where the cursor is: arrows, digits, letters, Home and End move it")
+    @Test("A disc drops at the cursor, which arrows, digits, letters, Home and End move")
     func cursor() throws {
         var scene = try Scene.playing()
-        func drop(_ inputs: Input...) -> [Wish] {
+        func drop(_ inputs: Input...) -> [UserRequest] {
             inputs.flatMap { scene.press(Scene.puma, $0) } + scene.press(Scene.puma, .key(.enter))
         }
         #expect(drop() == move(3))
@@ -34,7 +34,7 @@ struct TableKeysTests {
         #expect(drop(.character("0"), .character("8"), .character("H"), .character("h")) == move(6))
     }
 
-    @Test("Space and the down key drop as Enter does")
+    @Test("Space and the down key drop like Enter")
     func otherKeys() throws {
         var scene = try Scene.playing()
         #expect(scene.press(Scene.puma, .character(" ")) == move(3))
@@ -42,7 +42,7 @@ struct TableKeysTests {
     }
 
     @Test(
-        "The mouse moves the cursor, and drops with its left button",
+        "The mouse moves the cursor, and its left button drops",
         arguments: [Scene.small, TerminalSize(columns: 133, rows: 50)])
     func mouse(_ size: TerminalSize) throws {
         var scene = try Scene.playing()
@@ -62,7 +62,7 @@ struct TableKeysTests {
         #expect(scene.press(Scene.puma, .mouse(MouseInput(.press(.left), at: beside)), size) == [])
     }
 
-    @Test("Nothing is asked for that the table would refuse, and it is said why")
+    @Test("A request that the table would refuse is not made, and the screen shows why")
     func refusals() throws {
         var scene = try Scene.playing("dddddd")
         #expect(scene.press(Scene.lynx, .key(.enter)) == [])
@@ -72,16 +72,16 @@ struct TableKeysTests {
         #expect(scene.press(Scene.puma, .character("r")) == [])
         #expect(scene.text(Scene.puma).contains("the game is not over yet"))
         try scene.move("a")
-        try scene.ask(.move(try #require(Column(0))))
+        try scene.request(.move(try #require(Column(0))))
         #expect(scene.press(Scene.lynx, .character("b")) == [])
         #expect(scene.press(Scene.lynx, .key(.enter)) == [])
-        #expect(scene.text(Scene.lynx).contains("what you did last is still on its way"))
+        #expect(scene.text(Scene.lynx).contains("your last action is still on its way"))
     }
 
-    @Test("Giving up and leaving a game are asked about; Esc and n drop it")
+    @Test("Giving up and leaving a game need a confirmation; Esc and n cancel")
     func questions() throws {
         var scene = try Scene.playing("d")
-        for (key, wish) in [("x", Wish.act(.resign)), ("q", .leave)] {
+        for (key, request) in [("x", UserRequest.act(.resign)), ("q", .leave)] {
             for no in [Input.character("n"), .key(.escape)] {
                 #expect(scene.type(Scene.lynx, key) == [])
                 #expect(scene.text(Scene.lynx).contains("y/n"))
@@ -91,7 +91,7 @@ struct TableKeysTests {
             #expect(scene.type(Scene.lynx, key) == [])
             #expect(scene.press(Scene.lynx, .key(.enter)) == [])
             #expect(scene.press(Scene.lynx, .key(.left)) == [])
-            #expect(scene.type(Scene.lynx, "y") == [wish])
+            #expect(scene.type(Scene.lynx, "y") == [request])
         }
         #expect(scene.press(Scene.lynx, .character("x")) == [])
         try scene.act(.red, .resign)
@@ -99,7 +99,7 @@ struct TableKeysTests {
         #expect(scene.type(Scene.lynx, "y") == [])
     }
 
-    @Test("After the end r begins another game, and q leaves without a question")
+    @Test("After the end r begins another game, and q leaves without a confirmation")
     func afterTheEnd() throws {
         var scene = try Scene.playing("dcdcdcd")
         #expect(scene.type(Scene.lynx, "r") == [.act(.rematch)])
@@ -110,7 +110,7 @@ struct TableKeysTests {
         #expect(!scene.text(Scene.puma).contains("y/n"))
     }
 
-    @Test("Whoever watches can leave, and do nothing to the game")
+    @Test("A watcher can leave, and cannot change the game")
     func watcher() throws {
         var scene = try Scene.playing("d", watched: true)
         let inputs: [Input] = [.key(.enter), .key(.left), .key(.down), .character("3")]
@@ -120,14 +120,14 @@ struct TableKeysTests {
         #expect(scene.type(Scene.owl, "q") == [.leave])
     }
 
-    @Test("Whoever wants to play is let in or not, one after the other")
-    func askers() {
+    @Test("Players who want to play are accepted or declined, one after the other")
+    func seatRequests() {
         var scene = Scene()
-        scene.askers = [
-            Asker(id: Scene.owl, name: "Owl", transport: "tcp"),
-            Asker(id: Scene.lynx, name: "Lynx", transport: "bluetooth"),
+        scene.seatRequests = [
+            SeatRequest(id: Scene.owl, name: "Owl", transport: "tcp"),
+            SeatRequest(id: Scene.lynx, name: "Lynx", transport: "bluetooth"),
         ]
-        scene.tell(Scene.puma, .asked(scene.askers[0]))
+        scene.show(Scene.puma, .seatRequested(scene.seatRequests[0]))
         #expect(scene.press(Scene.puma, .key(.enter)) == [])
         #expect(scene.text(Scene.puma).contains("one more waits"))
         #expect(scene.type(Scene.puma, "n") == [.answer(Scene.owl, accept: false)])
@@ -136,15 +136,15 @@ struct TableKeysTests {
         #expect(scene.type(Scene.puma, "Y") == [.answer(Scene.lynx, accept: true)])
         #expect(!scene.text(Scene.puma).contains("wants to play"))
         #expect(scene.type(Scene.puma, "yn") == [])
-        scene.askers = []
-        scene.tell(Scene.puma, LobbyNews?.none)
-        scene.askers = [Asker(id: Scene.owl, name: "Owl", transport: "tcp")]
-        scene.tell(Scene.puma, .asked(scene.askers[0]))
+        scene.seatRequests = []
+        scene.show(Scene.puma, LobbyNews?.none)
+        scene.seatRequests = [SeatRequest(id: Scene.owl, name: "Owl", transport: "tcp")]
+        scene.show(Scene.puma, .seatRequested(scene.seatRequests[0]))
         #expect(scene.text(Scene.puma).contains("Owl wants to play, over tcp"))
         #expect(scene.type(Scene.puma, "q") == [.leave])
     }
 
-    @Test("What is typed after c is said with Enter, and not with Esc")
+    @Test("Text typed after c is sent with Enter, and discarded with Esc")
     func chat() throws {
         var scene = try Scene.playing()
         #expect(scene.type(Scene.lynx, "cx? quite\u{7}") == [])
@@ -156,11 +156,11 @@ struct TableKeysTests {
         #expect(scene.press(Scene.lynx, .key(.enter)) == [])
         #expect(scene.press(Scene.lynx, .character("c")) == [])
         #expect(scene.press(Scene.lynx, .paste(String(repeating: "long ", count: 100))) == [])
-        let wishes = scene.press(Scene.lynx, .key(.enter))
-        #expect(wishes == [.act(.say(Scene.words(String(repeating: "long ", count: 40))))])
+        let requests = scene.press(Scene.lynx, .key(.enter))
+        #expect(requests == [.act(.say(Scene.words(String(repeating: "long ", count: 40))))])
     }
 
-    @Test("Nobody types to somebody who is gone")
+    @Test("Nobody can write to a player who is gone")
     func chatEnds() throws {
         var scene = try Scene.playing()
         #expect(scene.type(Scene.puma, "chello") == [])

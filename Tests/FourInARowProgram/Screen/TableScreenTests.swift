@@ -11,11 +11,11 @@ struct TableScreenTests {
     private func scene() throws -> Scene {
         var scene = try Scene.playing("dcde", watched: true)
         scene.link.roundTrip = .microseconds(1_234)
-        for peer in [Scene.puma, Scene.lynx, Scene.owl] { scene.tell(peer, LobbyNews?.none) }
+        for peer in [Scene.puma, Scene.lynx, Scene.owl] { scene.show(peer, LobbyNews?.none) }
         return scene
     }
 
-    @Test("The one whose turn it is sees a disc above the column, and who is there over what")
+    @Test("The player whose turn it is sees a disc above the column, the players and their transports")
     func ownTurn() throws {
         expect(
             screen: try scene().text(Scene.puma),
@@ -25,7 +25,7 @@ struct TableScreenTests {
                             ●                 ● Puma (you)
               ┌───┬───┬───┬───┬───┬───┬───┐   ○ Lynx aibaeaqc
               │   │   │   │   │   │   │   │
-              ├───┼───┼───┼───┼───┼───┼───┤   over tcp, there and back in 1.2 ms
+              ├───┼───┼───┼───┼───┼───┼───┤   over tcp, round trip 1.2 ms
               │   │   │   │   │   │   │   │   one watches
               ├───┼───┼───┼───┼───┼───┼───┤
               │   │   │   │   │   │   │   │
@@ -47,7 +47,7 @@ struct TableScreenTests {
             """)
     }
 
-    @Test("The other one sees whose turn it is")
+    @Test("The other player sees whose turn it is")
     func otherTurn() throws {
         expect(
             screen: try scene().text(Scene.lynx),
@@ -57,7 +57,7 @@ struct TableScreenTests {
                             ▼                 ● Puma aeaqcaib
               ┌───┬───┬───┬───┬───┬───┬───┐   ○ Lynx (you)
               │   │   │   │   │   │   │   │
-              ├───┼───┼───┼───┼───┼───┼───┤   over tcp, there and back in 1.2 ms
+              ├───┼───┼───┼───┼───┼───┼───┤   over tcp, round trip 1.2 ms
               │   │   │   │   │   │   │   │   one watches
               ├───┼───┼───┼───┼───┼───┼───┤
               │   │   │   │   │   │   │   │
@@ -79,7 +79,7 @@ struct TableScreenTests {
             """)
     }
 
-    @Test("Whoever watches sees the same board, without a cursor")
+    @Test("A watcher sees the same board, without a cursor")
     func watched() throws {
         expect(
             screen: try scene().text(Scene.owl),
@@ -89,7 +89,7 @@ struct TableScreenTests {
                                               ● Puma aeaqcaib
               ┌───┬───┬───┬───┬───┬───┬───┐   ○ Lynx
               │   │   │   │   │   │   │   │
-              ├───┼───┼───┼───┼───┼───┼───┤   over tcp, there and back in 1.2 ms
+              ├───┼───┼───┼───┼───┼───┼───┤   over tcp, round trip 1.2 ms
               │   │   │   │   │   │   │   │   nobody else watches
               ├───┼───┼───┼───┼───┼───┼───┤
               │   │   │   │   │   │   │   │
@@ -111,11 +111,11 @@ struct TableScreenTests {
             """)
     }
 
-    @Test("A disc that the host has not granted is shown as on its way")
+    @Test("A disc that the host has not confirmed is shown as pending")
     func pending() throws {
         var scene = try scene()
         try scene.move("d")
-        try scene.ask(.move(.middle))
+        try scene.request(.move(.middle))
         expect(
             screen: scene.text(Scene.lynx),
             """
@@ -124,7 +124,7 @@ struct TableScreenTests {
                             ▼                 ● Puma aeaqcaib
               ┌───┬───┬───┬───┬───┬───┬───┐   ○ Lynx (you)
               │   │   │   │   │   │   │   │
-              ├───┼───┼───┼───┼───┼───┼───┤   over tcp, there and back in 1.2 ms
+              ├───┼───┼───┼───┼───┼───┼───┤   over tcp, round trip 1.2 ms
               │   │   │   │   │   │   │   │   one watches
               ├───┼───┼───┼───┼───┼───┼───┤
               │   │   │   │ ◌ │   │   │   │
@@ -144,12 +144,12 @@ struct TableScreenTests {
 
              arrows or 1-7 choose  Enter drop  c chat  x resign  ? all keys  q leave
             """)
-        scene.hear()
+        scene.deliver()
         #expect(!scene.text(Scene.lynx).contains("◌"))
         #expect(scene.text(Scene.lynx).contains("│(○)│"))
     }
 
-    @Test("What was said stands beside the board, while something is typed below it")
+    @Test("Words that were said are beside the board, while a line is typed below it")
     func chat() throws {
         var scene = try Scene.playing("d")
         try scene.act(.yellow, .say(Scene.words("good luck")))
@@ -182,15 +182,15 @@ struct TableScreenTests {
              game 1 begins: Puma moves first
 
              Say: don't worry
-             Enter say it  Esc drop it
+             Enter send  Esc cancel
             """)
     }
 
-    @Test("While somebody is away the seconds go by that are waited for them")
+    @Test("While a player is away, the remaining seconds are counted down")
     func away() throws {
         var scene = try Scene.playing("d")
-        scene.link.awaySince = scene.now
-        scene.tell(Scene.puma, .wentAway(scene.person(Scene.lynx), waiting: .seconds(10)))
+        scene.link.linkLostAt = scene.now
+        scene.show(Scene.puma, .linkLost(scene.person(Scene.lynx), waiting: .seconds(10)))
         scene.now = scene.now + .milliseconds(3_200)
         expect(
             screen: scene.text(Scene.puma),
@@ -213,7 +213,7 @@ struct TableScreenTests {
               └───┴───┴───┴───┴───┴───┴───┘
                 1   2   3   4   5   6   7
 
-             Lynx left: waiting 7 s for them to come back
+             No connection to Lynx: waiting 7 s for them to come back
              Lynx sits down
              game 1 begins: you move first
 
@@ -222,7 +222,7 @@ struct TableScreenTests {
             """)
     }
 
-    @Test("Leaving a game is asked about")
+    @Test("Leaving a game needs a confirmation")
     func leaving() throws {
         var scene = try Scene.playing("d")
         #expect(scene.type(Scene.lynx, "q") == [])

@@ -25,7 +25,7 @@ struct TimeTests {
         return frames
     }
 
-    @Test("A disc falls through its column in a quarter of a second, faster and faster")
+    @Test("A disc falls through its column in a quarter of a second, with acceleration")
     func falling() throws {
         var scene = Scene(style: animated)
         scene.seat()
@@ -46,7 +46,7 @@ struct TimeTests {
         #expect(moments.last == start + .milliseconds(250))
     }
 
-    @Test("Marks come when the disc lies, and not before")
+    @Test("A winning line is marked once the disc has landed, not before")
     func marks() throws {
         var scene = try Scene.playing("dcdcdc", style: animated)
         scene.now = scene.now + .seconds(100)
@@ -56,7 +56,7 @@ struct TimeTests {
         #expect(scene.text(Scene.lynx).contains("[●]"))
     }
 
-    @Test("Without animation a disc lies at once, and nothing changes by itself")
+    @Test("Without animation a disc lands at once, and nothing changes by itself")
     func still() throws {
         var scene = try Scene.playing()
         scene.now = scene.now + .seconds(100)
@@ -65,30 +65,30 @@ struct TimeTests {
         #expect(try frames(scene, Scene.lynx).isEmpty)
     }
 
-    @Test("The seconds are counted down to the last, and stop when somebody is back")
+    @Test("The seconds are counted down to the last, and stop when the player is back")
     func countDown() throws {
         var scene = try Scene.playing()
         scene.now = scene.now + .seconds(100)
-        scene.link.awaySince = scene.now
-        scene.tell(Scene.lynx, .wentAway(scene.person(Scene.puma), waiting: .seconds(3)))
+        scene.link.linkLostAt = scene.now
+        scene.show(Scene.lynx, .linkLost(scene.person(Scene.puma), waiting: .seconds(3)))
         scene.now = scene.now + .milliseconds(300)
-        let told = [scene.text(Scene.lynx)] + (try frames(scene, Scene.lynx)).map(\.1)
+        let texts = [scene.text(Scene.lynx)] + (try frames(scene, Scene.lynx)).map(\.1)
         let expected = ["waiting 3 s", "waiting 2 s", "waiting 1 s", "waiting for them"]
-        #expect(told.count == expected.count)
-        for (text, part) in zip(told, expected) { #expect(text.contains("Puma left: \(part)")) }
-        scene.link.awaySince = nil
-        scene.tell(Scene.lynx, .cameBack(scene.person(Scene.puma)))
+        #expect(texts.count == expected.count)
+        for (text, part) in zip(texts, expected) { #expect(text.contains("No connection to Puma: \(part)")) }
+        scene.link.linkLostAt = nil
+        scene.show(Scene.lynx, .linkRestored(scene.person(Scene.puma)))
         #expect(!scene.text(Scene.lynx).contains("waiting"))
         #expect(scene.text(Scene.lynx).contains("Puma is back"))
     }
 
-    @Test("What was said goes one after the other, the longer the later, and not twice")
+    @Test("Notices disappear one after the other, long ones later, and none is shown twice")
     func notices() throws {
         var scene = try Scene.playing()
         scene.now = scene.now + .seconds(100)
         let long = "a sentence that takes longer to be read than the one that comes after it"
-        scene.screens[Scene.puma]?.tell(long, now: scene.now)
-        for _ in 0..<3 { scene.screens[Scene.puma]?.tell("a short one", now: scene.now) }
+        scene.screens[Scene.puma]?.addNotice(long, now: scene.now)
+        for _ in 0..<3 { scene.screens[Scene.puma]?.addNotice("a short one", now: scene.now) }
         #expect(scene.text(Scene.puma).components(of: "a short one") == 1)
         let frames = try frames(scene, Scene.puma)
         #expect(frames.count == 2)
@@ -97,14 +97,14 @@ struct TimeTests {
         #expect(frames.last?.1.contains(long) == false)
     }
 
-    @Test("What was said at one table is not seen at the next")
+    @Test("Words said at one table are not shown at the next")
     func forgets() throws {
         var scene = try Scene.playing("d")
         try scene.act(.yellow, .say(Scene.words("hello there")))
         #expect(scene.text(Scene.puma).contains("Lynx: hello there"))
         let lobby = LobbyView(name: "Puma", id: Scene.puma)
-        scene.screens[Scene.puma]?.take(lobby, nil, now: scene.now)
-        scene.tell(Scene.puma, LobbyNews?.none)
+        scene.screens[Scene.puma]?.update(lobby, nil, now: scene.now)
+        scene.show(Scene.puma, LobbyNews?.none)
         #expect(!scene.text(Scene.puma).contains("hello"))
         #expect(!scene.text(Scene.puma).contains("game 1 begins"))
     }

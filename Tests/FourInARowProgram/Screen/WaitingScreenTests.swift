@@ -7,14 +7,14 @@ import Testing
 
 @Suite("Screens of a table that waits for a guest")
 struct WaitingScreenTests {
-    @Test("Whoever hosts and is alone sees under which name and where others find the table")
+    @Test("A host who waits alone sees the name and the addresses of the table")
     func waiting() {
         var scene = Scene()
         scene.addresses = [
             TransportAddress(scheme: "tcp", value: "192.168.1.20:4000"),
             TransportAddress(scheme: "bluetooth", value: "00:1A:7D:DA:71:13/3"),
         ]
-        scene.tell(Scene.puma, LobbyNews?.none)
+        scene.show(Scene.puma, LobbyNews?.none)
         expect(
             screen: scene.text(Scene.puma),
             """
@@ -23,7 +23,7 @@ struct WaitingScreenTests {
                                               ● Puma (you)
               ┌───┬───┬───┬───┬───┬───┬───┐   ○ free seat
               │   │   │   │   │   │   │   │
-              ├───┼───┼───┼───┼───┼───┼───┤   Others near see this table under the name
+              ├───┼───┼───┼───┼───┼───┼───┤   Others nearby see this table under the name
               │   │   │   │   │   │   │   │   Puma.
               ├───┼───┼───┼───┼───┼───┼───┤
               │   │   │   │   │   │   │   │   From elsewhere it is reached at
@@ -45,14 +45,14 @@ struct WaitingScreenTests {
             """)
     }
 
-    @Test("Somebody asks for the seat while another one waits")
+    @Test("A second player asks for the seat while the first one waits")
     func asked() {
         var scene = Scene()
-        scene.askers = [
-            Asker(id: Scene.owl, name: "Owl", transport: "tcp"),
-            Asker(id: Scene.lynx, name: "Lynx", transport: "bluetooth"),
+        scene.seatRequests = [
+            SeatRequest(id: Scene.owl, name: "Owl", transport: "tcp"),
+            SeatRequest(id: Scene.lynx, name: "Lynx", transport: "bluetooth"),
         ]
-        scene.tell(Scene.puma, .asked(scene.askers[0]))
+        scene.show(Scene.puma, .seatRequested(scene.seatRequests[0]))
         expect(
             screen: scene.text(Scene.puma),
             """
@@ -61,13 +61,13 @@ struct WaitingScreenTests {
                                               ● Puma (you)
               ┌───┬───┬───┬───┬───┬───┬───┐   ○ free seat
               │   │   │   │   │   │   │   │
-              ├───┼───┼───┼───┼───┼───┼───┤   Others near see this table under the name
+              ├───┼───┼───┼───┼───┼───┼───┤   Others nearby see this table under the name
               │   │   │   │   │   │   │   │   Puma.
               ├───┼───┼───┼───┼───┼───┼───┤
               │   │   │   │   │   │   │   │
               ├───┼───┼───┼───┼───┼ ╔══════════════════════════════╗
               │   │   │   │   │   │ ║ Owl wants to play, over tcp. ║
-              ├───┼───┼───┼───┼───┼ ║ Let them?  y/n               ║
+              ├───┼───┼───┼───┼───┼ ║ Accept?  y/n                 ║
               │   │   │   │   │   │ ║                              ║
               ├───┼───┼───┼───┼───┼ ║ one more waits               ║
               │   │   │   │   │   │ ╚══════════════════════════════╝
@@ -79,25 +79,25 @@ struct WaitingScreenTests {
 
 
 
-             y let them  n don't  ? all keys  q leave
+             y accept  n decline  ? all keys  q leave
             """)
     }
 
-    @Test("Who asks under a known name with another key is pointed out in the question")
+    @Test("A player with a known name and another key is marked in the question")
     func knownName() {
         var scene = Scene()
-        var owl = Asker(id: Scene.owl, name: "Owl", transport: "tcp")
+        var owl = SeatRequest(id: Scene.owl, name: "Owl", transport: "tcp")
         owl.trust = .newWithKnownName(of: [Scene.lynx])
-        scene.askers = [owl]
-        scene.tell(Scene.puma, .asked(owl))
+        scene.seatRequests = [owl]
+        scene.show(Scene.puma, .seatRequested(owl))
         let text = scene.text(Scene.puma)
         #expect(text.contains("Owl wants to play, over tcp."))
         #expect(
             text.contains("You know Owl with another key (\(Scene.lynx.short)): this may be somebody else."))
-        #expect(text.contains("Let them?  y/n"))
+        #expect(text.contains("Accept?  y/n"))
     }
 
-    @Test("When the guest has left the table waits for another one")
+    @Test("When the guest has left, the table waits for another one")
     func left() throws {
         var scene = try Scene.playing("dc")
         scene.guestGoes()
@@ -109,7 +109,7 @@ struct WaitingScreenTests {
                                               ● Puma (you)
               ┌───┬───┬───┬───┬───┬───┬───┐   ○ free seat
               │   │   │   │   │   │   │   │
-              ├───┼───┼───┼───┼───┼───┼───┤   Others near see this table under the name
+              ├───┼───┼───┼───┼───┼───┼───┤   Others nearby see this table under the name
               │   │   │   │   │   │   │   │   Puma.
               ├───┼───┼───┼───┼───┼───┼───┤
               │   │   │   │   │   │   │   │

@@ -42,7 +42,7 @@ enum CommandLineOfLab {
                 let width = Scenario.all.map(\.name.count).max() ?? 0
                 for scenario in Scenario.all {
                     let gap = String(repeating: " ", count: width - scenario.name.count)
-                    print("\(scenario.name)\(gap)  \(scenario.words)")
+                    print("\(scenario.name)\(gap)  \(scenario.summary)")
                 }
                 return 0
             case "--all": names += Scenario.all.map(\.name)

@@ -1,5 +1,5 @@
 import Glibc
-import ProgramLife
+import ProgramSupport
 
 StandardStreams.begin(for: "lab")
 exit(CommandLineOfLab.run(Array(CommandLine.arguments.dropFirst())))

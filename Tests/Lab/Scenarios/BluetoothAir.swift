@@ -32,7 +32,7 @@ final class BluetoothAir: Sendable {
 
     /// Sends a command, as `air --help` lists them; returns the answer.
     @discardableResult
-    func tell(_ words: String...) async throws -> String {
+    func send(_ words: String...) async throws -> String {
         let telling = try LabProcess(command: ["\(Self.folder)/air", "tell", place] + words)
         #expect(await telling.end(within: .seconds(20)) == .exited(0), "\(telling.output)")
         return telling.output

@@ -40,10 +40,10 @@ import Testing
     @Test func anAirThatStandsStillForEightSecondsEndsNoConversation() async throws {
         let peers = try await Permits.machines.run {
             try await Self.startExchange { air, _ in
-                try await air.tell("hold")
+                try await air.send("hold")
                 // Time is the subject, here and below: a silence shorter than the time after which a peer counts as missed.
                 try await Task.sleep(for: .seconds(8))
-                try await air.tell("release")
+                try await air.send("release")
             }
         }
         for peer in peers {
@@ -55,9 +55,9 @@ import Testing
     @Test func anAirThatLosesSixSecondsOfDataCostsTheLinkAndNoMessage() async throws {
         let peers = try await Permits.machines.run {
             try await Self.startExchange { air, peers in
-                try await air.tell("drop")
+                try await air.send("drop")
                 try await Task.sleep(for: .seconds(6))
-                try await air.tell("release")
+                try await air.send("release")
                 try await until("both have noticed") {
                     peers.allSatisfy { $0.states.contains("reconnecting") }
                 }
@@ -66,7 +66,7 @@ import Testing
         for peer in peers {
             let cause = try #require(peer.moves.first { $0.to == "reconnecting" }?.cause)
             let isOne = [
-                "nothing was heard any more", "bytes were changed on the way", "the link was lost",
+                "nothing was received any more", "bytes were changed on the way", "the link was lost",
             ].contains {
                 cause.contains($0)
             }
@@ -76,7 +76,7 @@ import Testing
 
     @Test func aLinkThatEndsForWantOfAnAnswerIsReplacedAtOnce() async throws {
         let peers = try await Permits.machines.run {
-            try await Self.startExchange { air, _ in try await air.tell("cut") }
+            try await Self.startExchange { air, _ in try await air.send("cut") }
         }
         for peer in peers {
             #expect(OneConversation(states: peer.states).isWhole, "\(peer.output)")
@@ -90,13 +90,13 @@ import Testing
             let air = try await BluetoothAir()
             let peers = try ["Puma", "Lynx"].map { try AirPeer($0, in: air, .seconds(100)) }
             try await until("both are connected") { peers.allSatisfy { $0.states.last == "connected" } }
-            try await air.tell("away", "0")
+            try await air.send("away", "0")
             try await until("both have given up") { peers.allSatisfy { $0.states.contains("disconnected") } }
             for peer in peers {
                 let cause = try #require(peer.moves.first { $0.to == "disconnected" }?.cause)
                 #expect(cause.contains("no answer in time"), "\(cause)")
             }
-            try await air.tell("back", "0")
+            try await air.send("back", "0")
             try await until("both are connected again") {
                 peers.allSatisfy {
                     $0.moves.filter { $0.from == "connecting" && $0.to == "connected" }.count == 2
@@ -119,7 +119,7 @@ import Testing
             try await until("it is given up") { witness.states.contains("disconnected") }
             #expect(witness.events("suspected").map { $0[1] } == ["true"])
             let cause = try #require(witness.moves.first { $0.to == "disconnected" }?.cause)
-            #expect(cause.contains("nothing was heard any more"), "\(cause)")
+            #expect(cause.contains("nothing was received any more"), "\(cause)")
             #expect(await witness.end() == .exited(0), "\(witness.output)")
             #expect(witness.events("closed").count == 1)
         }

@@ -143,17 +143,17 @@ import Testing
             try await until("numbers come back: \(client.output)\(server.output)") {
                 client.output.contains("\n3 came back")
             }
-            #expect(try await air.tell("users").contains("0 \(address) 1; 1 "))
+            #expect(try await air.send("users").contains("0 \(address) 1; 1 "))
 
-            #expect(try await air.tell("hold") == "ok\n")
+            #expect(try await air.send("hold") == "ok\n")
             try await until("nothing comes back") { client.output.contains("silent after ") }
-            #expect(try await air.tell("release") == "ok\n")
+            #expect(try await air.send("release") == "ok\n")
             let before = client.output.utf8.count
             try await until("numbers come back again: \(client.output)") {
                 client.output.utf8.dropFirst(before).split(separator: UInt8(ascii: "\n")).count > 3
             }
 
-            #expect(try await air.tell("cut") == "ok\n")
+            #expect(try await air.send("cut") == "ok\n")
             #expect(await client.end(within: .seconds(10)) == .exited(0))
             #expect(await server.end(within: .seconds(10)) == .exited(0))
             #expect(client.output.contains("ended by ETIMEDOUT"), "\(client.output)")

@@ -12,7 +12,7 @@ import Testing
     @Test func findInviteTalkAndLeave() async throws {
         var tries: [(faults: [String], isGrave: Bool, output: String)] = []
         while tries.count < 2, tries.last?.faults.isEmpty != true, !tries.contains(where: { $0.isGrave }) {
-            let output = try await Permits.machines.run { try await Self.talk() }
+            let output = try await Permits.machines.run { try await Self.exchangeMessages() }
             let (faults, isGrave) = Self.faults(in: output)
             tries.append((faults, isGrave, output))
         }
@@ -21,7 +21,7 @@ import Testing
     }
 
     /// Returns what two programs printed, and how the machine ended on which they ran.
-    private static func talk() async throws -> String {
+    private static func exchangeMessages() async throws -> String {
         let machine = try LabProcess(command: [
             "\(BluetoothMachineTests.folder)/machine", "--time-limit", "180", "--", "bash", "-euc",
             #"""
@@ -95,7 +95,7 @@ import Testing
     }
 
     @Test(
-        "Links may be replaced in a conversation; a second conversation, or one without an end, is not one that held",
+        "A conversation may replace its links; a second conversation, or one without an end, is a failure",
         arguments: [
             ("available connecting connected disconnected available", true),
             (

@@ -54,18 +54,19 @@ import Testing
     }
 }
 
-/// Polls until `condition` holds, for up to 30 s as `Pace` counts, because nothing reports that processes are gone.
+/// Polls until `condition` holds, for up to 30 s as `LoadAdjustedClock` counts, because nothing reports that processes are gone.
 /// `words` are evaluated only on failure, so that they can say what there was instead.
 func until(
     _ words: @autoclosure () -> String, sourceLocation: SourceLocation = #_sourceLocation,
     _ condition: () -> Bool
 ) async throws {
-    let pace = Pace()
+    let clock = LoadAdjustedClock()
     while !condition() {
         try #require(
-            pace.spent < .seconds(30), "waited in vain until \(words())", sourceLocation: sourceLocation)
+            clock.elapsed < .seconds(30), "timed out waiting until \(words())", sourceLocation: sourceLocation
+        )
         try await Task.sleep(for: .milliseconds(20))
-        pace.advance()
+        clock.advance()
     }
 }
 

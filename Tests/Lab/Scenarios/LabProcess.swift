@@ -57,7 +57,7 @@ final class LabProcess: Sendable {
         return String(decoding: text, as: UTF8.self)
     }
 
-    /// Waits for its end and returns how it ended; kills it after `limit`, as `Pace` counts.
+    /// Waits for its end and returns how it ended; kills it after `limit`, as `LoadAdjustedClock` counts.
     func end(within limit: Duration) async -> Child.Ending {
         await withCheckedContinuation { continuation in
             // On a thread that no test keeps busy. Only code that has not yet waited for the process may kill it.
@@ -68,8 +68,8 @@ final class LabProcess: Sendable {
     }
 
     private static func wait(for process: pid_t, within limit: Duration) -> Child.Ending {
-        let pace = Pace()
-        while pace.spent < limit {
+        let clock = LoadAdjustedClock()
+        while clock.elapsed < limit {
             var status: Int32 = 0
             switch waitpid(process, &status, WNOHANG) {
             case process: return Child.Ending(waitStatus: status)
@@ -78,7 +78,7 @@ final class LabProcess: Sendable {
                 usleep(20_000)
             default: return .exited(127)
             }
-            pace.advance()
+            clock.advance()
         }
         kill(process, SIGKILL)
         return Spawning.wait(for: process)

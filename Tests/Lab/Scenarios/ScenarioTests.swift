@@ -29,21 +29,21 @@ import Testing
     /// Time limits become longer on a machine where many programs want to run, but not endless.
     @Test func timeIsCountedByWhatIsHadOfIt() {
         let start = ContinuousClock.now
-        var wanting = 1
-        let pace = Pace(from: start, processors: 2) { wanting }
-        let steps: [(wanting: Int, spent: Duration)] = [
+        var runnable = 1
+        let clock = LoadAdjustedClock(from: start, processors: 2) { runnable }
+        let steps: [(runnable: Int, elapsed: Duration)] = [
             (1, .seconds(1)), (3, .seconds(2)), (5, .milliseconds(2_500)), (9, .milliseconds(2_750)),
             (1_000, .milliseconds(2_875)), (0, .milliseconds(3_875)),
         ]
         for (second, step) in steps.enumerated() {
-            wanting = step.wanting
-            pace.advance(to: start + .seconds(second + 1))
-            #expect(pace.spent == step.spent)
+            runnable = step.runnable
+            clock.advance(to: start + .seconds(second + 1))
+            #expect(clock.elapsed == step.elapsed)
         }
     }
 
     /// The calling thread wants to run, so there is always one.
-    @Test func theKernelSaysHowManyWantToRun() { #expect(Pace.runnable() >= 1) }
+    @Test func theKernelSaysHowManyWantToRun() { #expect(LoadAdjustedClock.runnableThreadCount() >= 1) }
 
     /// A failure inside must be seen outside. Otherwise every scenario would pass.
     @Test func aFailureIsSeenOutside() async throws {

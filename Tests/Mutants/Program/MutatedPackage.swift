@@ -22,10 +22,12 @@ struct MutatedPackage {
     ]
     private static let copied = [
         "Sources/Core", "Sources/TestKit", "Sources/Transports/COpenSSL", "Sources/Transports/Memory",
-        "Sources/Tools/ProgramLife", "Sources/Tools/soak", "Tests/Core",
+        "Sources/Tools/ProgramSupport", "Sources/Tools/soak", "Tests/Core",
     ]
     /// Pages that tests compare with the code.
-    private static let pages = ["docs/LIMITS.md", "docs/PROTOCOL.md", "docs/transport-rules.md"]
+    private static let pages = [
+        "docs/reference/LIMITS.md", "docs/reference/PROTOCOL.md", "docs/reference/transport-rules.md",
+    ]
 
     private let sources: [String: [UInt8]]
     /// All places, in an order that the seed decides.
@@ -138,9 +140,9 @@ struct MutatedPackage {
                 .target(name: "NighMemory", dependencies: ["NighCore"], path: "Sources/Transports/Memory"),
                 .target(
                     name: "NighTestKit", dependencies: ["COpenSSL", "NighCore", "NighMemory"], path: "Sources/TestKit"),
-                .target(name: "ProgramLife", dependencies: ["NighCore"], path: "Sources/Tools/ProgramLife"),
+                .target(name: "ProgramSupport", dependencies: ["NighCore"], path: "Sources/Tools/ProgramSupport"),
                 .executableTarget(
-                    name: "soak", dependencies: ["NighTestKit", "ProgramLife"], path: "Sources/Tools/soak"),
+                    name: "soak", dependencies: ["NighTestKit", "ProgramSupport"], path: "Sources/Tools/soak"),
                 .testTarget(
                     name: "CoreTests", dependencies: ["COpenSSL", "NighCore", "NighMemory", "NighTestKit"],
                     path: "Tests/Core"),

@@ -10,7 +10,7 @@ import Testing
         .hello(versions: 1...3, software: "nigh, Linux"),
         .welcome(version: 1, limits: .own, software: "ä"),
         .order(BenchOrder(run: 7, direction: .both, size: 64, warmUp: 1_000, measured: 5_000)),
-        .ready(run: 7), .refused(run: 7, words: "no"),
+        .ready(run: 7), .refused(run: 7, reason: "no"),
         .progress(
             run: 7,
             BenchProgress(
@@ -26,10 +26,10 @@ import Testing
         return try result.get()
     }
 
-    @Test("What is written is read as the same", arguments: all)
+    @Test("A message is read as it was written", arguments: all)
     func roundTrips(_ message: BenchMessage) throws { #expect(try read(message.bytes) == message) }
 
-    @Test("An order is written as the page about it says")
+    @Test("An order is written as its page says")
     func layout() {
         let order = BenchOrder(run: 0x0102, direction: .down, size: 0x1000, warmUp: 1_000, measured: 5_000)
         #expect(
@@ -42,7 +42,7 @@ import Testing
             ])
     }
 
-    @Test("Nothing that is cut short or too long is read", arguments: all)
+    @Test("A message that is cut short or too long is refused", arguments: all)
     func lengths(_ message: BenchMessage) {
         let bytes = message.bytes
         for count in bytes.indices {
@@ -52,7 +52,7 @@ import Testing
         #expect(throws: BenchBreach.self) { try read(bytes + [UInt8](repeating: 0, count: 2_000)) }
     }
 
-    @Test("Noise is read as nothing, or as what is written the same", arguments: 0..<8)
+    @Test("Random bytes are refused, or read as a message that is written the same", arguments: 0..<8)
     func noise(seed: UInt64) {
         var chance = SeededGenerator(seed: seed)
         for _ in 0..<500 {
@@ -65,7 +65,7 @@ import Testing
         }
     }
 
-    @Test("Words that are not UTF-8, versions the wrong way round and unknown directions are refused")
+    @Test("Words that are not UTF-8, reversed version ranges and unknown directions are refused")
     func contents() {
         for bytes: [UInt8] in [
             [5, 0, 1, 1, 0xFF], [1] + Array("nigh".utf8) + [2, 1, 0], [1] + Array("hgin".utf8) + [1, 1, 0],
@@ -76,7 +76,7 @@ import Testing
         }
     }
 
-    @Test("Orders beyond the limits are refused in words, those at the limits are not")
+    @Test("Orders beyond the limits are refused with a reason, and orders at the limits are accepted")
     func limits() {
         let fitting = BenchOrder(run: 1, direction: .up, size: 8, warmUp: 0, measured: 600_000)
         #expect(BenchLimits.own.refusal(of: fitting) == nil)
@@ -103,10 +103,10 @@ import Testing
     }
 
     private func take(_ bytes: [UInt8], by receiver: BenchReceiver) throws -> BenchReceiver.Step {
-        try bytes.withUnsafeBytes { try receiver.take($0) }
+        try bytes.withUnsafeBytes { try receiver.receive($0) }
     }
 
-    @Test("What comes between the mark and the end is measured, in messages and bytes")
+    @Test("Messages and bytes between the mark and the end are measured")
     func counts() throws {
         let receiver = receiver()
         for number in 0..<10 {
@@ -122,7 +122,7 @@ import Testing
         loop.shutdown()
     }
 
-    @Test("What is lost, doubled, swapped, cut short or of another run is a breach")
+    @Test("A message that is lost, doubled, swapped, cut short or of another run is a violation")
     func breaches() throws {
         let messages = payload.slices.map(\.bytes)
         var changed = messages[1]

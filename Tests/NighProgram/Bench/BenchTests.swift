@@ -11,23 +11,23 @@ import Testing
     private let transport = ["-t", HostInTests.transport]
     private let short = ["--seconds", "0.3", "--warm-up", "50ms"]
 
-    @Test("Up, down and both are measured and told in a table")
-    func words() throws {
+    @Test("Up, down and both are measured, and reported in a table")
+    func text() throws {
         let host = try HostInTests("--name", "Puma")
         let call = try user.run(["bench", host.address] + transport + short)
         #expect(call.status == 0, "\(call)")
         #expect(
             call.lines.first?.hasPrefix("Puma (") == true && call.lines.first?.contains("encrypted") == true)
         #expect(call.lines.count == 6)
-        for (line, way) in zip(call.lines.dropFirst(2), ["up", "down", "up of both", "down of both"]) {
-            #expect(line.contains("16 KiB  \(way) ") && line.contains("B/s"), "\(line)")
+        for (line, direction) in zip(call.lines.dropFirst(2), ["up", "down", "up of both", "down of both"]) {
+            #expect(line.contains("16 KiB  \(direction) ") && line.contains("B/s"), "\(line)")
         }
         let end = try host.end()
         try end.expectSchema("host", lines: true)
         #expect(try end.objects().last?["runs_measured"] as? Int == 3)
     }
 
-    @Test("As JSON it keeps to its schema, and both ends have counted the same")
+    @Test("The JSON output matches its schema, and both ends count the same")
     func json() throws {
         let host = try HostInTests()
         let whole = try user.run(
@@ -38,9 +38,9 @@ import Testing
         #expect(runs.map { $0["size"] as? Int } == [8, 1 << 20])
         for run in runs {
             for direction in ["up", "down"] {
-                let way = try #require(run[direction] as? [String: [String: Any]])
-                #expect(way["sent"]?["messages"] as? Int == way["received"]?["messages"] as? Int)
-                #expect((way["received"]?["bytes"] as? Int ?? 0) > 0)
+                let result = try #require(run[direction] as? [String: [String: Any]])
+                #expect(result["sent"]?["messages"] as? Int == result["received"]?["messages"] as? Int)
+                #expect((result["received"]?["bytes"] as? Int ?? 0) > 0)
             }
             #expect(((run["round_trip_ms"] as? [String: Any])?["count"] as? Int ?? 0) > 0)
         }
@@ -54,7 +54,7 @@ import Testing
         #expect(types.first == "idle" && types.contains("second") && types.suffix(2) == ["run", "summary"])
     }
 
-    @Test("A rate that is not reached makes the status 4, one that is does not")
+    @Test("A rate that is missed gives status 4, and one that is reached gives 0")
     func threshold() throws {
         let host = try HostInTests()
         let common = ["bench", host.address, "--json", "-d", "up"] + transport + short
@@ -64,7 +64,7 @@ import Testing
         #expect(try user.run(common + ["--min-rate", "1k"]).status == 0)
     }
 
-    @Test("A link with a bound is measured as what it is, and is done soon")
+    @Test("A rate-limited link is measured correctly, and without a long delay")
     func slow() throws {
         let host = try HostInTests()
         let call = try user.run(
@@ -78,7 +78,7 @@ import Testing
         #expect((1_000_000...2_600_000).contains(rate), "\(call)")
     }
 
-    @Test("While one measures, another is told so, and may ping")
+    @Test("While one client measures, another gets an error, and may ping")
     func two() throws {
         let host = try HostInTests()
         let first = try user.start(
@@ -93,7 +93,7 @@ import Testing
         #expect(try NighCall(finishing: first).status == 1, "interrupted before there was anything to tell")
     }
 
-    @Test("A host survives a client that is killed, and measures with the next one")
+    @Test("A host survives a client that is killed, and measures with the next client")
     func vanishing() throws {
         let host = try HostInTests()
         let first = try user.start(
@@ -108,7 +108,7 @@ import Testing
         #expect(try end.objects().last?["measured_by"] as? Int == 2)
     }
 
-    @Test("A client whose host is killed says so, in bounded time")
+    @Test("A client reports that its host was killed, in bounded time")
     func killed() throws {
         let host = try HostInTests()
         let child = try user.start(
@@ -121,7 +121,7 @@ import Testing
         #expect(call.errors.count == 1, "\(call.errors)")
     }
 
-    @Test("Ctrl-C tells what was measured until then")
+    @Test("Ctrl-C prints the results so far")
     func interrupt() throws {
         let host = try HostInTests()
         let child = try user.start(
@@ -146,14 +146,14 @@ import Testing
         ).bytes
     }
 
-    @Test("Where no transport works the status is 3, and the reason is told")
+    @Test("If no transport works, the status is 3, and the reason is reported")
     func unavailable() throws {
         let call = try user.run("bench", "Puma", "-t", "bluetooth:adapter=hci60000", "--json")
         #expect(call.status == 3, "\(call)")
         try call.expectSchema("bench")
     }
 
-    @Test("A host sends whoever breaks the protocol away, and goes on")
+    @Test("A host disconnects a peer that breaks the protocol, and continues")
     func garbage() async throws {
         let host = try HostInTests()
         let address = try #require(TransportAddress(host.address))
@@ -188,10 +188,10 @@ import Testing
         let call = try user.run(["bench", host.address, "-d", "up"] + transport + short)
         #expect(call.status == 0, "\(call)")
         let end = try host.end()
-        #expect(end.errors.count { $0.contains("is sent away") } == speeches.count, "\(end.errors)")
+        #expect(end.errors.count { $0.contains("is disconnected: ") } == speeches.count, "\(end.errors)")
     }
 
-    @Test("Absurd sizes and times are refused in words, and so is a guest who came to ping and talks")
+    @Test("Impossible sizes and times are refused with a reason, and so are messages from a ping guest")
     func absurd() async throws {
         let host = try HostInTests()
         let address = try #require(TransportAddress(host.address))
@@ -205,7 +205,7 @@ import Testing
             Self.order(run: 4, measured: 0),
         ]
         for order in orders { try stranger.session.trySend(order, to: id) }
-        await stranger.until { _, heard in heard.count { $0.first == 5 } == orders.count }
+        await stranger.until { _, received in received.count { $0.first == 5 } == orders.count }
         await stranger.end()
 
         let talker = try StrangerInTests()
@@ -218,11 +218,11 @@ import Testing
     }
 
     @Test(
-        "A client ends in one sentence whatever its host says",
+        "A client ends with one sentence, whatever its host sends",
         arguments: [
             [[UInt8](repeating: 1, count: 3)],
             [BenchMessage.ready(run: 1).bytes],
-            [BenchMessage.refused(run: 0, words: "not today").bytes],
+            [BenchMessage.refused(run: 0, reason: "not today").bytes],
             [BenchMessage.welcome(version: 9, limits: .own, software: "").bytes],
             [BenchMessage.welcome(version: 1, limits: .own, software: "").bytes, [255]],
             [BenchMessage.welcome(version: 1, limits: .own, software: "").bytes, Self.order()],
@@ -239,7 +239,7 @@ import Testing
     }
 
     @Test(
-        "A wrong call ends with status 2, in one sentence",
+        "A wrong command line ends with status 2 and one sentence",
         arguments: [
             ["bench"], ["bench", "a", "--size", "7"], ["bench", "a", "--size", "1k,,2k"],
             ["bench", "a", "--size", "17M"],
@@ -255,7 +255,7 @@ import Testing
         #expect(call.errors.count == 1 && call.lines.isEmpty, "\(call)")
     }
 
-    @Test("Help is enough to use it")
+    @Test("The help explains every important option")
     func help() throws {
         let call = try user.run("bench", "--help")
         #expect(call.status == 0)

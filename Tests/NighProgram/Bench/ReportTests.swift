@@ -8,7 +8,7 @@ import Testing
 @Suite(.callsPrograms) struct ReportTests {
     private let user = NighUser()
 
-    @Test("A page is not kept for a pipe that nobody reads")
+    @Test("Writing a page to a pipe that nobody reads fails, and does not block")
     func pipe() throws {
         let path = "\(user.folder.path)/pipe"
         try #require(mkfifo(path, 0o600) == 0)
@@ -41,9 +41,7 @@ import Testing
         }
     }
 
-    @Test(
-        "A browser shows its plots with data, has nothing to complain of, and runs nothing that a peer is called"
-    )
+    @Test("A browser shows the plots with data, reports no error, and runs nothing in a peer's name")
     func page() throws {
         let name = "<script>document.title='owned'</script>\"'&"
         let host = try HostInTests("--name", name)
@@ -78,7 +76,7 @@ import Testing
         #expect(try String(contentsOfFile: path, encoding: .utf8).contains("down: received here") == false)
     }
 
-    @Test("What strangers say is text, wherever it stands")
+    @Test("A stranger's words stay text, wherever they are shown")
     func escaping() {
         let name = "<b a='1' c=\"2\">&\u{202E}"
         let markup: Markup = "<p title=\"\(name)\">\([name, name].map { "<i>\($0)</i>" as Markup })</p>"
@@ -87,7 +85,7 @@ import Testing
     }
 
     @Test(
-        "An axis has some ticks, at round numbers",
+        "An axis has a few ticks, at round numbers",
         arguments: [
             (1.0, [0, 0.2, 0.4, 0.6, 0.8, 1]), (7, [0, 2, 4, 6]), (92, [0, 20, 40, 60, 80]), (0, [0]),
         ] as [(Double, [Double])])

@@ -9,7 +9,7 @@ final class StrangerInTests: @unchecked Sendable {
     private let loop: UVEventLoop
     private let lock = Lock()
     private var isConnected = false
-    private var heard: [[UInt8]] = []
+    private var received: [[UInt8]] = []
     private var address: TransportAddress?
     private var waiting: [CheckedContinuation<Void, Never>] = []
     private var answer: (@Sendable (_ message: [UInt8]) -> [[UInt8]])?
@@ -39,7 +39,7 @@ final class StrangerInTests: @unchecked Sendable {
             },
             onMessage: { [self] bytes, origin in
                 let message = bytes.withUnsafeBytes { Array($0) }
-                change { heard.append(message) }
+                change { received.append(message) }
                 for reply in answer?(message) ?? [] { try? session.trySend(reply, to: origin.peer) }
             })
     }
@@ -59,12 +59,12 @@ final class StrangerInTests: @unchecked Sendable {
         for continuation in waiting { continuation.resume() }
     }
 
-    func until(_ condition: @Sendable (_ isConnected: Bool, _ heard: [[UInt8]]) -> Bool) async {
+    func until(_ condition: @Sendable (_ isConnected: Bool, _ received: [[UInt8]]) -> Bool) async {
         while true {
-            if lock.withLock({ condition(isConnected, heard) }) { return }
+            if lock.withLock({ condition(isConnected, received) }) { return }
             await withCheckedContinuation { continuation in
                 let holds = lock.withLock {
-                    if condition(isConnected, heard) { return true }
+                    if condition(isConnected, received) { return true }
                     waiting.append(continuation)
                     return false
                 }

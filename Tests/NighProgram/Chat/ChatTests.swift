@@ -14,11 +14,11 @@ import Testing
     private let service = "c\(UInt32.random(in: .min ... .max))"
     private var session: [String] { ["-t", "tcp:interface=lo,mdns=embedded", "-s", service] }
 
-    @Test("What is typed here is read there, also at its end, and both leave in good order")
+    @Test("Each side shows what the other types, also at the end, and both leave cleanly")
     func lines() throws {
         let waiting = try puma.start(["chat", "-n", "Puma", "--json-lines"] + session, reads: true)
         let guest = try lynx.start(["chat", "Puma", "-n", "Lynx"] + session, reads: true)
-        try guest.line(with: "Puma", "is in the conversation, over tcp")
+        try guest.line(with: "Puma", "has joined, over tcp")
         try waiting.line(with: "\"joined\"")
         guest.type("Hello\u{1B}[2J there")
         try waiting.line(with: "Hello")
@@ -27,7 +27,7 @@ import Testing
         waiting.type("/who")
         try waiting.line(with: "\"who\"", "Lynx")
         guest.type("/who")
-        try guest.line(with: "Puma (", "is in the conversation", occurrence: 2)
+        try guest.line(with: "Puma (", "is connected")
         for number in 0..<200 { guest.type("line \(number)") }
         guest.closeInput()
         let left = try NighCall(finishing: guest)
@@ -42,11 +42,11 @@ import Testing
         #expect(summary["heard"] as? Int == 201 && summary["said"] as? Int == 1)
     }
 
-    @Test("An empty line is said, and heard as one; what comes after it too")
+    @Test("An empty line is sent and shown as an empty line, and so are the lines after it")
     func emptyLine() throws {
         let waiting = try puma.start(["chat", "-n", "Puma", "--json-lines"] + session, reads: true)
         let guest = try lynx.start(["chat", "Puma", "-n", "Lynx"] + session, reads: true)
-        try guest.line(with: "is in the conversation")
+        try guest.line(with: "has joined")
         for line in ["first", "", "last"] { guest.type(line) }
         try waiting.line(with: "last")
         waiting.type("")
@@ -60,11 +60,11 @@ import Testing
         #expect(lines.map { $0["text"] as? String } == ["first", "", "last", "", "bye"])
     }
 
-    @Test("Who is invited and leaves ends the other's conversation; what comes in colours is harmless")
+    @Test("An invited peer that leaves ends the conversation; control characters are made harmless")
     func harmless() throws {
         let waiting = try puma.start(["chat", "-n", "Puma", "--json"] + session, reads: true)
         let guest = try lynx.start(["chat", "Puma", "-n", "Lynx"] + session, reads: true)
-        try guest.line(with: "is in the conversation")
+        try guest.line(with: "has joined")
         waiting.type("\u{1B}]0;mine\u{7}\u{202E}txet")
         let line = try guest.line(with: "Puma: ")
         #expect(
@@ -78,7 +78,7 @@ import Testing
         #expect(left.status == 0 && left.lines.contains { $0.contains("has left") }, "\(left)")
     }
 
-    @Test("The first signal waits until what was said has arrived; a second ends it at once")
+    @Test("The first signal waits until all lines have arrived; a second ends the program at once")
     func secondSignal() throws {
         let waiting = try puma.start(["chat", "-n", "Puma", "--json-lines"] + session, reads: true)
         let guest = try lynx.start(["chat", "Puma", "-n", "Lynx"] + session, reads: true)
@@ -92,11 +92,11 @@ import Testing
         #expect(try NighCall(finishing: waiting).status == 130)
     }
 
-    @Test("A side that is killed is told as gone, with status 1")
+    @Test("A side that is killed is reported as gone, with status 1")
     func killed() throws {
         let waiting = try puma.start(["chat", "-n", "Puma"] + session, reads: true)
         let guest = try lynx.start(["chat", "Puma", "-n", "Lynx", "--json"] + session, reads: true)
-        try waiting.line(with: "is in the conversation")
+        try waiting.line(with: "has joined")
         waiting.send(SIGKILL)
         _ = try NighCall(finishing: waiting)
         let left = try NighCall(finishing: guest)
@@ -104,7 +104,7 @@ import Testing
         try left.expectSchema("chat")
     }
 
-    @Test("Nobody there, or nobody to hear it, is told with status 1; a wrong call with 2")
+    @Test("A missing peer, or nobody to receive a line, gives status 1; a wrong command line gives 2")
     func alone() throws {
         let nobody = try lynx.run(["chat", "Puma", "--wait", "1s", "--json"] + session)
         #expect(nobody.status == 1 && nobody.errors.count == 1, "\(nobody)")
@@ -113,20 +113,20 @@ import Testing
         talking.type("Hello?")
         talking.closeInput()
         let call = try NighCall(finishing: talking)
-        #expect(call.status == 1 && call.lines == ["nobody is here to hear that"], "\(call)")
+        #expect(call.status == 1 && call.lines == ["not sent: nobody is connected"], "\(call)")
         #expect(try lynx.run("chat", "a", "b").status == 2)
         #expect(try lynx.run("chat", "-t", "bluetooth:adapter=hci60000", "x").status == 3)
         #expect(try lynx.run("chat", "--help").lines.contains { $0.contains("nigh chat") })
     }
 
-    @Test("At a terminal, what others say leaves the line that is being typed whole, and stays when it ends")
+    @Test("At a terminal, other people's lines leave the typed line intact, and stay after the end")
     func terminal() throws {
         let windows = try TerminalWindows(of: "nigh")
         let waiting = try puma.start(["chat", "-n", "Puma"] + session, reads: true)
         try windows.open(
             "w", "chat Puma -n Lynx \(session.joined(separator: " "))",
             environment: "LANG=C.UTF-8 XDG_DATA_HOME=\(lynx.folder.path)")
-        try windows.wait("w", shows: "is in the conversation")
+        try windows.wait("w", shows: "has joined")
         try windows.press("w", "Hal", "f a")
         try windows.wait("w", shows: "> Half a")
         waiting.type("in between")
@@ -142,7 +142,7 @@ import Testing
         #expect(try NighCall(finishing: waiting).status == 0)
     }
 
-    @Test("Lines are bounded, and bytes that are none are not taken for one")
+    @Test("Lines have a maximum length, and invalid bytes are not read as a line")
     func messages() {
         #expect(ChatMessage.lines(of: "é") == [[1, 0xC3, 0xA9]])
         #expect(ChatMessage.lines(of: "") == [[1]])
@@ -161,13 +161,13 @@ import Testing
         #expect(ChatMessage(ByteSlice([2, 0xFF])) == .unknown)
     }
 
-    @Test("A line that begins with a slash is a command, unless it has two")
+    @Test("A line that begins with one slash is a command, and with two it is text")
     func commands() {
-        #expect(ChatCommand("/who") == .who)
-        #expect(ChatCommand("/quit\r") == .quit)
-        #expect(ChatCommand("//who") == .say("/who"))
-        #expect(ChatCommand("/whom") == .unknown("/whom"))
-        #expect(ChatCommand("") == .say("") && ChatCommand("  ") == .say("  "))
-        #expect(ChatCommand("hi") == .say("hi"))
+        #expect(ChatInput("/who") == .listMembers)
+        #expect(ChatInput("/quit\r") == .quit)
+        #expect(ChatInput("//who") == .say("/who"))
+        #expect(ChatInput("/whom") == .unknown("/whom"))
+        #expect(ChatInput("") == .say("") && ChatInput("  ") == .say("  "))
+        #expect(ChatInput("hi") == .say("hi"))
     }
 }

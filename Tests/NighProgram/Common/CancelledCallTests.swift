@@ -10,14 +10,14 @@ import Testing
     private func commandSession() throws -> CommandSession {
         let options = SessionOptions(
             transports: "memory", plugins: .none, service: "cancelled", name: DisplayName(fitting: "Lynx"),
-            identity: .ephemeral, security: .encrypted, isTalkative: false)
+            identity: .ephemeral, security: .encrypted, isVerbose: false)
         let mine = try CommandSession(
-            options, role: .client, results: Results(of: "test", OutputOptions(), whenBroken: {}))
+            options, role: .client, results: Results(of: "test", OutputOptions(), onFailure: {}))
         mine.start()
         return mine
     }
 
-    @Test("A search that is cancelled before it has begun looks for nobody")
+    @Test("A search that is cancelled before it starts looks for nobody")
     func search() async throws {
         let mine = try commandSession()
         let deadline = await mine.onLoop { $0.loop.now + .seconds(60) }
@@ -29,14 +29,14 @@ import Testing
         await mine.close()
     }
 
-    @Test("A call that is cancelled in its pause makes no other attempt", arguments: [true, false])
+    @Test("A call that is cancelled during its pause makes no further attempt", arguments: [true, false])
     func pause(isCancelledBefore: Bool) async throws {
         let mine = try commandSession()
         let address = try #require(TransportAddress("memory://nobody"))
         let attempts = Mutex(0)
         let call = Task {
             try await mine.call(
-                .address(address), for: .ping, .init(span: .seconds(60), includesAddresses: true),
+                .address(address), for: .ping, .init(timeLimit: .seconds(60), retriesAddresses: true),
                 whenFailed: { _ in
                     if !isCancelledBefore { withUnsafeCurrentTask { $0?.cancel() } }
                 }

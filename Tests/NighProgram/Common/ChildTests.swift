@@ -6,7 +6,7 @@ import Testing
     /// Writes more than a socket holds when nobody reads it.
     private let script = "seq 100000 >&2; echo done; exit 3"
 
-    @Test("may say much to its standard error before it says a word to its standard output")
+    @Test("may write much to its standard error before anything to its standard output")
     func saysMuchToItsErrors() throws {
         let child = try Child("/bin/sh", ["-c", script], patience: 20)
         #expect(try child.line(with: "done") == "done")
@@ -15,7 +15,7 @@ import Testing
         #expect(errors.count == 100_000)
     }
 
-    @Test("may say much to its standard output before it ends")
+    @Test("may write much to its standard output before it ends")
     func saysMuchToItsOutput() throws {
         let child = try Child("/bin/sh", ["-c", "(\(script)) 3>&1 1>&2 2>&3"], patience: 20)
         let (status, errors) = try child.end()

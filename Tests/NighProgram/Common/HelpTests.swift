@@ -8,7 +8,7 @@ import Testing
     private static let commands = NighProgram.table.outline.all.filter { !$0.isHidden }
     private static let withoutResults: Set = ["completion", "manual"]
 
-    @Test("Each command tells what it does and takes, with an example")
+    @Test("The help of each command explains it and its arguments, with an example")
     func everyCommand() throws {
         let user = NighUser()
         for command in Self.commands {
@@ -29,7 +29,7 @@ import Testing
         }
     }
 
-    @Test("Without a command, or with one that there is not, the status is 2 and help is pointed to")
+    @Test("Without a command, or with an unknown one, the status is 2 and the error points to the help")
     func noCommand() throws {
         let user = NighUser()
         for arguments in [[], ["doktor"], ["--nonsense"], ["peers", "forget"], ["help", "doktor"]] {

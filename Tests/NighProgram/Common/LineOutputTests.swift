@@ -1,16 +1,16 @@
 import ChildPrograms
-import ProgramLife
+import ProgramSupport
 import Testing
 
 /// Tests the lines that a program writes.
 @Suite(.callsPrograms) struct LineOutputTests {
-    @Test("What strangers say does not steer the terminal; what they write in any script stays as it is")
-    func harmless() {
-        #expect(LineOutput.harmless("a\u{1B}[2Jb\nc\u{202E}d") == "a\u{FFFD}[2Jb\u{FFFD}c\u{FFFD}d")
-        #expect(LineOutput.harmless("Grüße, 猫 👋") == "Grüße, 猫 👋")
+    @Test("A stranger's text cannot control the terminal; text in any script stays unchanged")
+    func sanitized() {
+        #expect(LineOutput.sanitized("a\u{1B}[2Jb\nc\u{202E}d") == "a\u{FFFD}[2Jb\u{FFFD}c\u{FFFD}d")
+        #expect(LineOutput.sanitized("Grüße, 猫 👋") == "Grüße, 猫 👋")
     }
 
-    @Test("A command that would go on ends in good order when nobody reads what it says")
+    @Test("A command that would continue ends cleanly when nobody reads its output")
     func readerHasGone() throws {
         let (host, user) = (try HostInTests(), NighUser())
         host.child.stopListening()

@@ -51,10 +51,10 @@ struct NighCall {
         try JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: Any]
     }
 
-    /// Expects that the output is valid by `docs/schemas/nigh-COMMAND.json`. An independent program checks it.
+    /// Expects that the output is valid by `docs/reference/schemas/nigh-COMMAND.json`. An independent program checks it.
     func expectSchema(_ command: String, lines isLines: Bool = false) throws {
         let here = "\(#filePath)".split(separator: "/").dropLast().reduce("") { "\($0)/\($1)" }
-        let schema = "\(BuiltPackages.root)/docs/schemas/nigh-\(command).json"
+        let schema = "\(BuiltPackages.root)/docs/reference/schemas/nigh-\(command).json"
         let check = try Child(
             "\(here)/check-json", [schema, isLines ? "lines" : "object"], reads: true)
         for line in lines { check.type(line) }

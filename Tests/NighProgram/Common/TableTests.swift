@@ -4,6 +4,6 @@ import Testing
 
 /// Tests the table of commands as a whole.
 @Suite(.callsPrograms) struct TableTests {
-    @Test("The table of arguments contradicts itself nowhere")
+    @Test("The table of arguments has no contradictions")
     func table() { #expect(NighProgram.table.problems == []) }
 }

@@ -31,7 +31,7 @@ import Testing
     }
 
     @Test(
-        "Whoever is not reached at first is called again",
+        "A peer that cannot be reached at first is called again",
         arguments: [
             ["host", "ping", "Puma", "-c", "1", "-i", "0"],
             ["host", "bench", "Puma", "--seconds", "0.2", "--warm-up", "0", "-d", "up"],
@@ -53,7 +53,7 @@ import Testing
         _ = try waiting.end()
     }
 
-    @Test("Two are paired though the first call is refused")
+    @Test("Two devices are paired although the first call is refused")
     func pairing() throws {
         let waiting = try puma.start(["pair", "-n", "Puma"] + session, reads: true)
         let asking = try lynx.start(
@@ -68,9 +68,7 @@ import Testing
         }
     }
 
-    @Test(
-        "Whoever is never reached is given up when the patience is over, and the error says for how long it was tried"
-    )
+    @Test("A peer that is never reached is given up in time, and the error names the time that was spent")
     func never() throws {
         let host = try puma.start(["host", service, "-n", "Puma", "-t", Self.transport])
         let start = ContinuousClock.now
@@ -98,7 +96,7 @@ import Testing
         #expect(!call.errors.joined().contains("tried for"))
     }
 
-    @Test("A forged announcement that is there first keeps nobody from the peer itself")
+    @Test("A forged announcement that arrives first does not hide the real peer")
     func forged() throws {
         let id = try pumaID()
         let forger = try Forger(
@@ -122,9 +120,9 @@ import Testing
         try Refuser(try #require(ServiceName(service)), over: Self.transport, answer: answer)
     }
 
-    @Test("Who declines is not called again, also where it is called by its name")
+    @Test("A peer that declines is not called again, even if it is called by name")
     func declined() async throws {
-        let refuser = try refuser { $2.decline($1, words: "never") }
+        let refuser = try refuser { $2.decline($1, reason: "never") }
         let call = try lynx.run(["ping", "Refuser", "--wait", "50s"] + session)
         #expect(call.status == 1 && call.errors.contains { $0.contains("never") }, "\(call)")
         #expect(!call.errors.joined().contains("tried for"))
@@ -132,11 +130,11 @@ import Testing
         await refuser.end()
     }
 
-    @Test("Who names a time is called again then")
+    @Test("A peer that names a retry time is called again at that time")
     func named() async throws {
         let refuser = try refuser { number, invitation, session in
             guard number == 1 else { return session.accept(invitation) }
-            session.decline(invitation, words: "busy", retryAfter: .seconds(1))
+            session.decline(invitation, reason: "busy", retryAfter: .seconds(1))
         }
         let call = try lynx.run(["ping", "Refuser", "-c", "1", "--wait", "50s"] + session)
         #expect(call.status == 0, "\(call)")

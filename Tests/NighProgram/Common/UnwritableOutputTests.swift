@@ -14,7 +14,7 @@ import Testing
     }
 
     @Test(
-        "Where the disk is full, every command says so and ends with 1",
+        "If the disk is full, every command reports it and ends with 1",
         arguments: [
             "--help", "help", "send --help", "help errors", "errors", "errors --json", "errors --json-lines",
             "peers", "peers --json", "identity", "identity export", "transports", "transports --json",
@@ -25,18 +25,18 @@ import Testing
         #expect(try user.run("identity").status == 0)
         let call = try run(arguments, into: ">/dev/full")
         #expect(call.status == 1, "\(call)")
-        let told = call.errors.filter { $0.contains("standard output") }
-        #expect(told.count == 1 && told[0].contains("No space left on device"), "\(call)")
+        let reported = call.errors.filter { $0.contains("standard output") }
+        #expect(reported.count == 1 && reported[0].contains("No space left on device"), "\(call)")
     }
 
-    @Test("A standard output that is closed is told as well", arguments: ["--help", "errors", "identity"])
+    @Test("A closed standard output is also reported", arguments: ["--help", "errors", "identity"])
     func closed(_ arguments: String) throws {
         let call = try run(arguments, into: ">&-")
         #expect(call.status == 1, "\(call)")
         #expect(call.errors.contains { $0.contains("standard output") }, "\(call)")
     }
 
-    @Test("A reader that has seen enough is no failure", arguments: ["--help", "errors"])
+    @Test("A reader that closes the output early is not a failure", arguments: ["--help", "errors"])
     func closedByTheReader(_ arguments: String) throws {
         let call = try run(arguments, into: "| head -c 1")
         #expect(call.errors.isEmpty, "\(call)")

@@ -6,7 +6,7 @@ import Testing
 @Suite(.callsPrograms) struct ConformanceCommandTests {
     private let user = NighUser()
 
-    @Test("The transport in memory passes, and what is said keeps to the schema")
+    @Test("The memory transport passes, and the output matches the schema")
     func memory() throws {
         let call = try user.run("conformance", "memory", "--json", "--quiet", "10ms")
         #expect(call.status == 0)
@@ -18,7 +18,7 @@ import Testing
             "conformance", lines: true)
     }
 
-    @Test("TCP is tried on loopback, with the addresses it finds out itself")
+    @Test("TCP is checked on loopback, with addresses that the command finds itself")
     func tcp() throws {
         let call = try user.run(
             "conformance", "tcp:interface=lo,mdns=embedded", "--only", "listen-and-dial", "--only",
@@ -30,7 +30,7 @@ import Testing
             ])
     }
 
-    @Test("A check that fails is named with what must hold, and the status is 1")
+    @Test("A check that fails is reported with the requirement, and the status is 1")
     func failure() throws {
         // The check expects a timeout, but an address without a listener refuses the dial.
         let call = try user.run(
@@ -56,7 +56,7 @@ import Testing
         #expect((made[0]["last_error"] as? String)?.contains("nobody listens there") == true)
     }
 
-    @Test("On a cable with one pipe the checks that need more are skipped, and it is said how many and why")
+    @Test("On a cable with one pipe, checks that need more are skipped, with their number and the reasons")
     func cable() throws {
         let call = try user.run(
             "conformance", "memory", "--ends", "2", "--pipes", "1", "--only", "two-listeners", "--only",
@@ -73,7 +73,7 @@ import Testing
             ], "\(call)")
     }
 
-    @Test("The list says what each check needs of a wire, of transports and of sessions")
+    @Test("The list shows what each check of transports and of sessions needs")
     func needs() throws {
         let transports = try user.run("conformance", "--list")
         #expect(transports.lines.allSatisfy { $0.contains("; needs ") }, "\(transports)")
@@ -85,7 +85,7 @@ import Testing
         #expect(needs?["ends"] as? Int == 4 && needs?["pipes"] as? Int == 1)
     }
 
-    @Test("The checks are listed without being run, of transports and of sessions")
+    @Test("The checks of transports and of sessions are listed without being run")
     func list() throws {
         let transports = try user.run("conformance", "--list", "--json")
         #expect(transports.status == 0)
@@ -94,20 +94,20 @@ import Testing
         #expect(sessions.status == 0 && sessions.lines.count > 40)
     }
 
-    @Test("What sessions promise is checked over it, too")
+    @Test("The checks of sessions run over the transport as well")
     func sessions() throws {
         let call = try user.run("conformance", "memory", "--sessions", "--only", "leave")
         #expect(call.status == 0, "\(call)")
     }
 
-    @Test("Where the transport does not work the status is 3")
+    @Test("If the transport does not work, the status is 3")
     func unavailable() throws {
         let call = try user.run("conformance", "bluetooth:adapter=hci60000")
         #expect(call.status == 3 && call.lines.isEmpty, "\(call)")
     }
 
     @Test(
-        "A wrong call ends with status 2, in one sentence",
+        "A wrong command line ends with status 2 and one sentence",
         arguments: [
             [], ["pigeon"], ["memory", "tcp"], ["memory", "--only", "nothing"], ["tcp:port=x"],
             ["memory", "--pipes", "0"], ["memory", "--ends", "1"],

@@ -15,7 +15,7 @@ import Testing
         try other.start(["pair", "--name", "Puma", "-s", service, "-v", "--timeout", "1h"] + Self.loopback)
     }
 
-    @Test("Who comes is told, who goes is told, and Ctrl-C ends it with a summary")
+    @Test("Peers that appear and disappear are reported, and Ctrl-C ends it with a summary")
     func live() throws {
         let watching = try user.start(["discover", service, "--json-lines"] + Self.loopback)
         let puma = try peer()
@@ -30,7 +30,7 @@ import Testing
         #expect(try puma.end().status == 1)
     }
 
-    @Test("Once: a table for people, an object for programs, with the name of whoever is there")
+    @Test("With --once it prints a table or one object, with the names of the peers that it sees")
     func once() throws {
         let puma = try peer()
         let table = try user.run(["discover", service, "--once", "--timeout", "5s"] + Self.loopback)
@@ -59,7 +59,7 @@ import Testing
         #expect(try NighCall(finishing: watching).status == 0)
     }
 
-    @Test("Nobody there: status 1, and doctor is pointed to")
+    @Test("If nobody is there, the status is 1, and the output points to doctor")
     func nobody() throws {
         let call = try user.run(
             ["discover", service, "--once", "--timeout", "100ms", "--json"] + Self.loopback)
@@ -68,7 +68,7 @@ import Testing
         #expect(call.errors.count == 1 && call.errors[0].contains("nigh doctor"), "\(call)")
     }
 
-    @Test("No transport works: status 3, with the reason")
+    @Test("If no transport works, the status is 3, with the reason")
     func unavailable() throws {
         let call = try user.run(
             "discover", "--once", "--timeout", "1s", "-t", "bluetooth:adapter=hci60000", "--json")
@@ -78,7 +78,8 @@ import Testing
     }
 
     @Test(
-        "A wrong call ends with status 2", arguments: [["No_Service"], ["a", "b"], ["--timeout", "soon"]])
+        "A wrong command line ends with status 2",
+        arguments: [["No_Service"], ["a", "b"], ["--timeout", "soon"]])
     func misuse(_ arguments: [String]) throws {
         let call = try user.run(["discover"] + arguments)
         #expect(call.status == 2 && call.lines.isEmpty && call.errors.count == 1, "\(call)")

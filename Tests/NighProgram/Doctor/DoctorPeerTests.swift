@@ -25,7 +25,7 @@ import Testing
         "peer.path",
     ]
 
-    @Test("An address is followed through every stage, and the session there does not notice")
+    @Test("An address is checked through every stage, and the session there does not notice")
     func address() async throws {
         let host = try await ListeningSession()
         let call = try doctor("--peer", host.address, "-s", host.service)
@@ -42,7 +42,7 @@ import Testing
             "\(host.events)")
     }
 
-    @Test("Somebody is found by name, and each of their addresses tried")
+    @Test("A peer is found by name, and each of its addresses is tried")
     func name() async throws {
         let host = try await ListeningSession(transport: "tcp:interface=lo,mdns=embedded")
         let call = try user.run(
@@ -53,7 +53,7 @@ import Testing
         await host.close()
     }
 
-    @Test("Another service is named, and the option that asks for it")
+    @Test("Another service is named, with the option that selects it")
     func anotherService() async throws {
         let host = try await ListeningSession()
         let call = try doctor("--peer", host.address)
@@ -65,17 +65,17 @@ import Testing
         await host.close()
     }
 
-    @Test("Who talks to paired devices only is no failure, and said so")
+    @Test("A peer that accepts only paired devices is a warning, not a failure")
     func pairedOnly() async throws {
         let host = try await ListeningSession(security: .paired)
         let call = try doctor("--peer", host.address, "-s", host.service)
         #expect(call.status == 0, "\(call)")
-        let told = try checks(call).values.filter { $0["verdict"] as? String == "warn" }
-        #expect(told.contains { ($0["finding"] as? String)?.contains("paired devices only") == true })
+        let warnings = try checks(call).values.filter { $0["verdict"] as? String == "warn" }
+        #expect(warnings.contains { ($0["finding"] as? String)?.contains("paired devices only") == true })
         await host.close()
     }
 
-    @Test("Without encryption it says which option helps, and with it that all can be read")
+    @Test("Without encryption the advice names the option, and with it a warning says that all is readable")
     func plaintext() async throws {
         let host = try await ListeningSession(security: .none)
         let call = try doctor("--peer", host.address, "-s", host.service)
@@ -87,7 +87,7 @@ import Testing
         await host.close()
     }
 
-    @Test("Where nobody listens, and where another kind of program does, the stage that fails is named")
+    @Test("If nobody listens, or another kind of program does, the stage that fails is named")
     func strangers() async throws {
         let port = try PlainListener().port
         let closed = try doctor("--peer", "tcp://127.0.0.1:\(port)")
@@ -107,7 +107,7 @@ import Testing
         #expect((tls["advice"] as? String)?.contains("another") == true, "\(tls)")
     }
 
-    @Test("Nobody of that name is said so, and an address of another transport")
+    @Test("A name that nobody has, and an address of another transport, are reported")
     func nobody() throws {
         let call = try doctor("--peer", "Nobody", "--timeout", "100ms")
         #expect(call.status == 1)
@@ -123,7 +123,7 @@ import Testing
 /// A session that listens on the loopback interface, and its events.
 private final class ListeningSession: Sendable {
     /// The session's events so far, and its address.
-    fileprivate struct Told {
+    fileprivate struct State {
         var events: [String] = []
         var address: String?
         var isVisible: Bool
@@ -134,9 +134,9 @@ private final class ListeningSession: Sendable {
     let service: String
     let address: String
     private let loop: UVEventLoop
-    private let told: Told.Kept
+    private let state: State.Shared
 
-    var events: [String] { told.value.withLock { $0.events } }
+    var events: [String] { state.value.withLock { $0.events } }
 
     /// Starts the session; waits until it listens and, if its transport uses mDNS, is advertised.
     init(
@@ -150,15 +150,15 @@ private final class ListeningSession: Sendable {
         let session = Session(
             configuration, identity: .ephemeral(),
             transports: try TransportRegistry.standard.makeAll(transport), loop: loop)
-        let told = Told.Kept(isVisible: transport.contains("mdns=off"))
+        let state = State.Shared(isVisible: transport.contains("mdns=off"))
         address = await withCheckedContinuation { continuation in
-            told.value.withLock { $0.waiting = continuation }
-            session.start(onEvent: { told.take($0) }, onMessage: { _, _ in })
+            state.value.withLock { $0.waiting = continuation }
+            session.start(onEvent: { state.handle($0) }, onMessage: { _, _ in })
         }
         self.service = service.description
         self.loop = loop
         self.session = session
-        self.told = told
+        self.state = state
     }
 
     func close() async {
@@ -167,21 +167,23 @@ private final class ListeningSession: Sendable {
     }
 }
 
-extension ListeningSession.Told {
-    fileprivate final class Kept: Sendable {
-        let value: Mutex<ListeningSession.Told>
+extension ListeningSession.State {
+    fileprivate final class Shared: Sendable {
+        let value: Mutex<ListeningSession.State>
 
-        init(isVisible: Bool) { value = Mutex(ListeningSession.Told(isVisible: isVisible)) }
+        init(isVisible: Bool) { value = Mutex(ListeningSession.State(isVisible: isVisible)) }
 
-        func take(_ event: SessionEvent) {
-            value.withLock { told in
-                told.events.append("\(event)")
+        func handle(_ event: SessionEvent) {
+            value.withLock { state in
+                state.events.append("\(event)")
                 if case .listening(_, let addresses) = event, let first = addresses.first {
-                    told.address = "\(first)"
+                    state.address = "\(first)"
                 }
-                if case .advertised = event { told.isVisible = true }
-                guard told.isVisible, let address = told.address, let waiting = told.waiting else { return }
-                told.waiting = nil
+                if case .advertised = event { state.isVisible = true }
+                guard state.isVisible, let address = state.address, let waiting = state.waiting else {
+                    return
+                }
+                state.waiting = nil
                 waiting.resume(returning: address)
             }
         }

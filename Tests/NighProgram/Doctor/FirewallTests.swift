@@ -24,33 +24,33 @@ import Testing
     @Test("A rule that names the port decides, by number, in a set and in a range")
     func named() {
         for rule in ["tcp dport 4000 drop", "tcp dport { 22, 4000 } drop", "tcp dport 3990-4010 reject"] {
-            #expect(rules(rule).fate(of: "tcp", port: 4_000) == .kept(rule))
-            #expect(rules(rule).fate(of: "tcp", port: 4_011) == .unnamed)
-            #expect(rules(rule).fate(of: "udp", port: 4_000) == .unnamed)
+            #expect(rules(rule).outcome(of: "tcp", port: 4_000) == .blocked(rule))
+            #expect(rules(rule).outcome(of: "tcp", port: 4_011) == .allowedByDefault)
+            #expect(rules(rule).outcome(of: "udp", port: 4_000) == .allowedByDefault)
         }
         let open = "tcp dport 4000 accept"
-        #expect(rules(open, "tcp dport 4000 drop").fate(of: "tcp", port: 4_000) == .allowed(open))
-        #expect(rules("tcp dport 4000 counter").fate(of: "tcp", port: 4_000) == .unnamed)
+        #expect(rules(open, "tcp dport 4000 drop").outcome(of: "tcp", port: 4_000) == .allowed(open))
+        #expect(rules("tcp dport 4000 counter").outcome(of: "tcp", port: 4_000) == .allowedByDefault)
     }
 
-    @Test("What drops by itself keeps out what no rule names")
+    @Test("A chain that drops by default blocks every port that no rule names")
     func policy() {
         let closed = rules("tcp dport 22 accept", policy: "drop")
-        #expect(closed.fate(of: "tcp", port: 4_000) == .keptUnlessAllowed)
-        #expect(closed.fate(of: "tcp", port: 22) == .allowed("tcp dport 22 accept"))
+        #expect(closed.outcome(of: "tcp", port: 4_000) == .blockedByDefault)
+        #expect(closed.outcome(of: "tcp", port: 22) == .allowed("tcp dport 22 accept"))
     }
 
-    @Test("Chains elsewhere than at what comes in say nothing, and neither does an empty ruleset")
+    @Test("Chains that do not filter input, and an empty ruleset, do not block")
     func elsewhere() {
-        #expect(rules("tcp dport 4000 drop", hook: "output").fate(of: "tcp", port: 4_000) == .unfiltered)
-        #expect(FirewallRules("").fate(of: "tcp", port: 4_000) == .unfiltered)
+        #expect(rules("tcp dport 4000 drop", hook: "output").outcome(of: "tcp", port: 4_000) == .unfiltered)
+        #expect(FirewallRules("").outcome(of: "tcp", port: 4_000) == .unfiltered)
     }
 
-    @Test("Where the rules cannot be seen, it says so, and what manages them")
+    @Test("If the rules cannot be read, the finding says so, and names the program that manages them")
     func unseen() {
         let nothing = Firewall.finding(nil, port: 4_000, signs: [])
         #expect(nothing.verdict == .pass && nothing.finding.contains("nft list ruleset"))
-        let managed = Firewall.finding(nil, port: 4_000, signs: ["ufw is switched on"])
+        let managed = Firewall.finding(nil, port: 4_000, signs: ["ufw is enabled"])
         #expect(managed.verdict == .warn)
         #expect(managed.advice == "`sudo ufw allow 4000/tcp` and `sudo ufw allow 5353/udp`")
     }

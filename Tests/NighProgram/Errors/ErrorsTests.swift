@@ -7,11 +7,11 @@ import Testing
 @Suite(.callsPrograms) struct ErrorsTests {
     private let user = NighUser()
 
-    @Test("Every cause that the session counts under has words of its own, once")
+    @Test("Every cause that the session counts has its own explanation, once")
     func complete() throws {
-        let labels = ErrorsErrand.causes.map(\.label)
+        let labels = ErrorsCommand.causes.map(\.label)
         #expect(Set(labels).count == labels.count)
-        for cause in ErrorsErrand.causes {
+        for cause in ErrorsCommand.causes {
             #expect(!cause.meaning.isEmpty && !cause.help.isEmpty, "\(cause.label)")
         }
         // In Core's source, the first string after each case is its label.
@@ -30,7 +30,7 @@ import Testing
         }
     }
 
-    @Test("The list is there in words, as JSON, and in the help")
+    @Test("The list is available as text, as JSON, and in the help")
     func shown() throws {
         let words = try user.run("errors")
         #expect(words.status == 0)
@@ -38,6 +38,6 @@ import Testing
         try user.run("errors", "--json").expectSchema("errors")
         try user.run("errors", "--json-lines").expectSchema("errors", lines: true)
         let help = try user.run("help", "errors").lines.joined(separator: " ")
-        for label in ErrorsErrand.causes.map(\.label) { #expect(help.contains("\(label):"), "\(label)") }
+        for label in ErrorsCommand.causes.map(\.label) { #expect(help.contains("\(label):"), "\(label)") }
     }
 }

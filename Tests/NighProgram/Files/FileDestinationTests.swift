@@ -17,7 +17,9 @@ import Testing
         return lstat(path, &about) == 0 ? about.st_mode & S_IFMT : 0
     }
 
-    @Test("What is no plain file is never replaced, and what it is is said", arguments: ["--force", "-v"])
+    @Test(
+        "A destination that is not a plain file is never replaced, and its kind is reported",
+        arguments: ["--force", "-v"])
     func noPlainFile(_ option: String) throws {
         try #require(mkfifo(received("pipe"), 0o600) == 0)
         try #require(mkdir(received("folder"), 0o700) == 0)
@@ -30,7 +32,8 @@ import Testing
         ] {
             let before = kind(received(name))
             let call = try receiver.run(
-                ["receive", "--accept", "any", option, "-o", received(name), "--json"] + Self.way)
+                ["receive", "--accept", "any", option, "-o", received(name), "--json"] + Self.transportOptions
+            )
             #expect(call.status == 1 && call.errors.count == 1, "\(call)")
             #expect(call.errors.joined().contains(words), "\(call)")
             try call.expectSchema("receive")
@@ -39,7 +42,7 @@ import Testing
         #expect(try names() == ["device", "folder", "link", "pipe"])
     }
 
-    @Test("A pipe that has a file's name in the folder stays one, also where files are replaced")
+    @Test("A pipe with a file's name in the folder stays a pipe, even if files are replaced")
     func pipeInTheFolder() throws {
         let data = try file("name", bytes: 100)
         try #require(mkfifo(received("name"), 0o600) == 0)
@@ -50,11 +53,12 @@ import Testing
         #expect(try content(received("name (2)")) == data)
     }
 
-    @Test("A pipe that comes to lie there while the file comes is not replaced either")
+    @Test("A pipe that appears during a transfer is not replaced either")
     func pipeMeanwhile() throws {
         let data = try file("name", bytes: 3_000_000)
         let waiting = try receive("--once", "--force")
-        let sending = try sender.start(["send", waiting.address, path("name")] + Self.way + Self.slowly)
+        let sending = try sender.start(
+            ["send", waiting.address, path("name")] + Self.transportOptions + Self.slowly)
         try waiting.child.line(with: "\"start\"")
         try #require(mkfifo(received("name"), 0o600) == 0)
         #expect(try NighCall(finishing: sending).status == 0)
@@ -63,13 +67,13 @@ import Testing
         #expect(try content(received("name (2)")) == data)
     }
 
-    @Test("A record is written over a plain file alone")
+    @Test("A record overwrites only a plain file")
     func record() throws {
         try #require(mkfifo(received("pipe"), 0o600) == 0)
         let call = try receiver.run(
             ["receive", "--accept", "any", "--into", files.path, "--record", received("pipe")]
-                + ["--record-overwrite"] + Self.way)
-        #expect(call.status == 1 && call.errors.joined().contains("no plain file"), "\(call)")
+                + ["--record-overwrite"] + Self.transportOptions)
+        #expect(call.status == 1 && call.errors.joined().contains("not a plain file"), "\(call)")
         #expect(kind(received("pipe")) == S_IFIFO)
     }
 }

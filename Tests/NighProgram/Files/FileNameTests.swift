@@ -8,7 +8,7 @@ import Testing
 /// Tests the file names that peers send, and the places where such files are stored.
 @Suite(.callsPrograms) struct FileNameTests {
     @Test(
-        "A name leads nowhere else, is seen, and does no harm",
+        "A name stays inside the folder, is visible, and is harmless",
         arguments: [
             ("holiday.mov", "holiday.mov"), ("../x", "x"), ("/etc/passwd", "passwd"), ("..", "unnamed"),
             (".", "unnamed"), ("/", "unnamed"), ("", "unnamed"), ("a/..", "unnamed"), (".bashrc", "bashrc"),
@@ -22,7 +22,7 @@ import Testing
         #expect(SafeFileName(announced).text == name)
     }
 
-    @Test("A name that is too long keeps its ending, and leaves room for what stands behind it")
+    @Test("A name that is too long keeps its extension, and leaves room for a suffix")
     func long() {
         let name = SafeFileName(String(repeating: "ä", count: 400) + ".tar").numbered(999)
         #expect(name.text.hasSuffix("ä (999).tar"))
@@ -30,7 +30,7 @@ import Testing
         #expect(SafeFileName("a." + String(repeating: "x", count: 400)).note.utf8.count <= 255)
     }
 
-    @Test("Numbers stand before the ending")
+    @Test("Numbers are placed before the extension")
     func numbers() {
         #expect(SafeFileName("a.txt").numbered(2).text == "a (2).txt")
         #expect(SafeFileName("a").numbered(3).text == "a (3)")
@@ -64,7 +64,7 @@ import Testing
         return String(decoding: bytes.prefix(max(count, 0)), as: UTF8.self)
     }
 
-    @Test("What is left of a file is found again for the same sender alone")
+    @Test("A partial file is resumed by the same sender only")
     func resumption() throws {
         let folder = try folder()
         var part: PartFile? = try folder.part(SafeFileName("f"), size: 6, from: sender, replacing: false)
@@ -89,7 +89,7 @@ import Testing
         #expect(text("f") == "abcdef" && !exists("f.part") && !exists("f.part.nigh"))
     }
 
-    @Test("A file that is there is never touched, unless that was asked for; then it is replaced whole")
+    @Test("An existing file is never changed unless requested; then it is replaced whole")
     func existing() throws {
         make("f.txt", "old")
         let folder = try folder()
@@ -110,7 +110,7 @@ import Testing
         #expect(text("f.txt") == "more")
     }
 
-    @Test("Links that somebody has put there lead nowhere", arguments: [false, true])
+    @Test("Links that somebody put into the folder are not followed", arguments: [false, true])
     func links(_ replaces: Bool) throws {
         let elsewhere = TemporaryFolder()
         let target = "\(elsewhere.path)/target"
@@ -132,7 +132,7 @@ import Testing
     }
 
     @Test(
-        "Two parts of one name at once end as two files, each with its own bytes", arguments: [false, true])
+        "Two partial files of one name become two files, each with its own bytes", arguments: [false, true])
     func twoOfOneName(_ replaces: Bool) throws {
         let folder = try folder()
         let first = try folder.part(SafeFileName("f"), size: nil, from: sender, replacing: replaces)
@@ -144,9 +144,7 @@ import Testing
         #expect(text("f") == "first" && text("f (2)") == "second")
     }
 
-    @Test(
-        "A file that another program has put into a part's place keeps its name, and the part does not get its own"
-    )
+    @Test("If another program replaced a partial file, its file keeps its name, and the transfer fails")
     func partReplaced() throws {
         let folder = try folder()
         for (name, replaces) in [("f", false), ("g", true)] {
@@ -161,17 +159,17 @@ import Testing
         }
     }
 
-    @Test("That another program had a part open is known, whatever it has done with it")
+    @Test("It is detected that another program had a partial file open, whatever it did")
     func opened() throws {
         let folder = try folder()
-        for way in [O_RDONLY, O_WRONLY] {
+        for mode in [O_RDONLY, O_WRONLY] {
             let part = try folder.part(SafeFileName("f"), size: 1, from: sender, replacing: true)
             try part.append(ByteSlice([65]))
             #expect(part.isUntouched)
             // A non-blocking open of the leased file fails the first time, and succeeds when it is repeated.
-            #expect(open(path("f.part"), way | O_NONBLOCK) < 0 && errno == EWOULDBLOCK)
+            #expect(open(path("f.part"), mode | O_NONBLOCK) < 0 && errno == EWOULDBLOCK)
             #expect(!part.isUntouched)
-            let descriptor = open(path("f.part"), way | O_NONBLOCK)
+            let descriptor = open(path("f.part"), mode | O_NONBLOCK)
             #expect(descriptor >= 0)
             close(descriptor)
             #expect(!part.isUntouched)
@@ -182,7 +180,7 @@ import Testing
         }
     }
 
-    @Test("Even a note that says the right thing opens no link and no second name of another file")
+    @Test("Even with a matching note, no link and no second name of another file is opened")
     func plantedParts() throws {
         make("other", "other")
         for (name, plant) in [("x", link), ("y", symlink)] {
@@ -195,7 +193,7 @@ import Testing
         #expect(text("other") == "other")
     }
 
-    @Test("A file that was given up before anything came leaves nothing; what comes is not executable")
+    @Test("A transfer given up before its first byte leaves no file; received files are not executable")
     func traces() throws {
         var part: PartFile? = try folder().part(SafeFileName("f"), size: 1, from: sender, replacing: false)
         #expect(exists("f.part"))
@@ -207,7 +205,7 @@ import Testing
     }
 
     @Test(
-        "Numbers of bytes are read easily",
+        "Numbers of bytes have readable units",
         arguments: [
             (0, "0 bytes"), (1, "1 byte"), (1_023, "1023 bytes"), (1_024, "1.0 KiB"), (1_500_000, "1.4 MiB"),
             (1 << 30, "1.0 GiB"), ((1 << 30) - 1, "1.0 GiB"), (500 << 20, "500 MiB"),

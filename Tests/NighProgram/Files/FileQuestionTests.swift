@@ -12,7 +12,7 @@ import Testing
     let files = TemporaryFolder()
     let inbox = TemporaryFolder()
 
-    private let way = [
+    private let options = [
         "-t", "tcp:interface=lo,mdns=embedded", "-s", "f\(UInt32.random(in: .min ... .max))",
     ]
 
@@ -20,21 +20,21 @@ import Testing
     private func asking(_ arguments: String = "") throws -> TerminalWindows {
         let windows = try TerminalWindows(of: "nigh")
         try windows.open(
-            "w", "receive --into \(inbox.path) -n Puma \(arguments) \(way.joined(separator: " "))",
+            "w", "receive --into \(inbox.path) -n Puma \(arguments) \(options.joined(separator: " "))",
             environment: "XDG_DATA_HOME=\(receiver.folder.path)")
         return windows
     }
 
     private func offer(_ name: String, by user: NighUser) throws -> Child {
         try file(name, bytes: 10)
-        return try user.start(["send", "Puma", path(name), "-n", "Lynx", "-v"] + way)
+        return try user.start(["send", "Puma", path(name), "-n", "Lynx", "-v"] + options)
     }
 
-    @Test("The question of an offer that was withdrawn goes with it, and the next is asked")
+    @Test("The question of a withdrawn offer disappears, and the next one is asked")
     func withdrawn() throws {
         let windows = try asking()
         let first = try offer("first", by: sender)
-        try windows.wait("w", shows: "Take first")
+        try windows.wait("w", shows: "Accept first")
         let (other, third) = (NighUser(), NighUser())
         let second = try offer("second", by: other)
         try second.error(with: "is connected")
@@ -44,8 +44,8 @@ import Testing
             child.send(SIGINT)
             #expect(try NighCall(finishing: child).status == 1)
         }
-        try windows.wait("w", shows: "Take third")
-        #expect(try !windows.text("w").contains("Take second"))
+        try windows.wait("w", shows: "Accept third")
+        #expect(try !windows.text("w").contains("Accept second"))
         try windows.wait("third is taken") {
             try windows.press("w", "y", "Enter")
             return try names() == ["third"]
@@ -53,7 +53,7 @@ import Testing
         #expect(try NighCall(finishing: last).status == 0)
     }
 
-    @Test("A paired device is asked about although a stranger has taken the only place")
+    @Test("The offer of a paired device is shown although a stranger has taken the only place")
     func paired() throws {
         let id = try #require(try sender.run("identity", "--json").object()["id"] as? String)
         #expect(try receiver.run("identity").status == 0)
@@ -61,12 +61,12 @@ import Testing
             to: URL(fileURLWithPath: "\(receiver.dataFolder)/peers"))
         let windows = try asking("--once")
         let stranger = try offer("strange", by: NighUser())
-        try windows.wait("w", shows: "Take strange")
+        try windows.wait("w", shows: "Accept strange")
         let friend = try offer("friendly", by: sender)
-        try windows.wait("w", shows: "Take friendly")
+        try windows.wait("w", shows: "Accept friendly")
         let sentAway = try NighCall(finishing: stranger)
         #expect(sentAway.status == 1, "\(sentAway)")
-        #expect(sentAway.errors.joined().contains("a paired device has come"), "\(sentAway)")
+        #expect(sentAway.errors.joined().contains("a paired device took its place"), "\(sentAway)")
         try windows.wait("the paired device's is taken") {
             try windows.press("w", "y", "Enter")
             return try names() == ["friendly"]
@@ -74,24 +74,24 @@ import Testing
         #expect(try NighCall(finishing: friend).status == 0)
     }
 
-    @Test("What happens meanwhile is told in lines of its own, and the question is asked again below")
+    @Test("Other events are printed on lines of their own, and the question is repeated below")
     func linesOfTheirOwn() throws {
         let windows = try asking("--verbose")
         let first = try offer("first", by: sender)
-        try windows.wait("w", shows: "Take first")
+        try windows.wait("w", shows: "Accept first")
         let other = NighUser()
         let second = try offer("second", by: other)
-        try windows.wait("w") { try windows.text("w").components(separatedBy: "Take first").count > 2 }
+        try windows.wait("w") { try windows.text("w").components(separatedBy: "Accept first").count > 2 }
         for line in try windows.text("w").split(separator: "\n") {
             if line.contains("[y/n]") {
-                #expect(line.hasSuffix("[y/n]") && line.hasPrefix("Take "), "\(line)")
+                #expect(line.hasSuffix("[y/n]") && line.hasPrefix("Accept "), "\(line)")
             }
         }
         #expect(try windows.text("w").hasSuffix("[y/n]"))
         for child in [first, second] { child.send(SIGINT) }
     }
 
-    @Test("An answer that is piped in is followed by a line of its own")
+    @Test("An answer from a pipe is followed by a line of its own")
     func pipedAnswer() throws {
         #expect(try sender.run("identity").status == 0)
         let child = try sender.start("identity", "new", reads: true)

@@ -13,7 +13,7 @@ import Testing
     let inbox = TemporaryFolder()
 
     @Test(
-        "A file of the kernel's, which says a wrong size or none, is sent with what is in it",
+        "A kernel file with a wrong size, or none, is sent with its real content",
         arguments: ["/proc/version", "/sys/class/net/lo/mtu"])
     func kernelFile(_ source: String) throws {
         let waiting = try receive("--once")
@@ -25,7 +25,7 @@ import Testing
         #expect(try !data.isEmpty && data == content(source))
     }
 
-    @Test("A pipe into which nobody writes is waited for as long as --give-up says")
+    @Test("The wait for a writer of a pipe lasts as long as --give-up allows")
     func nobodyWrites() throws {
         try #require(mkfifo(path("pipe"), 0o600) == 0)
         let waiting = try receive()
@@ -35,22 +35,22 @@ import Testing
         #expect(try names() == [])
     }
 
-    @Test("Ctrl-C ends the wait for somebody who writes into a pipe")
+    @Test("Ctrl-C ends the wait for a writer of a pipe")
     func interrupted() throws {
         try #require(mkfifo(path("pipe"), 0o600) == 0)
         let waiting = try receive()
-        let sending = try sender.start(["send", waiting.address, path("pipe"), "-v"] + Self.way)
+        let sending = try sender.start(["send", waiting.address, path("pipe"), "-v"] + Self.transportOptions)
         try waiting.child.line(with: "\"start\"")
         sending.send(SIGINT)
         let sent = try NighCall(finishing: sending)
         #expect(sent.status == 1 && sent.errors.joined().contains("interrupted"), "\(sent)")
     }
 
-    @Test("What is written into a pipe, late and in pieces, arrives to its end")
+    @Test("Bytes written to a pipe, late and in pieces, arrive completely")
     func written() throws {
         try #require(mkfifo(path("pipe"), 0o600) == 0)
         let waiting = try receive("--once")
-        let sending = try sender.start(["send", waiting.address, path("pipe")] + Self.way)
+        let sending = try sender.start(["send", waiting.address, path("pipe")] + Self.transportOptions)
         try waiting.child.line(with: "\"start\"")
         let writer = try Child("/bin/sh", ["-c", "{ echo first; head -1; } > \(path("pipe"))"], reads: true)
         try waiting.child.line(with: "\"progress\"")
@@ -61,7 +61,7 @@ import Testing
         #expect(try content(received("pipe")) == Data("first\nsecond\n".utf8))
     }
 
-    @Test("A record that is to be read from a pipe into which nobody writes is given up at Ctrl-C")
+    @Test("Ctrl-C ends the wait for a record from a pipe without a writer")
     func traced() throws {
         try #require(mkfifo(path("pipe"), 0o600) == 0)
         let child = try sender.start("trace", path("pipe"), "--follow")

@@ -14,7 +14,7 @@ import Testing
 
     // MARK: Transfers that succeed
 
-    @Test("A file is sent and received, and both tell the same of it, as their schemas promise")
+    @Test("A file is sent and received, and both sides report it as their schemas define")
     func transfer() throws {
         let data = try file("holiday.mov", bytes: 3_000_000)
         let waiting = try receive("--once")
@@ -26,19 +26,20 @@ import Testing
         try got.expectSchema("receive", lines: true)
         #expect(try content(received("holiday.mov")) == data)
         #expect(try names() == ["holiday.mov"])
-        let told = try #require(try got.objects().first { $0["type"] as? String == "file" })
-        #expect(told["sha256"] as? String == (try sent.object()["sha256"] as? String))
-        #expect(told["path"] as? String == received("holiday.mov"))
+        let reported = try #require(try got.objects().first { $0["type"] as? String == "file" })
+        #expect(reported["sha256"] as? String == (try sent.object()["sha256"] as? String))
+        #expect(reported["path"] as? String == received("holiday.mov"))
         #expect(try sent.object()["stored_bytes"] as? Int == 3_000_000)
     }
 
-    @Test("In words it is one line a side; nothing is called like anything else in that folder")
+    @Test("Without --json a sender prints one line; a receiver without a file ends with status 0")
     func words() throws {
         try file("a.txt", bytes: 10)
         let child = try receiver.start(
-            ["receive", "--accept", "any", "--into", inbox.path, "-n", "Puma", "--json"] + Self.way)
+            ["receive", "--accept", "any", "--into", inbox.path, "-n", "Puma", "--json"]
+                + Self.transportOptions)
         let other = try receive("--once")
-        let sent = try sender.run(["send", other.address, path("a.txt")] + Self.way)
+        let sent = try sender.run(["send", other.address, path("a.txt")] + Self.transportOptions)
         #expect(sent.status == 0, "\(sent)")
         #expect(
             sent.lines.count == 1 && sent.lines[0].hasPrefix("sent \(path("a.txt")) to Puma: 10 bytes in "),
@@ -50,13 +51,14 @@ import Testing
         #expect(try NighCall(finishing: other.child).status == 0)
     }
 
-    @Test("What is written into one program comes out of another")
+    @Test("Bytes written to one program come out of another")
     func pipes() throws {
         let child = try receiver.start(
             ["receive", "--accept", "any", "-o", "-", "-n", "Puma"]
                 + ["-t", "tcp:interface=lo,mdns=off"], reads: false)
         let waiting = try address(ofWords: child)
-        let sending = try sender.start("send", waiting, "-", "-t", Self.way[1], "--as", "notes", reads: true)
+        let sending = try sender.start(
+            "send", waiting, "-", "-t", Self.transportOptions[1], "--as", "notes", reads: true)
         for number in 0..<1_000 { sending.type("line \(number)") }
         sending.closeInput()
         let sent = try NighCall(finishing: sending)
@@ -71,21 +73,21 @@ import Testing
         return String(try #require(line.split(separator: " ").first { $0.hasPrefix("tcp://127") }))
     }
 
-    @Test("An empty file is a file, and one file can be given its name here")
+    @Test("An empty file is a file, and the receiver can choose the name of one file")
     func empty() throws {
         try file("nothing", bytes: 0)
         let child = try receiver.start(
-            ["receive", "--json-lines", "--accept", "any", "-o", received("mine")] + Self.way)
+            ["receive", "--json-lines", "--accept", "any", "-o", received("mine")] + Self.transportOptions)
         let ready = try object(child.line(with: "\"ready\""))
         let address = try #require((ready["addresses"] as? [String])?.first)
-        let sent = try sender.run(["send", address, path("nothing")] + Self.way)
+        let sent = try sender.run(["send", address, path("nothing")] + Self.transportOptions)
         #expect(sent.status == 0, "\(sent)")
         #expect(try NighCall(finishing: child).status == 0)
         #expect(try names() == ["mine"])
         #expect(try content(received("mine")).isEmpty)
     }
 
-    @Test("What is there stays, unless it is to be replaced")
+    @Test("Existing files stay, unless they are to be replaced")
     func existing() throws {
         let data = try file("a.txt", bytes: 100)
         let old = Data("old".utf8)
@@ -97,7 +99,7 @@ import Testing
         #expect(try content(received("a (2).txt")) == data)
 
         let refused = try receiver.run(
-            ["receive", "--accept", "any", "-o", received("a.txt"), "--json"] + Self.way)
+            ["receive", "--accept", "any", "-o", received("a.txt"), "--json"] + Self.transportOptions)
         #expect(refused.status == 1 && refused.errors.count == 1)
         try refused.expectSchema("receive")
 
@@ -107,7 +109,7 @@ import Testing
         #expect(try content(received("a.txt")) == data)
     }
 
-    @Test("Whatever a file is called, it comes to lie in the folder, and there alone")
+    @Test("A file is stored in the folder and nowhere else, whatever its name")
     func hostileNames() throws {
         try file("a", bytes: 5)
         let waiting = try receive()
@@ -127,12 +129,12 @@ import Testing
 
     // MARK: Transfers that are interrupted
 
-    @Test("A receiver that is killed and started again goes on from where it stood")
+    @Test("A receiver that is killed and restarted resumes the transfer")
     func killedReceiver() throws {
         let data = try file("big", bytes: 4_000_000)
         let first = try receive()
         let sending = try sender.start(
-            ["send", first.address, path("big"), "--json-lines"] + Self.way + Self.slowly)
+            ["send", first.address, path("big"), "--json-lines"] + Self.transportOptions + Self.slowly)
         try first.child.line(with: "\"progress\"")
         first.child.send(SIGKILL)
         #expect(try NighCall(finishing: first.child).status == -SIGKILL)
@@ -148,11 +150,12 @@ import Testing
         #expect(try names() == ["big"])
     }
 
-    @Test("A sender that is killed and started again goes on from where the receiver stands")
+    @Test("A sender that is killed and restarted resumes where the receiver stands")
     func killedSender() throws {
         let data = try file("big", bytes: 4_000_000)
         let waiting = try receive("--once")
-        let sending = try sender.start(["send", waiting.address, path("big")] + Self.way + Self.slowly)
+        let sending = try sender.start(
+            ["send", waiting.address, path("big")] + Self.transportOptions + Self.slowly)
         try waiting.child.line(with: "\"progress\"")
         sending.send(SIGKILL)
         #expect(try NighCall(finishing: sending).status == -SIGKILL)
@@ -163,12 +166,12 @@ import Testing
         #expect(try content(received("big")) == data)
     }
 
-    @Test("Ctrl-C on either side ends both in good order, says what stays, and it goes on from there")
+    @Test("Ctrl-C on either side ends both cleanly, reports the partial file, and a resume continues it")
     func interrupted() throws {
         let data = try file("big", bytes: 4_000_000)
         let waiting = try receive()
         let first = try sender.start(
-            ["send", waiting.address, path("big"), "--json"] + Self.way + Self.slowly)
+            ["send", waiting.address, path("big"), "--json"] + Self.transportOptions + Self.slowly)
         try waiting.child.line(with: "\"progress\"")
         first.send(SIGINT)
         let ended = try NighCall(finishing: first)
@@ -178,14 +181,16 @@ import Testing
         #expect(failure["part"] as? String == received("big.part"))
 
         let second = try sender.start(
-            ["send", waiting.address, path("big"), "--json"] + Self.way + Self.slowly)
+            ["send", waiting.address, path("big"), "--json"] + Self.transportOptions + Self.slowly)
         try waiting.child.line(with: "\"start\"", occurrence: 2)
         waiting.child.send(SIGINT)
         let got = try NighCall(finishing: waiting.child)
         #expect(got.status == 1, "\(got)")
         try got.expectSchema("receive", lines: true)
-        let told = try NighCall(finishing: second)
-        #expect(told.status == 1 && told.errors.joined().contains("Puma ended it"), "\(told)")
+        let reported = try NighCall(finishing: second)
+        #expect(
+            reported.status == 1 && reported.errors.joined().contains("Puma ended the transfer"),
+            "\(reported)")
 
         let again = try receive("--once")
         let sent = try send(path("big"), to: again)
@@ -194,11 +199,12 @@ import Testing
         #expect(try content(received("big")) == data)
     }
 
-    @Test("What is there and is not how the file begins is replaced")
+    @Test("A partial file that differs from the file's beginning is replaced")
     func anotherFile() throws {
         try file("big", bytes: 4_000_000)
         let waiting = try receive("--once")
-        let sending = try sender.start(["send", waiting.address, path("big")] + Self.way + Self.slowly)
+        let sending = try sender.start(
+            ["send", waiting.address, path("big")] + Self.transportOptions + Self.slowly)
         try waiting.child.line(with: "\"progress\"")
         sending.send(SIGKILL)
         _ = try NighCall(finishing: sending)
@@ -211,14 +217,14 @@ import Testing
         #expect(try content(received("big")) == data)
     }
 
-    @Test("Who comes while another sends to a receiver of one file is told so, and asks again by itself")
+    @Test("A sender that meets a busy receiver of one file gets an error, and retries automatically")
     func busy() throws {
         let data = try file("a", bytes: 1_000)
         let waiting = try receive("--once")
-        let first = try sender.start(["send", waiting.address, "-"] + Self.way, reads: true)
+        let first = try sender.start(["send", waiting.address, "-"] + Self.transportOptions, reads: true)
         first.type("something")
         try waiting.child.line(with: "\"start\"")
-        let second = try NighUser().start(["send", waiting.address, path("a"), "-v"] + Self.way)
+        let second = try NighUser().start(["send", waiting.address, path("a"), "-v"] + Self.transportOptions)
         try second.error(with: "busy with another file")
         first.send(SIGINT)
         #expect(try NighCall(finishing: first).status == 1)
@@ -228,18 +234,18 @@ import Testing
         #expect(try content(received("a")) == data)
     }
 
-    @Test("What comes from a pipe is interrupted for good: nothing of it stays, and the next is another")
+    @Test("Data from a pipe cannot be resumed: nothing of it stays, and the next transfer is another")
     func interruptedPipe() throws {
         let waiting = try receive()
         let sending = try sender.start(
-            ["send", waiting.address, "-", "--json"] + Self.way, reads: true)
+            ["send", waiting.address, "-", "--json"] + Self.transportOptions, reads: true)
         sending.type(String(repeating: "x", count: 100_000))
         try waiting.child.line(with: "\"start\"")
         sending.send(SIGINT)
         #expect(try NighCall(finishing: sending).status == 1)
         let failure = try object(waiting.child.line(with: "\"failure\""))
         #expect(failure["part"] is NSNull)
-        let again = try sender.start(["send", waiting.address] + Self.way, reads: true)
+        let again = try sender.start(["send", waiting.address] + Self.transportOptions, reads: true)
         again.type("whole")
         again.closeInput()
         #expect(try NighCall(finishing: again).status == 0)
@@ -249,12 +255,12 @@ import Testing
         #expect(try content(received("stdin")) == Data("whole\n".utf8))
     }
 
-    @Test("A file that changes while it is sent is told as such, and does not arrive")
+    @Test("A file that changes while it is sent is reported as such, and does not arrive")
     func changing() throws {
         try file("big", bytes: 3_000_000)
         let waiting = try receive()
         let sending = try sender.start(
-            ["send", waiting.address, path("big"), "--json"] + Self.way + Self.slowly)
+            ["send", waiting.address, path("big"), "--json"] + Self.transportOptions + Self.slowly)
         try waiting.child.line(with: "\"start\"")
         let handle = try FileHandle(forWritingTo: URL(fileURLWithPath: path("big")))
         try handle.write(contentsOf: Data([1, 2, 3]))
@@ -267,18 +273,19 @@ import Testing
         #expect(try names() == [])
     }
 
-    @Test("A disk that is full is told as such on both sides, and what is there stays")
+    @Test("A full disk is reported on both sides, and existing data stays")
     func fullDisk() throws {
         try file("big", bytes: 3_000_000)
         let nigh = BuiltPrograms.path(of: "nigh")
         let command =
-            "ulimit -f 1000; exec \(nigh) receive --json-lines --accept any --once --into \(inbox.path) -n Puma -t \(Self.way[1])"
+            "ulimit -f 1000; exec \(nigh) receive --json-lines --accept any --once --into \(inbox.path) -n Puma -t \(Self.transportOptions[1])"
         let child = try Child(
             "/bin/bash", ["-c", command], environment: ["XDG_DATA_HOME": receiver.folder.path])
         let ready = try object(child.line(with: "\"ready\""))
         let address = try #require((ready["addresses"] as? [String])?.first)
-        let sent = try sender.run(["send", address, path("big"), "--json"] + Self.way)
-        #expect(sent.status == 1 && sent.errors.joined().contains("Puma has no room for it"), "\(sent)")
+        let sent = try sender.run(["send", address, path("big"), "--json"] + Self.transportOptions)
+        #expect(
+            sent.status == 1 && sent.errors.joined().contains("Puma has no space for the file"), "\(sent)")
         try sent.expectSchema("send")
         let got = try NighCall(finishing: child)
         #expect(got.status == 1 && got.lines.joined().contains("File too large"), "\(got)")
@@ -288,12 +295,14 @@ import Testing
 
     // MARK: Transfers that are refused
 
-    @Test("What is not wanted is refused in words")
+    @Test("An unwanted file is refused with a reason")
     func refused() throws {
         try file("a", bytes: 2_000)
         let small = try receive("--max-size", "1K")
         let tooLarge = try send(path("a"), to: small)
-        #expect(tooLarge.status == 1 && tooLarge.errors.joined().contains("does not take it"), "\(tooLarge)")
+        #expect(
+            tooLarge.status == 1 && tooLarge.errors.joined().contains("does not accept the file"),
+            "\(tooLarge)")
         try tooLarge.expectSchema("send")
         small.child.send(SIGINT)
         #expect(try NighCall(finishing: small.child).status == 0)
@@ -312,12 +321,12 @@ import Testing
     func asked(_ isWanted: Bool) throws {
         try file("a", bytes: 2_000)
         let windows = try TerminalWindows(of: "nigh")
-        let way = "-t tcp:interface=lo,mdns=embedded -s f\(UInt32.random(in: .min ... .max))"
+        let options = "-t tcp:interface=lo,mdns=embedded -s f\(UInt32.random(in: .min ... .max))"
         try windows.open(
-            "w", "receive --once --into \(inbox.path) -n Puma \(way)",
+            "w", "receive --once --into \(inbox.path) -n Puma \(options)",
             environment: "XDG_DATA_HOME=\(receiver.folder.path)")
         let sending = try sender.start(
-            ["send", "Puma", path("a")] + way.split(separator: " ").map(String.init))
+            ["send", "Puma", path("a")] + options.split(separator: " ").map(String.init))
         try windows.wait("w", shows: "(2.0 KiB) from ")
         // Any other answer repeats the question.
         try windows.press("w", "what", "Enter")
@@ -325,44 +334,44 @@ import Testing
         let sent = try NighCall(finishing: sending)
         #expect(sent.status == (isWanted ? 0 : 1), "\(sent)")
         if !isWanted {
-            #expect(sent.errors.joined().contains("the person there said no"), "\(sent)")
+            #expect(sent.errors.joined().contains("the receiver's user declined it"), "\(sent)")
             try windows.press("w", "C-c")
         }
         try windows.wait("w", shows: "ended with \(isWanted ? 0 : 1)")
         #expect(try names() == (isWanted ? ["a"] : []))
     }
 
-    @Test("What cannot be sent is said in one sentence")
+    @Test("A file that cannot be sent is reported in one sentence")
     func unreadable() throws {
         for what in [files.path, path("nowhere")] {
-            let call = try sender.run(["send", "tcp://127.0.0.1:9", what] + Self.way)
+            let call = try sender.run(["send", "tcp://127.0.0.1:9", what] + Self.transportOptions)
             #expect(call.status == 1 && call.errors.count == 1, "\(call)")
         }
-        let call = try sender.run(["send", "tcp://127.0.0.1:9", files.path] + Self.way)
+        let call = try sender.run(["send", "tcp://127.0.0.1:9", files.path] + Self.transportOptions)
         #expect(call.errors.joined().contains("is a directory: tar -c"))
     }
 
-    @Test("Nobody there is waited for, but not for ever")
+    @Test("A sender waits for a missing receiver, but not for ever")
     func nobody() throws {
         try file("a", bytes: 1)
         let call = try sender.run(
-            ["send", "tcp://127.0.0.1:9", path("a"), "--give-up", "1s", "--json"] + Self.way)
+            ["send", "tcp://127.0.0.1:9", path("a"), "--give-up", "1s", "--json"] + Self.transportOptions)
         #expect(call.status == 1 && call.errors.count == 1, "\(call)")
         try call.expectSchema("send")
     }
 
-    @Test("Where no transport works, the status is 3")
-    func groundless() throws {
+    @Test("If no transport works, the status is 3")
+    func unavailable() throws {
         try file("a", bytes: 1)
-        let way = ["-t", "bluetooth:adapter=hci60000"]
-        #expect(try sender.run(["send", "puma", path("a")] + way).status == 3)
-        let got = try receiver.run(["receive", "--accept", "any", "--json"] + way)
+        let options = ["-t", "bluetooth:adapter=hci60000"]
+        #expect(try sender.run(["send", "puma", path("a")] + options).status == 3)
+        let got = try receiver.run(["receive", "--accept", "any", "--json"] + options)
         #expect(got.status == 3)
         try got.expectSchema("receive")
     }
 
     @Test(
-        "A wrong call ends with status 2, in one sentence",
+        "A wrong command line ends with status 2 and one sentence",
         arguments: [
             ["send"], ["send", "puma", "--give-up", "0s"], ["send", "puma", "a", "b"],
             ["receive", "--accept", "some"],
@@ -375,7 +384,7 @@ import Testing
         #expect(call.status == 2 && call.errors.count == 1, "\(call)")
     }
 
-    @Test("Help is enough to use it", arguments: ["send", "receive"])
+    @Test("The help explains the command", arguments: ["send", "receive"])
     func help(_ command: String) throws {
         let call = try sender.run(command, "--help")
         #expect(call.status == 0)

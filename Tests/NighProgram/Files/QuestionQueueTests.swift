@@ -6,12 +6,12 @@ import Testing
 /// Tests the order in which `nigh receive` asks its questions, and which answers count.
 @Suite struct QuestionQueueTests {
     private func question(_ number: Int, isPaired: Bool = false) -> QuestionQueue.Question {
-        .init(number: number, words: "Take \(number)?", isPaired: isPaired)
+        .init(number: number, text: "Take \(number)?", isPaired: isPaired)
     }
 
     private func time(_ milliseconds: Int64) -> Moment { Moment(nanoseconds: milliseconds * 1_000_000) }
 
-    @Test("Of those who come and leave no question stays, however many they were")
+    @Test("The questions of senders that leave are removed, however many there were")
     func withdrawn() {
         var queue = QuestionQueue()
         for number in 0..<300 { queue.add(question(number)) }
@@ -23,7 +23,7 @@ import Testing
     }
 
     @Test(
-        "One after the other is asked about, paired devices first, and nobody's open question is taken away")
+        "Questions come one after the other, paired devices first, and the open question stays")
     func order() {
         var queue = QuestionQueue()
         for number in 0..<3 { queue.add(question(number)) }
@@ -35,7 +35,7 @@ import Testing
         #expect(asked == [0, 10, 11, 1, 2, 3])
     }
 
-    @Test("An answer that was meant for a withdrawn question does not count for the next")
+    @Test("An answer to a withdrawn question does not count for the next")
     func lateAnswer() {
         var queue = QuestionQueue()
         for number in 0..<3 { queue.add(question(number)) }

@@ -9,16 +9,16 @@ import Testing
 
 /// Tests when `nigh send` and `nigh ping` retry a peer that has refused them.
 @Suite(.callsPrograms) struct RefusedSendTests {
-    private static let way = ["-t", HostInTests.transport]
+    private static let transportOptions = ["-t", HostInTests.transport]
 
     private let user = NighUser()
     private let files = TemporaryFolder()
 
-    @Test("Somebody who names a time is asked again then, and not before")
+    @Test("A receiver that names a retry time is asked again at that time, and not before")
     func named() async throws {
-        let refuser = try Refuser { $2.decline($1, words: "busy", retryAfter: .seconds(2)) }
+        let refuser = try Refuser { $2.decline($1, reason: "busy", retryAfter: .seconds(2)) }
         let sending = try user.start(
-            ["send", refuser.reached(), files.file("a.txt", "text"), "--json-lines"] + Self.way)
+            ["send", refuser.reached(), files.file("a.txt", "text"), "--json-lines"] + Self.transportOptions)
         let calls = try refuser.calls(2)
         #expect(calls[1] - calls[0] >= .seconds(2))
         sending.send(SIGINT)
@@ -26,44 +26,46 @@ import Testing
         await refuser.end()
     }
 
-    @Test("Without a time the answer is no, at once and once")
+    @Test("Without a retry time a refusal is final, and the receiver is asked once")
     func final() async throws {
-        let refuser = try Refuser { $2.decline($1, words: "never") }
-        let call = try user.run(["send", refuser.reached(), files.file("a.txt", "text")] + Self.way)
+        let refuser = try Refuser { $2.decline($1, reason: "never") }
+        let call = try user.run(
+            ["send", refuser.reached(), files.file("a.txt", "text")] + Self.transportOptions)
         #expect(call.status == 1 && call.errors.contains { $0.contains("never") }, "\(call)")
         #expect(refuser.callCount == 1)
         await refuser.end()
     }
 
-    @Test("A time beyond --give-up is not waited for")
+    @Test("A retry time beyond --give-up is not waited for")
     func tooLate() async throws {
         let refuser = try Refuser {
-            $2.decline($1, words: "tomorrow", retryAfter: .seconds(86_400))
+            $2.decline($1, reason: "tomorrow", retryAfter: .seconds(86_400))
         }
-        let call = try user.run(["send", refuser.reached(), files.file("a.txt", "text")] + Self.way)
+        let call = try user.run(
+            ["send", refuser.reached(), files.file("a.txt", "text")] + Self.transportOptions)
         #expect(call.status == 1, "\(call)")
-        #expect(call.errors.contains { $0.contains("ask again in 86400 s") }, "\(call)")
+        #expect(call.errors.contains { $0.contains("wait at least 86400 s") }, "\(call)")
         #expect(refuser.callCount == 1)
         await refuser.end()
     }
 
     @Test(
-        "Only what a peer has not refused for good is tried again",
+        "Only a refusal with a retry time is tried again",
         arguments: [NighError.Cause.full, .busy, .declined("")])
     func refusals(cause: NighError.Cause) {
         var error = NighError(.inviting, cause)
-        #expect(!error.mayPass)
+        #expect(!error.isRetryable)
         error.retryAfter = .seconds(2)
-        #expect(error.mayPass)
+        #expect(error.isRetryable)
     }
 
-    @Test("nigh ping that has lost its conversation waits as long as it is told before it asks for another")
+    @Test("nigh ping without a conversation waits for the named retry time before it asks for another")
     func rejoining() async throws {
         let refuser = try Refuser { number, invitation, session in
             guard number == 1 else { return session.decline(invitation, retryAfter: .seconds(2)) }
             session.accept(invitation)
         }
-        let pinging = try user.start(["ping", refuser.reached(), "--json-lines"] + Self.way)
+        let pinging = try user.start(["ping", refuser.reached(), "--json-lines"] + Self.transportOptions)
         _ = try pinging.line(with: "\"reply\"")
         refuser.leaveEverybody()
         let calls = try refuser.calls(3)

@@ -20,7 +20,7 @@ struct WaitingReceiver {
 
 extension TransfersFiles {
     /// Discovery is off, so that tests that run at the same time do not find each other.
-    static var way: [String] { ["-t", "tcp:interface=lo,mdns=off"] }
+    static var transportOptions: [String] { ["-t", "tcp:interface=lo,mdns=off"] }
 
     /// Slow enough that something can happen during the transfer.
     static var slowly: [String] { ["--inject", "rate=2m"] }
@@ -59,9 +59,9 @@ extension TransfersFiles {
     func receive(_ arguments: String..., accepting policy: String = "any", port: String? = nil) throws
         -> WaitingReceiver
     {
-        let way = port.map { ["-t", "tcp:interface=lo,mdns=off,port=\($0)"] } ?? Self.way
+        let options = port.map { ["-t", "tcp:interface=lo,mdns=off,port=\($0)"] } ?? Self.transportOptions
         let child = try receiver.start(
-            ["receive", "--json-lines", "-n", "Puma", "--accept", policy, "--into", inbox.path] + way
+            ["receive", "--json-lines", "-n", "Puma", "--accept", policy, "--into", inbox.path] + options
                 + arguments)
         let ready = try object(child.line(with: "\"ready\""))
         let address = try #require((ready["addresses"] as? [String])?.first)
@@ -69,6 +69,6 @@ extension TransfersFiles {
     }
 
     func send(_ file: String, to waiting: WaitingReceiver, _ arguments: String...) throws -> NighCall {
-        try sender.run(["send", waiting.address, file, "--json"] + Self.way + arguments)
+        try sender.run(["send", waiting.address, file, "--json"] + Self.transportOptions + arguments)
     }
 }

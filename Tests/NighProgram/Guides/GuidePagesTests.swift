@@ -28,7 +28,8 @@ import Testing
         let guides = "\(BuiltPackages.root)/docs/guides"
         var text = "import Nigh\n"
         var count = 0
-        for page in try FileManager.default.contentsOfDirectory(atPath: guides).sorted() {
+        let pages = try FileManager.default.contentsOfDirectory(atPath: guides).filter { $0.hasSuffix(".md") }
+        for page in pages.sorted() {
             let content = try String(contentsOfFile: "\(guides)/\(page)", encoding: .utf8)
             for fence in content.matches(of: #/(?m)^```swift\nimport Nigh\n\n((?s).*?)^```$/#) {
                 count += 1

@@ -33,7 +33,7 @@ import Testing
         #expect(try lynx.end().status == 0)
     }
 
-    @Test("carries lines between two processes over TCP, both of one user")
+    @Test("carries lines between two processes of one user over TCP")
     func tcp() throws { try exchange(over: "tcp:interface=lo,mdns=embedded") }
 
     @Test("carries lines over a transport from a plugin folder")
@@ -44,7 +44,7 @@ import Testing
         try exchange(over: unix.spec, plugins: plugins.path)
     }
 
-    @Test("runs over memory, where it meets nobody, and ends with its input")
+    @Test("runs over memory, where it finds nobody, and ends with its input")
     func memory() throws {
         let puma = try hello("Puma", "memory")
         puma.type("anybody?")
@@ -52,7 +52,7 @@ import Testing
         #expect(try puma.end().status == 0 && puma.lines == [])
     }
 
-    @Test("says what is wrong with a transport that does not exist")
+    @Test("reports a transport that does not exist")
     func unknown() throws {
         let puma = try hello("Puma", "pigeon")
         #expect(try puma.end().status == 0)

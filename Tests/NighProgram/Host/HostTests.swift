@@ -9,7 +9,7 @@ import Testing
 @Suite(.callsPrograms) struct HostTests {
     private let user = NighUser()
 
-    @Test("It says at once who it is and where it is reached, who comes and goes, and sums up at Ctrl-C")
+    @Test("It prints at once its identity and addresses, then its guests, and a summary at Ctrl-C")
     func guests() throws {
         let host = try HostInTests("--name", "Puma")
         let call = try user.run(
@@ -29,7 +29,7 @@ import Testing
         #expect(objects.last?["pinged_by"] as? Int == 1)
     }
 
-    @Test("In words it says the same, and what strangers call themselves does nothing to a terminal")
+    @Test("The text output says the same, and a stranger's name cannot control the terminal")
     func words() throws {
         let host = try user.start("host", "-t", HostInTests.transport, "--name", "Puma", "--once")
         let address = try #require(try host.line(with: "reached at").split(separator: " ").last)
@@ -41,12 +41,12 @@ import Testing
         #expect(
             end.lines.first?.hasPrefix("Puma (") == true
                 && end.lines.first?.contains("Ctrl-C ends it") == true)
-        #expect(end.lines.contains { $0.contains("is here for nigh ping, over tcp") }, "\(end.lines)")
+        #expect(end.lines.contains { $0.contains("is connected for nigh ping, over tcp") }, "\(end.lines)")
         #expect(!end.lines.joined().contains("\u{202E}"))
-        #expect(end.lines.last == "1 came to ping, 0 to measure (0 runs)")
+        #expect(end.lines.last == "guests: 1 to ping, 0 to measure throughput (0 runs)")
     }
 
-    @Test("With --json it is one object, and with --once it ends with its first guest")
+    @Test("With --json it prints one object, and with --once it ends with its first guest")
     func once() throws {
         let port = try FreePort.find()
         let host = try user.start("host", "--once", "--json", "-t", "\(HostInTests.transport),port=\(port)")
@@ -59,7 +59,7 @@ import Testing
         #expect((try end.object()["guests"] as? [Any])?.count == 2)
     }
 
-    @Test("Another service is met by those who name it, and by nobody else")
+    @Test("Another service is reached only by programs that name it")
     func service() throws {
         let service = "h\(UInt32.random(in: 0 ... .max))"
         let host = try HostInTests(service)
@@ -73,7 +73,7 @@ import Testing
                 == 0)
     }
 
-    @Test("Where no transport works the status is 3, and a wrong call ends with 2")
+    @Test("If no transport works, the status is 3, and a wrong command line ends with 2")
     func failures() throws {
         let call = try user.run("host", "-t", "bluetooth:adapter=hci60000", "--json")
         #expect(call.status == 3, "\(call)")

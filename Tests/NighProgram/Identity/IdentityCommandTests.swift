@@ -10,7 +10,7 @@ import Testing
 @Suite(.callsPrograms) struct IdentityCommandTests {
     private let user = NighUser()
 
-    @Test("Shown twice it is the same peer, and what is said keeps to the schema")
+    @Test("The same identity is shown twice, and the output matches the schema")
     func show() throws {
         let first = try user.run("identity", "--json")
         #expect(first.status == 0)
@@ -22,7 +22,7 @@ import Testing
         #expect(try first.object()["in_use"] as? Bool == false)
     }
 
-    @Test("A name that is chosen stays, and what is no name is refused")
+    @Test("A chosen name is saved, and an invalid name is refused")
     func rename() throws {
         let call = try user.run("identity", "rename", "Puma in the kitchen", "--json")
         #expect(call.status == 0)
@@ -33,17 +33,19 @@ import Testing
     }
 
     @Test(
-        "What is no plain file is neither read as an identity nor moved away", arguments: ["new", "export"])
-    func pipe(_ deed: String) throws {
+        "A path that is not a plain file is neither read as an identity nor moved away",
+        arguments: ["new", "export"])
+    func pipe(_ subcommand: String) throws {
         let path = "\(user.folder.path)/pipe"
         try #require(mkfifo(path, 0o600) == 0)
-        let call = try user.run(["identity", deed, "--identity", path] + (deed == "new" ? ["--yes"] : []))
-        #expect(call.status == 1 && call.errors.joined().contains("no regular file"), "\(call)")
+        let call = try user.run(
+            ["identity", subcommand, "--identity", path] + (subcommand == "new" ? ["--yes"] : []))
+        #expect(call.status == 1 && call.errors.joined().contains("not a regular file"), "\(call)")
         var about = stat()
         #expect(lstat(path, &about) == 0 && about.st_mode & S_IFMT == S_IFIFO)
     }
 
-    @Test("A new identity is another peer; the old one is kept, and nobody becomes one by mistake")
+    @Test("A new identity is another peer; the old one is kept, and a confirmation is required")
     func new() throws {
         let old = try #require(try user.run("identity", "--json").object()["id"] as? String)
         let asked = try user.run("identity", "new")
@@ -60,7 +62,7 @@ import Testing
         #expect(try again.object()["old_file"] as? String != kept)
     }
 
-    @Test("The exported key makes the PeerID, by another program's count")
+    @Test("Another program computes the same PeerID from the exported key")
     func export() throws {
         let id = try #require(try user.run("identity", "--json").object()["id"] as? String)
         let call = try user.run("identity", "export")
@@ -79,7 +81,7 @@ import Testing
         #expect(none.status == 1 && none.errors.count == 1, "nothing is made by asking")
     }
 
-    @Test("A file that others may read is refused, with what helps")
+    @Test("A file that others may read is refused, with advice")
     func exposed() throws {
         #expect(try user.run("identity").status == 0)
         #expect(chmod("\(user.dataFolder)/identity.pem", 0o644) == 0)
@@ -89,7 +91,7 @@ import Testing
         #expect(call.errors.first?.contains("chmod 600") == true, "\(call)")
     }
 
-    @Test("While a program goes by it, it says so, and is not replaced")
+    @Test("While a program uses the identity, the command reports it and does not replace it")
     func inUse() throws {
         let waiting = try user.start("pair", "-t", "tcp:interface=lo,mdns=off", "-v", reads: true)
         // It reports about itself on standard error. The claim exists as soon as the identity file does.

@@ -27,7 +27,7 @@ import Testing
         return (waiting, asking)
     }
 
-    @Test("Two who say yes are paired, know each other from then on, and can be forgotten")
+    @Test("Two who confirm are paired, know each other from then on, and can be forgotten")
     func agreed() throws {
         let (waiting, asking) = try meet()
         waiting.type("y")
@@ -55,13 +55,13 @@ import Testing
             try lynx.run("peers", "forget", "Puma").lines == [
                 "Puma (\(peer["short_id"] ?? "")) is forgotten."
             ])
-        #expect(try lynx.run("peers").lines == ["Nobody is known yet."])
+        #expect(try lynx.run("peers").lines == ["No peer is known yet."])
         let again = try lynx.run("peers", "forget", "Puma", "--json")
         #expect(again.status == 1)
         try again.expectSchema("peers")
     }
 
-    @Test("One who says no: nobody is paired, and both are told why")
+    @Test("If one denies, nobody is paired, and both get the reason")
     func refused() throws {
         let (waiting, asking) = try meet()
         waiting.type("n")
@@ -75,7 +75,7 @@ import Testing
         #expect(try lynx.run("peers", "--paired", "--json").object()["count"] as? Int == 0)
     }
 
-    @Test("The one who waits is interrupted while the other is asked: nobody is paired")
+    @Test("If the waiting side is interrupted while the other is asked, nobody is paired")
     func interrupted() throws {
         let (waiting, asking) = try meet()
         waiting.send(SIGINT)
@@ -83,17 +83,17 @@ import Testing
         #expect(try asking.end().status == 1)
     }
 
-    @Test("Nobody comes in time: status 1; somebody who is not there is not found")
+    @Test("If nobody comes in time, the status is 1; a missing peer is not found")
     func nobody() throws {
         let waiting = try puma.run(arguments("--timeout", "1s"))
         #expect(waiting.status == 1)
         #expect(waiting.errors.contains { $0.contains("nigh pair") }, "\(waiting)")
         let asking = try lynx.run(arguments("--timeout", "1s", "Puma"))
         #expect(asking.status == 1)
-        #expect(asking.errors.contains { $0.contains("nobody is seen") }, "\(asking)")
+        #expect(asking.errors.contains { $0.contains("no peer is visible") }, "\(asking)")
     }
 
-    @Test("What is said when it fails keeps to the schema as one object, too")
+    @Test("The output of a failure matches the schema, also as one object")
     func failedAsObject() throws {
         let call = try puma.run("pair", "-t", "tcp:interface=lo,mdns=off", "--timeout", "1s", "--json")
         #expect(call.status == 1)
@@ -103,7 +103,7 @@ import Testing
         try down.expectSchema("pair", lines: true)
     }
 
-    @Test("Those who cannot be paired are told at once, with status 2")
+    @Test("Arguments that make pairing impossible are refused at once, with status 2")
     func misuse() throws {
         for more in [["--identity", "ephemeral"], ["--security", "none"], ["Puma", "Lynx"], ["tcp://"]] {
             let call = try puma.run(["pair"] + more)

@@ -12,7 +12,7 @@ import Testing
     private let puma = NighUser()
     private let lynx = NighUser()
     private let files = TemporaryFolder()
-    private static let way = ["-t", "tcp:interface=lo,mdns=off"]
+    private static let transportOptions = ["-t", "tcp:interface=lo,mdns=off"]
 
     private func id(of user: NighUser) throws -> String {
         try #require(try user.run("identity", "--json").object()["id"] as? String)
@@ -33,13 +33,13 @@ import Testing
         return try #require((object?["addresses"] as? [String])?.first)
     }
 
-    @Test("`nigh peers unpair` ends what runs: `nigh host --security paired` and its guest both say why")
+    @Test("`nigh peers unpair` ends a running `nigh host --security paired` and its guest, with the reason")
     func unpairedHost() throws {
         let guest = try id(of: lynx)
         try write("paired \(guest) 2026-11-21 2026-11-21 \"Lynx\"", knownTo: puma)
         let host = try HostInTests(of: puma, "--name", "Puma", "--security", "paired")
         let ping = try lynx.start(
-            ["ping", host.address, "--name", "Lynx", "-i", "50ms", "--json-lines"] + Self.way)
+            ["ping", host.address, "--name", "Lynx", "-i", "50ms", "--json-lines"] + Self.transportOptions)
         try ping.line(with: "\"reply\"")
         let start = ContinuousClock.now
         #expect(try puma.run("peers", "unpair", "Lynx").status == 0)
@@ -50,34 +50,35 @@ import Testing
         ping.send(SIGINT)
         _ = try ping.end()
         let again = try lynx.run(
-            ["ping", host.address, "--name", "Lynx", "-c", "1", "--wait", "5s"] + Self.way)
+            ["ping", host.address, "--name", "Lynx", "-c", "1", "--wait", "5s"] + Self.transportOptions)
         #expect(again.status == 1 && again.errors.joined().contains("not paired"), "\(again)")
         #expect(try host.end().status == 0)
     }
 
-    @Test("`nigh peers unpair` ends a file that `nigh receive --accept paired` is taking, and both say why")
+    @Test("`nigh peers unpair` ends a transfer to `nigh receive --accept paired`, and both report the reason")
     func unpairedSender() throws {
         let guest = try id(of: lynx)
         try write("paired \(guest) 2026-11-21 2026-11-21 \"Lynx\"", knownTo: puma)
         let receiving = try puma.start(
-            ["receive", "--accept", "paired", "--json-lines", "--into", files.path] + Self.way)
+            ["receive", "--accept", "paired", "--json-lines", "--into", files.path] + Self.transportOptions)
         let address = try address(in: receiving.line(with: "\"ready\""))
         // The sender's input has no end, so the transfer would go on forever.
         let sending = try lynx.start(
-            ["send", address, "-", "--as", "notes", "--give-up", "5s", "--name", "Lynx"] + Self.way,
+            ["send", address, "-", "--as", "notes", "--give-up", "5s", "--name", "Lynx"]
+                + Self.transportOptions,
             reads: true)
         sending.type("first line")
         try receiving.line(with: "\"start\"")
         #expect(try puma.run("peers", "unpair", "Lynx").status == 0)
-        try receiving.line(with: "\"failure\"", "pairing was taken back")
+        try receiving.line(with: "\"failure\"", "pairing was removed")
         let sent = try sending.end()
-        #expect(sent.status == 1 && sent.errors.joined().contains("pairing was taken back"), "\(sent)")
+        #expect(sent.status == 1 && sent.errors.joined().contains("pairing was removed"), "\(sent)")
         receiving.send(SIGINT)
         _ = try receiving.end()
     }
 
     @Test(
-        "A known name with another key is pointed out by ping, host, send and receive, before anything is said"
+        "A known name with another key is reported by ping, host, send and receive, before anything is sent"
     )
     func knownName() throws {
         let (other, short) = try { () throws -> (String, String) in
@@ -86,9 +87,10 @@ import Testing
         }()
         try write("known \(other) 2026-11-21 2026-11-21 \"Lynx\"", knownTo: puma)
         try write("paired \(other) 2026-11-21 2026-11-21 \"Puma\"", knownTo: lynx)
-        let host = try puma.start(["host", "--name", "Puma", "--once", "--json-lines"] + Self.way)
+        let host = try puma.start(
+            ["host", "--name", "Puma", "--once", "--json-lines"] + Self.transportOptions)
         let address = try address(in: host.line(with: "\"listening\""))
-        let ping = try lynx.run(["ping", address, "-c", "1", "--name", "Lynx"] + Self.way)
+        let ping = try lynx.run(["ping", address, "-c", "1", "--name", "Lynx"] + Self.transportOptions)
         #expect(ping.status == 0)
         let warning = "with another key (\(short))"
         #expect(ping.errors.contains { $0.contains("you know Puma \(warning)") }, "\(ping)")
@@ -101,25 +103,25 @@ import Testing
         try write("known \(other) 2026-11-21 2026-11-21 \"Owl\"", knownTo: wren)
         let receiving = try owl.start(
             ["receive", "--accept", "any", "--once", "--json-lines", "--name", "Owl", "--into", files.path]
-                + Self.way)
+                + Self.transportOptions)
         let place = try self.address(in: receiving.line(with: "\"ready\""))
         let file = files.file("sent", "hello")
-        let sent = try wren.run(["send", place, file, "--name", "Wren"] + Self.way)
+        let sent = try wren.run(["send", place, file, "--name", "Wren"] + Self.transportOptions)
         #expect(sent.errors.contains { $0.contains("you know Owl \(warning)") }, "\(sent)")
         let received = try NighCall(finishing: receiving)
         #expect(received.errors.contains { $0.contains("you know Wren \(warning)") }, "\(received)")
     }
 
-    @Test("A known name with another key stands in what chat shows, on both sides")
+    @Test("A known name with another key is marked in chat, on both sides")
     func knownNameInChat() throws {
         let other = try id(of: NighUser())
         try write("known \(other) 2026-11-21 2026-11-21 \"Lynx\"", knownTo: puma)
         try write("known \(other) 2026-11-21 2026-11-21 \"Puma\"", knownTo: lynx)
-        let way = [
+        let options = [
             "-t", "tcp:interface=lo,mdns=embedded", "-s", "t\(UInt32.random(in: .min ... .max))",
         ]
-        let waiting = try puma.start(["chat", "-n", "Puma"] + way, reads: true)
-        let guest = try lynx.start(["chat", "Puma", "-n", "Lynx"] + way, reads: true)
+        let waiting = try puma.start(["chat", "-n", "Puma"] + options, reads: true)
+        let guest = try lynx.start(["chat", "Puma", "-n", "Lynx"] + options, reads: true)
         try waiting.line(with: "you know Lynx with another key")
         try guest.error(with: "you know Puma with another key")
         guest.closeInput()
@@ -128,7 +130,7 @@ import Testing
         #expect(try waiting.end().status == 0)
     }
 
-    @Test("A known name with another key stands in the question of receive")
+    @Test("A known name with another key is marked in the question of receive")
     func knownNameAtATerminal() throws {
         let other = try id(of: NighUser())
         try write("known \(other) 2026-11-21 2026-11-21 \"Lynx\"", knownTo: puma)
@@ -139,8 +141,9 @@ import Testing
             environment: "LANG=C.UTF-8 XDG_DATA_HOME=\(puma.folder.path)")
         try windows.wait("w", shows: "waiting for files")
         let file = files.file("sent", "hello")
-        let sending = try lynx.start(["send", "tcp://127.0.0.1:\(port)", file, "--name", "Lynx"] + Self.way)
-        try windows.wait("w", shows: "Take sent")
+        let sending = try lynx.start(
+            ["send", "tcp://127.0.0.1:\(port)", file, "--name", "Lynx"] + Self.transportOptions)
+        try windows.wait("w", shows: "Accept sent")
         let question = try windows.text("w").replacing("\n", with: "")
         #expect(question.contains("you know Lynx with another key"), "\(question)")
         try windows.press("w", "n", "Enter")

@@ -13,17 +13,16 @@ import Testing
         "tcp://127.0.0.1:" + line.split(separator: "tcp://127.0.0.1:", maxSplits: 1)[1].prefix { $0.isNumber }
     }
 
-    @Test(
-        "Between two who talk it delays what passes, while both prove their keys; what is typed holds; Ctrl-C sums up"
-    )
+    @Test("It delays a conversation without breaking its authentication; typed faults apply; Ctrl-C sums up")
     func relay() throws {
-        let talk = try RecordedTalk()
+        let conversation = try RecordedConversation()
         let inject = try user.start(
-            "inject", "delay=100ms", "--to", talk.address, "--listen", "tcp:interface=lo", "--json-lines",
+            "inject", "delay=100ms", "--to", conversation.address, "--listen", "tcp:interface=lo",
+            "--json-lines",
             reads: true)
         let address = Self.address(in: try inject.line(with: "\"type\":\"listening\""))
-        #expect(address != talk.address)
-        let call = try talk.call(to: address)
+        #expect(address != conversation.address)
+        let call = try conversation.call(to: address)
         let objects = try call.objects()
         let pong = try #require(
             objects.first { $0["frame"] as? String == "pong" && $0["direction"] as? String == "in" })
@@ -33,55 +32,55 @@ import Testing
         for line in ["status", "faults none", "faults", "jump", "cut 9"] { inject.type(line) }
         try inject.line(with: "\"command\":\"cut 9\"")
         inject.send(SIGINT)
-        let told = try NighCall(finishing: inject)
-        #expect(told.status == 0, "\(told.errors)")
-        try told.expectSchema("inject", lines: true)
-        let replies = try told.objects().filter { $0["type"] as? String == "reply" }
+        let output = try NighCall(finishing: inject)
+        #expect(output.status == 0, "\(output.errors)")
+        try output.expectSchema("inject", lines: true)
+        let replies = try output.objects().filter { $0["type"] as? String == "reply" }
         #expect(replies.map { $0["is_done"] as? Bool } == [true, true, true, false, false])
         #expect((replies[2]["lines"] as? [String]) == ["faults: none"])
-        let summary = try #require(try told.objects().last)
+        let summary = try #require(try output.objects().last)
         #expect(summary["connection_count"] as? Int == 1 && summary["failed_count"] as? Int == 0)
         #expect((summary["bytes_out"] as? Int ?? 0) > 500 && (summary["bytes_in"] as? Int ?? 0) > 500)
-        _ = try talk.end()
+        _ = try conversation.end()
     }
 
-    @Test("A cut ends the link of both, and quit ends it in words")
+    @Test("A cut ends the link at both ends, and quit ends it with a reason")
     func cut() throws {
-        let talk = try RecordedTalk()
+        let conversation = try RecordedConversation()
         let inject = try user.start(
-            "inject", "none", "--to", talk.address, "--listen", "tcp:interface=lo", reads: true)
+            "inject", "none", "--to", conversation.address, "--listen", "tcp:interface=lo", reads: true)
         let address = Self.address(in: try inject.line(with: "listens at"))
         let calling = try user.start(
-            "trace", "-t", RecordedTalk.transport, "--identity", "ephemeral", "--connect", address,
+            "trace", "-t", RecordedConversation.transport, "--identity", "ephemeral", "--connect", address,
             "--json-lines")
         try calling.line(with: "\"frame\":\"accept\"")
         inject.type("cut")
         try calling.line(with: "\"event\":\"ended\"")
-        try talk.accepting.line(with: "\"event\":\"ended\"")
-        try inject.line(with: "connection 1 is over", "the target: the link was lost")
+        try conversation.accepting.line(with: "\"event\":\"ended\"")
+        try inject.line(with: "connection 1 ended after", "the target: the link was lost")
         inject.type("quit")
-        let told = try NighCall(finishing: inject)
-        #expect(told.status == 0 && told.errors == [], "\(told.errors)")
-        #expect(told.lines.last?.contains("bytes out") == true)
+        let output = try NighCall(finishing: inject)
+        #expect(output.status == 0 && output.errors == [], "\(output.errors)")
+        #expect(output.lines.last?.contains("bytes out") == true)
         calling.send(SIGINT)
         _ = try calling.end()
-        _ = try talk.end()
+        _ = try conversation.end()
     }
 
-    @Test("A target that is not there is told with each connection, as one object too")
+    @Test("A missing target is reported for each connection, also as one object")
     func noTarget() throws {
         let inject = try user.start(
             "inject", "none", "--to", "tcp://127.0.0.1:1", "--listen", "tcp:interface=lo", "--json-lines",
             reads: true)
         let address = Self.address(in: try inject.line(with: "\"type\":\"listening\""))
         let call = try user.run(
-            "trace", "-t", RecordedTalk.transport, "--identity", "ephemeral", "--connect", address)
+            "trace", "-t", RecordedConversation.transport, "--identity", "ephemeral", "--connect", address)
         #expect(call.status == 1)
         try inject.line(with: "\"event\":\"failed\"")
         inject.type("quit")
-        let told = try NighCall(finishing: inject)
-        #expect(told.status == 0)
-        try told.expectSchema("inject", lines: true)
+        let output = try NighCall(finishing: inject)
+        #expect(output.status == 0)
+        try output.expectSchema("inject", lines: true)
         let whole = try user.start(
             "inject", "none", "--to", "tcp://127.0.0.1:1", "--listen", "tcp:interface=lo", "--json",
             reads: true)
@@ -91,21 +90,21 @@ import Testing
         try object.expectSchema("inject")
     }
 
-    @Test("A transport that does not work here is status 3, a port that is taken status 1")
+    @Test("A transport that does not work gives status 3, and a port in use gives status 1")
     func unavailable() throws {
         let none = try user.run(
             "inject", "none", "--to", "tcp://127.0.0.1:1", "--listen", "tcp:interface=nowhere0")
         #expect(none.status == 3, "\(none.errors)")
-        let talk = try RecordedTalk()
-        let port = talk.address.split(separator: ":").last ?? ""
+        let conversation = try RecordedConversation()
+        let port = conversation.address.split(separator: ":").last ?? ""
         let taken = try user.run(
             "inject", "none", "--to", "tcp://127.0.0.1:1", "--listen", "tcp:interface=lo,port=\(port)")
         #expect(taken.status == 1 && taken.errors.count == 1, "\(taken.errors)")
-        _ = try talk.end()
+        _ = try conversation.end()
     }
 
     @Test(
-        "A wrong call ends with status 2, in one sentence",
+        "A wrong command line ends with status 2 and one sentence",
         arguments: [
             ["delay=1s"], ["--to", "tcp://127.0.0.1:1"], ["dely=1s", "--to", "tcp://127.0.0.1:1"],
             ["none", "--to", "nowhere"], ["none", "--to", "tcp://127.0.0.1:1", "--listen", ":"],
@@ -117,7 +116,7 @@ import Testing
         #expect(call.errors.count == 1 && call.lines.isEmpty, "\(call)")
     }
 
-    @Test("Its help lists every fault, and every command that can be typed")
+    @Test("The help lists every fault, and every command that can be typed")
     func help() throws {
         let call = try user.run("help", "inject")
         #expect(call.status == 0)

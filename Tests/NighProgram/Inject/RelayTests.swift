@@ -37,7 +37,7 @@ import Testing
     /// A transport of the test, and the pipes that it opened.
     ///
     /// `@unchecked Sendable`: everything happens on the one virtual loop.
-    private final class Station: TransportEvents, @unchecked Sendable {
+    private final class TestTransport: TransportEvents, @unchecked Sendable {
         let transport: MemoryTransport
         var reads = true
         private(set) var ends: [End] = []
@@ -62,26 +62,26 @@ import Testing
         func transportChanged(_ condition: TransportCondition, by transport: any Transport) {}
     }
 
-    private final class Stage {
+    private final class RelayHarness {
         let loop = VirtualEventLoop()
         let hub = MemoryHub()
-        let caller: Station
-        let target: Station
+        let caller: TestTransport
+        let target: TestTransport
         let relay: Relay
-        private let diary: Diary
+        private let log: EventLog
 
         /// `@unchecked Sendable`: everything happens on the one virtual loop.
-        private final class Diary: @unchecked Sendable {
+        private final class EventLog: @unchecked Sendable {
             var lines: [String] = []
         }
 
-        var told: [String] { diary.lines }
+        var events: [String] { log.lines }
 
         init(_ faults: String = "", targetIsThere: Bool = true) throws {
-            caller = Station("caller", on: hub, loop)
-            target = Station("target", on: hub, loop)
-            let diary = Diary()
-            self.diary = diary
+            caller = TestTransport("caller", on: hub, loop)
+            target = TestTransport("target", on: hub, loop)
+            let log = EventLog()
+            self.log = log
             relay = Relay(
                 from: MemoryTransport(hub: hub, address: "relay"),
                 through: FaultyTransport(
@@ -89,13 +89,13 @@ import Testing
                 to: TransportAddress(scheme: "memory", value: "target"), on: loop
             ) { event in
                 switch event {
-                case .opened(let number, _): diary.lines.append("opened \(number)")
-                case .connected(let number): diary.lines.append("connected \(number)")
-                case .failed(let number, let error): diary.lines.append("failed \(number): \(error.cause)")
-                case .closed(let number, let toll, let words):
-                    diary.lines.append("closed \(number) \(toll.bytesOut) \(toll.bytesIn): \(words)")
-                case .turnedAway: diary.lines.append("turned away")
-                case .listening, .down, .trouble: break
+                case .opened(let number, _): log.lines.append("opened \(number)")
+                case .connected(let number): log.lines.append("connected \(number)")
+                case .failed(let number, let error): log.lines.append("failed \(number): \(error.cause)")
+                case .closed(let number, let traffic, let reason):
+                    log.lines.append("closed \(number) \(traffic.bytesOut) \(traffic.bytesIn): \(reason)")
+                case .rejected: log.lines.append("turned away")
+                case .listening, .down, .advertisingFailed: break
                 }
             }
             if targetIsThere {
@@ -120,105 +120,106 @@ import Testing
 
     private static let bytes = (0..<300_000).map { UInt8(truncatingIfNeeded: $0 &* 7 ^ $0 >> 9) }
 
-    @Test("Bytes pass both ways unchanged, and a close passes with what was sent before it")
+    @Test("Bytes pass unchanged both ways, and a close follows the bytes that were sent before it")
     func passes() throws {
-        let stage = try Stage()
-        try stage.dial()
-        #expect(stage.told == ["opened 1", "connected 1"])
-        let (caller, target) = (stage.caller.ends[0], stage.target.ends[0])
+        let harness = try RelayHarness()
+        try harness.dial()
+        #expect(harness.events == ["opened 1", "connected 1"])
+        let (caller, target) = (harness.caller.ends[0], harness.target.ends[0])
         caller.send(Self.bytes)
         target.send([1, 2, 3])
-        try stage.loop.run(for: .milliseconds(50))
+        try harness.loop.run(for: .milliseconds(50))
         #expect(target.received == Self.bytes && caller.received == [1, 2, 3])
         caller.send([9])
         caller.pipe.close(.afterWriting)
-        try stage.loop.run(for: .seconds(1))
+        try harness.loop.run(for: .seconds(1))
         #expect(target.received.last == 9 && target.log == ["ended", "closed"])
-        #expect(stage.told.last?.hasPrefix("closed 1 300001 3: the caller") == true, "\(stage.told)")
-        #expect(stage.relay.open.isEmpty)
+        #expect(harness.events.last?.hasPrefix("closed 1 300001 3: the caller") == true, "\(harness.events)")
+        #expect(harness.relay.open.isEmpty)
     }
 
-    @Test("A reader that takes nothing holds its writer up, and little is in between")
+    @Test("A reader that pauses backs up its writer, and little is buffered in between")
     func backPressure() throws {
-        let stage = try Stage()
-        stage.target.reads = false
-        try stage.dial()
-        let caller = stage.caller.ends[0]
+        let harness = try RelayHarness()
+        harness.target.reads = false
+        try harness.dial()
+        let caller = harness.caller.ends[0]
         var sent = 0
         for _ in 0..<200 where caller.pipe.writableBytes > 0 {
             caller.send(Self.bytes)
             sent += Self.bytes.count
-            try stage.loop.run(for: .milliseconds(10))
+            try harness.loop.run(for: .milliseconds(10))
         }
         #expect(caller.pipe.writableBytes <= 0)
         // Each end of the two memory pipes holds up to a high-water mark, plus the excess of one write.
         #expect(sent < 4 * (256 * 1_024 + Self.bytes.count), "\(sent)")
-        let target = stage.target.ends[0]
+        let target = harness.target.ends[0]
         target.pipe.resumeReading()
-        try stage.loop.run(for: .seconds(1))
+        try harness.loop.run(for: .seconds(1))
         #expect(target.received.count == sent)
         #expect(caller.pipe.writableBytes > 0 && caller.log.last == "writable")
     }
 
-    @Test("Faults are done to what passes, and can be changed while it runs")
+    @Test("Faults apply to the bytes that pass, and can be changed at run time")
     func faults() throws {
-        let stage = try Stage("delay=200ms")
-        try stage.dial()
-        let (caller, target) = (stage.caller.ends[0], stage.target.ends[0])
+        let harness = try RelayHarness("delay=200ms")
+        try harness.dial()
+        let (caller, target) = (harness.caller.ends[0], harness.target.ends[0])
         caller.send([1])
-        try stage.loop.run(for: .milliseconds(199))
+        try harness.loop.run(for: .milliseconds(199))
         #expect(target.received == [])
-        try stage.loop.run(for: .milliseconds(2))
+        try harness.loop.run(for: .milliseconds(2))
         #expect(target.received == [1])
-        stage.relay.control.plan = .none
-        let number = try #require(stage.relay.target(of: 1))
-        #expect(stage.relay.target(of: 2) == nil)
-        stage.relay.control.stall(number, .outgoing)
+        harness.relay.control.plan = .none
+        let number = try #require(harness.relay.target(of: 1))
+        #expect(harness.relay.target(of: 2) == nil)
+        harness.relay.control.stall(number, .outgoing)
         caller.send([2])
         target.send([3])
-        try stage.loop.run(for: .seconds(1))
+        try harness.loop.run(for: .seconds(1))
         #expect(target.received == [1] && caller.received == [3])
-        stage.relay.control.release(number)
-        try stage.loop.run(for: .milliseconds(1))
+        harness.relay.control.release(number)
+        try harness.loop.run(for: .milliseconds(1))
         #expect(target.received == [1, 2])
-        stage.relay.control.cut(number)
-        try stage.loop.run(for: .seconds(1))
+        harness.relay.control.cut(number)
+        try harness.loop.run(for: .seconds(1))
         #expect(caller.log.last?.hasPrefix("closed") == true && target.log.last?.hasPrefix("closed") == true)
-        #expect(stage.told.last == "closed 1 2 1: the target: the link was lost", "\(stage.told)")
+        #expect(harness.events.last == "closed 1 2 1: the target: the link was lost", "\(harness.events)")
     }
 
-    @Test("Where the target cannot be reached the caller is closed; one who leaves before is forgotten")
+    @Test("If the target cannot be reached, the caller is closed; a caller that leaves before is forgotten")
     func unreachable() throws {
-        let stage = try Stage(targetIsThere: false)
-        try stage.dial()
-        try stage.loop.run(for: .seconds(11))
-        #expect(stage.told.count == 2 && stage.told[1].hasPrefix("failed 1"), "\(stage.told)")
-        #expect(stage.caller.ends[0].log.last?.hasPrefix("closed") == true)
+        let harness = try RelayHarness(targetIsThere: false)
+        try harness.dial()
+        try harness.loop.run(for: .seconds(11))
+        #expect(harness.events.count == 2 && harness.events[1].hasPrefix("failed 1"), "\(harness.events)")
+        #expect(harness.caller.ends[0].log.last?.hasPrefix("closed") == true)
 
-        let slow = try Stage("dial-delay=5s")
+        let slow = try RelayHarness("dial-delay=5s")
         try slow.dial()
         slow.caller.ends[0].send([1])
         slow.caller.ends[0].pipe.close(.afterWriting)
         try slow.loop.run(for: .seconds(20))
         #expect(
-            slow.told.contains { $0.hasPrefix("closed 1") } || slow.told.contains { $0.hasPrefix("failed 1") }
-                || slow.target.ends.allSatisfy { $0.log.last == "closed" }, "\(slow.told)")
+            slow.events.contains { $0.hasPrefix("closed 1") }
+                || slow.events.contains { $0.hasPrefix("failed 1") }
+                || slow.target.ends.allSatisfy { $0.log.last == "closed" }, "\(slow.events)")
         #expect(slow.relay.open.isEmpty)
     }
 
-    @Test("There are so many connections and no more")
+    @Test("The number of connections is limited")
     func limit() throws {
-        let stage = try Stage()
-        try stage.dial(Relay.connectionLimit + 3)
-        #expect(stage.told.filter { $0 == "turned away" }.count == 3)
-        #expect(stage.relay.open.count == Relay.connectionLimit)
-        stage.relay.stop()
-        #expect(stage.relay.open.isEmpty)
-        try stage.loop.run(for: .seconds(20))
-        #expect(stage.target.ends.allSatisfy { $0.log.last?.hasPrefix("closed") == true })
+        let harness = try RelayHarness()
+        try harness.dial(Relay.connectionLimit + 3)
+        #expect(harness.events.filter { $0 == "turned away" }.count == 3)
+        #expect(harness.relay.open.count == Relay.connectionLimit)
+        harness.relay.stop()
+        #expect(harness.relay.open.isEmpty)
+        try harness.loop.run(for: .seconds(20))
+        #expect(harness.target.ends.allSatisfy { $0.log.last?.hasPrefix("closed") == true })
     }
 
-    @Test("What is typed is understood, or told what is not")
+    @Test("Typed commands are understood, or answered with an error")
     func commands() throws {
         let understood: [(String, RelayCommand?)] = [
             ("", nil), ("  ", nil), ("cut", .cut(nil)), ("cut 3", .cut(3)), ("stall", .stall(.both, nil)),

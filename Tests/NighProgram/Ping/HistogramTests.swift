@@ -20,8 +20,8 @@ import Testing
         for share in [0, 0.001, 0.25, 0.5, 0.9, 0.95, 0.99, 0.999, 1] {
             let rank = min(max(Int((share * Double(spans.count)).rounded(.up)), 1), spans.count)
             let exact = Double(sorted[rank - 1])
-            let told = Double(histogram.percentile(share) ?? -1)
-            #expect(abs(told - exact) <= exact / 63 + 0.5, "\(share): \(told) for \(exact)")
+            let reported = Double(histogram.percentile(share) ?? -1)
+            #expect(abs(reported - exact) <= exact / 63 + 0.5, "\(share): \(reported) for \(exact)")
         }
         #expect(histogram.least == sorted.first && histogram.greatest == sorted.last)
         #expect(histogram.percentile(1) == sorted.last)
@@ -30,7 +30,7 @@ import Testing
         #expect(histogram.count == spans.count)
     }
 
-    @Test("Bars hold all that was counted, side by side", arguments: 0..<20)
+    @Test("The bars contain every value, side by side", arguments: 0..<20)
     func bars(seed: UInt64) {
         var chance = SeededGenerator(seed: seed)
         var histogram = LogLinearHistogram()
@@ -44,7 +44,7 @@ import Testing
         }
     }
 
-    @Test("Nothing measured is nothing told; what is negative or longer than an hour is kept too")
+    @Test("Without values there are no results; negative values and values above an hour are kept")
     func ends() {
         var histogram = LogLinearHistogram()
         #expect(
@@ -56,16 +56,16 @@ import Testing
         #expect(histogram.bars(atMost: 3).map(\.count).reduce(0, +) == 2)
     }
 
-    @Test("Jitter is the mean of how much each differs from the one before")
+    @Test("Jitter is the mean absolute difference between each round trip and the one before")
     func jitter() {
         var record = RoundTripRecord()
-        #expect(record.jitter == 0 && record.json == .null && record.words.isEmpty)
+        #expect(record.jitter == 0 && record.json == .null && record.statistics.isEmpty)
         for milliseconds in [10, 12, 9, 9] { record.add(.milliseconds(milliseconds)) }
         #expect(record.jitter == (2_000_000 + 3_000_000 + 0) / 3.0)
-        #expect(record.words.first == "min 9.000 ms, mean 10.00 ms, max 12.00 ms, jitter 1.667 ms")
+        #expect(record.statistics.first == "min 9.000 ms, mean 10.00 ms, max 12.00 ms, jitter 1.667 ms")
     }
 
-    @Test("Thresholds are missed by what is above them, and not by what is just there")
+    @Test("A threshold is missed only by a value above it")
     func thresholds() {
         var tally = PingTally()
         for number in 1...100 {
@@ -80,7 +80,7 @@ import Testing
         #expect(PingThresholds(p99: .milliseconds(19), loss: nil).missed(by: tally).count == 1)
         #expect(PingThresholds(p99: nil, loss: 0.049).missed(by: tally).count == 1)
         tally.send()
-        tally.forgetWhatIsUnderWay()
+        tally.discardPending()
         #expect(tally.sent == 100 && tally.loss == 0.05)
     }
 }

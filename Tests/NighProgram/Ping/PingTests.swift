@@ -9,7 +9,7 @@ import Testing
     private let user = NighUser()
     private let transport = ["-t", HostInTests.transport]
 
-    @Test("Each reply is told with its transport, and summed up")
+    @Test("Each reply is printed with its transport, and a summary follows")
     func words() throws {
         let host = try HostInTests("--name", "Puma")
         let call = try user.run(["ping", host.address, "-c", "3", "-i", "1ms"] + transport)
@@ -27,7 +27,7 @@ import Testing
         #expect(call.lines.last == "carried by tcp 3; 0 reconnects, 0 rejoins")
     }
 
-    @Test("As JSON it keeps to its schema, whole and in lines")
+    @Test("The JSON output matches its schema, whole and in lines")
     func json() throws {
         let host = try HostInTests()
         let whole = try user.run(
@@ -46,7 +46,7 @@ import Testing
         #expect(try quiet.objects().last?["received"] as? Int == 500)
     }
 
-    @Test("What is kept for one object of JSON does not grow with what happens")
+    @Test("The number of replies in one JSON object is limited")
     func bounded() throws {
         let host = try HostInTests()
         let call = try user.run(["ping", host.address, "-c", "1200", "-i", "0", "--json"] + transport)
@@ -55,7 +55,7 @@ import Testing
         #expect(object["received"] as? Int == 1_200)
     }
 
-    @Test("A threshold that is missed makes the status 4, one that is kept does not")
+    @Test("A missed threshold gives status 4, and one that is kept gives 0")
     func thresholds() throws {
         let host = try HostInTests()
         let common = ["ping", host.address, "-c", "5", "-i", "0", "--json"] + transport
@@ -78,7 +78,7 @@ import Testing
         #expect(summary["lost"] as? Int == 0, "what was under way is not lost")
     }
 
-    @Test("A peer that is killed is told as lost pings, and the end comes in time")
+    @Test("A peer that is killed causes lost pings, and the command ends in time")
     func killed() throws {
         let host = try HostInTests()
         let child = try user.start(
@@ -96,7 +96,7 @@ import Testing
         #expect((limited?["no_link"] ?? 0) + (limited?["link_lost"] ?? 0) > 0, "\(call.lines)")
     }
 
-    @Test("A peer that comes back is pinged again, in a conversation of its own")
+    @Test("A peer that returns is pinged again, in a new conversation")
     func back() throws {
         let owner = NighUser()
         let host = try HostInTests(of: owner)
@@ -117,7 +117,7 @@ import Testing
         _ = try again.end()
     }
 
-    @Test("A link that is cut costs what was under way, and the conversation goes on over another")
+    @Test("A link that is cut loses the pings under way, and the conversation continues over another")
     func cut() throws {
         let host = try HostInTests()
         let child = try user.start(
@@ -131,7 +131,7 @@ import Testing
         #expect((summary["reconnects"] as? Int ?? 0) >= 1 && summary["rejoins"] as? Int == 0, "\(call.lines)")
     }
 
-    @Test("No reply in time is a lost ping, and no reply at all is status 1")
+    @Test("A reply that is late counts as lost, and without any reply the status is 1")
     func timeout() throws {
         let host = try HostInTests()
         let call = try user.run(
@@ -145,7 +145,7 @@ import Testing
         #expect((object["losses"] as? [String: Int])?["timeout"] == 3 && object["round_trip_ms"] is NSNull)
     }
 
-    @Test("Nobody there is status 1 in one sentence, and --until waits for them")
+    @Test("If nobody is there, the status is 1 with one sentence, and --until waits for a peer")
     func until() throws {
         let port = try FreePort.find()
         let address = "tcp://127.0.0.1:\(port)"
@@ -161,7 +161,7 @@ import Testing
         _ = try host.end()
     }
 
-    @Test("By name, and by how the PeerID begins, found by mDNS")
+    @Test("A peer can be named by name or by the beginning of its PeerID, and is found by mDNS")
     func byName() throws {
         let name = "Puma \(UInt32.random(in: 0 ... .max))"
         let service = "p\(UInt32.random(in: 0 ... .max))"
@@ -178,7 +178,7 @@ import Testing
     }
 
     @Test(
-        "A wrong call ends with status 2, in one sentence",
+        "A wrong command line ends with status 2 and one sentence",
         arguments: [
             ["ping"], ["ping", "a", "b"], ["ping", "a", "-c", "0"], ["ping", "a", "--size", "1025"],
             ["ping", "a", "--until", "-c", "3"], ["ping", "a", "--max-loss", "101%"],
@@ -191,19 +191,19 @@ import Testing
         #expect(call.errors.count == 1 && call.lines.isEmpty, "\(call)")
     }
 
-    @Test("Where no transport works the status is 3")
+    @Test("If no transport works, the status is 3")
     func unavailable() throws {
         let call = try user.run("ping", "Puma", "-t", "bluetooth:adapter=hci60000", "--json")
         #expect(call.status == 3)
         try call.expectSchema("ping")
     }
 
-    @Test("Help says what happens to pings without a link")
+    @Test("The help explains what happens to pings without a link")
     func help() throws {
         let call = try user.run("ping", "--help")
         #expect(call.status == 0)
         let text = call.lines.joined(separator: " ")
-        for word in ["is lost", "Jitter", "--until", "--max-p99", "--timeout"] {
+        for word in ["counts as lost", "Jitter", "--until", "--max-p99", "--timeout"] {
             #expect(text.contains(word))
         }
     }

@@ -37,11 +37,11 @@ import Testing
         #expect(call.status != 0)
         let words = call.errors.filter { $0.contains("the transport broke the rule \"") }
         #expect(!words.isEmpty && words.allSatisfy { $0.contains("\"\(rule.rawValue)\"") }, "\(call.errors)")
-        #expect(words.contains { $0.contains("fault of the transport \"unix\", not of the network") })
+        #expect(words.contains { $0.contains("bug in the transport \"unix\", not in the network") })
     }
 
     @Test(
-        "is not even begun with where it says what cannot be",
+        "is refused at the start if its capabilities are impossible",
         arguments: [ContractRule.capabilitiesPossible, .schemeWellFormed])
     func fromTheStart(_ rule: ContractRule) throws {
         let call = try ping(rule, "--check-transports")
@@ -49,7 +49,7 @@ import Testing
         #expect(call.errors.contains { $0.contains("broke the rule \"\(rule.rawValue)\"") }, "\(call.errors)")
     }
 
-    @Test("after the session's end is named all the same, though all went well")
+    @Test("after the session's end is still named, although everything succeeded")
     func afterTheEnd() throws {
         let call = try ping(.quietAfterShutdown, "--check-transports")
         #expect(call.status == 0)
@@ -57,13 +57,13 @@ import Testing
             call.errors.contains { $0.contains("broke the rule \"quiet-after-shutdown\"") }, "\(call.errors)")
     }
 
-    @Test("is watched in a debug build without being asked for")
+    @Test("is checked by default in a debug build")
     func debugBuild() throws {
         let call = try ping(.noEmptySlices)
         #expect(call.errors.contains { $0.contains("broke the rule \"no-empty-slices\"") }, "\(call.errors)")
     }
 
-    @Test("but does not, is said nothing of")
+    @Test("causes no report if it keeps every rule")
     func honest() throws {
         let call = try ping(nil, "--check-transports")
         #expect(call.status == 0 && call.errors.isEmpty, "\(call.errors)")

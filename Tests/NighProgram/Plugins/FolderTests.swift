@@ -19,7 +19,7 @@ import Testing
         return try NighCall(finishing: child)
     }
 
-    @Test("Nothing is loaded that nobody asks for, and what is asked for is found by its name")
+    @Test("A plugin is loaded only on request, and is found by its name")
     func lazily() throws {
         try ForeignLibrary().build(to: "\(folder.path)/odd.so")
         let other = try run("transports", "-t", "memory")
@@ -31,7 +31,7 @@ import Testing
                 == true)
     }
 
-    @Test("Where nobody has the transport, those in folders are named among the known")
+    @Test("An unknown transport is reported with the known ones, including those in plugin folders")
     func unknown() throws {
         try ForeignLibrary().build(to: "\(folder.path)/odd.so")
         let call = try run("transports", "-t", "pigeon")
@@ -40,7 +40,7 @@ import Testing
             call.errors.first?.contains("known are: bluetooth, memory, odd, tcp") == true, "\(call.errors)")
     }
 
-    @Test("nigh transports shows what is refused, why, and everything else all the same")
+    @Test("nigh transports shows refused plugins with the reason, and all others as well")
     func shown() throws {
         try ForeignLibrary(defines: ["INTERFACE": "7"]).build(to: "\(folder.path)/odd.so")
         try ForeignLibrary().build(to: "\(folder.path)/libNamedAsItWasBuilt.so")
@@ -50,10 +50,10 @@ import Testing
         #expect(words.lines.contains("\(folder.path)/odd.so"))
         #expect(
             words.lines.contains {
-                $0.hasPrefix("  not taken: ") && $0.contains("version 7 of the plugin interface")
+                $0.hasPrefix("  refused: ") && $0.contains("version 7 of the plugin interface")
             })
-        #expect(words.lines.contains { $0.contains("its name is no scheme") })
-        #expect(words.lines.contains { $0.contains("which this program has built in") })
+        #expect(words.lines.contains { $0.contains("its name is not a scheme") })
+        #expect(words.lines.contains { $0.contains("is the scheme of a built-in transport") })
         #expect(words.lines.contains { $0.hasPrefix("memory ") })
         let call = try run("transports", "--json")
         try call.expectSchema("transports")
@@ -64,14 +64,14 @@ import Testing
         try run("transports", "--json-lines").expectSchema("transports", lines: true)
     }
 
-    @Test("A plugin in a folder never takes the place of a transport that is built in")
+    @Test("A plugin in a folder never replaces a built-in transport")
     func builtIn() throws {
         try ForeignLibrary().build(to: "\(folder.path)/memory.so")
         let call = try run("transports", "-t", "memory")
         #expect(call.status == 0 && call.errors.isEmpty && call.lines.count > 1, "\(call.errors)")
     }
 
-    @Test("Two of one scheme are an error that names both, unless they are one file")
+    @Test("Two plugins of one scheme are an error that names both, unless they are one file")
     func twice() throws {
         let unix = try UnixPlugin()
         let other = TemporaryFolder()
@@ -80,16 +80,17 @@ import Testing
         try unix.install(to: second)
         let both = try run("transports", "-t", unix.spec, folders: "\(folder.path):\(other.path)")
         #expect(both.status == 2 && both.errors.count == 1)
-        #expect(both.errors.first?.contains("\(first) and \(second) both bring a transport \"unix\"") == true)
+        #expect(
+            both.errors.first?.contains("\(first) and \(second) both provide a transport \"unix\"") == true)
 
         let named = try run("transports", "--plugin", second, "-t", unix.spec)
         #expect(named.status == 2 && named.errors.count == 1)
         #expect(
-            named.errors.first?.contains("\(second) and \(first) both bring a transport \"unix\"") == true)
+            named.errors.first?.contains("\(second) and \(first) both provide a transport \"unix\"") == true)
 
         let twiceNamed = try run("transports", "--plugin", first, "--plugin", second, folders: "")
         #expect(twiceNamed.status == 2 && twiceNamed.errors.count == 1)
-        #expect(twiceNamed.errors.first?.contains("\(first) and \(second) both bring") == true)
+        #expect(twiceNamed.errors.first?.contains("\(first) and \(second) both provide") == true)
 
         unlink(second)
         symlink(first, second)
@@ -98,19 +99,19 @@ import Testing
         #expect(one.status == 0, "\(one.errors)")
     }
 
-    @Test("A file that is named after another scheme is refused, with the name that it should have")
+    @Test("A file that is named after another scheme is refused, with the right name")
     func misnamed() throws {
         let unix = try UnixPlugin()
         try unix.install(to: "\(folder.path)/linux.so")
         let call = try run("transports", "-t", "linux")
         #expect(call.status == 2 && call.errors.count == 1)
         #expect(
-            call.errors.first?.contains("it is named after \"linux\" and brings \"unix\"; name it unix.so")
+            call.errors.first?.contains("it is named after \"linux\", but provides \"unix\"; name it unix.so")
                 == true,
             "\(call.errors)")
     }
 
-    @Test("Without NIGH_PLUGIN_PATH it is the user's own folder, and the path and version are shown")
+    @Test("Without NIGH_PLUGIN_PATH the user's own folder is used, and the path and version are shown")
     func ownFolder() throws {
         let unix = try UnixPlugin()
         let own = "\(user.dataFolder)/plugins"

@@ -3,7 +3,7 @@ import Foundation
 import NighTestKit
 import Testing
 
-/// Follows docs/writing-a-transport.md from its first line to its last.
+/// Follows docs/guides/writing-a-transport.md from its first line to its last.
 @Suite("The guide to writing a transport", .callsPrograms) struct GuideTests {
     /// A fenced block of a page: the words after the opening fence, and the content.
     private struct Fence {
@@ -17,11 +17,11 @@ import Testing
         }
     }
 
-    @Test("leads from an empty folder to a passing conformance run, and all that it shows compiles")
+    @Test("leads from an empty folder to a passing conformance run, and all its code compiles")
     func works() throws {
         _ = try BuiltPackages.build("Examples/UnixTransport")
         let folder = TemporaryFolder()
-        let fences = try Fence.all(of: "docs/writing-a-transport.md")
+        let fences = try Fence.all(of: "docs/guides/writing-a-transport.md")
         // Uses this repository as Nigh, with what is already compiled in it.
         let nigh = BuiltPackages.root
         var script = [
@@ -69,13 +69,13 @@ import Testing
                 "NO_COLOR": "1",
             ], patience: 900)
         let (_, errors) = try guide.end()
-        let told = guide.lines + errors
+        let output = guide.lines + errors
         // In the order of the guide.
-        #expect(told.contains("  does not work here: this transport is not written yet"), "\(told)")
-        #expect(told.contains("  version 1.0 of the plugin .build/debug/libMyTransport.so"))
+        #expect(output.contains("  does not work here: this transport is not written yet"), "\(output)")
+        #expect(output.contains("  version 1.0 of the plugin .build/debug/libMyTransport.so"))
         let checks = TransportConformance.checks.count
-        #expect(told.contains("\(checks - 1) passed, 0 failed, 1 skipped of \(checks)."))
-        #expect(told.contains("all of it: 0"), "\(told.suffix(30))")
+        #expect(output.contains("\(checks - 1) passed, 0 failed, 1 skipped of \(checks)."))
+        #expect(output.contains("all of it: 0"), "\(output.suffix(30))")
     }
 
     @Test("shows the example's own test")
@@ -83,14 +83,14 @@ import Testing
         func content(_ path: String) throws -> String {
             try String(contentsOfFile: "\(BuiltPackages.root)/\(path)", encoding: .utf8)
         }
-        let guide = try content("docs/writing-a-transport.md")
+        let guide = try content("docs/guides/writing-a-transport.md")
         let tests = try content("Examples/UnixTransport/Tests/UnixTransportTests/ConformanceTests.swift")
         #expect(guide.contains(tests.replacing("import UnixTransport", with: "import MyTransport")))
     }
 
-    @Test("shows the contract as it stands in the sources, and `.ci/contract` would write nothing else")
+    @Test("shows the contract as it is in the sources, and `.ci/contract` would write the same")
     func contract() throws {
-        let fences = try Fence.all(of: "docs/transport-contract.md")
+        let fences = try Fence.all(of: "docs/reference/transport-contract.md")
         #expect(fences.count == 4)
         for fence in fences {
             let path = try #require(fence.info.split(separator: " ").last.map(String.init))
@@ -99,10 +99,10 @@ import Testing
         }
     }
 
-    @Test("names the checks that a cable with one pipe cannot be asked, each with its reason")
+    @Test("names the checks that a cable with one pipe skips, each with its reason")
     func skippedOnACable() throws {
         let page = try String(
-            contentsOfFile: "\(BuiltPackages.root)/docs/writing-a-transport.md", encoding: .utf8)
+            contentsOfFile: "\(BuiltPackages.root)/docs/guides/writing-a-transport.md", encoding: .utf8)
         let rows = page.split(separator: "\n").drop { !$0.hasPrefix("**What is skipped.**") }
             .filter { $0.hasPrefix("| `") }
         let named = rows.flatMap { row in
@@ -113,7 +113,7 @@ import Testing
         #expect(named.sorted() == needy.sorted() && needy.count == 9)
     }
 
-    @Test("arrives at an example that passes its own tests, in under 400 lines")
+    @Test("ends with an example that passes its own tests, in under 400 lines")
     func example() throws {
         let folder = "\(BuiltPackages.root)/Examples/UnixTransport"
         let sources = try FileManager.default.contentsOfDirectory(atPath: "\(folder)/Sources/UnixTransport")

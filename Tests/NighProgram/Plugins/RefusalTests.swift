@@ -38,52 +38,52 @@ import Testing
     static let wrong = [
         Wrong(
             "of another version of the plugin interface", ["INTERFACE": "2"],
-            says: "version 2 of the plugin interface", "this program version 1", "anew"),
+            says: "version 2 of the plugin interface", "this program version 1", "rebuild"),
         Wrong(
             "built by another toolchain", ["TOOLCHAIN": "\"Clang 1.0\""],
             says: "another Swift toolchain (Clang 1.0)",
-            "anew"),
+            "rebuild"),
         Wrong(
             "built for another Nigh", ["FINGERPRINT": "\"1234567812345678\""],
-            says: "another Nigh (version 0.2.0, interface 1234567812345678)", "anew"),
+            says: "another Nigh (version 0.2.0, interface 1234567812345678)", "rebuild"),
         Wrong(
-            "that has a Nigh of its own", ["OTHER_MARK": "1"], says: "carries a Nigh of its own", "NighShared"
+            "that has a Nigh of its own", ["OTHER_MARK": "1"], says: "its own copy of Nigh", "NighShared"
         ),
         Wrong(
-            "whose entry is missing", [:], hasEntry: false, says: "exports no nigh_transport_plugin"),
+            "whose entry is missing", [:], hasEntry: false, says: "does not export nigh_transport_plugin"),
         Wrong("that describes nothing", ["NOTHING": "1"], says: "does not describe itself"),
-        Wrong("that offers nothing", [:], says: "offers no transport"),
-        Wrong("with costs that cannot be", ["LATENCY": "__builtin_nan(\"\")"], says: "what it says it costs"),
+        Wrong("that offers nothing", [:], says: "provides no transport"),
+        Wrong("with impossible times", ["LATENCY": "__builtin_nan(\"\")"], says: "the times that it states"),
         Wrong(
             "that needs more than there is", ["NEEDS": "nigh_of_tomorrow"],
-            says: "needs nigh_of_tomorrow, which this program does not have", "anew"),
+            says: "needs nigh_of_tomorrow, which this program does not have", "rebuild"),
     ]
 
-    @Test("which is a library", arguments: wrong)
+    @Test("that is an unusable library", arguments: wrong)
     func library(_ wrong: Wrong) throws {
         try wrong.library.build(to: path)
         let words = try refusal()
         for expected in wrong.words { #expect(words.contains(expected), "\(words)") }
     }
 
-    @Test("that is no library at all")
+    @Test("that is not a library")
     func noLibrary() throws {
         for content in ["", "a text of some length, which nobody will take for a library, whatever its name"]
         {
             try write(content)
-            #expect(try refusal().contains("it is no library"))
+            #expect(try refusal().contains("it is not a library"))
         }
         unlink(path)
         #expect(try refusal().contains("No such file"))
         mkdir(path, 0o700)
-        #expect(try refusal().contains("it is no regular file"))
+        #expect(try refusal().contains("it is not a regular file"))
         #expect(try refusal(of: BuiltPrograms.path(of: "nigh")).contains("it cannot be loaded: "))
     }
 
-    @Test("that is cut off, wherever, and none of it runs")
+    @Test("that is cut off anywhere, and none of it runs")
     func cutOff() throws {
         try ForeignLibrary().build(to: path)
-        #expect(try refusal().contains("offers no transport"))
+        #expect(try refusal().contains("provides no transport"))
         let whole = try bytes()
         let sizes = Array(stride(from: 0, to: whole.count, by: whole.count / 40)) + [63, 64, whole.count - 1]
         for size in sizes {
@@ -92,12 +92,12 @@ import Testing
             #expect(
                 call.status == 2 && call.errors.count == 1, "\(size) bytes: \(call.status) \(call.errors)")
             let words = call.errors.first ?? ""
-            #expect(words.contains(size < 64 ? "it is no library" : "cut off"), "\(size) bytes: \(words)")
+            #expect(words.contains(size < 64 ? "it is not a library" : "cut off"), "\(size) bytes: \(words)")
         }
     }
 
     /// A damaged header can crash the loader and the program with it, so each is tried in a process of its own.
-    @Test("whose headers are damaged, or taken where that means nothing", arguments: 1...4)
+    @Test("whose headers are damaged, unless that has no effect", arguments: 1...4)
     func damagedHeaders(seed: Int) throws {
         try ForeignLibrary().build(to: path)
         let whole = try bytes()
@@ -130,7 +130,7 @@ import Testing
 
     private func write(_ bytes: ArraySlice<UInt8>) throws { try Data(bytes).write(to: URL(filePath: path)) }
 
-    @Test("that others may write, and none of it runs")
+    @Test("that other users may write, and none of it runs")
     func writableByOthers() throws {
         try ForeignLibrary().build(to: path)
         for mode: mode_t in [0o722, 0o720, 0o702] {
@@ -151,16 +151,16 @@ import Testing
         #expect(
             try refusal(of: "\(elsewhere.path)/odd.so").contains("others may write its folder (mode 777)"))
         chmod(folder.path, 0o1777)
-        #expect(try refusal().contains("offers no transport"))
+        #expect(try refusal().contains("provides no transport"))
     }
 
-    @Test("that belongs to somebody else")
+    @Test("that belongs to another user")
     func foreignOwner() throws {
         try ForeignLibrary().build(to: path)
         // Only root can give a file away. Other users are as content with a file of root's as with their own.
         try #require(chown(path, 65_534, 65_534) == 0 || geteuid() != 0)
         let words = try refusal()
-        #expect(words.contains(geteuid() == 0 ? "it belongs to user 65534" : "offers no transport"))
+        #expect(words.contains(geteuid() == 0 ? "it belongs to user 65534" : "provides no transport"))
         // The owner of a folder can replace what is in it, even if the mode keeps all others from doing so.
         chown(path, 0, 0)
         chmod(folder.path, 0o1777)
@@ -168,7 +168,7 @@ import Testing
         let folderWords = try refusal()
         #expect(
             folderWords.contains(
-                geteuid() == 0 ? "its folder belongs to user 65534" : "offers no transport"))
+                geteuid() == 0 ? "its folder belongs to user 65534" : "provides no transport"))
     }
 
     private func write(_ content: String) throws {

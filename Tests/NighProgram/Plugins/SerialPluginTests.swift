@@ -31,10 +31,10 @@ import Testing
             checks.filter { $0["verdict"] as? String == "skipped" }.compactMap { $0["name"] as? String })
     }
 
-    @Test("passes all that can be asked of a wire with two ends and one pipe")
+    @Test("passes every check for a wire with two ends and one pipe")
     func conformance() throws { #expect(try skipped() == ["two-listeners", "both-dial"]) }
 
-    @Test("carries all that sessions promise to two")
+    @Test("passes every check of sessions between two peers")
     func sessions() throws {
         #expect(
             try skipped("--sessions") == [
@@ -43,7 +43,7 @@ import Testing
             ])
     }
 
-    @Test("carries pings between two programs, each of which has one end")
+    @Test("carries pings between two programs, one at each end")
     func ping() throws {
         let wire = try NullModem()
         func end(_ number: Int) throws -> [String] {
@@ -59,7 +59,7 @@ import Testing
         withExtendedLifetime(wire) {}
     }
 
-    @Test("says why a device cannot be used, and what to do")
+    @Test("reports why a device cannot be used, and what to do")
     func noDevice() throws {
         let missing = try user.run(
             "transports", "--plugin", plugin(), "-t", "serial:device=/dev/nothing-here")

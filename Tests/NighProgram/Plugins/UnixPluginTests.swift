@@ -4,7 +4,7 @@ import NighTestKit
 import Testing
 
 /// Tests the transport of Examples/UnixTransport, a package of its own, in the programs of this package.
-@Suite("A transport from outside", .callsPrograms) struct UnixPluginTests {
+@Suite("A transport as a plugin", .callsPrograms) struct UnixPluginTests {
     private let user = NighUser()
 
     /// A listener that accepts nobody and whose backlog is full, so that every dial waits.
@@ -32,7 +32,7 @@ import Testing
         deinit { for descriptor in descriptors { close(descriptor) } }
     }
 
-    @Test("passes every check there is of transports")
+    @Test("passes every check of transports")
     func conformance() throws {
         let unix = try UnixPlugin()
         let silent = "\(unix.meetingPlace.path)/silent"
@@ -46,7 +46,7 @@ import Testing
         for check in checks where check["verdict"] as? String != "passed" { Issue.record("\(check)") }
     }
 
-    @Test("carries all that sessions promise")
+    @Test("passes every check of sessions")
     func sessions() throws {
         let unix = try UnixPlugin()
         let call = try user.run("conformance", "--sessions", "--plugin", unix.path, unix.spec, "--json")
@@ -56,7 +56,7 @@ import Testing
         for check in checks where check["verdict"] as? String != "passed" { Issue.record("\(check)") }
     }
 
-    @Test("is found by the commands that measure, beside the transports that are built in")
+    @Test("is found by the commands that measure, like a built-in transport")
     func ping() throws {
         let unix = try UnixPlugin()
         let host = try unix.host()
@@ -70,7 +70,7 @@ import Testing
         #expect(try host.end().status == 0)
     }
 
-    @Test("carries a whole game of Four in a Row, which knows nothing of it")
+    @Test("carries a whole game of Four in a Row, which does not know it")
     func game() throws {
         let unix = try UnixPlugin()
         func player(_ name: String, _ arguments: String...) throws -> Child {
@@ -86,13 +86,13 @@ import Testing
         #expect(ends[0].count == 7 && ends[0] == ends[1], "\(robot.lines)\n\(ghost.lines)")
     }
 
-    @Test("is not loaded by a program that keeps its Nigh to itself, or has Swift built into it")
+    @Test("is not loaded by a program that does not export its Nigh, or contains the Swift runtime")
     func otherHosts() throws {
         let unix = try UnixPlugin()
         let products = try UnixPlugin.ruleBreakers()
         #expect(
             try complaint(of: "\(products)/KeepsNigh", about: unix)
-                == "loading a plugin: this program keeps its Nigh to itself, so that \(unix.path) could not use it; "
+                == "loading a plugin: this program does not export its Nigh, so \(unix.path) cannot use it; "
                 + "link the program to Nigh's product NighShared")
         // The same program with the Swift runtime linked into it.
         let folder = TemporaryFolder()
@@ -106,8 +106,8 @@ import Testing
         try #require(status == 0, "\(errors)")
         #expect(
             try complaint(of: "\(folder.path)/KeepsSwift", about: unix)
-                == "loading a plugin: this program has Swift's library built into it, and would crash with the one that "
-                + "\(unix.path) uses; build the program without -static-stdlib")
+                == "loading a plugin: this program contains Swift's library, and would crash with the one "
+                + "that \(unix.path) uses; build the program without -static-stdlib")
     }
 
     /// What a program prints that is to load the plugin.
@@ -117,11 +117,11 @@ import Testing
         return host.lines.first
     }
 
-    @Test("is refused where it was linked to another product, and so carries a Nigh of its own")
+    @Test("is refused if it was linked to another product, and so contains its own copy of Nigh")
     func ownNigh() throws {
         let products = try UnixPlugin.ruleBreakers()
         let call = try user.run("transports", "--plugin", "\(products)/libOwnNigh.so")
         #expect(call.status == 2)
-        #expect(call.errors.first?.contains("it carries a Nigh of its own") == true, "\(call.errors)")
+        #expect(call.errors.first?.contains("it contains its own copy of Nigh") == true, "\(call.errors)")
     }
 }

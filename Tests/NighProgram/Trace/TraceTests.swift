@@ -10,19 +10,19 @@ import Testing
 
     /// A record of a conversation, written by its accepting side.
     private func record() throws -> (path: String, user: NighUser) {
-        let talk = try RecordedTalk("--record", "\(user.folder.path)/talk.nigh")
-        try talk.call()
-        try talk.accepting.line(with: "\"event\":\"ended\"")
-        #expect(try talk.end().status == 0)
+        let conversation = try RecordedConversation("--record", "\(user.folder.path)/talk.nigh")
+        try conversation.call()
+        try conversation.accepting.line(with: "\"event\":\"ended\"")
+        #expect(try conversation.end().status == 0)
         return ("\(user.folder.path)/talk.nigh", user)
     }
 
     @Test("A live trace shows hello, invitation, pings with their round trip, and the end, on both sides")
     func live() throws {
-        let talk = try RecordedTalk()
-        let call = try talk.call()
-        try talk.accepting.line(with: "\"event\":\"ended\"")
-        let other = try talk.end()
+        let conversation = try RecordedConversation()
+        let call = try conversation.call()
+        try conversation.accepting.line(with: "\"event\":\"ended\"")
+        let other = try conversation.end()
         #expect(call.status == 0 && other.status == 0, "\(call.errors) \(other.errors)")
         try call.expectSchema("trace", lines: true)
         try other.expectSchema("trace", lines: true)
@@ -41,13 +41,11 @@ import Testing
         #expect(totals.contains { $0["frame"] as? String == "hello" && $0["frames_in"] as? Int == 1 })
     }
 
-    @Test(
-        "Faults injected into a session show: with 200 ms each way at one side, a round trip takes 400 or more"
-    )
+    @Test("Injected faults are visible: with 200 ms each way at one side, a round trip takes 400 ms or more")
     func injected() throws {
-        let talk = try RecordedTalk()
-        let call = try talk.call("--inject", "delay=200ms")
-        _ = try talk.end()
+        let conversation = try RecordedConversation()
+        let call = try conversation.call("--inject", "delay=200ms")
+        _ = try conversation.end()
         let pong = try #require(
             try call.objects().first {
                 $0["frame"] as? String == "pong" && $0["direction"] as? String == "in"
@@ -55,7 +53,7 @@ import Testing
         #expect((pong["round_trip_ms"] as? Double ?? 0) >= 400)
     }
 
-    @Test("A record is shown in words, filtered, with its bytes, and summed up")
+    @Test("A record is shown as text, filtered, with its bytes, and with a summary")
     func words() throws {
         let (path, user) = try record()
         let all = try user.run("trace", path)
@@ -80,7 +78,7 @@ import Testing
         #expect(try user.run("trace", path, "--until", "1h").lines == all.lines)
     }
 
-    @Test("As JSON it keeps to its schema, whole and in lines, with and without bytes")
+    @Test("The JSON output matches its schema, whole and in lines, with and without bytes")
     func json() throws {
         let (path, user) = try record()
         let whole = try user.run("trace", path, "--json")
@@ -96,16 +94,16 @@ import Testing
         #expect(try lines.objects().first?["payload"] as? String == "000000")
     }
 
-    @Test("A record comes through a pipe, and one that is still written is followed")
+    @Test("A record is read from a pipe, and one that is still being written is followed")
     func pipes() throws {
         let path = "\(user.folder.path)/live.nigh"
-        let talk = try RecordedTalk("--record", path)
+        let conversation = try RecordedConversation("--record", path)
         let following = try user.start(["trace", path, "--follow", "--json-lines"])
-        try talk.call()
+        try conversation.call()
         try following.line(with: "\"event\":\"ended\"")
         following.send(SIGINT)
         #expect(try following.end().status == 0)
-        #expect(try talk.end().status == 0)
+        #expect(try conversation.end().status == 0)
         let shell = try Child(
             "/bin/sh", ["-c", "cat \(path) | \(BuiltPrograms.path(of: "nigh")) trace - --type hello"])
         let (status, errors) = try shell.end()
@@ -114,16 +112,14 @@ import Testing
             shell.lines.filter { $0.contains("hello  ") && $0.contains("link") }.count == 2, "\(shell.lines)")
     }
 
-    @Test(
-        "A record is its owner's alone, is not overwritten unasked, and of a killed program is read as far as it goes"
-    )
+    @Test("A record is private, is overwritten only on request, and is readable after its program was killed")
     func killed() throws {
         let path = "\(user.folder.path)/killed.nigh"
-        let talk = try RecordedTalk("--record", path)
-        try talk.call()
-        try talk.accepting.line(with: "\"event\":\"ended\"")
-        talk.accepting.send(SIGKILL)
-        _ = try talk.accepting.end()
+        let conversation = try RecordedConversation("--record", path)
+        try conversation.call()
+        try conversation.accepting.line(with: "\"event\":\"ended\"")
+        conversation.accepting.send(SIGKILL)
+        _ = try conversation.accepting.end()
         let attributes = try FileManager.default.attributesOfItem(atPath: path)
         #expect((attributes[.posixPermissions] as? Int) == 0o600)
         // What was written before the program was killed is intact. A record that is cut by hand is reported as cut.
@@ -135,38 +131,39 @@ import Testing
         #expect(cut.lines.contains { $0.contains("hello") })
 
         let again = try user.run(
-            "trace", "-t", RecordedTalk.transport, "--identity", "ephemeral", "--record", path, "-d", "1ms")
+            "trace", "-t", RecordedConversation.transport, "--identity", "ephemeral", "--record", path, "-d",
+            "1ms")
         #expect(
             again.status == 1 && again.errors.first?.contains("have this one overwritten") == true,
             "\(again.errors)")
         #expect(try Data(contentsOf: URL(filePath: path)) == bytes)
         let over = try user.run(
-            "trace", "-t", RecordedTalk.transport, "--identity", "ephemeral", "--record", path,
+            "trace", "-t", RecordedConversation.transport, "--identity", "ephemeral", "--record", path,
             "--record-overwrite",
             "-d", "1ms")
         #expect(over.status == 0, "\(over.errors)")
         #expect(try Data(contentsOf: URL(filePath: path)).count == 24)
     }
 
-    @Test("Heads of payloads alone are recorded where that is asked for")
+    @Test("Only the beginnings of payloads are recorded if requested")
     func heads() throws {
         let path = "\(user.folder.path)/heads.nigh"
-        let talk = try RecordedTalk("--record", path, "--record-bytes", "3")
-        try talk.call()
-        try talk.accepting.line(with: "\"event\":\"ended\"")
-        _ = try talk.end()
+        let conversation = try RecordedConversation("--record", path, "--record-bytes", "3")
+        try conversation.call()
+        try conversation.accepting.line(with: "\"event\":\"ended\"")
+        _ = try conversation.end()
         let call = try user.run("trace", path, "--type", "hello", "--json-lines")
         try call.expectSchema("trace", lines: true)
         #expect(try call.objects().first?["recorded_bytes"] as? Int == 3)
         #expect(try user.run("trace", path, "--type", "hello").lines.first?.contains("first 3 bytes") == true)
     }
 
-    @Test("What is no record, damaged, or not there is told, with status 1")
+    @Test("A record that is invalid, damaged or missing is reported, with status 1")
     func faults() throws {
         let path = "\(user.folder.path)/none.nigh"
         try Data("hello, this is no record at all".utf8).write(to: URL(filePath: path))
         let none = try user.run("trace", path)
-        #expect(none.status == 1 && none.lines == [] && none.errors.first?.contains("no record") == true)
+        #expect(none.status == 1 && none.lines == [] && none.errors.first?.contains("not a record") == true)
         #expect(try user.run("trace", path, "--pcapng", "\(path).out").status == 1)
         #expect(!FileManager.default.fileExists(atPath: "\(path).out"))
         try Data().write(to: URL(filePath: path))
@@ -182,12 +179,11 @@ import Testing
         #expect(missing.status == 1 && missing.errors.first?.contains("reading") == true)
     }
 
-    @Test(
-        "Somebody who cannot be reached is told with status 1, and a transport that is not there with status 3"
-    )
+    @Test("A peer that cannot be reached gives status 1, and an unknown transport gives status 3")
     func unreachable() throws {
         let call = try user.run(
-            "trace", "-t", RecordedTalk.transport, "--identity", "ephemeral", "--connect", "tcp://127.0.0.1:1"
+            "trace", "-t", RecordedConversation.transport, "--identity", "ephemeral", "--connect",
+            "tcp://127.0.0.1:1"
         )
         #expect(call.status == 1 && call.errors.count == 1, "\(call.errors)")
         let none = try user.run(
@@ -196,7 +192,7 @@ import Testing
     }
 
     @Test(
-        "A wrong call ends with status 2, in one sentence",
+        "A wrong command line ends with status 2 and one sentence",
         arguments: [
             ["--follow"], ["--pcapng", "x"], ["file", "--accept"], ["file", "--connect", "Puma"],
             ["file", "--type", "pang"],
@@ -208,7 +204,7 @@ import Testing
         #expect(call.errors.count == 1 && call.lines.isEmpty, "\(call)")
     }
 
-    @Test("Its help says what a record is, and that it is in plain text")
+    @Test("The help explains what a record is, and that it is plain text")
     func help() throws {
         let call = try user.run("help", "trace")
         #expect(call.status == 0)

@@ -30,13 +30,13 @@ import Testing
         }
     }
 
-    @Test("A record of an encrypted talk becomes a capture in which every frame is dissected")
+    @Test("A record of an encrypted conversation becomes a capture in which every frame is dissected")
     func recorded() throws {
         let (record, capture) = ("\(user.folder.path)/a.nigh", "\(user.folder.path)/a.pcapng")
-        let talk = try RecordedTalk("--record", record)
-        try talk.call()
-        try talk.accepting.line(with: "\"event\":\"ended\"")
-        _ = try talk.end()
+        let conversation = try RecordedConversation("--record", record)
+        try conversation.call()
+        try conversation.accepting.line(with: "\"event\":\"ended\"")
+        _ = try conversation.end()
         let call = try user.run("trace", record, "--pcapng", capture, "--json")
         #expect(call.status == 0, "\(call.errors)")
         try call.expectSchema("trace")
@@ -66,13 +66,11 @@ import Testing
         #expect(rows[0][10].contains("accepted over tcp"))
     }
 
-    @Test(
-        "A plain TCP conversation on the wire is put together and dissected, without encryption and in small pieces"
-    )
+    @Test("An unencrypted TCP conversation is reassembled and dissected, also in small pieces")
     func overheard() throws {
         let capture = "\(user.folder.path)/lo.pcapng"
         let nigh =
-            "\(BuiltPrograms.path(of: "nigh")) trace -t \(RecordedTalk.transport) --identity ephemeral --security none"
+            "\(BuiltPrograms.path(of: "nigh")) trace -t \(RecordedConversation.transport) --identity ephemeral --security none"
         // In a network of its own, without other traffic. The capture has begun once its file exists.
         let script = """
             set -e
@@ -116,7 +114,7 @@ import Testing
                 == [])
     }
 
-    @Test("What breaks the protocol is marked as that")
+    @Test("A frame that breaks the protocol is marked")
     func violations() throws {
         // USER0 packets with invalid frames: before a hello, cut short, of unknown types, a second hello.
         let frames: [(String, String)] = [

@@ -6,7 +6,7 @@ import Testing
 @Suite(.callsPrograms) struct TransportsTests {
     private let user = NighUser()
 
-    @Test("Every transport is shown with its options, and the one that works as working")
+    @Test("Every transport is listed with its options, and the one that works as working")
     func words() throws {
         let call = try user.run("transports")
         #expect(call.status == 0)
@@ -18,7 +18,7 @@ import Testing
         #expect(call.lines.contains { $0.hasPrefix("  interface") })
     }
 
-    @Test("As JSON it keeps to its schema, whole and in lines")
+    @Test("The JSON output matches its schema, whole and in lines")
     func json() throws {
         let whole = try user.run("transports", "--json", "-t", "tcp:interface=lo,memory")
         try whole.expectSchema("transports")
@@ -29,7 +29,7 @@ import Testing
             "transports", lines: true)
     }
 
-    @Test("Where none of those asked for works, the status is 3 and the reason is told")
+    @Test("If no requested transport works, the status is 3 and the reason is reported")
     func unavailable() throws {
         let call = try user.run("transports", "--json", "-t", "bluetooth:adapter=hci60000")
         #expect(call.status == 3)
@@ -40,7 +40,7 @@ import Testing
     }
 
     @Test(
-        "A wrong call ends with status 2, in one sentence",
+        "A wrong command line ends with status 2 and one sentence",
         arguments: [
             ["transports", "-t", "pigeon"], ["transports", "-t", "tcp:port=x"],
             ["transports", "--json", "--json-lines"],

@@ -44,7 +44,7 @@ import Testing
                 let session = host.session
                 mostStrangers = max(
                     mostStrangers,
-                    try Room.answer { told in session.loop.execute { told(session.inspection.strangers) } })
+                    try Room.result { told in session.loop.execute { told(session.inspection.strangers) } })
                 mostDescriptors = max(mostDescriptors, ProcessGauge.descriptorCount)
             }
             flood.join()
@@ -72,8 +72,8 @@ import Testing
         #expect(ProcessGauge.descriptorCount <= descriptors)
         #expect(statistics.pipesAccepted >= early + connections)
         #expect(statistics.peers.count == 1 && host.state(of: guest.id) == .connected)
-        #expect(guest.moves(of: host.id).last == .connected)
-        try room.talk(guest, host)
+        #expect(guest.states(of: host.id).last == .connected)
+        try room.exchangeMessages(guest, host)
         let newcomer = try room.join("Newcomer")
         #expect(try room.call(newcomer, port: host.port) == .success(host.id))
     }
@@ -83,7 +83,7 @@ import Testing
         try room.wait("the strangers to go", inside: host) { $0.inspection.strangers == 0 }
         let session = host.session
         // What has been closed by now is released in the loop's next turns.
-        for _ in 0..<3 { _ = try Room.answer { told in session.loop.execute { told(true) } } }
+        for _ in 0..<3 { _ = try Room.result { told in session.loop.execute { told(true) } } }
     }
 }
 
@@ -100,7 +100,7 @@ private struct RoundTripWatch {
         self.other = other
         threads = try [one, other].map { probe in
             let loop = probe.session.loop
-            return try Room.answer { told in loop.execute { told(Self.thread()) } }
+            return try Room.result { told in loop.execute { told(Self.thread()) } }
         }
     }
 
@@ -114,7 +114,9 @@ private struct RoundTripWatch {
 
     func roundTrip(into times: RoundTrips) throws {
         let before = try waited()
-        let result: Result<Duration, NighError> = try Room.answer { one.session.ping(other.id, whenDone: $0) }
+        let result: Result<Duration, NighError> = try Room.result {
+            one.session.ping(other.id, completion: $0)
+        }
         try times.add(result.get(), waited: waited() - before)
     }
 
@@ -178,7 +180,7 @@ private struct Memory {
     static func inUse(by probes: [SessionProbe]) throws -> Memory {
         for probe in probes {
             let loop = probe.session.loop
-            _ = try Room.answer { told in
+            _ = try Room.result { told in
                 loop.execute {
                     fillCache()
                     told(true)

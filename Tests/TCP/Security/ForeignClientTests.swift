@@ -11,11 +11,11 @@ import Testing
 @Suite struct ForeignClientTests {
     private static let rules = "-tls1_3 -alpn nigh/1"
 
-    private func talksOn(_ room: Room, _ host: SessionProbe) throws {
+    private func expectNewPeerConnects(_ room: Room, _ host: SessionProbe) throws {
         let guest = try room.join("Guest", role: .client)
         #expect(try room.call(guest, port: host.port) == .success(host.id))
         try room.wait("the guest", host) { $0.state(of: guest.id) == .connected }
-        try room.talk(guest, host)
+        try room.exchangeMessages(guest, host)
     }
 
     @Test func opensslReachesTheHello() throws {
@@ -32,7 +32,7 @@ import Testing
         let hello = try output[4...].withUnsafeBytes { bytes throws(WireError) in try Hello(reading: bytes) }
         #expect(hello.peer == host.id && hello.service == "tests" && hello.name.description == "Host of all")
         #expect(hello.prefaces == PrefaceTeller.preface + PrefaceTeller.preface)
-        try talksOn(room, host)
+        try expectNewPeerConnects(room, host)
     }
 
     @Test func aPeerOfLibsslAloneGreetsIsInvitedAndTalks() throws {
@@ -82,7 +82,7 @@ import Testing
         #expect(host.invitations.map(\.peer.id) == [peerID] && host.peer(peerID)?.name.description == "Raw")
         socket.write(raw.seal(frame(0x10, Array("hello".utf8))))
         try room.wait("the message", host) { $0.texts == ["hello"] }
-        try talksOn(room, host)
+        try expectNewPeerConnects(room, host)
     }
 
     @Test(arguments: [
@@ -93,7 +93,9 @@ import Testing
         ("-tls1_3 -alpn nigh/1 -groups P-256", "TLS malformed", "handshake failure"),
         ("-tls1_3 -alpn nigh/1 -sigalgs rsa_pss_rsae_sha256", "TLS malformed", "handshake failure"),
     ])
-    func whoBreaksTheRulesIsRefusedByName(arguments: String, cause: String, words: String) throws {
+    func aClientThatBreaksTheRulesIsRefusedWithTheReason(arguments: String, cause: String, words: String)
+        throws
+    {
         try ForeignClient.with(RawPeer.Credentials()) { files in
             try refuses("\(arguments) \(files)", cause: cause, words: words)
         }
@@ -139,6 +141,6 @@ import Testing
         #expect(client.text.contains(words), "\(client.text)")
         try room.wait("the link to end", inside: host) { $0.inspection.links == 0 }
         #expect(try room.statistics(host).linksEnded == [cause: 1])
-        try talksOn(room, host)
+        try expectNewPeerConnects(room, host)
     }
 }

@@ -14,7 +14,7 @@ import Testing
         if case .failure(let error) = result { error } else { nil }
     }
 
-    @Test func whoInvitesByAddressSeesWhoIsBetweenAndNeverTheOther() throws {
+    @Test func anInviterByAddressSeesOnlyTheManInTheMiddle() throws {
         let room = Room()
         let puma = try room.join("Puma")
         let lynx = try room.join("Lynx")
@@ -23,13 +23,13 @@ import Testing
         defer { relay.end() }
         #expect(try room.call(puma, port: relay.port) == .success(Self.middle.peerID))
         try room.wait("a conversation", lynx) { $0.state(of: Self.middle.peerID) == .connected }
-        #expect(puma.moves(of: lynx.id).isEmpty && lynx.moves(of: puma.id).isEmpty)
+        #expect(puma.states(of: lynx.id).isEmpty && lynx.states(of: puma.id).isEmpty)
         // A user who trusts whoever answers first talks to the attacker. Comparing digits reveals that.
         try puma.session.trySend(Array("do you hear me?".utf8), to: Self.middle.peerID)
         try room.wait("the message", lynx) { $0.texts == ["do you hear me?"] }
     }
 
-    @Test func whoOnlyPassesHellosOnIsFoundOut() throws {
+    @Test func aManInTheMiddleThatPassesHellosOnIsDetected() throws {
         let room = Room()
         let puma = try room.join("Puma")
         let lynx = try room.join("Lynx")
@@ -38,13 +38,13 @@ import Testing
         let error = failure(try room.call(puma, port: relay.port))
         // Either side may notice first; the other is told.
         let ended = try room.statistics(puma).linksEnded
-        #expect(error != nil && puma.moves(of: lynx.id).isEmpty, "\(String(describing: error))")
+        #expect(error != nil && puma.states(of: lynx.id).isEmpty, "\(String(describing: error))")
         #expect(ended["claimed another PeerID"] == 1 || ended["protocol violation"] == 1, "\(ended)")
         try room.wait("the links to end", inside: lynx) { $0.inspection.links == 0 }
-        #expect(lynx.moves(of: puma.id).isEmpty && lynx.invitations.isEmpty)
+        #expect(lynx.states(of: puma.id).isEmpty && lynx.invitations.isEmpty)
     }
 
-    @Test func whoeverAnswersForAKnownPeerDoesNotLearnWhoDialled() throws {
+    @Test func anImpostorOfAKnownPeerDoesNotLearnTheDialler() throws {
         let room = Room()
         let lynx = try room.join("Lynx")
         let relay = try Relay(to: lynx.port) { Changer() }
@@ -70,7 +70,8 @@ import Testing
     }
 
     @Test(arguments: [(6, UInt8(1)), (7, 0x80), (5, 0x04)], [LinkSide.dialling, .accepting])
-    func aChangedPrefaceIsToldToTheProgram(_ change: (position: Int, bits: UInt8), side: LinkSide) throws {
+    func aChangedPrefaceIsReportedToTheProgram(_ change: (position: Int, bits: UInt8), side: LinkSide) throws
+    {
         let room = Room()
         let puma = try room.join("Puma")
         let lynx = try room.join("Lynx")
@@ -86,7 +87,7 @@ import Testing
 
     /// Bit 1 is cleared and bit 0 is set, as if the sender could not encrypt.
     @Test(arguments: [LinkSide.dialling, .accepting])
-    func aDowngradeIsRefusedByWhoSeesIt(of side: LinkSide) throws {
+    func aDowngradeIsRefusedByTheSideThatSeesIt(of side: LinkSide) throws {
         let room = Room()
         let puma = try room.join("Puma")
         let lynx = try room.join("Lynx")
@@ -97,11 +98,11 @@ import Testing
         try room.wait("the link to end", inside: lynx) { $0.inspection.links == 0 }
         let seen = try room.statistics(side == .dialling ? lynx : puma).linksEnded
         #expect(seen["no common security"] == 1, "\(seen)")
-        #expect(puma.moves(of: lynx.id).isEmpty && lynx.moves(of: puma.id).isEmpty)
+        #expect(puma.states(of: lynx.id).isEmpty && lynx.states(of: puma.id).isEmpty)
     }
 
     @Test(arguments: [true, false])
-    func oneWithoutEncryptionAndOneWithAreToldWhich(callerEncrypts: Bool) throws {
+    func anEncryptedAndAPlaintextSessionReportWhichSideEncrypts(callerEncrypts: Bool) throws {
         let room = Room()
         // Repeated, because what each side is told must not depend on which side is faster.
         for _ in 0..<20 {
@@ -122,7 +123,7 @@ import Testing
         // When the length of a record is changed, the other side waits for the rest, up to 16 KiB, until keep-alive has
         // sent that much, some 70 bytes at a time.
         let impatient: (inout SessionConfiguration) -> Void = {
-            $0.timings.askAfter = .milliseconds(10)
+            $0.timings.pingAfter = .milliseconds(10)
             $0.timings.loseAfter = .seconds(2)
         }
         let puma = try room.join("Puma", adjust: impatient)
@@ -159,7 +160,7 @@ import Testing
         let (receiver, other) = side == .dialling ? (there, here) : (here, there)
         #expect((receiver.linksEnded["TLS damaged"] ?? 0) >= 5, "\(receiver.linksEnded) \(other.linksEnded)")
         #expect((here.peers[lynx.id]?.reconnects ?? 0) >= 7)
-        #expect(puma.moves(of: lynx.id).filter { $0 == .disconnected }.isEmpty)
+        #expect(puma.states(of: lynx.id).filter { $0 == .disconnected }.isEmpty)
     }
 
     /// The position of the changed bit in each link: behind the handshake, and another one each time.

@@ -7,14 +7,14 @@ import NighTestKit
 /// Decides what an attacker in the middle does with one connection.
 protocol Middleman: AnyObject {
     /// What it sends by itself as soon as both connections are open.
-    func opening() -> Relay.Words
+    func opening() -> Relay.Output
 
     /// What it sends when it receives bytes from one side.
-    func took(_ bytes: [UInt8], from side: LinkSide) -> Relay.Words
+    func received(_ bytes: [UInt8], from side: LinkSide) -> Relay.Output
 }
 
 extension Middleman {
-    func opening() -> Relay.Words { Relay.Words() }
+    func opening() -> Relay.Output { Relay.Output() }
 }
 
 /// Sits between a client, which dials its port, and a server that listens at another port. Uses threads of its own.
@@ -22,13 +22,13 @@ extension Middleman {
 /// `@unchecked Sendable`: the monitor guards everything that changes.
 final class Relay: @unchecked Sendable {
     /// The bytes to send to either side.
-    struct Words {
+    struct Output {
         var toDialling: [UInt8] = []
         var toAccepting: [UInt8] = []
 
         /// Passes on `bytes` from `side` to the other side.
-        static func on(_ bytes: [UInt8], from side: LinkSide) -> Words {
-            side == .dialling ? Words(toAccepting: bytes) : Words(toDialling: bytes)
+        static func on(_ bytes: [UInt8], from side: LinkSide) -> Output {
+            side == .dialling ? Output(toAccepting: bytes) : Output(toDialling: bytes)
         }
     }
 
@@ -94,7 +94,7 @@ final class Relay: @unchecked Sendable {
     }
 
     private static func relay(_ dialling: PlainSocket, _ accepting: PlainSocket, _ middleman: any Middleman) {
-        func say(_ words: Words) {
+        func say(_ words: Output) {
             dialling.write(words.toDialling)
             accepting.write(words.toAccepting)
         }
@@ -107,7 +107,7 @@ final class Relay: @unchecked Sendable {
                 let count = recv(ends[index].fd, &buffer, buffer.count, 0)
                 if count > 0 {
                     let side: LinkSide = index == 0 ? .dialling : .accepting
-                    say(middleman.took(Array(buffer.prefix(count)), from: side))
+                    say(middleman.received(Array(buffer.prefix(count)), from: side))
                 } else {
                     shutdown(index == 0 ? accepting.descriptor : dialling.descriptor, Int32(SHUT_WR))
                     ends[index].fd = -1
@@ -134,7 +134,7 @@ final class Changer: Middleman {
         }
     }
 
-    func took(_ bytes: [UInt8], from side: LinkSide) -> Relay.Words {
+    func received(_ bytes: [UInt8], from side: LinkSide) -> Relay.Output {
         var changed = bytes
         change(side, &changed, side == .dialling ? offsets.dialling : offsets.accepting)
         if side == .dialling { offsets.dialling += bytes.count } else { offsets.accepting += bytes.count }
@@ -147,9 +147,9 @@ final class PrefaceTeller: Middleman {
     static let preface = Array("NIGH".utf8) + [1, 2, 0, 0]
     private var unread = 8
 
-    func opening() -> Relay.Words { Relay.Words(toAccepting: Self.preface) }
+    func opening() -> Relay.Output { Relay.Output(toAccepting: Self.preface) }
 
-    func took(_ bytes: [UInt8], from side: LinkSide) -> Relay.Words {
+    func received(_ bytes: [UInt8], from side: LinkSide) -> Relay.Output {
         guard side == .accepting else { return .on(bytes, from: side) }
         let skipped = min(unread, bytes.count)
         unread -= skipped
@@ -197,19 +197,19 @@ final class Impersonator: Middleman, @unchecked Sendable {
         accepting = End(TLSChannel(context, side: .dialling))
     }
 
-    func opening() -> Relay.Words {
+    func opening() -> Relay.Output {
         monitor.change {
             for end in [dialling, accepting] {
                 attempt { () throws(NighError) in try end.channel.begin(wire: &end.wire) }
             }
-            let words = takeWords()
-            return Relay.Words(
+            let words = takeOutput()
+            return Relay.Output(
                 toDialling: PrefaceTeller.preface + words.toDialling,
                 toAccepting: PrefaceTeller.preface + words.toAccepting)
         }
     }
 
-    func took(_ bytes: [UInt8], from side: LinkSide) -> Relay.Words {
+    func received(_ bytes: [UInt8], from side: LinkSide) -> Relay.Output {
         monitor.change {
             let (from, to) = side == .dialling ? (dialling, accepting) : (accepting, dialling)
             let skipped = min(from.prefaceLeft, bytes.count)
@@ -223,7 +223,7 @@ final class Impersonator: Middleman, @unchecked Sendable {
                 end.hasSaidHello = true
                 attempt { () throws(NighError) in try end.channel.seal(&end.waiting, into: &end.wire) }
             }
-            return takeWords()
+            return takeOutput()
         }
     }
 
@@ -239,11 +239,11 @@ final class Impersonator: Middleman, @unchecked Sendable {
         do throws(NighError) { try body() } catch { found.append(error) }
     }
 
-    private func takeWords() -> Relay.Words {
+    private func takeOutput() -> Relay.Output {
         defer {
             dialling.wire.removeAll()
             accepting.wire.removeAll()
         }
-        return Relay.Words(toDialling: dialling.wire.bytes, toAccepting: accepting.wire.bytes)
+        return Relay.Output(toDialling: dialling.wire.bytes, toAccepting: accepting.wire.bytes)
     }
 }

@@ -9,7 +9,7 @@ import NighUV
 /// `@unchecked Sendable`: used only by the thread of the test; monitors guard what sessions report.
 final class Room: @unchecked Sendable {
     struct Silence: Error {
-        let words: String
+        let message: String
     }
 
     private var probes: [SessionProbe] = []
@@ -20,7 +20,7 @@ final class Room: @unchecked Sendable {
         for probe in probes {
             let isOver = Box<Bool>()
             probe.session.loop.execute {
-                probe.session.die()
+                probe.session.crash()
                 monitor.change { isOver.value = true }
             }
             _ = monitor.wait(within: .seconds(20)) { isOver.value != nil }
@@ -51,8 +51,8 @@ final class Room: @unchecked Sendable {
         return probe
     }
 
-    func wait(_ words: String, _ probe: SessionProbe, _ isTrue: (SessionProbe) -> Bool) throws {
-        if !probe.wait(isTrue) { throw Silence(words: "waited in vain for: \(words)") }
+    func wait(_ what: String, _ probe: SessionProbe, _ isTrue: (SessionProbe) -> Bool) throws {
+        if !probe.wait(isTrue) { throw Silence(message: "timed out waiting for: \(what)") }
     }
 
     /// Makes `caller` invite the session that answers at that port.
@@ -60,43 +60,43 @@ final class Room: @unchecked Sendable {
         _ caller: SessionProbe, port: UInt16, context: [UInt8] = []
     ) throws -> Result<PeerID, NighError> {
         let address = TransportAddress(scheme: "tcp", value: "127.0.0.1:\(port)")
-        return try Self.answer { told in
-            caller.session.invite(at: address, context: context, whenDone: told)
+        return try Self.result { completion in
+            caller.session.invite(at: address, context: context, completion: completion)
         }
     }
 
     func invite(_ caller: SessionProbe, _ peer: PeerID) throws -> Result<PeerID, NighError> {
-        try Self.answer { caller.session.invite(peer, whenDone: $0) }
+        try Self.result { caller.session.invite(peer, completion: $0) }
     }
 
     func statistics(_ probe: SessionProbe) throws -> SessionStatistics {
-        try Self.answer { probe.session.statistics(whenDone: $0) }
+        try Self.result { probe.session.statistics(completion: $0) }
     }
 
     /// Polls a session on its loop until the condition holds.
     func wait(
-        _ words: String, inside probe: SessionProbe, _ isTrue: @escaping @Sendable (Session) -> Bool
+        _ what: String, inside probe: SessionProbe, _ isTrue: @escaping @Sendable (Session) -> Bool
     ) throws {
         for _ in 0..<4_000 {
-            if try Self.answer({ told in look(at: probe, told, isTrue) }) { return }
+            if try Self.result({ report in check(at: probe, report, isTrue) }) { return }
         }
-        throw Silence(words: "waited in vain for: \(words)")
+        throw Silence(message: "timed out waiting for: \(what)")
     }
 
     /// Checks at once, and 5 ms later if necessary.
-    private func look(
-        at probe: SessionProbe, _ told: @escaping @Sendable (Bool) -> Void,
+    private func check(
+        at probe: SessionProbe, _ report: @escaping @Sendable (Bool) -> Void,
         _ isTrue: @escaping @Sendable (Session) -> Bool
     ) {
         let loop = probe.session.loop
         loop.execute {
-            if isTrue(probe.session) { return told(true) }
-            loop.schedule(at: loop.now + .milliseconds(5)) { told(isTrue(probe.session)) }
+            if isTrue(probe.session) { return report(true) }
+            loop.schedule(at: loop.now + .milliseconds(5)) { report(isTrue(probe.session)) }
         }
     }
 
     /// Makes both send each other messages, and waits until all have arrived.
-    func talk(_ one: SessionProbe, _ other: SessionProbe) throws {
+    func exchangeMessages(_ one: SessionProbe, _ other: SessionProbe) throws {
         let before = (one.texts.count, other.texts.count)
         for number in 0..<10 {
             try one.session.trySend(Array("from one \(number)".utf8), to: other.id)
@@ -107,14 +107,14 @@ final class Room: @unchecked Sendable {
     }
 
     /// Waits for the result of a call that reports it to a handler on another thread.
-    static func answer<Value: Sendable>(
+    static func result<Value: Sendable>(
         _ call: (@escaping @Sendable (Value) -> Void) -> Void
     ) throws -> Value {
         let monitor = Monitor()
         let box = Box<Value>()
         call { value in monitor.change { box.value = value } }
         guard monitor.wait(within: .seconds(40), until: { box.value != nil }), let value = box.value else {
-            throw Silence(words: "a call was never answered")
+            throw Silence(message: "a call was never answered")
         }
         return value
     }

@@ -10,13 +10,13 @@ import Testing
     /// Passes everything on, and records it.
     private final class Listener: Middleman, @unchecked Sendable {
         private let monitor = Monitor()
-        private var heard: (dialling: [UInt8], accepting: [UInt8]) = ([], [])
+        private var recorded: (dialling: [UInt8], accepting: [UInt8]) = ([], [])
 
-        var streams: [[UInt8]] { monitor.read { [heard.dialling, heard.accepting] } }
+        var streams: [[UInt8]] { monitor.read { [recorded.dialling, recorded.accepting] } }
 
-        func took(_ bytes: [UInt8], from side: LinkSide) -> Relay.Words {
+        func received(_ bytes: [UInt8], from side: LinkSide) -> Relay.Output {
             monitor.change {
-                if side == .dialling { heard.dialling += bytes } else { heard.accepting += bytes }
+                if side == .dialling { recorded.dialling += bytes } else { recorded.accepting += bytes }
                 return .on(bytes, from: side)
             }
         }
@@ -51,10 +51,10 @@ import Testing
         let context = Array("this is why you should say yes".utf8)
         #expect(try room.call(puma, port: relay.port, context: context) == .success(lynx.id))
         try room.wait("both", lynx) { $0.state(of: puma.id) == .connected }
-        try room.talk(puma, lynx)
+        try room.exchangeMessages(puma, lynx)
         let incarnations = try [puma, lynx].map { probe in
             let session = probe.session
-            return try Room.answer { told in
+            return try Room.result { told in
                 session.loop.execute { told(session.inspection.incarnation) }
             } as UInt64
         }

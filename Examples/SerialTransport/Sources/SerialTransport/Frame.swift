@@ -3,7 +3,7 @@
 //
 // A frame is a kind, its fields, and a CRC-32 of both. Consistent overhead byte stuffing (COBS) removes all zero bytes
 // from it, and a zero byte precedes and follows it. So a reader that begins in the middle gets the next frame complete.
-import NighCore
+import NighTransport
 
 enum Frame: Equatable {
     /// Sent from time to time, and at once when something in it has changed.
@@ -123,7 +123,7 @@ enum Frame: Equatable {
 struct FrameReader {
     private var part: [UInt8] = []
 
-    mutating func take(_ bytes: UnsafeRawBufferPointer) -> [Frame] {
+    mutating func read(_ bytes: UnsafeRawBufferPointer) -> [Frame] {
         var frames: [Frame] = []
         for piece in bytes.split(separator: 0, omittingEmptySubsequences: false).enumerated() {
             if piece.offset > 0 {

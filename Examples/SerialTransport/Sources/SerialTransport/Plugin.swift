@@ -1,6 +1,5 @@
 // What makes this library a plugin: its one C function, and the transport's entry for the registry.
-import NighCore
-import NighPlugins
+import NighTransport
 
 /// The function that a program calls first.
 @c(nigh_transport_plugin)

@@ -1,7 +1,6 @@
 // The device at this end of the wire: bytes go out and come in, and some are lost.
 import Glibc
-import NighCore
-import NighUV
+import NighTransport
 
 /// What the transport needs of a device. Tests put a simulated wire in its place.
 protocol Port: AnyObject {
@@ -55,7 +54,7 @@ final class TerminalPort: Port {
             try configure()
             watch = try loop.watch(descriptor, for: [.readable]) { [weak self] events in
                 if events.isEmpty || events.contains(.readable) { self?.read(received) }
-                if events.contains(.writable), self?.writeOn() == true { drained() }
+                if events.contains(.writable), self?.writeWaiting() == true { drained() }
             }
         } catch {
             Glibc.close(descriptor)
@@ -78,7 +77,7 @@ final class TerminalPort: Port {
     }
 
     private func fault(_ number: Int32) -> NighError {
-        let (words, advice): (String, String) =
+        let (finding, advice): (String, String) =
             switch number {
             case ENOENT, ENXIO, ENODEV: ("is not there", "plug it in, or name another device")
             case EACCES, EPERM:
@@ -89,7 +88,7 @@ final class TerminalPort: Port {
             default: ("failed: \(String(cString: strerror(number)))", "is it still plugged in?")
             }
         return NighError(
-            .starting, .unavailable("the device \(path) \(words)"), transport: "serial", advice: advice)
+            .starting, .unavailable("the device \(path) \(finding)"), transport: "serial", advice: advice)
     }
 
     private func read(_ received: (UnsafeRawBufferPointer) -> Void) {
@@ -106,11 +105,11 @@ final class TerminalPort: Port {
     func write(_ bytes: [UInt8]) {
         guard watch != nil else { return }
         rest += bytes
-        if rest.count == bytes.count { _ = writeOn() }
+        if rest.count == bytes.count { _ = writeWaiting() }
     }
 
     /// Writes what waits, and returns whether nothing waits any more.
-    private func writeOn() -> Bool {
+    private func writeWaiting() -> Bool {
         let count = rest.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
         // If this fails, reading reports why.
         if count > 0 { rest = rest.dropFirst(count) }

@@ -1,5 +1,5 @@
 // The wire's one pipe, at this end.
-import NighCore
+import NighTransport
 
 /// A pipe with a window for each direction. Both directions end at once.
 ///
@@ -73,9 +73,9 @@ final class SerialPipe: Pipe, @unchecked Sendable {
         deliverLater()
     }
 
-    func close(_ manner: PipeCloseManner) {
+    func close(_ mode: PipeCloseMode) {
         guard phase == .open || phase == .ending else { return }
-        guard manner == .afterWriting else { return finish() }
+        guard mode == .afterWriting else { return finish() }
         // The other end has closed the pipe, so this end sends nothing more.
         let isDrained = phase == .ending || sending.waiting == 0
         phase = .lingering
@@ -98,7 +98,7 @@ final class SerialPipe: Pipe, @unchecked Sendable {
         phase = .over
         handler = nil
         counters.bytesWaiting = 0
-        transport?.isOver(self, allArrived: sending.waiting == 0)
+        transport?.pipeEnded(self, allArrived: sending.waiting == 0)
     }
 
     // MARK: The wire
@@ -113,12 +113,12 @@ final class SerialPipe: Pipe, @unchecked Sendable {
 
     func received(_ bytes: [UInt8], at number: UInt64) {
         guard phase == .open else { return }
-        receiving.take(bytes, at: number)
+        receiving.receive(bytes, at: number)
         deliver()
     }
 
     func acknowledged(_ answer: Frame.Acknowledgement) {
-        guard sending.take(answer) else { return }
+        guard sending.acknowledge(answer) else { return }
         lastProgress = loop.now
         counters.bytesWaiting = sending.waiting
         if phase == .lingering, sending.waiting == 0 { return drained() }
@@ -128,9 +128,9 @@ final class SerialPipe: Pipe, @unchecked Sendable {
     }
 
     /// Checks whether something is overdue. `transfer` returns how long a number of bytes takes on this wire.
-    func look(_ now: Moment, transfer: (Int) -> Moment.Span) {
+    func resendIfOverdue(_ now: Moment, transfer: (Int) -> Moment.Span) {
         if phase == .lingering, now - lastProgress >= Self.lingerTime { return drained() }
-        guard sending.underWay > 0, now - lastProgress > transfer(2 * sending.underWay) + .milliseconds(300)
+        guard sending.inFlight > 0, now - lastProgress > transfer(2 * sending.inFlight) + .milliseconds(300)
         else { return }
         lastProgress = phase == .lingering ? lastProgress : now
         sending.goBack()
@@ -151,7 +151,7 @@ final class SerialPipe: Pipe, @unchecked Sendable {
         let receiver = handler
         handler = nil
         receiver?.pipeClosed(self, error: error)
-        transport?.isOver(self, allArrived: true)
+        transport?.pipeEnded(self, allArrived: true)
     }
 
     private func deliverLater() { loop.execute { [weak self] in self?.deliver() } }
@@ -163,6 +163,6 @@ final class SerialPipe: Pipe, @unchecked Sendable {
             handler.pipe(self, received: bytes)
         }
         if phase == .ending, receiving.held.isEmpty { return reportEnd(nil) }
-        if phase == .open, receiving.held.byteCount < couldTake { transport?.owesAcknowledgement() }
+        if phase == .open, receiving.held.byteCount < couldTake { transport?.acknowledgeSoon() }
     }
 }

@@ -1,7 +1,6 @@
 // The transport: what the session calls, and what it is notified of. The other files know the device, the frames and
 // the pipe.
-import NighCore
-import NighPlugins
+import NighTransport
 
 /// Opens one pipe between the two ends of a serial line.
 ///
@@ -26,7 +25,7 @@ final class SerialTransport: Transport, @unchecked Sendable {
     /// The program at the other end of the wire.
     private struct Other {
         let id: UInt64
-        var lastHeard: Moment
+        var lastStateAt: Moment
         var advertisement: Advertisement?
         var address: TransportAddress { SerialTransport.address(of: id) }
     }
@@ -106,10 +105,10 @@ final class SerialTransport: Transport, @unchecked Sendable {
         guard port != nil else {
             return openPort()
         }
-        if let other, now - other.lastHeard > Self.silence { otherEndLost() }
-        pipe?.look(now) { Moment.Span(nanoseconds: Int64($0) * 10_000_000_000 / Int64(speed)) }
+        if let other, now - other.lastStateAt > Self.silence { otherEndLost() }
+        pipe?.resendIfOverdue(now) { Moment.Span(nanoseconds: Int64($0) * 10_000_000_000 / Int64(speed)) }
         if let stateDue, now >= stateDue { sendState() }
-        if opening != nil { askForPipe() }
+        if opening != nil { requestPipe() }
         pump()
     }
 
@@ -164,7 +163,7 @@ final class SerialTransport: Transport, @unchecked Sendable {
     }
 
     /// Sends one acknowledgement, in a later turn, for all that arrives and is read on the pipe until then.
-    func owesAcknowledgement() {
+    func acknowledgeSoon() {
         guard !isAcknowledgementDue else { return }
         isAcknowledgementDue = true
         later {
@@ -174,15 +173,15 @@ final class SerialTransport: Transport, @unchecked Sendable {
     }
 
     private func received(_ bytes: UnsafeRawBufferPointer) {
-        for frame in reader.take(bytes) where events != nil {
+        for frame in reader.read(bytes) where events != nil {
             switch frame {
             case .state(let state): handle(state)
-            case .open(let number, let id): asked(for: number, of: id)
+            case .open(let number, let id): pipeRequested(number, to: id)
             case .refuse(let number): if number == opening, let dial = dials.first { fail(dial, .refused) }
             case .data(let number, let at, let bytes):
                 guard let pipe, pipe.number == number else { break }
                 pipe.received(bytes, at: at)
-                owesAcknowledgement()
+                acknowledgeSoon()
             case .acknowledge(let number, let answer):
                 guard let pipe, pipe.number == number else { break }
                 pipe.acknowledged(answer)
@@ -199,7 +198,7 @@ final class SerialTransport: Transport, @unchecked Sendable {
         let isNew = other?.id != state.id
         if isNew { otherEndLost() }
         other = Other(
-            id: state.id, lastHeard: loop.now, advertisement: Advertisement(bytes: state.advertisement))
+            id: state.id, lastStateAt: loop.now, advertisement: Advertisement(bytes: state.advertisement))
         if isNew { sendState() }
         if let pipe, pipe.number != state.pipe {
             end(pipe, state.finished == pipe.number ? nil : .reset)
@@ -315,23 +314,23 @@ final class SerialTransport: Transport, @unchecked Sendable {
             if dial.address != other.address {
                 // Another program may have started there, and the last state is from the one before. The next state
                 // comes soon.
-                guard other.lastHeard - dial.began >= Self.stateInterval else { return }
+                guard other.lastStateAt - dial.began >= Self.stateInterval else { return }
                 return fail(dial, .refused)
             }
             guard pipe == nil else { return }
             opening = UInt32.random(in: 1 ... .max)
             sendState()
-            askForPipe()
+            requestPipe()
         }
     }
 
-    private func askForPipe() {
+    private func requestPipe() {
         guard let opening, let other else { return }
         port?.write(Frame.open(pipe: opening, to: other.id).encoded)
     }
 
     /// Handles a request for a pipe by the other end.
-    private func asked(for number: UInt32, of id: UInt64) {
+    private func pipeRequested(_ number: UInt32, to id: UInt64) {
         guard let other else { return }
         // If there was such a pipe before, the other end only needs this end's state.
         guard pipe == nil, number != lastPipe else { return sendState() }
@@ -374,7 +373,7 @@ final class SerialTransport: Transport, @unchecked Sendable {
     }
 
     /// Notes that a pipe has ended at this end. The wire is free for the next one.
-    func isOver(_ old: SerialPipe, allArrived: Bool) {
+    func pipeEnded(_ old: SerialPipe, allArrived: Bool) {
         ending[ObjectIdentifier(old)] = nil
         guard old === pipe else { return }
         pipe = nil
@@ -392,7 +391,7 @@ final class SerialTransport: Transport, @unchecked Sendable {
         }
         let there = Diagnosis("other end", .pass, "at \(other.map { "\($0.address)" } ?? "")")
         let nobody = Diagnosis(
-            "other end", .warn, "nobody was heard for \(Self.silence)",
+            "other end", .warn, "nothing was received for \(Self.silence)",
             advice: "does the same program run there, at the same speed?")
         return [
             Diagnosis("device", .pass, "open, at \(speed) bits/s"), other == nil ? nobody : there,

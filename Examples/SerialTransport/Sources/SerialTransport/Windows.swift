@@ -1,6 +1,6 @@
 // Numbers, credit and resends of one direction of a pipe, at each of its ends. These values take what arrived and
 // return what to send, so tests need neither wires nor sleeps.
-import NighCore
+import NighTransport
 
 /// The bytes written at this end, from the first one that the other end has not acknowledged.
 struct SendWindow {
@@ -15,17 +15,17 @@ struct SendWindow {
     /// The number of bytes written and not acknowledged.
     var waiting: Int { kept.byteCount }
     /// The number of bytes sent and not acknowledged.
-    var underWay: Int { Int(next - acknowledged) }
+    var inFlight: Int { Int(next - acknowledged) }
 
     mutating func append(_ queue: inout ByteQueue) { kept.append(contentsOf: &queue) }
 
     /// Returns the next bytes to send, as far as the other end has room; nil if there are none.
     mutating func nextPiece() -> (number: UInt64, bytes: [UInt8])? {
-        let count = min(kept.byteCount - underWay, Frame.pieceLimit, Int(max(limit, next) - next))
+        let count = min(kept.byteCount - inFlight, Frame.pieceLimit, Int(max(limit, next) - next))
         guard count > 0 else { return nil }
         var bytes: [UInt8] = []
         bytes.reserveCapacity(count)
-        var (skip, index) = (underWay, 0)
+        var (skip, index) = (inFlight, 0)
         while bytes.count < count {
             let slice = kept[index]
             index += 1
@@ -43,7 +43,7 @@ struct SendWindow {
     }
 
     /// Handles an acknowledgement, and returns whether it says anything new.
-    mutating func take(_ answer: Frame.Acknowledgement) -> Bool {
+    mutating func acknowledge(_ answer: Frame.Acknowledgement) -> Bool {
         guard answer.received >= acknowledged, answer.received <= furthest else { return false }
         let isNews = answer.received > acknowledged || answer.limit > limit
         limit = max(limit, answer.limit)
@@ -71,13 +71,13 @@ struct ReceiveWindow {
     private var received: UInt64 = 0
     private var isGap = false
 
-    /// The acknowledgement to send after `take`, and from time to time, because the last one may be lost.
+    /// The acknowledgement to send after `receive`, and from time to time, because the last one may be lost.
     var acknowledgement: Frame.Acknowledgement {
         .init(received: received, limit: received + UInt64(Self.size - held.byteCount), isGap: isGap)
     }
 
     /// Takes bytes, the first of which has that number. Drops them if they came too early or were here already.
-    mutating func take(_ bytes: [UInt8], at number: UInt64) {
+    mutating func receive(_ bytes: [UInt8], at number: UInt64) {
         isGap = number > received
         guard !isGap, received - number < UInt64(bytes.count) else { return }
         let fresh = bytes.dropFirst(Int(received - number)).prefix(Self.size - held.byteCount)

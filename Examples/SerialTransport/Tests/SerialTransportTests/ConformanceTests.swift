@@ -15,7 +15,7 @@ private func rig(lossOneIn: Int, seed: UInt64 = 1) -> TransportRig {
         silentAddress: TransportAddress(scheme: "serial", value: "2"), makeEnd: { wire.transport($0) })
     (rig.endsAtOnce, rig.pipesAtOnce) = (2, 1)
     rig.bulkByteCount = 256 * 1_024
-    rig.patience = .seconds(60)
+    rig.timeout = .seconds(60)
     return rig
 }
 
@@ -27,7 +27,7 @@ private func rig(lossOneIn: Int, seed: UInt64 = 1) -> TransportRig {
     }
 
     @Test(
-        "a wire that loses and changes bytes carries everything all the same",
+        "everything arrives over a wire that loses and changes bytes",
         arguments: TransportConformance.streamChecks(), [1, 2] as [UInt64])
     func holdsOnABadWire(_ check: ConformanceCheck, seed: UInt64) {
         let outcome = check.run { rig(lossOneIn: 50, seed: seed) }

@@ -21,14 +21,15 @@ import Testing
         var rest = bytes[...]
         while !rest.isEmpty {
             let piece = Array(rest.prefix(size))
-            frames += piece.withUnsafeBytes { reader.take($0) }
+            frames += piece.withUnsafeBytes { reader.read($0) }
             rest = rest.dropFirst(piece.count)
         }
         return frames
     }
 
     @Test(
-        "all frames are read as they were written, however the wire cuts them", arguments: [1, 2, 7, 10_000])
+        "all frames are decoded as they were encoded, however the wire splits them",
+        arguments: [1, 2, 7, 10_000])
     func roundTrip(size: Int) {
         #expect(read(Self.frames.flatMap(\.encoded), cutInto: size) == Self.frames)
     }
@@ -47,7 +48,7 @@ import Testing
         }
     }
 
-    @Test("nonsense is no frame, however much of it there is, and takes no memory")
+    @Test("any amount of random bytes yields no frame and takes no memory, and the next frame is read")
     func nonsense() {
         var random = SeededGenerator(seed: 1)
         let noise = (0..<1_000_000).map { _ in UInt8.random(in: .min ... .max, using: &random) }
@@ -55,7 +56,7 @@ import Testing
         #expect(read(noise + [0] + long + Self.frames[0].encoded) == [Self.frames[0]])
     }
 
-    @Test("what is lost is sent again, and what comes twice or too early is taken once and in order")
+    @Test("lost pieces are sent again, and duplicate or early pieces are delivered once and in order")
     func windows() {
         var (sending, receiving) = (SendWindow(), ReceiveWindow())
         let bytes = (0..<5_000).map { UInt8(truncatingIfNeeded: $0 / 3) }
@@ -69,36 +70,36 @@ import Testing
         #expect(pieces.count == 5)
         // The second piece is lost.
         for piece in [pieces[0], pieces[2], pieces[3], pieces[0]] {
-            receiving.take(piece.bytes, at: piece.number)
+            receiving.receive(piece.bytes, at: piece.number)
         }
-        receiving.take(pieces[4].bytes, at: pieces[4].number)
+        receiving.receive(pieces[4].bytes, at: pieces[4].number)
         #expect(receiving.acknowledgement.isGap && receiving.acknowledgement.received == 1_024)
-        var isNews = sending.take(receiving.acknowledgement)
+        var isNews = sending.acknowledge(receiving.acknowledgement)
         #expect(isNews)
-        while let piece = sending.nextPiece() { receiving.take(piece.bytes, at: piece.number) }
+        while let piece = sending.nextPiece() { receiving.receive(piece.bytes, at: piece.number) }
         #expect(receiving.held.bytes == bytes)
-        isNews = sending.take(receiving.acknowledgement)
+        isNews = sending.acknowledge(receiving.acknowledgement)
         #expect(isNews && sending.waiting == 0)
         // An acknowledgement of bytes that were never sent, and a late one, change nothing.
         for answer in [(9_999, 99_999, false), (3, 0, true)] as [(UInt64, UInt64, Bool)] {
-            isNews = sending.take(.init(received: answer.0, limit: answer.1, isGap: answer.2))
+            isNews = sending.acknowledge(.init(received: answer.0, limit: answer.1, isGap: answer.2))
             #expect(!isNews && sending.waiting == 0)
         }
     }
 
-    @Test("a reader that has paused is sent no more than it has room for")
+    @Test("a reader that has paused receives no more than it has room for")
     func credit() {
         var (sending, receiving) = (SendWindow(), ReceiveWindow())
         var queue = ByteQueue()
         queue.append(ByteSlice([UInt8](repeating: 1, count: 3 * ReceiveWindow.size)))
         sending.append(&queue)
-        while let piece = sending.nextPiece() { receiving.take(piece.bytes, at: piece.number) }
+        while let piece = sending.nextPiece() { receiving.receive(piece.bytes, at: piece.number) }
         #expect(receiving.held.byteCount == ReceiveWindow.size)
-        _ = sending.take(receiving.acknowledgement)
+        _ = sending.acknowledge(receiving.acknowledgement)
         let more = sending.nextPiece()
         #expect(more == nil)
         let read = receiving.popFirst()?.count ?? 0
-        _ = sending.take(receiving.acknowledgement)
+        _ = sending.acknowledge(receiving.acknowledgement)
         var room = 0
         while let piece = sending.nextPiece() { room += piece.bytes.count }
         #expect(read > 0 && room == read)

@@ -32,7 +32,7 @@ import Testing
         #expect(try loop.run(until: condition, within: time))
     }
 
-    @Test("a cable that is pulled for five seconds ends nothing: both sides reconnect, and nothing is lost")
+    @Test("a cable that is pulled for five seconds ends no conversation, and no message is lost")
     func pulled() throws {
         let wire = SimulatedWire(on: loop)
         let (puma, pumaSaw) = session("Puma", at: 0, of: wire)
@@ -54,7 +54,7 @@ import Testing
         try loop.run(for: .seconds(10))
     }
 
-    @Test("a program that ends is missed at once, though no wire says so")
+    @Test("a peer that closes its session becomes unavailable within 2 s, although no wire reports it")
     func leaves() throws {
         let wire = SimulatedWire(on: loop)
         let (puma, pumaSaw) = session("Puma", at: 0, of: wire)

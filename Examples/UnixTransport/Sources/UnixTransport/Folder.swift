@@ -3,8 +3,7 @@
 // A program that advertises has files of one ID there: `ID.socket`, which listens, `ID.about`, and `.ID.lock`, locked
 // while it runs. A program that finds a free lock removes the files of its ID. Each is `.ID.new` until it is complete.
 import Glibc
-import NighCore
-import NighUV
+import NighTransport
 
 final class Folder {
     let path: String
@@ -22,7 +21,7 @@ final class Folder {
             throw unusable(
                 ": " + String(cString: strerror(errno)), "`mkdir -p -m 700 \(path)`, or choose another")
         }
-        _ = try isThere()
+        _ = try isInPlace()
     }
 
     deinit {
@@ -32,7 +31,7 @@ final class Folder {
     }
 
     /// Whether this folder is still the one at its path. Throws once it cannot be trusted any more.
-    func isThere() throws(NighError) -> Bool {
+    func isInPlace() throws(NighError) -> Bool {
         var now = stat()
         guard lstat(path, &now) == 0, now.st_dev == facts.st_dev, now.st_ino == facts.st_ino else {
             return false
@@ -53,7 +52,7 @@ final class Folder {
         let kinds = IN_MOVE | IN_DELETE | IN_CLOSE_WRITE | IN_ATTRIB | IN_DELETE_SELF | IN_MOVE_SELF
         guard inotify_add_watch(changes, path, UInt32(kinds)) >= 0 else { return }
         watch = try? loop.watch(changes, for: [.readable]) { [changes] _ in
-            var buffer = [UInt8](repeating: 0, count: 65_536)  // The next look finds out what changed.
+            var buffer = [UInt8](repeating: 0, count: 65_536)  // The next check finds out what changed.
             if read(changes, &buffer, buffer.count) > 0 { changed() }
         }
     }

@@ -1,6 +1,5 @@
 // What makes this library a plugin: its one C function, and the transport's entry for the registry.
-import NighCore
-import NighPlugins
+import NighTransport
 
 /// The function that a program calls first.
 @c(nigh_transport_plugin)
@@ -17,7 +16,7 @@ extension UnixTransport {
 
     static let registryEntry = TransportRegistry.Entry(
         scheme: "unix", summary: "programs of one user on this machine, found in a folder",
-        options: ["folder": "where they meet: an absolute path of up to 80 bytes; made if it is missing"]
+        options: ["folder": "where programs meet: an absolute path of up to 80 bytes; made if it is missing"]
     ) { spec throws(NighError) in
         let folder = spec.options["folder"] ?? ""
         guard folder.hasPrefix("/"), folder.utf8.count <= 80 else {  // A socket's path may have 107 bytes.

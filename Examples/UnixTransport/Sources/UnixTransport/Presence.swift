@@ -1,7 +1,6 @@
 // What a program that advertises has in the folder: a socket that listens, and beside it the advertisement.
 import Glibc
-import NighCore
-import NighUV
+import NighTransport
 
 final class Presence {
     let address: TransportAddress

@@ -1,6 +1,6 @@
 // The system calls for AF_UNIX sockets: how to make one, and what its address is.
 import Glibc
-import NighCore
+import NighTransport
 
 enum UnixSocket {
     /// Makes a socket that is neither connected nor bound; negative, with `errno` set, if there are no more.

@@ -1,7 +1,5 @@
 // The transport: what the session calls, and what it is notified of. The other files know the folder and sockets.
-import NighCore
-import NighPlugins
-import NighUV
+import NighTransport
 
 /// Opens pipes between the programs of one user on one machine, which find each other in a folder.
 /// `@unchecked Sendable`: all state is confined to the loop from `start` on.
@@ -10,11 +8,11 @@ final class UnixTransport: Transport, @unchecked Sendable {
     let capabilities = TransportCapabilities(UnixTransport.costs)
     private let path: String
     private var loop: UVEventLoop?
-    private var foreign: ForeignLoop?
+    private var unsupportedLoop: UnsupportedLoop?
     private var events: (any TransportEvents)?
     private var folder: Folder?
     private var folderError: NighError?
-    private var nextLook: LoopTimer?
+    private var nextCheck: LoopTimer?
     private var advertisement: Advertisement?
     private var advertisingError: NighError?
     private var presence: Presence?
@@ -26,10 +24,12 @@ final class UnixTransport: Transport, @unchecked Sendable {
     init(folder: String) { path = folder }
 
     func start(on loop: any EventLoop, events: any TransportEvents) {
-        guard let loop = loop as? UVEventLoop else { return foreign = ForeignLoop(loop, events, for: self) }
+        guard let loop = loop as? UVEventLoop else {
+            return unsupportedLoop = UnsupportedLoop(loop, events, for: self)
+        }
         (self.loop, self.events) = (loop, events)
         dials = SocketDials(scheme: scheme, on: loop) { [weak self] in self?.dialEnded($0, $1) }
-        later { $0.look() }
+        later { $0.check() }
     }
 
     /// Reports everything in a later turn, and nothing after `shutdown`.
@@ -38,28 +38,28 @@ final class UnixTransport: Transport, @unchecked Sendable {
     }
 
     func shutdown() {
-        (events, foreign, presence, folder, advertisement, service) = (nil, nil, nil, nil, nil, nil)
+        (events, unsupportedLoop, presence, folder, advertisement, service) = (nil, nil, nil, nil, nil, nil)
         dials?.cancelAll()
-        if let nextLook { loop?.cancel(nextLook) }
+        if let nextCheck { loop?.cancel(nextCheck) }
         for pipe in Array(pipes.values) { pipe.finish() }
     }
 
     /// Checks the folder and who is in it, and corrects what is wrong. Runs when something there has changed, and every
     /// two seconds for changes that nothing reports, such as a folder that is made again.
-    private func look() {
+    private func check() {
         guard let loop, events != nil else { return }
-        if let nextLook { loop.cancel(nextLook) }
-        nextLook = loop.schedule(at: loop.now + .seconds(2)) { [weak self] in self?.look() }
+        if let nextCheck { loop.cancel(nextCheck) }
+        nextCheck = loop.schedule(at: loop.now + .seconds(2)) { [weak self] in self?.check() }
         var (found, error) = (Folder?.none, NighError?.none)
         do throws(NighError) {
-            found = try folder?.isThere() == true ? folder : Folder(at: path)
+            found = try folder?.isInPlace() == true ? folder : Folder(at: path)
         } catch let fault {
             error = fault
         }
         if found !== folder {
             withdraw()
             folder = found
-            found?.watch(on: loop) { [weak self] in self?.look() }
+            found?.watch(on: loop) { [weak self] in self?.check() }
         }
         if error != folderError {
             folderError = error
@@ -81,7 +81,7 @@ final class UnixTransport: Transport, @unchecked Sendable {
         withdraw()
     }
 
-    /// Puts the advertisement into the folder. A failure is reported once, and the next look tries again.
+    /// Puts the advertisement into the folder. A failure is reported once, and the next check tries again.
     private func publish() {
         guard let loop, let folder, let advertisement else { return }
         do throws(NighError) {
@@ -138,7 +138,7 @@ final class UnixTransport: Transport, @unchecked Sendable {
     }
 
     func dial(_ address: TransportAddress, as dial: DialID, timeout: Duration) {
-        foreign?.refuse(dial, by: self)
+        unsupportedLoop?.refuse(dial, by: self)
         do throws(NighError) {
             try UnixSocket.withAddress(address) { (bytes) throws(NighError) in
                 dials?.dial(
@@ -166,9 +166,9 @@ final class UnixTransport: Transport, @unchecked Sendable {
     }
 
     func diagnose() -> [Diagnosis] {
-        guard foreign == nil else { return [ForeignLoop.diagnosis(of: scheme)] }
-        let isLookedAt = folder != nil || folderError != nil
-        guard isLookedAt else { return [Diagnosis("folder", .warn, "not looked at yet", isPending: true)] }
+        guard unsupportedLoop == nil else { return [UnsupportedLoop.diagnosis(of: scheme)] }
+        let isChecked = folder != nil || folderError != nil
+        guard isChecked else { return [Diagnosis("folder", .warn, "not checked yet", isPending: true)] }
         func line(_ subject: String, _ finding: String, _ error: NighError? = nil) -> Diagnosis {
             guard let error else { return Diagnosis(subject, .pass, finding) }
             return Diagnosis(subject, .fail, "\(error.cause)", advice: error.advice)
@@ -176,7 +176,7 @@ final class UnixTransport: Transport, @unchecked Sendable {
         return [
             line("folder", "\(path) is yours alone", folderError),
             line("listening", presence.map { "at \($0.address)" } ?? "not now", advertisingError),
-            line("peers", service == nil ? "nobody looks for any" : "\(seen.count) seen"),
+            line("peers", service == nil ? "not browsing" : "\(seen.count) seen"),
             line("pipes", "\(pipes.count) open, \(dials?.count ?? 0) being opened"),
         ]
     }

@@ -6,7 +6,7 @@ import Testing
 
 @testable import UnixTransport
 
-/// Two transports of one rig meet in a folder of their own.
+/// The transports of one rig meet in a folder of their own.
 private func rig(faults: FaultPlan? = nil) -> TransportRig {
     let folder = TemporaryFolder()
     var rig = TransportRig(

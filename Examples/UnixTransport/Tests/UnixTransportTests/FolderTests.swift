@@ -37,16 +37,16 @@ import Testing
     }
 
     /// Browses until a running transport is found. Returns false if that fails, or if another peer is found after it.
-    private func findsNobodyElse(_ browser: Witness) -> Bool {
-        let other = Witness(folder.path)
+    private func findsNobodyElse(_ browser: TransportLog) -> Bool {
+        let other = TransportLog(folder.path)
         defer { other.end() }
         other.call { $0.advertise(advertisement("Living", peer: 9)) }
-        guard other.hears("advertised Living") else { return false }
+        guard other.waitFor("advertised Living") else { return false }
         browser.call { $0.browse(service) }
-        return browser.hears("found Living") && browser.rest.filter { $0.hasPrefix("found") }.isEmpty
+        return browser.waitFor("found Living") && browser.rest.filter { $0.hasPrefix("found") }.isEmpty
     }
 
-    @Test("a peer that was killed before is not found, and its files are cleared away")
+    @Test("a peer that was killed before browsing began is not found, and its files are removed")
     func killedBefore() {
         let id = "1234567890abcdef"
         write(advertisement("Dead").bytes, to: "\(id).about")
@@ -54,7 +54,7 @@ import Testing
             write([], to: name)
         }
         write([1], to: "notes.about")
-        let browser = Witness(folder.path)
+        let browser = TransportLog(folder.path)
         #expect(findsNobodyElse(browser))
         for name in ["\(id).about", "\(id).socket", ".\(id).lock", ".\(id).new"] {
             #expect(!exists(name), "\(name)")
@@ -63,21 +63,21 @@ import Testing
         browser.end()
     }
 
-    @Test("a peer that is killed while it is seen is lost")
+    @Test("a peer that is killed after it was found is reported as lost")
     func killedWhileSeen() {
         let id = "1234567890abcdef"
         let held = lock(id)
         write(advertisement("Puma").bytes, to: "\(id).about")
-        let browser = Witness(folder.path)
+        let browser = TransportLog(folder.path)
         browser.call { $0.browse(service) }
-        #expect(browser.hears("found Puma"))
+        #expect(browser.waitFor("found Puma"))
         close(held)
-        #expect(browser.hears("lost"))
+        #expect(browser.waitFor("lost"))
         browser.end()
         #expect(!exists("\(id).about"))
     }
 
-    @Test("whatever lies in the folder holds nobody up, and is left out")
+    @Test("unexpected files in the folder do not block browsing, and are not taken for peers")
     func hostileFiles() {
         let good = advertisement("Trap").bytes
         var held: [Int32] = []
@@ -92,7 +92,7 @@ import Testing
         write([], to: "\(id(5)).about")
         #expect(symlink("/dev/zero", path(".\(id(6)).lock")) == 0)
         write(good, to: "\(id(6)).about")
-        let browser = Witness(folder.path)
+        let browser = TransportLog(folder.path)
         #expect(findsNobodyElse(browser))
         for number in 0..<6 { #expect(exists("\(id(number)).about"), "\(number)") }
         browser.end()
@@ -100,7 +100,7 @@ import Testing
     }
 
     @Test(
-        "what is no address fails a dial",
+        "a dial to an invalid address, or to one where nobody listens, fails with the cause",
         arguments: [
             ("unix", "", "invalid"), ("unix", "here", "invalid"), ("unix", "/a\0b", "invalid"),
             ("tcp", "/a", "invalid"),
@@ -109,44 +109,44 @@ import Testing
             ("unix", "/nowhere/at/all", "nobody listens there"),
         ])
     func noAddress(scheme: String, value: String, cause: String) {
-        let witness = Witness(folder.path)
+        let log = TransportLog(folder.path)
         let address = TransportAddress(scheme: scheme, value: value)
-        witness.call { $0.dial(address, as: DialID(number: 1), timeout: .seconds(5)) }
-        #expect(witness.hears("failed \(cause)"))
-        witness.end()
+        log.call { $0.dial(address, as: DialID(number: 1), timeout: .seconds(5)) }
+        #expect(log.waitFor("failed \(cause)"))
+        log.end()
     }
 
-    @Test("a folder that others may write takes the transport down until it is mended")
+    @Test("the transport is down while others may write to the folder, and comes up afterwards")
     func writableFolder() {
-        let (other, browser) = (Witness(folder.path), Witness(folder.path))
+        let (other, browser) = (TransportLog(folder.path), TransportLog(folder.path))
         other.call { $0.advertise(advertisement("Puma")) }
         browser.call { $0.browse(service) }
-        #expect(browser.hears("found Puma"))
+        #expect(browser.waitFor("found Puma"))
         chmod(folder.path, 0o777)
         // The other transport may notice first, and be gone when this one looks again.
         let down = "down: the folder \(folder.path) may be written by others; `chmod go-w"
-        #expect(browser.hears(down, "lost"))
-        #expect(other.hears("deaf"))
+        #expect(browser.waitFor(down, "lost"))
+        #expect(other.waitFor("deaf"))
         chmod(folder.path, 0o700)
-        #expect(browser.hears("up"))
-        #expect(browser.hears("found Puma"))
+        #expect(browser.waitFor("up"))
+        #expect(browser.waitFor("found Puma"))
         other.end()
-        #expect(browser.hears("lost"))
+        #expect(browser.waitFor("lost"))
         browser.end()
         #expect(names.isEmpty)
     }
 
-    @Test("a folder that is taken away comes back, and with it whoever was there")
+    @Test("a folder that is moved away is made again, and peers are found again")
     func folderTakenAway() {
-        let (other, browser) = (Witness(folder.path), Witness(folder.path))
+        let (other, browser) = (TransportLog(folder.path), TransportLog(folder.path))
         other.call { $0.advertise(advertisement("Puma")) }
         browser.call { $0.browse(service) }
-        #expect(browser.hears("found Puma"))
+        #expect(browser.waitFor("found Puma"))
         let away = TemporaryFolder()
         #expect(rename(folder.path, "\(away.path)/folder") == 0)
-        #expect(browser.hears("lost"))
-        #expect(browser.hears("found Puma"))
-        #expect(other.hears("listening") && other.hears("listening"))
+        #expect(browser.waitFor("lost"))
+        #expect(browser.waitFor("found Puma"))
+        #expect(other.waitFor("listening") && other.waitFor("listening"))
         other.end()
         browser.end()
     }

@@ -35,7 +35,7 @@ final class CheckedPipe: @unchecked Sendable {
     func cutOff() { inner.close(.now) }
 
     /// Reports to the handler, if there is one, that the pipe is over: as closed, or as drained if the handler has closed it.
-    func tellCutOff(_ error: NighError) {
+    func reportCutOff(_ error: NighError) {
         let receiver = handler
         handler = nil
         if ledger.isOpen { receiver?.pipeClosed(self, error: error) } else { receiver?.pipeDrained(self) }
@@ -46,21 +46,21 @@ final class CheckedPipe: @unchecked Sendable {
 
     @inline(__always)
     private func checking(_ check: (inout PipeLedger) throws(ContractBreach) -> Void) {
-        do throws(ContractBreach) { try check(&ledger) } catch { owner.broke(error, on: loop) }
+        do throws(ContractBreach) { try check(&ledger) } catch { owner.handleBreach(error, on: loop) }
     }
 
     /// Checks a report of the wrapped pipe, and passes it on if it keeps the contract. A report that ends the pipe
     /// (`isLast`) is passed on after this pipe was removed from its transport.
     @inline(__always)
     private func relay(
-        _ word: String, by pipe: any Pipe, isLast: Bool = false,
+        _ event: String, by pipe: any Pipe, isLast: Bool = false,
         _ check: (inout PipeLedger) throws(ContractBreach) -> Void,
         report: (any PipeHandler) -> Void
     ) {
         do throws(ContractBreach) {
-            guard try owner.mayTell(word, on: loop) else { return }
+            guard try owner.checkMayReport(event, on: loop) else { return }
             guard pipe === inner else {
-                throw ContractBreach(.toldInItsOwnName, "\(word) was told in the name of another pipe")
+                throw ContractBreach(.toldInItsOwnName, "\(event) was reported in the name of another pipe")
             }
             try check(&ledger)
             guard let handler else { return }
@@ -72,7 +72,7 @@ final class CheckedPipe: @unchecked Sendable {
             defer { handlerCallDepth &-= 1 }
             report(handler)
         } catch {
-            owner.broke(error, on: loop)
+            owner.handleBreach(error, on: loop)
         }
     }
 }
@@ -125,12 +125,12 @@ extension CheckedPipe: Pipe {
         owner.calling { inner.resumeReading() }
     }
 
-    func close(_ manner: PipeCloseManner) {
-        if manner == .now, ledger.isOpen { handler = nil }
-        ledger.closed(manner)
+    func close(_ mode: PipeCloseMode) {
+        if mode == .now, ledger.isOpen { handler = nil }
+        ledger.closed(mode)
         guard owner.isPassing else { return }
         if handler == nil { owner.forget(self) }
-        owner.calling { inner.close(manner) }
+        owner.calling { inner.close(mode) }
     }
 }
 

@@ -87,18 +87,18 @@ public final class CheckedTransport: @unchecked Sendable {
 
     /// Checks the rules that hold for any report. Returns false if the report has to be ignored, because a rule was
     /// broken before.
-    func mayTell(
-        _ word: String, on loop: any EventLoop, alsoInsideCalls: Bool = false
+    func checkMayReport(
+        _ event: String, on loop: any EventLoop, alsoInsideCalls: Bool = false
     ) throws(ContractBreach) -> Bool {
         guard loop.isCurrent else {
-            throw ContractBreach(.eventsOnTheLoop, "\(word) was told on another thread")
+            throw ContractBreach(.eventsOnTheLoop, "\(event) was reported on another thread")
         }
         guard checksReports else { return false }
         guard callDepth.count == 0 || alsoInsideCalls else {
-            throw ContractBreach(.toldInALaterTurn, "\(word) was told from inside a call")
+            throw ContractBreach(.toldInALaterTurn, "\(event) was reported from inside a call")
         }
         guard isPassing else {
-            throw ContractBreach(.quietAfterShutdown, "\(word) was told after shutdown")
+            throw ContractBreach(.quietAfterShutdown, "\(event) was reported after shutdown")
         }
         return true
     }
@@ -112,7 +112,7 @@ public final class CheckedTransport: @unchecked Sendable {
     }
 
     /// Notes a broken rule and cuts the transport off. Callable on any thread; only the first call counts.
-    func broke(_ breach: ContractBreach, on loop: any EventLoop) {
+    func handleBreach(_ breach: ContractBreach, on loop: any EventLoop) {
         let error = breach.error(of: scheme)
         let isFirst = firstBreach.withLock { first in
             guard first == nil else { return false }
@@ -149,7 +149,7 @@ public final class CheckedTransport: @unchecked Sendable {
         if ledger.listens, self.running != nil { events.listeningChanged([], by: self) }
         if self.running != nil { events.transportChanged(.down(error), by: self) }
         while let dial = next({ $0.takeDial() }) { events.dialFailed(dial, error: error, by: self) }
-        for pipe in open { if self.running != nil { pipe.tellCutOff(error) } }
+        for pipe in open { if self.running != nil { pipe.reportCutOff(error) } }
     }
 
     /// Takes the next item to report. Returns nil once the session has shut this transport down, which it may do in
@@ -198,10 +198,11 @@ public final class CheckedTransport: @unchecked Sendable {
 
     private func dialIsOverdue(_ dial: DialID, _ timeout: Duration, on loop: any EventLoop) {
         guard isPassing, ledger.isOpen(dial) else { return }
-        broke(
+        handleBreach(
             ContractBreach(
                 .dialEndsInTime,
-                "dial \(dial.number) had \(Moment.Span(timeout)), and its outcome was not told \(Self.dialSlack) later"
+                "dial \(dial.number) has no outcome \(Self.dialSlack) after its timeout of "
+                    + "\(Moment.Span(timeout))"
             ), on: loop)
     }
 
@@ -217,24 +218,24 @@ public final class CheckedTransport: @unchecked Sendable {
         guard isPassing, let loop = running?.loop else { return }
         let (scheme, capabilities) = calling { (inner.scheme, inner.capabilities) }
         guard scheme == self.scheme else {
-            return broke(
+            return handleBreach(
                 ContractBreach(.traitsConstant, "the scheme \"\(self.scheme)\" became \"\(scheme)\""),
                 on: loop)
         }
         guard capabilities == self.capabilities else {
-            return broke(
+            return handleBreach(
                 ContractBreach(.traitsConstant, "the capabilities became \(capabilities)"), on: loop)
         }
     }
 
     private func checkInitialTraits(on loop: any EventLoop) {
         guard TransportSpec.isScheme(scheme) else {
-            return broke(ContractBreach(.schemeWellFormed, "the scheme is \"\(scheme)\""), on: loop)
+            return handleBreach(ContractBreach(.schemeWellFormed, "the scheme is \"\(scheme)\""), on: loop)
         }
         guard capabilities.typicalMTU > 0, capabilities.typicalLatency > .zero,
             capabilities.expectedConnectTime > .zero
         else {
-            return broke(
+            return handleBreach(
                 ContractBreach(.capabilitiesPossible, "the capabilities are \(capabilities)"), on: loop)
         }
     }
@@ -315,7 +316,7 @@ extension CheckedTransport: Transport {
         if let fault { return found(.failure(fault)) }
         guard isPassing, let loop = running?.loop else { return }
         let answer = PlacesAnswer(of: address, from: self, on: loop, found)
-        calling { inner.places(behind: address) { answer.came($0) } }
+        calling { inner.places(behind: address) { answer.receive($0) } }
     }
 
     public func shutdown() {
@@ -334,37 +335,39 @@ extension CheckedTransport: Transport {
 extension CheckedTransport {
     /// Checks a report of the wrapped transport, and passes it on if it keeps the contract.
     @inline(__always)
-    func hear(
-        _ word: String, by transport: any Transport, on loop: any EventLoop,
+    func relay(
+        _ event: String, by transport: any Transport, on loop: any EventLoop,
         _ check: (inout TransportLedger) throws(ContractBreach) -> Void,
-        tell: (any TransportEvents) -> Void
+        report: (any TransportEvents) -> Void
     ) {
         do throws(ContractBreach) {
-            guard try mayTell(word, on: loop), let running else { return }
+            guard try checkMayReport(event, on: loop), let running else { return }
             guard transport === inner else {
-                throw ContractBreach(.toldInItsOwnName, "\(word) was told in the name of another transport")
+                throw ContractBreach(
+                    .toldInItsOwnName, "\(event) was reported in the name of another transport")
             }
             try check(&ledger)
-            tell(running.events)
+            report(running.events)
         } catch {
-            broke(error, on: loop)
+            handleBreach(error, on: loop)
         }
     }
 
-    func hearFailure(of dial: DialID, _ error: NighError, by transport: any Transport, on loop: any EventLoop)
-    {
-        hear("dialFailed", by: transport, on: loop) { ledger throws(ContractBreach) in
+    func relayDialFailure(
+        _ dial: DialID, _ error: NighError, by transport: any Transport, on loop: any EventLoop
+    ) {
+        relay("dialFailed", by: transport, on: loop) { ledger throws(ContractBreach) in
             try ledger.failed(dial, error)
-        } tell: { events in
+        } report: { events in
             stopWatching(dial)
             events.dialFailed(dial, error: error, by: self)
         }
     }
 
     /// Checks the report of an open pipe and passes it on. A pipe that is not passed on is closed.
-    func hear(_ pipe: any Pipe, dial: DialID?, by transport: any Transport, on loop: any EventLoop) {
-        var isTold = false
-        hear("pipeOpened", by: transport, on: loop) { ledger throws(ContractBreach) in
+    func relayPipe(_ pipe: any Pipe, dial: DialID?, by transport: any Transport, on loop: any EventLoop) {
+        var isReported = false
+        relay("pipeOpened", by: transport, on: loop) { ledger throws(ContractBreach) in
             guard pipes[ObjectIdentifier(pipe)] == nil else {
                 throw ContractBreach(.pipeOpenedOnce, "pipeOpened for a pipe that is open already")
             }
@@ -372,8 +375,8 @@ extension CheckedTransport {
             for address in calling({ [pipe.localAddress, pipe.remoteAddress] }) {
                 if let address { try ledger.check(address, "pipeOpened") }
             }
-        } tell: { events in
-            isTold = true
+        } report: { events in
+            isReported = true
             if let dial { stopWatching(dial) }
             pipeCount += 1
             let checked = CheckedPipe(pipe, number: pipeCount, of: self, on: loop)
@@ -381,7 +384,7 @@ extension CheckedTransport {
             events.pipeOpened(checked, dial: dial, by: self)
             checkTraits()
         }
-        guard !isTold else { return }
+        guard !isReported else { return }
         let stray = Stray(pipe: pipe)
         loop.execute { self.calling { stray.pipe.close(.now) } }
     }

@@ -13,7 +13,8 @@ struct ContractBreach: Error {
     func error(of scheme: String) -> NighError {
         NighError(
             rule.stage, .contractBroken(rule, detail), transport: scheme,
-            advice: "this is a fault of the transport \"\(scheme)\", not of the network; tell whoever made it"
+            advice: "this is a bug in the transport \"\(scheme)\", not in the network; "
+                + "report it to its author"
         )
     }
 }

@@ -6,7 +6,7 @@ struct PipeLedger {
     private enum Phase {
         case open
         /// The session has closed the pipe. The pipe reports that it is drained only if its bytes were to be sent.
-        case closedHere(PipeCloseManner)
+        case closedHere(PipeCloseMode)
         /// The session has closed the pipe, and the pipe has reported that it is drained.
         case drained
         /// The pipe has reported `pipeClosed`.
@@ -15,7 +15,7 @@ struct PipeLedger {
 
     /// The most bytes that a paused pipe may still deliver because they were under way: far more than any of the
     /// transports here holds.
-    static let underWay = 4 << 20
+    static let pausedByteLimit = 4 << 20
 
     private var phase = Phase.open
     private var hasEnded = false
@@ -31,8 +31,8 @@ struct PipeLedger {
 
     // MARK: What the session does
 
-    mutating func closed(_ manner: PipeCloseManner) {
-        if isOpen { phase = .closedHere(manner) }
+    mutating func closed(_ mode: PipeCloseMode) {
+        if isOpen { phase = .closedHere(mode) }
     }
 
     mutating func paused() {
@@ -101,7 +101,7 @@ struct PipeLedger {
         guard count > 0 else { throw ContractBreach(.noEmptySlices, "an empty slice was received") }
         if isPaused {
             bytesWhilePaused += count
-            guard bytesWhilePaused <= Self.underWay else {
+            guard bytesWhilePaused <= Self.pausedByteLimit else {
                 throw ContractBreach(
                     .pausedPipeIsQuiet, "\(bytesWhilePaused) bytes were received since pauseReading")
             }
@@ -117,12 +117,12 @@ struct PipeLedger {
         try checkMayReport("pipeBecameWritable")
         guard writableBytes > 0 else {
             throw ContractBreach(
-                .writableWhenTold, "pipeBecameWritable was told, and writableBytes is \(writableBytes)")
+                .writableWhenTold, "pipeBecameWritable was reported, but writableBytes is \(writableBytes)")
         }
     }
 
     mutating func ended() throws(ContractBreach) {
-        guard !hasEnded else { throw ContractBreach(.pipeEndsOnce, "pipeEnded was told a second time") }
+        guard !hasEnded else { throw ContractBreach(.pipeEndsOnce, "pipeEnded was reported a second time") }
         try checkMayReport("pipeEnded")
         hasEnded = true
     }
@@ -136,21 +136,22 @@ struct PipeLedger {
         switch phase {
         case .closedHere(.afterWriting): break
         case .closedThere: return try checkMayReport("pipeDrained")
-        case .drained: throw ContractBreach(.pipeDrainsOnce, "pipeDrained was told a second time")
+        case .drained: throw ContractBreach(.pipeDrainsOnce, "pipeDrained was reported a second time")
         case .open, .closedHere(.now):
-            throw ContractBreach(.pipeDrainsOnce, "pipeDrained was told without a close(.afterWriting)")
+            throw ContractBreach(.pipeDrainsOnce, "pipeDrained was reported without a close(.afterWriting)")
         }
         guard waiting == 0 else {
-            throw ContractBreach(.pipeDrainsOnce, "pipeDrained was told, and bytesWaiting is \(waiting)")
+            throw ContractBreach(.pipeDrainsOnce, "pipeDrained was reported, but bytesWaiting is \(waiting)")
         }
         phase = .drained
     }
 
-    private func checkMayReport(_ word: String) throws(ContractBreach) {
+    private func checkMayReport(_ event: String) throws(ContractBreach) {
         switch phase {
         case .open: return
-        case .closedHere, .drained: throw ContractBreach(.pipeQuietAfterClose, "\(word) was told after close")
-        case .closedThere: throw ContractBreach(.pipeClosedIsLast, "\(word) was told after pipeClosed")
+        case .closedHere, .drained:
+            throw ContractBreach(.pipeQuietAfterClose, "\(event) was reported after close")
+        case .closedThere: throw ContractBreach(.pipeClosedIsLast, "\(event) was reported after pipeClosed")
         }
     }
 }

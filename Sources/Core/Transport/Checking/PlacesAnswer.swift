@@ -1,6 +1,6 @@
 /// The answer to one `places` request that a ``CheckedTransport`` has passed on to the transport that it wraps.
 ///
-/// `@unchecked Sendable`: the wrapped transport may answer on any thread. So `came` first checks that it is on the
+/// `@unchecked Sendable`: the wrapped transport may answer on any thread. So `receive` first checks that it is on the
 /// loop. Only the loop touches the state that changes.
 final class PlacesAnswer: @unchecked Sendable {
     private let address: TransportAddress
@@ -20,17 +20,17 @@ final class PlacesAnswer: @unchecked Sendable {
     }
 
     /// Checks the answer and passes it on. Unlike any other report, it may come from inside the call.
-    func came(_ result: Result<[TransportAddress], NighError>) {
+    func receive(_ result: Result<[TransportAddress], NighError>) {
         do throws(ContractBreach) {
-            guard try transport.mayTell("places", on: loop, alsoInsideCalls: true) else { return }
+            guard try transport.checkMayReport("places", on: loop, alsoInsideCalls: true) else { return }
             guard !isAnswered else {
-                throw ContractBreach(.placesToldOnce, "the places behind \(address) were told twice")
+                throw ContractBreach(.placesToldOnce, "the places behind \(address) were reported twice")
             }
             try check(result)
             isAnswered = true
             found(result)
         } catch {
-            transport.broke(error, on: loop)
+            transport.handleBreach(error, on: loop)
         }
     }
 

@@ -4,12 +4,12 @@
 /// A value that knows no loop and calls nobody. It throws a ``ContractBreach`` when a rule is broken.
 struct TransportLedger {
     private enum DialEnd {
-        case told, cancelled
+        case reported, cancelled
     }
 
     private enum RouteStanding {
         /// Found, and not lost since.
-        case told
+        case reported
         /// Found before the search was begun again, or before the transport went down. It may be reported as found
         /// again, or as lost.
         case doubtful
@@ -37,7 +37,7 @@ struct TransportLedger {
 
     mutating func browse(_ service: ServiceName) {
         browsed = service
-        doubtRoutes()
+        markRoutesDoubtful()
     }
 
     mutating func stopBrowsing() {
@@ -73,10 +73,10 @@ struct TransportLedger {
 
     mutating func found(_ sighting: Sighting) throws(ContractBreach) {
         try check(sighting, "routeFound")
-        guard routes[sighting.address] != .told else {
+        guard routes[sighting.address] != .reported else {
             throw ContractBreach(.routeFoundOnce, "routeFound at \(sighting.address), which was found before")
         }
-        routes[sighting.address] = .told
+        routes[sighting.address] = .reported
     }
 
     func changed(_ sighting: Sighting) throws(ContractBreach) {
@@ -111,7 +111,7 @@ struct TransportLedger {
     func advertised() throws(ContractBreach) {
         guard isAdvertising else {
             throw ContractBreach(
-                .listeningWhileAdvertising, "advertised was told while nothing was advertised")
+                .listeningWhileAdvertising, "advertised was reported while nothing was advertised")
         }
     }
 
@@ -119,7 +119,8 @@ struct TransportLedger {
         for address in addresses { try check(address, "listeningChanged") }
         guard isAdvertising || addresses.isEmpty else {
             throw ContractBreach(
-                .listeningWhileAdvertising, "listeningChanged told addresses while nothing was advertised")
+                .listeningWhileAdvertising,
+                "listeningChanged reported addresses while nothing was advertised")
         }
         listens = !addresses.isEmpty
     }
@@ -128,66 +129,66 @@ struct TransportLedger {
     mutating func became(_ condition: TransportCondition) throws(ContractBreach) {
         guard case .down(let error) = condition else { return }
         try check(error, "transportChanged")
-        doubtRoutes()
+        markRoutesDoubtful()
     }
 
-    func check(_ error: NighError, _ word: String) throws(ContractBreach) {
+    func check(_ error: NighError, _ event: String) throws(ContractBreach) {
         guard error.transport == scheme else {
             let named = error.transport.map { "the transport \"\($0)\"" } ?? "no transport"
-            throw ContractBreach(.errorsCarryTheScheme, "the error of \(word) names \(named)")
+            throw ContractBreach(.errorsCarryTheScheme, "the error of \(event) names \(named)")
         }
     }
 
-    func check(_ address: TransportAddress, _ word: String) throws(ContractBreach) {
+    func check(_ address: TransportAddress, _ event: String) throws(ContractBreach) {
         guard address.scheme == scheme else {
-            throw ContractBreach(.addressesCarryTheScheme, "\(word) told the address \(address)")
+            throw ContractBreach(.addressesCarryTheScheme, "\(event) reported the address \(address)")
         }
     }
 
     // MARK: Helpers
 
-    private mutating func doubtRoutes() {
+    private mutating func markRoutesDoubtful() {
         for address in routes.keys { routes[address] = .doubtful }
     }
 
-    private func check(_ sighting: Sighting, _ word: String) throws(ContractBreach) {
-        let service = try checkBrowses(word)
-        try check(sighting.address, word)
+    private func check(_ sighting: Sighting, _ event: String) throws(ContractBreach) {
+        let service = try checkBrowses(event)
+        try check(sighting.address, event)
         guard sighting.advertisement.service == service else {
             throw ContractBreach(
                 .routeOfTheService,
-                "\(word) told the service \(sighting.advertisement.service), and \(service) is browsed for")
+                "\(event) reported the service \(sighting.advertisement.service), not \(service)")
         }
         if let quality = sighting.quality, !(0...1).contains(quality) {
-            throw ContractBreach(.qualityInRange, "\(word) told a quality of \(quality)")
+            throw ContractBreach(.qualityInRange, "\(event) reported a quality of \(quality)")
         }
     }
 
     @discardableResult
-    private func checkBrowses(_ word: String) throws(ContractBreach) -> ServiceName {
+    private func checkBrowses(_ event: String) throws(ContractBreach) -> ServiceName {
         guard let browsed else {
-            throw ContractBreach(.routeWhileBrowsing, "\(word) was told while nothing was browsed for")
+            throw ContractBreach(.routeWhileBrowsing, "\(event) was reported while nothing was browsed for")
         }
         return browsed
     }
 
-    private func checkIsFound(_ address: TransportAddress, _ word: String) throws(ContractBreach) {
+    private func checkIsFound(_ address: TransportAddress, _ event: String) throws(ContractBreach) {
         guard routes[address] != nil else {
-            throw ContractBreach(.routeFoundFirst, "\(word) at \(address), where nobody was found")
+            throw ContractBreach(.routeFoundFirst, "\(event) at \(address), where no peer was found")
         }
     }
 
-    private mutating func end(_ dial: DialID, _ word: String) throws(ContractBreach) {
-        guard openDials.remove(dial) == nil else { return note(dial, .told) }
+    private mutating func end(_ dial: DialID, _ event: String) throws(ContractBreach) {
+        guard openDials.remove(dial) == nil else { return note(dial, .reported) }
         switch endedDials[dial] {
-        case .told:
+        case .reported:
             throw ContractBreach(
-                .dialEndsOnce, "\(word) for dial \(dial.number), whose outcome was told before")
+                .dialEndsOnce, "\(event) for dial \(dial.number), whose outcome was reported before")
         case .cancelled:
             throw ContractBreach(
-                .dialQuietAfterCancel, "\(word) for dial \(dial.number), which was cancelled")
+                .dialQuietAfterCancel, "\(event) for dial \(dial.number), which was cancelled")
         case nil:
-            throw ContractBreach(.dialIsKnown, "\(word) for dial \(dial.number), which was never made")
+            throw ContractBreach(.dialIsKnown, "\(event) for dial \(dial.number), which was never made")
         }
     }
 

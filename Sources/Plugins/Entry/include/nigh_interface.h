@@ -1,9 +1,9 @@
 // Which Nigh this is: a plugin that was built with another fingerprint is refused.
-// Written by `make api`, and by nobody else; docs/stability.md says what for.
+// Written by `make api`; do not edit. docs/reference/stability.md explains it.
 #ifndef NIGH_INTERFACE_H
 #define NIGH_INTERFACE_H
 
 #define NIGH_VERSION "0.2.0"
-#define NIGH_INTERFACE_FINGERPRINT "37c0d48978f8e225"
+#define NIGH_INTERFACE_FINGERPRINT "47d13def00a6e4c8"
 
 #endif

@@ -1,7 +1,7 @@
-// What a plugin and the program that loads it say to each other before they trust each other with anything written in Swift.
+// What a program checks about a plugin before either calls the other's Swift code.
 //
-// It is C, since what C lays out stays where it is: the two may have been built against different versions of Nigh, and finding
-// that out must work in any case. A plugin exports one function, `nigh_transport_plugin`, which returns a `struct nigh_plugin`.
+// This is C because the layout of C structs does not change. The two may have been built against different versions of Nigh, and
+// the check must work in any case. A plugin exports one function, `nigh_transport_plugin`, which returns a `struct nigh_plugin`.
 
 #ifndef NIGH_PLUGIN_H
 #define NIGH_PLUGIN_H
@@ -11,10 +11,10 @@
 
 #include "nigh_interface.h"
 
-// Changes with this file's struct. A program refuses any other.
+// Changes when `struct nigh_plugin` changes. A program refuses a plugin with another number.
 enum { NIGH_PLUGIN_INTERFACE = 1 };
 
-// What the transport offers and costs; see TransportCapabilities.
+// What the transport can do, and what it costs; see TransportCapabilities.
 struct nigh_plugin_capabilities {
     bool datagrams;
     int64_t typical_mtu;
@@ -23,29 +23,29 @@ struct nigh_plugin_capabilities {
     int64_t priority;
 };
 
-// What a plugin says about itself. Nobody changes or frees it; the strings end with a zero and are UTF-8.
+// The description of a plugin. It is constant and never freed. Its strings are UTF-8 and end with a zero.
 struct nigh_plugin {
-    // NIGH_PLUGIN_INTERFACE as the plugin was compiled with; in the first four bytes for ever.
+    // The NIGH_PLUGIN_INTERFACE with which the plugin was compiled. These stay the first four bytes in every version.
     uint32_t interface;
-    // What compiled it.
+    // The compiler that compiled it.
     const char *toolchain;
     // The Nigh it was compiled against.
     const char *nigh_version;
     const char *nigh_fingerprint;
-    // What it is.
+    // The transport's scheme and version.
     const char *scheme;
     const char *version;
     struct nigh_plugin_capabilities capabilities;
-    // The mark of the Nigh it runs with: another one than the program's where it carries a Nigh of its own.
+    // The mark of the Nigh that it runs with. It differs from the program's if the plugin contains its own copy of Nigh.
     const void *shared_mark;
-    // Gives the registry entry, retained. Called once all of the above was found right, and never else.
+    // Returns the registry entry, retained. Called only after all of the above was found right.
     void *(*make_entry)(void);
 };
 
-// The compiler that compiles whoever calls this.
+// The compiler that compiles the calling code.
 static inline const char *nigh_plugin_toolchain(void) { return __VERSION__; }
 
-// The version of the Nigh whose headers whoever calls this was compiled with.
+// The version of the Nigh whose headers the calling code was compiled with.
 static inline const char *nigh_plugin_nigh_version(void) { return NIGH_VERSION; }
 
 #endif

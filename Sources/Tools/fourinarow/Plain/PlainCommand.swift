@@ -13,30 +13,30 @@ enum PlainCommand: Hashable {
     case join(number: Int)
     case watch(number: Int)
     case host
-    case machine(level: Int)
+    case bot(level: Int)
     case quit
     case help
 
     /// Why a line is not a command, as a sentence.
-    struct Misunderstanding: Error, Hashable { let words: String }
+    struct ParseError: Error, Hashable { let message: String }
 
     /// What can be typed, one line for each command.
     static let overview = [
         "1 to 7: drop a disc into that column, counted from the left",
-        "b: tell the board again",
+        "b: print the board again",
         "c WORDS: say something",
-        "r: another game, in which you move first; when one is over",
+        "r: after a game, start another in which you move first",
         "x: resign",
-        "y, n: answer whoever wants to play at your table",
-        "l: the tables near you, with their numbers",
+        "y, n: answer somebody who wants to play at your table",
+        "l: list the tables near you, with their numbers",
         "j NUMBER: sit down at that table; w NUMBER: watch there",
         "h: open a table of your own",
-        "m, m LEVEL: play against the machine, 1 to 9; 5 when left out",
+        "m, m LEVEL: play against the machine, level 1 to 9; 5 by default",
         "q: leave the table; in the lobby: end the program",
     ]
 
     /// Parses a line. Returns nil for an empty one.
-    init?(_ line: String) throws(Misunderstanding) {
+    init?(_ line: String) throws(ParseError) {
         let line = line.drop { $0 == " " || $0 == "\t" }
         guard let first = line.first else { return nil }
         let rest = line.dropFirst().drop { $0 == " " }
@@ -65,24 +65,24 @@ enum PlainCommand: Hashable {
         case ("m", _):
             let level = try Self.number(argument, or: 5)
             guard Bot.levels.contains(level) else {
-                throw Misunderstanding(words: "the machine plays at levels 1 to 9")
+                throw ParseError(message: "the machine plays at levels 1 to 9")
             }
-            self = .machine(level: level)
+            self = .bot(level: level)
         case ("q", true): self = .quit
         case ("?", true): self = .help
         default: throw Self.unknown(String(line))
         }
     }
 
-    private static func number(_ text: String, or absent: Int) throws(Misunderstanding) -> Int {
+    private static func number(_ text: String, or absent: Int) throws(ParseError) -> Int {
         guard !text.isEmpty else { return absent }
         guard let number = Int(text), number > 0 else {
-            throw Misunderstanding(words: "\"\(text)\" is no number; type ? for what can be typed")
+            throw ParseError(message: "\"\(text)\" is not a number above 0; type ? for the commands")
         }
         return number
     }
 
-    private static func unknown(_ line: String) -> Misunderstanding {
-        Misunderstanding(words: "\"\(line)\" is not understood; type ? for what can be typed")
+    private static func unknown(_ line: String) -> ParseError {
+        ParseError(message: "\"\(line)\" is not a valid command; type ? for the commands")
     }
 }

@@ -40,7 +40,7 @@ struct LobbyDrawing {
     }
 
     private var keys: [KeyMeaning] {
-        if case .joining = view.place { return [KeyMeaning("Esc", "take it back")] }
+        if case .joining = view.place { return [KeyMeaning("Esc", "cancel")] }
         var keys: [KeyMeaning] = []
         if let table = screen.selection.table(in: view.tables) {
             keys.append(KeyMeaning("Enter", table.hasFreeSeat ? "join" : "watch"))
@@ -92,7 +92,7 @@ struct LobbyDrawing {
         let over = screen.transports.isEmpty ? "" : " over " + screen.transports.joined(separator: " and ")
         let sentences = [
             "Looking for games\(over)\(glyphs.dots)", "",
-            "Nobody near has a table with a free seat, or one to watch. Press h to host a game: others who "
+            "Nobody nearby has a table with a free seat, or one to watch. Press h to host a game: others who "
                 + "run this program will see it and can join. Or press b to play the machine.",
         ]
         let lines = sentences.flatMap { CellText($0).lines(of: min(layout.width - 2, 72)) }

@@ -5,7 +5,7 @@ import Terminal
 /// Draws the panel beside the board: who plays, over which transport, who watches, and what the players say.
 struct PanelDrawing {
     let screen: Screen
-    let sitting: Sitting
+    let tableView: TableView
     let names: PlayerNames
     let area: CellArea
 
@@ -26,8 +26,8 @@ struct PanelDrawing {
         let rest = CellArea(
             column: area.origin.column, row: row, columns: area.size.columns,
             rows: area.rows.upperBound - row)
-        if case .hosting = screen.view.place, sitting.table.guest == nil {
-            drawWays(in: rest, into: &canvas)
+        if case .hosting = screen.view.place, tableView.table.guest == nil {
+            drawAddresses(in: rest, into: &canvas)
         } else {
             drawChat(in: rest, into: &canvas)
         }
@@ -46,7 +46,7 @@ struct PanelDrawing {
             String(glyphs.disc(disc)), at: CellPosition(column: area.origin.column, row: row),
             Palette.name(disc))
         var addition = ""
-        if disc == sitting.ownDisc { addition = " (you)" }
+        if disc == tableView.ownDisc { addition = " (you)" }
         let isTaken = names.isTaken(disc)
         if let person = person(disc) { addition = " " + person.id.short }
         let room = area.size.columns - 2 - addition.count
@@ -59,29 +59,29 @@ struct PanelDrawing {
     }
 
     /// Returns the player of this colour, if there is a link to them.
-    private func person(_ disc: Disc) -> Person? { disc == .red ? sitting.host : sitting.guest }
+    private func person(_ disc: Disc) -> Person? { disc == .red ? tableView.host : tableView.guest }
 
     private var link: String? {
-        guard let other = sitting.other else { return nil }
+        guard let other = tableView.other else { return nil }
         guard let transport = other.transport else { return "no link to \(other.name) now" }
         guard let roundTrip = other.roundTrip else { return "over \(transport)" }
-        return "over \(transport), there and back in \(RoundTripText.text(roundTrip))"
+        return "over \(transport), round trip \(RoundTripText.text(roundTrip))"
     }
 
     private var watchers: String? {
-        switch sitting.table.watcherCount {
+        switch tableView.table.watcherCount {
         case ...0: nil
-        case 1: sitting.ownDisc == nil ? "nobody else watches" : "one watches"
-        case let count: sitting.ownDisc == nil ? "\(count) watch, with you" : "\(count) watch"
+        case 1: tableView.ownDisc == nil ? "nobody else watches" : "one watches"
+        case let count: tableView.ownDisc == nil ? "\(count) watch, including you" : "\(count) watch"
         }
     }
 
     // MARK: Addresses and chat
 
-    private func drawWays(in area: CellArea, into canvas: inout Canvas) {
-        var lines = CellText("Others near see this table under the name \(screen.view.name).")
+    private func drawAddresses(in area: CellArea, into canvas: inout Canvas) {
+        var lines = CellText("Others nearby see this table under the name \(screen.view.name).")
             .lines(of: area.size.columns).map { ($0, Style.plain) }
-        let addresses = screen.view.waysForOthers
+        let addresses = screen.view.addressesForOthers
         if !addresses.isEmpty {
             lines.append((CellText(""), .plain))
             lines.append((CellText("From elsewhere it is reached at"), .plain))

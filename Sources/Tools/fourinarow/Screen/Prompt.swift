@@ -14,5 +14,5 @@ enum Prompt {
     case help
 
     static let levels = 1...9
-    static let usualLevel = 5
+    static let defaultLevel = 5
 }

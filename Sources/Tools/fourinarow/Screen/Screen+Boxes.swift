@@ -7,7 +7,7 @@ extension Screen {
     func drawBox(into canvas: inout Canvas, _ layout: Layout) {
         if case .help = prompt { return draw(Self.help, into: &canvas, layout) }
         if case .chat = prompt { return }
-        if let asker { return draw(question(about: asker), into: &canvas, layout) }
+        if let seatRequest { return draw(question(about: seatRequest), into: &canvas, layout) }
         switch prompt {
         case .resign: draw(["Give this game up?  y/n"], into: &canvas, layout)
         case .leave:
@@ -15,7 +15,7 @@ extension Screen {
         case .level(let level): draw(levels(level), into: &canvas, layout)
         case .chat, .help, nil:
             if case .joining(let name, let wish) = view.place {
-                draw(way(to: name, wish), into: &canvas, layout)
+                draw(joiningLines(name, wish), into: &canvas, layout)
             }
         }
     }
@@ -23,13 +23,13 @@ extension Screen {
     /// The keys for the current question, or nil if there is none.
     var promptKeys: [KeyMeaning]? {
         switch prompt {
-        case .help: return [KeyMeaning("any key", "goes on")]
-        case .chat: return [KeyMeaning("Enter", "say it"), KeyMeaning("Esc", "drop it")]
+        case .help: return [KeyMeaning("any key", "closes this")]
+        case .chat: return [KeyMeaning("Enter", "send"), KeyMeaning("Esc", "cancel")]
         case .resign, .leave, .level, nil: break
         }
-        if asker != nil {
+        if seatRequest != nil {
             return [
-                KeyMeaning("y", "let them"), KeyMeaning("n", "don't"), KeyMeaning("?", "all keys"),
+                KeyMeaning("y", "accept"), KeyMeaning("n", "decline"), KeyMeaning("?", "all keys"),
                 KeyMeaning("q", "leave"),
             ]
         }
@@ -39,29 +39,29 @@ extension Screen {
         case .level:
             return [
                 KeyMeaning("1-9 or arrows", "choose"), KeyMeaning("Enter", "play"),
-                KeyMeaning("Esc", "don't"),
+                KeyMeaning("Esc", "cancel"),
             ]
         case .chat, .help, nil: return nil
         }
     }
 
-    private func question(about asker: Asker) -> [String] {
-        var lines = ["\(asker.name) wants to play, over \(asker.transport)."]
-        if let warning = asker.warning { lines.append(PlainTalk.spoken(warning.sentence)) }
-        lines.append("Let them?  y/n")
-        let others = view.askers.count { !answered.contains($0.id) } - 1
+    private func question(about seatRequest: SeatRequest) -> [String] {
+        var lines = ["\(seatRequest.name) wants to play, over \(seatRequest.transport)."]
+        if let warning = seatRequest.warning { lines.append(PlainDialog.asSentence(warning.sentence)) }
+        lines.append("Accept?  y/n")
+        let others = view.seatRequests.count { !answered.contains($0.id) } - 1
         if others > 0 { lines += ["", others == 1 ? "one more waits" : "\(others) more wait"] }
         return lines
     }
 
     private func levels(_ level: Int) -> [String] {
         let numbers = Prompt.levels.map { $0 == level ? "[\($0)]" : " \($0) " }.joined()
-        return ["How strong is the machine to be?", "", numbers]
+        return ["How strong should the machine be?", "", numbers]
     }
 
-    private func way(to name: String, _ wish: TableWish) -> [String] {
+    private func joiningLines(_ name: String, _ wish: TableWish) -> [String] {
         let what = wish == .seat ? "Asking \(name) for a seat" : "Going to watch at the table of \(name)"
-        return ["\(what)\(glyphs.dots)", "Esc takes it back"]
+        return ["\(what)\(glyphs.dots)", "Esc cancels"]
     }
 
     private static let help = [
@@ -74,8 +74,8 @@ extension Screen {
         "  Enter, space, down, a click         drop a disc there",
         "  c  say something     x  resign      r  play again",
         "Everywhere",
-        "  q  leave, or quit    Ctrl-C  quit   Ctrl-L  draw anew",
-        "  Ctrl-Z  stop for a while            ?  these keys",
+        "  q  leave, or quit    Ctrl-C  quit   Ctrl-L  redraw",
+        "  Ctrl-Z  suspend                     ?  these keys",
     ]
 
     private func draw(_ lines: [String], into canvas: inout Canvas, _ layout: Layout) {

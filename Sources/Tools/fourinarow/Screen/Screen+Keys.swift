@@ -6,7 +6,7 @@ import Terminal
 // place.
 extension Screen {
     /// Handles what the person has done on a terminal of this size, and returns what the person wants from the program.
-    mutating func handle(_ input: Input, size: TerminalSize, now: Moment) -> [Wish] {
+    mutating func handle(_ input: Input, size: TerminalSize, now: Moment) -> [UserRequest] {
         switch input {
         case .control("c"): return [.quit]
         case .control("z"): return [.suspend]
@@ -20,7 +20,7 @@ extension Screen {
         }
         // While the person writes, all input belongs to that line.
         if case .chat(let line) = prompt { return handleInChat(input, line) }
-        if let asker { return answer(asker, input) ?? handleAtPlace(input, layout, now) }
+        if let seatRequest { return answer(seatRequest, input) ?? handleAtPlace(input, layout, now) }
         switch prompt {
         case .resign: return decide(input, [.act(.resign)])
         case .leave: return decide(input, [.leave])
@@ -29,7 +29,7 @@ extension Screen {
         }
     }
 
-    private mutating func handleAtPlace(_ input: Input, _ layout: Layout, _ now: Moment) -> [Wish] {
+    private mutating func handleAtPlace(_ input: Input, _ layout: Layout, _ now: Moment) -> [UserRequest] {
         switch input {
         case .character("?"), .key(.function(1)):
             prompt = .help
@@ -39,33 +39,33 @@ extension Screen {
         switch view.place {
         case .lobby: return handleInLobby(input, layout, now)
         case .joining: return input == .key(.escape) || input == .character("q") ? [.leave] : []
-        case .hosting(let sitting), .visiting(let sitting):
-            return handleAtTable(input, sitting, layout, now)
+        case .hosting(let tableView), .visiting(let tableView):
+            return handleAtTable(input, tableView, layout, now)
         }
     }
 
     // MARK: Questions
 
     /// Handles a yes or no to a peer that wants to play. Returns nil for any other key.
-    private mutating func answer(_ asker: Asker, _ input: Input) -> [Wish]? {
+    private mutating func answer(_ seatRequest: SeatRequest, _ input: Input) -> [UserRequest]? {
         switch input.letter {
-        case "y": answered.insert(asker.id)
-        case "n": answered.insert(asker.id)
+        case "y": answered.insert(seatRequest.id)
+        case "n": answered.insert(seatRequest.id)
         default: return nil
         }
-        return [.answer(asker.id, accept: input.letter == "y")]
+        return [.answer(seatRequest.id, accept: input.letter == "y")]
     }
 
-    private mutating func decide(_ input: Input, _ wishes: [Wish]) -> [Wish] {
+    private mutating func decide(_ input: Input, _ requests: [UserRequest]) -> [UserRequest] {
         if input.letter == "y" {
             prompt = nil
-            return wishes
+            return requests
         }
         if input.letter == "n" || input == .key(.escape) { prompt = nil }
         return []
     }
 
-    private mutating func chooseLevel(_ input: Input, _ level: Int) -> [Wish] {
+    private mutating func chooseLevel(_ input: Input, _ level: Int) -> [UserRequest] {
         var level = level
         switch input {
         case .key(.enter):
@@ -85,7 +85,7 @@ extension Screen {
         return []
     }
 
-    private mutating func handleInChat(_ input: Input, _ line: LineEditor) -> [Wish] {
+    private mutating func handleInChat(_ input: Input, _ line: LineEditor) -> [UserRequest] {
         var line = line
         switch input {
         case .key(.escape):
@@ -102,7 +102,7 @@ extension Screen {
 
     // MARK: In the lobby
 
-    private mutating func handleInLobby(_ input: Input, _ layout: Layout, _ now: Moment) -> [Wish] {
+    private mutating func handleInLobby(_ input: Input, _ layout: Layout, _ now: Moment) -> [UserRequest] {
         let tables = view.tables
         switch input {
         case .key(.up): selection.move(-1, in: tables)
@@ -114,7 +114,7 @@ extension Screen {
         case .key(.enter): return join()
         case .character("w"): return selection.table(in: tables).map { [.join($0.id, .watch)] } ?? []
         case .character("h"): return [.host]
-        case .character("b"): prompt = .level(Prompt.usualLevel)
+        case .character("b"): prompt = .level(Prompt.defaultLevel)
         case .character("q"): return [.quit]
         case .mouse(let mouse): return handleInLobby(mouse, layout, now)
         default: break
@@ -123,11 +123,12 @@ extension Screen {
     }
 
     /// Goes to the chosen table: to play if the seat is free, otherwise to watch.
-    private func join() -> [Wish] {
+    private func join() -> [UserRequest] {
         selection.table(in: view.tables).map { [.join($0.id, $0.hasFreeSeat ? .seat : .watch)] } ?? []
     }
 
-    private mutating func handleInLobby(_ mouse: MouseInput, _ layout: Layout, _ now: Moment) -> [Wish] {
+    private mutating func handleInLobby(_ mouse: MouseInput, _ layout: Layout, _ now: Moment) -> [UserRequest]
+    {
         let tables = view.tables
         switch mouse.action {
         case .wheelUp: selection.move(-1, in: tables)
@@ -148,33 +149,33 @@ extension Screen {
     // MARK: At a table
 
     private mutating func handleAtTable(
-        _ input: Input, _ sitting: Sitting, _ layout: Layout, _ now: Moment
-    ) -> [Wish] {
+        _ input: Input, _ tableView: TableView, _ layout: Layout, _ now: Moment
+    ) -> [UserRequest] {
         switch input {
         case .character("q"):
             guard isPlayingHere else { return [.leave] }
             prompt = .leave
-        case .character("x"): if may(.resign, sitting, now) { prompt = .resign }
-        case .character("r"): return may(.rematch, sitting, now) ? [.act(.rematch)] : []
+        case .character("x"): if may(.resign, tableView, now) { prompt = .resign }
+        case .character("r"): return may(.rematch, tableView, now) ? [.act(.rematch)] : []
         case .character("c"):
             // Any words will do to find out whether there is somebody to read them.
-            if let words = Words("?"), may(.say(words), sitting, now) {
+            if let words = Words("?"), may(.say(words), tableView, now) {
                 prompt = .chat(LineEditor(limit: Words.byteLimit))
             }
-        default: return sitting.ownDisc == nil ? [] : handleOnBoard(input, sitting, layout, now)
+        default: return tableView.ownDisc == nil ? [] : handleOnBoard(input, tableView, layout, now)
         }
         return []
     }
 
     private mutating func handleOnBoard(
-        _ input: Input, _ sitting: Sitting, _ layout: Layout, _ now: Moment
-    ) -> [Wish] {
+        _ input: Input, _ tableView: TableView, _ layout: Layout, _ now: Moment
+    ) -> [UserRequest] {
         switch input {
         case .key(.left): column = Column(column.index - 1) ?? column
         case .key(.right): column = Column(column.index + 1) ?? column
         case .key(.home): column = Column.allCases.first ?? column
         case .key(.end): column = Column.allCases.last ?? column
-        case .key(.enter), .key(.down), .character(" "): return drop(sitting, now)
+        case .key(.enter), .key(.down), .character(" "): return drop(tableView, now)
         case .character(let scalar): column = Column(key: scalar) ?? column
         case .mouse(let mouse):
             guard let column = layout.board.column(at: mouse.position) else { return [] }
@@ -182,7 +183,7 @@ extension Screen {
             case .move: self.column = column
             case .press(.left):
                 self.column = column
-                return drop(sitting, now)
+                return drop(tableView, now)
             case .press, .release, .wheelUp, .wheelDown: break
             }
         default: break
@@ -190,14 +191,14 @@ extension Screen {
         return []
     }
 
-    private mutating func drop(_ sitting: Sitting, _ now: Moment) -> [Wish] {
-        may(.move(column), sitting, now) ? [.act(.move(column))] : []
+    private mutating func drop(_ tableView: TableView, _ now: Moment) -> [UserRequest] {
+        may(.move(column), tableView, now) ? [.act(.move(column))] : []
     }
 
     /// Returns whether the table allows the action. If not, shows why.
-    private mutating func may(_ action: Action, _ sitting: Sitting, _ now: Moment) -> Bool {
-        let breach = sitting.breach(of: action)
-        if let breach { refused(breach, now: now) }
+    private mutating func may(_ action: Action, _ tableView: TableView, _ now: Moment) -> Bool {
+        let breach = tableView.breach(of: action)
+        if let breach { showRefusal(breach, now: now) }
         return breach == nil
     }
 }

@@ -4,7 +4,7 @@ import Terminal
 
 /// What the person at the terminal sees of the game, and what the keys do. A value without I/O.
 ///
-/// The program passes in what the lobby reports (`take`) and what the person does (`handle`), and does what `handle`
+/// The program passes in what the lobby reports (`update`) and what the person does (`handle`), and does what `handle`
 /// returns. It paints `canvas` after each of these calls, and when the moment of `nextChange` has come. The screen
 /// requests nothing that the table would refuse.
 struct Screen {
@@ -29,44 +29,44 @@ struct Screen {
         self.view = view
         self.style = style
         self.transports = transports
-        take(view, nil, now: now)
+        update(view, nil, now: now)
     }
 
     var glyphs: Glyphs { Glyphs(isUnicode: style.isUnicode) }
 
-    var sitting: Sitting? { view.place.sitting }
+    var tableView: TableView? { view.place.tableView }
 
     /// The first peer that waits for an answer.
-    var asker: Asker? {
+    var seatRequest: SeatRequest? {
         guard case .hosting = view.place else { return nil }
-        return view.askers.first { !answered.contains($0.id) }
+        return view.seatRequests.first { !answered.contains($0.id) }
     }
 
     // MARK: Changes
 
     /// Takes the new view of the lobby, and the news that led to it.
-    mutating func take(_ view: LobbyView, _ news: LobbyNews?, now: Moment) {
-        let wasAtTable = sitting != nil
+    mutating func update(_ view: LobbyView, _ news: LobbyNews?, now: Moment) {
+        let wasAtTable = tableView != nil
         self.view = view
         selection.follow(view.tables)
-        answered.formIntersection(view.askers.map(\.id))
-        if sitting == nil, wasAtTable { leftTable() }
-        if sitting != nil, !wasAtTable { cameToTable() }
+        answered.formIntersection(view.seatRequests.map(\.id))
+        if tableView == nil, wasAtTable { leftTable() }
+        if tableView != nil, !wasAtTable { enteredTable() }
         dropUselessPrompt()
         guard let news else { return }
-        take(news, now)
+        update(for: news, now)
         if needsSentence(news), let sentence = Sentences.sentence(for: news, in: view) {
             notices.add(sentence, now: now)
         }
     }
 
     /// Shows that the last request is not possible.
-    mutating func refused(_ breach: Breach, now: Moment) {
+    mutating func showRefusal(_ breach: Breach, now: Moment) {
         notices.add(Sentences.sentence(for: breach, in: view), now: now)
     }
 
     /// Shows another sentence.
-    mutating func tell(_ words: String, now: Moment) { notices.add(words, now: now) }
+    mutating func addNotice(_ text: String, now: Moment) { notices.add(text, now: now) }
 
     private mutating func leftTable() {
         chat = ChatLog()
@@ -76,7 +76,7 @@ struct Screen {
         notices.clear()
     }
 
-    private mutating func cameToTable() {
+    private mutating func enteredTable() {
         column = .middle
         notices.clear()
         prompt = nil
@@ -86,27 +86,27 @@ struct Screen {
     private mutating func dropUselessPrompt() {
         switch prompt {
         case .resign, .leave: if !isPlayingHere { prompt = nil }
-        case .chat: if sitting?.table.guest == nil { prompt = nil }
+        case .chat: if tableView?.table.guest == nil { prompt = nil }
         case .level: if view.place != .lobby { prompt = nil }
-        case .help: if asker != nil { prompt = nil }
+        case .help: if seatRequest != nil { prompt = nil }
         case nil: break
         }
     }
 
     /// Whether the local player is in the middle of a game.
-    var isPlayingHere: Bool { sitting.map { $0.ownDisc != nil && $0.table.isPlaying } ?? false }
+    var isPlayingHere: Bool { tableView.map { $0.ownDisc != nil && $0.table.isPlaying } ?? false }
 
-    private mutating func take(_ news: LobbyNews, _ now: Moment) {
+    private mutating func update(for news: LobbyNews, _ now: Moment) {
         switch news {
         case .table(.moved(let disc, let cell)):
             falling = style.animates ? FallingDisc(disc: disc, cell: cell, start: now) : nil
         case .table(.began): falling = nil
         case .table(.said(let disc, let words)):
-            guard let sitting else { return }
-            let speaker = disc == sitting.ownDisc ? "you" : PlayerNames(view, sitting)[disc]
+            guard let tableView else { return }
+            let speaker = disc == tableView.ownDisc ? "you" : PlayerNames(view, tableView)[disc]
             chat.add(ChatLog.Line(disc: disc, speaker: speaker, words: words))
-        case .wentAway(let person, let waiting):
-            if person.id == sitting?.other?.id { grace = Moment.Span(waiting) }
+        case .linkLost(let person, let waiting):
+            if person.id == tableView?.other?.id { grace = Moment.Span(waiting) }
         default: break
         }
     }
@@ -115,8 +115,8 @@ struct Screen {
     /// true.
     private func needsSentence(_ news: LobbyNews) -> Bool {
         switch news {
-        case .table(.said), .table(.ended), .table(.watched), .asked: false
-        case .wentAway(let person, _): person.id != sitting?.other?.id
+        case .table(.said), .table(.ended), .table(.watched), .seatRequested: false
+        case .linkLost(let person, _): person.id != tableView?.other?.id
         case .transport: view.place != .lobby
         default: true
         }
@@ -132,13 +132,13 @@ struct Screen {
 
     /// Returns the seconds left to wait for a person who is away, or nil if that is not known.
     func secondsLeft(now: Moment) -> Int64? {
-        guard let since = sitting?.other?.awaySince, let grace else { return nil }
+        guard let since = tableView?.other?.linkLostAt, let grace else { return nil }
         let left = (since + grace - now).nanoseconds
         return left <= 0 ? 0 : (left - 1) / Self.second + 1
     }
 
     private func nextSecond(after now: Moment) -> Moment? {
-        guard let since = sitting?.other?.awaySince, let grace, let left = secondsLeft(now: now), left > 0
+        guard let since = tableView?.other?.linkLostAt, let grace, let left = secondsLeft(now: now), left > 0
         else { return nil }
         return since + grace + .seconds(1 - left)
     }
@@ -151,8 +151,8 @@ struct Screen {
     func canvas(_ size: TerminalSize, now: Moment) -> Canvas {
         guard let layout = Layout(size) else { return TooSmall.canvas(size) }
         var canvas = Canvas(size)
-        if let sitting {
-            TableDrawing(screen: self, sitting: sitting, layout: layout, now: now).draw(into: &canvas)
+        if let tableView {
+            TableDrawing(screen: self, tableView: tableView, layout: layout, now: now).draw(into: &canvas)
         } else {
             LobbyDrawing(screen: self, layout: layout, now: now).draw(into: &canvas)
         }

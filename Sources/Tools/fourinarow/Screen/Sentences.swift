@@ -15,33 +15,36 @@ enum Sentences {
 
     /// Returns why the last request was refused.
     static func sentence(for refusal: Breach, in view: LobbyView) -> String {
-        let sitting = view.place.sitting
+        let tableView = view.place.tableView
         switch refusal {
         case .columnFull: return Game.Refusal.columnFull.description
-        case .outOfTurn where sitting?.pending != nil: return "what you did last is still on its way"
+        case .outOfTurn where tableView?.pending != nil: return "your last action is still on its way"
         case .outOfTurn: return Game.Refusal.notYourTurn.description
         case .untimely, .falseClaim, .garbage, .falseReport:
-            guard let sitting else { return "you are at no table" }
-            guard sitting.ownDisc != nil else { return "you only watch here" }
-            guard let game = sitting.table.game else { return "nobody plays with you yet" }
+            guard let tableView else { return "you are not at a table" }
+            guard tableView.ownDisc != nil else { return "you only watch here" }
+            guard let game = tableView.table.game else { return "nobody plays with you yet" }
             return game.ending == nil ? "the game is not over yet" : Game.Refusal.over.description
         }
     }
 
     private static func text(for news: LobbyNews, _ view: LobbyView) -> String? {
         switch news {
-        case .table(let news): return view.place.sitting.flatMap { TableSentences(view, $0).text(for: news) }
-        case .asked(let asker): return "\(asker.name) wants to play, over \(asker.transport)"
-        case .askedNoMore(let asker): return "\(asker.name) does not wait for your answer any longer"
+        case .table(let news):
+            return view.place.tableView.flatMap { TableSentences(view, $0).text(for: news) }
+        case .seatRequested(let seatRequest):
+            return "\(seatRequest.name) wants to play, over \(seatRequest.transport)"
+        case .seatRequestWithdrawn(let seatRequest):
+            return "\(seatRequest.name) no longer waits for your answer"
         case .hasKnownName(let id, let name, let trust):
             return PeerWarning(id, name: name, trust: trust)?.sentence
-        case .wentAway(let person, let grace):
+        case .linkLost(let person, let grace):
             guard concernsGame(person, view) else { return nil }
-            return "\(person.name) left: waiting \(seconds(grace)) s for them to come back"
-        case .cameBack(let person): return concernsGame(person, view) ? "\(person.name) is back" : nil
+            return "no connection to \(person.name): waiting \(seconds(grace)) s for them to come back"
+        case .linkRestored(let person): return concernsGame(person, view) ? "\(person.name) is back" : nil
         case .changedTransport(let person, _):
             guard concernsGame(person, view), let transport = person.transport else { return nil }
-            let isPlaying = view.place.sitting?.table.isPlaying ?? false
+            let isPlaying = view.place.tableView?.table.isPlaying ?? false
             return isPlaying
                 ? "the game goes on over \(transport)" : "\(person.name) is reached over \(transport) now"
         case .notReachedYet(let name, let error):
@@ -52,7 +55,7 @@ enum Sentences {
             return "the program of \(name) \(breach): you have left their table"
         case .transport(let scheme, .up): return "\(scheme) works"
         case .transport(let scheme, .down(let error)): return broken(scheme, error)
-        case .trouble(let error): return trouble(error)
+        case .otherFailure(let error): return failure(error)
         case .advertised(let scheme, let name):
             return name == view.name ? nil : "over \(scheme) others see you as \(name)"
         }
@@ -60,8 +63,8 @@ enum Sentences {
 
     /// Returns whether a person's link matters to the game. Nothing is said about watchers that come and go.
     private static func concernsGame(_ person: Person, _ view: LobbyView) -> Bool {
-        guard case .hosting(let sitting) = view.place else { return true }
-        return sitting.guest?.id == person.id
+        guard case .hosting(let tableView) = view.place else { return true }
+        return tableView.guest?.id == person.id
     }
 
     /// Returns whole seconds, rounded up, so that nobody is told to wait for 0 s.
@@ -92,7 +95,7 @@ enum Sentences {
         return error
     }
 
-    private static func trouble(_ error: NighError) -> String {
+    private static func failure(_ error: NighError) -> String {
         switch (error.peer, error.transport) {
         case (let peer?, let transport?): "\(peer), over \(transport): \(reason(error))"
         case (let one?, nil), (nil, let one?): "\(one): \(reason(error))"
@@ -112,7 +115,7 @@ enum Sentences {
         guard let error else { return "\(name) has closed the table" }
         return switch first(error).cause {
         case .peerLeft, .left: "\(name) has closed the table"
-        default: "\(name) is lost: \(reason(error))"
+        default: "the connection to \(name) is lost: \(reason(error))"
         }
     }
 }

@@ -5,18 +5,19 @@ import Terminal
 /// Draws the current table: the board, what it is waiting for, and what was said.
 struct TableDrawing {
     let screen: Screen
-    let sitting: Sitting
+    let tableView: TableView
     let layout: Layout
     let now: Moment
 
     private var glyphs: Glyphs { screen.glyphs }
-    private var table: Table { sitting.table }
-    private var names: PlayerNames { PlayerNames(screen.view, sitting) }
+    private var table: Table { tableView.table }
+    private var names: PlayerNames { PlayerNames(screen.view, tableView) }
 
     func draw(into canvas: inout Canvas) {
         canvas.drawTitle(title, screen, layout)
         drawBoard(into: &canvas)
-        PanelDrawing(screen: screen, sitting: sitting, names: names, area: layout.panel).draw(into: &canvas)
+        PanelDrawing(screen: screen, tableView: tableView, names: names, area: layout.panel).draw(
+            into: &canvas)
         let headline = headline
         let lines = CellText(headline.text).lines(of: layout.width).prefix(layout.mostHeadlines)
         for (row, line) in zip(layout.headlineRow..., lines) {
@@ -38,7 +39,7 @@ struct TableDrawing {
     }
 
     private var title: String {
-        let whose = sitting.ownDisc == .red ? "your table" : "table of \(names[.red])"
+        let whose = tableView.ownDisc == .red ? "your table" : "table of \(names[.red])"
         let game = table.game.map { " \(glyphs.separator) game \($0.number)" } ?? ""
         return "Four in a Row\(game) \(glyphs.separator) \(whose)"
     }
@@ -47,10 +48,10 @@ struct TableDrawing {
 
     private func drawBoard(into canvas: inout Canvas) {
         let drawing = BoardDrawing(layout: layout.board, glyphs: glyphs)
-        let hasCursor = sitting.ownDisc != nil && table.isPlaying
+        let hasCursor = tableView.ownDisc != nil && table.isPlaying
         drawing.drawGrid(into: &canvas)
         drawing.drawLabels(chosen: hasCursor ? screen.column : nil, into: &canvas)
-        if hasCursor { drawing.drawCursor(screen.column, isOwnTurn ? sitting.ownDisc : nil, into: &canvas) }
+        if hasCursor { drawing.drawCursor(screen.column, isOwnTurn ? tableView.ownDisc : nil, into: &canvas) }
         guard let game = table.game else { return }
         let falling = screen.falling.flatMap { disc in disc.row(at: now).map { (disc, $0) } }
         let winning = falling == nil ? Set(game.board.winningCells) : []
@@ -63,7 +64,7 @@ struct TableDrawing {
         if let (disc, row) = falling {
             drawing.draw(disc.disc, disc.cell.column, row, .none, into: &canvas)
         }
-        if case .move(let column) = sitting.pending, let own = sitting.ownDisc,
+        if case .move(let column) = tableView.pending, let own = tableView.ownDisc,
             game.board.hasRoom(in: column)
         {
             drawing.drawPending(own, column, game.board.height(of: column), into: &canvas)
@@ -72,18 +73,20 @@ struct TableDrawing {
 
     /// Whether the game waits for the local player.
     private var isOwnTurn: Bool {
-        sitting.pending == nil && sitting.ownDisc != nil && table.game?.turn == sitting.ownDisc
+        tableView.pending == nil && tableView.ownDisc != nil && table.game?.turn == tableView.ownDisc
     }
 
     // MARK: Headline
 
     private var headline: (text: String, style: Style) {
-        if let other = sitting.other, other.awaySince != nil {
+        if let other = tableView.other, other.linkLostAt != nil {
             let seconds = screen.secondsLeft(now: now).map { $0 > 0 ? " \($0) s" : "" } ?? ""
-            return ("\(other.name) left: waiting\(seconds) for them to come back", Palette.warning)
+            return (
+                "No connection to \(other.name): waiting\(seconds) for them to come back", Palette.warning
+            )
         }
         guard table.guest != nil else { return (waiting, .bold) }
-        switch sitting.pending {
+        switch tableView.pending {
         case .move: return ("Your disc is on its way to \(names[.red])\(glyphs.dots)", Palette.quiet)
         case .rematch: return ("Asking \(names[.red]) for another game\(glyphs.dots)", Palette.quiet)
         case .resign: return ("Giving up\(glyphs.dots)", Palette.quiet)
@@ -91,16 +94,16 @@ struct TableDrawing {
         }
         guard let game = table.game else { return ("", .plain) }
         if let ending = game.ending {
-            let sentence = TableSentences(screen.view, sitting).text(for: ending)
+            let sentence = TableSentences(screen.view, tableView).text(for: ending)
             return (sentence, game.winner.map(Palette.name) ?? .bold)
         }
         guard let turn = game.turn else { return ("", .plain) }
-        return turn == sitting.ownDisc
+        return turn == tableView.ownDisc
             ? ("It's your turn", Palette.name(turn)) : ("It's \(names[turn])'s turn", .plain)
     }
 
     private var waiting: String {
-        sitting.ownDisc == .red
+        tableView.ownDisc == .red
             ? "Waiting for somebody to play\(glyphs.dots)"
             : "Waiting for somebody to sit down at the table of \(names[.red])\(glyphs.dots)"
     }
@@ -109,7 +112,7 @@ struct TableDrawing {
 
     private var keys: [KeyMeaning] {
         let always = [KeyMeaning("?", "all keys"), KeyMeaning("q", "leave")]
-        guard sitting.ownDisc != nil, table.guest != nil else { return always }
+        guard tableView.ownDisc != nil, table.guest != nil else { return always }
         if table.isPlaying {
             return [
                 KeyMeaning("arrows or 1-7", "choose"), KeyMeaning("Enter", "drop"), KeyMeaning("c", "chat"),

@@ -5,14 +5,14 @@ struct TableSentences {
     private let names: PlayerNames
     private let own: Disc?
 
-    init(_ view: LobbyView, _ sitting: Sitting) {
-        names = PlayerNames(view, sitting)
-        own = sitting.ownDisc
+    init(_ view: LobbyView, _ tableView: TableView) {
+        names = PlayerNames(view, tableView)
+        own = tableView.ownDisc
     }
 
     func text(for news: TableNews) -> String? {
         switch news {
-        case .cameIn(let seated):
+        case .joined(let seated):
             return seated
                 ? "you sit at the table of \(names[.red])" : "you watch at the table of \(names[.red])"
         case .began(let number, let starter):
@@ -21,7 +21,7 @@ struct TableSentences {
         case .moved: return nil
         case .ended(let ending): return text(for: ending)
         case .said(let disc, let words): return "\(disc == own ? "you" : names[disc]): \(words)"
-        case .guestCame(let name): return "\(name) sits down"
+        case .guestJoined(let name): return "\(name) sits down"
         case .guestLeft(let name): return "\(name) left the table"
         case .watched(let count):
             switch count {
@@ -54,9 +54,9 @@ struct PlayerNames {
     private let red: String
     private let yellow: String?
 
-    init(_ view: LobbyView, _ sitting: Sitting) {
-        red = sitting.ownDisc == .red ? view.name : sitting.host?.name ?? "the host"
-        yellow = sitting.ownDisc == .yellow ? view.name : sitting.table.guest?.description
+    init(_ view: LobbyView, _ tableView: TableView) {
+        red = tableView.ownDisc == .red ? view.name : tableView.host?.name ?? "the host"
+        yellow = tableView.ownDisc == .yellow ? view.name : tableView.table.guest?.description
     }
 
     /// The name of the player of this colour. For a free seat, it is a word for the guest who had it.

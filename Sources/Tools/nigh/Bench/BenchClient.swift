@@ -17,10 +17,10 @@ final class BenchClient: @unchecked Sendable {
     private static let mostPingsUnderWay = 32
     private static let idlePings = 25
 
-    private let mine: CommandSession
+    private let commandSession: CommandSession
     private let peer: Peer
     private let results: Results
-    private let end: BenchEnd
+    private let endpoint: BenchEndpoint
     private var current: BenchRun?
     private var peerProgress = BenchProgress(microseconds: 0, sent: .init(), received: .init())
     private var second = 0
@@ -35,33 +35,33 @@ final class BenchClient: @unchecked Sendable {
     /// The transport that carries the conversation now.
     private var transport: String?
 
-    private var loop: UVEventLoop { mine.loop }
+    private var loop: UVEventLoop { commandSession.loop }
 
-    init(_ mine: CommandSession, peer: Peer, results: Results) {
-        self.mine = mine
+    init(_ commandSession: CommandSession, peer: Peer, results: Results) {
+        self.commandSession = commandSession
         self.peer = peer
         self.results = results
         transport = peer.transport
-        end = BenchEnd(mine.session, loop: mine.loop, peer: peer.id)
-        end.whenMessage = { [unowned self] message in
+        endpoint = BenchEndpoint(commandSession.session, loop: commandSession.loop, peer: peer.id)
+        endpoint.whenMessage = { [unowned self] message in
             do throws(BenchBreach) { try handle(message) } catch { fail(error) }
         }
-        end.whenComplete = { [unowned self] received, sent in
-            current?.down = BenchRun.Way(sent: sent, received: received)
+        endpoint.whenComplete = { [unowned self] received, sent in
+            current?.down = BenchRun.DirectionResult(sent: sent, received: received)
             completeIfDone()
         }
-        end.whenReported = { [unowned self] progress in current?.here.append(progress) }
-        end.whenFailed = { [unowned self] in fail($0) }
+        endpoint.whenReported = { [unowned self] progress in current?.here.append(progress) }
+        endpoint.whenFailed = { [unowned self] in fail($0) }
     }
 
     // MARK: Events
 
     @inline(__always)
-    func take(_ bytes: RawSpan, _ origin: MessageOrigin) {
-        if origin.peer == peer.id { end.take(bytes, origin) }
+    func receive(_ bytes: RawSpan, _ origin: MessageOrigin) {
+        if origin.peer == peer.id { endpoint.receive(bytes, origin) }
     }
 
-    func took(_ event: SessionEvent) {
+    func handle(_ event: SessionEvent) {
         switch event {
         case .stateChanged(let peer, let before, let cause) where peer.id == self.peer.id:
             transport = peer.transport ?? transport
@@ -77,29 +77,29 @@ final class BenchClient: @unchecked Sendable {
     private func handle(_ message: BenchMessage) throws(BenchBreach) {
         switch message {
         case .welcome, .ready, .refused:
-            guard let waiting else { throw BenchBreach("an answer that nobody waits for") }
+            guard let waiting else { throw BenchBreach("an unexpected answer") }
             self.waiting = nil
             waiting(.success(message))
         case .progress(let run, let progress):
-            guard let order = end.order, run == order.run else { return }
+            guard let order = endpoint.order, run == order.run else { return }
             if progress.received != peerProgress.received { movedAt = loop.now }
             peerProgress = progress
             current?.there.append(progress)
-            end.heard(progress)
+            endpoint.peerReported(progress)
         case .outcome(let run, let received):
             guard run == current?.order.run, current?.order.direction.goesUp == true, current?.up == nil,
-                let sent = end.sent, sent.amount == received.amount
-            else { throw BenchBreach("an outcome that cannot be") }
-            current?.up = BenchRun.Way(sent: sent, received: received)
+                let sent = endpoint.sent, sent.amount == received.amount
+            else { throw BenchBreach("an outcome that does not match the run") }
+            current?.up = BenchRun.DirectionResult(sent: sent, received: received)
             completeIfDone()
-        case .hello, .order: throw BenchBreach("words of a guest")
+        case .hello, .order: throw BenchBreach("a message that only a guest may send")
         }
     }
 
     private func fail(_ error: any Error) {
         fault = fault ?? error
         endTimers()
-        end.endRun()
+        endpoint.endRun()
         let waiting = waiting
         self.waiting = nil
         waiting?(.failure(error))
@@ -107,9 +107,9 @@ final class BenchClient: @unchecked Sendable {
 
     // MARK: Requests; callable from any task
 
-    /// Calls `asking`, then waits for the host's answer, or for the end of the run, for which it returns nil.
+    /// Calls `request`, then waits for the host's answer, or for the end of the run, for which it returns nil.
     private func answer(
-        within patience: Moment.Span?, asking: @escaping @Sendable () -> Void
+        within timeout: Moment.Span?, request: @escaping @Sendable () -> Void
     ) async throws -> BenchMessage? {
         try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { continuation in
@@ -117,8 +117,8 @@ final class BenchClient: @unchecked Sendable {
                     if let fault { return continuation.resume(throwing: fault) }
                     waiting = { continuation.resume(with: $0) }
                     if Task.isCancelled { return fail(CancellationError()) }
-                    if let patience {
-                        let timer = loop.schedule(at: loop.now + patience) { [self] in
+                    if let timeout {
+                        let timer = loop.schedule(at: loop.now + timeout) { [self] in
                             fail(NighError(.conversing, .timedOut, peer: "\(peer.name)"))
                         }
                         let previous = waiting
@@ -127,7 +127,7 @@ final class BenchClient: @unchecked Sendable {
                             previous?(result)
                         }
                     }
-                    asking()
+                    request()
                 }
             }
         } onCancel: {
@@ -136,37 +136,39 @@ final class BenchClient: @unchecked Sendable {
     }
 
     /// Sends the hello. Returns the host's limits and its software.
-    func greet() async throws -> (BenchLimits, software: String) {
+    func sendHello() async throws -> (BenchLimits, software: String) {
         let versions = BenchMessage.version...BenchMessage.version
         let answer = try await answer(within: Self.answerTimeout) { [self] in
-            end.say(.hello(versions: versions, software: Software.description))
+            endpoint.send(.hello(versions: versions, software: Software.description))
         }
         switch answer {
         case .welcome(let version, let limits, let software) where versions.contains(version):
             return (limits, software)
-        case .refused(_, let words): throw Refused(words: words)
-        default: throw BenchBreach("no answer to a hello")
+        case .refused(_, let reason): throw Refused(reason: reason)
+        default: throw BenchBreach("an answer that does not fit the hello")
         }
     }
 
     /// The error that the host refused a request.
     struct Refused: Error, CustomStringConvertible {
-        let words: String
+        let reason: String
 
-        var description: String { "the other side refuses: \(words)" }
+        var description: String { "the host refused: \(reason)" }
     }
 
     /// Measures one run.
     func measure(_ order: BenchOrder) async throws -> BenchRun {
         let answer = try await answer(within: Self.answerTimeout) { [self] in
             // Messages may arrive before the answer, because they have a lane of their own.
-            end.prepare(order, receives: order.direction.goesDown)
-            end.say(.order(order))
+            endpoint.prepare(order, receives: order.direction.goesDown)
+            endpoint.send(.order(order))
         }
-        if case .refused(_, let words) = answer { throw Refused(words: words) }
-        guard case .ready(order.run) = answer else { throw BenchBreach("no answer to an order") }
+        if case .refused(_, let reason) = answer { throw Refused(reason: reason) }
+        guard case .ready(order.run) = answer else {
+            throw BenchBreach("an answer that does not fit the order")
+        }
         _ = try await self.answer(within: nil) { [self] in begin(order) }
-        return await mine.onLoop { [self] _ in
+        return await commandSession.onLoop { [self] _ in
             var run = current ?? BenchRun(order: order)
             run.transport = transport
             current = nil
@@ -178,7 +180,7 @@ final class BenchClient: @unchecked Sendable {
     func measureIdle() async throws -> RoundTripRecord {
         var record = RoundTripRecord()
         for _ in 0..<Self.idlePings {
-            record.add(try await mine.session.ping(peer.id))
+            record.add(try await commandSession.session.ping(peer.id))
             try await Task.sleep(for: Self.pauseBetweenIdlePings.duration)
         }
         return record
@@ -191,7 +193,7 @@ final class BenchClient: @unchecked Sendable {
         peerProgress = BenchProgress(microseconds: 0, sent: .init(), received: .init())
         (second, lastTick, underWay) = (0, nil, 0)
         (begunAt, movedAt) = (loop.now, loop.now)
-        end.go(sends: order.direction.goesUp)
+        endpoint.start(sends: order.direction.goesUp)
         ping()
         tick()
         completeIfDone()
@@ -202,7 +204,7 @@ final class BenchClient: @unchecked Sendable {
             run.down != nil || !run.order.direction.goesDown
         else { return }
         endTimers()
-        end.endRun()
+        endpoint.endRun()
         let waiting = waiting
         self.waiting = nil
         waiting?(.success(nil))
@@ -218,7 +220,7 @@ final class BenchClient: @unchecked Sendable {
         if underWay < Self.mostPingsUnderWay {
             underWay += 1
             let at = loop.now - begunAt
-            mine.session.ping(peer.id) { [self] result in answered(result, at: at, in: run) }
+            commandSession.session.ping(peer.id) { [self] result in answered(result, at: at, in: run) }
         }
         schedule(after: Self.pauseBetweenPings) { [self] in ping() }
     }
@@ -243,7 +245,7 @@ final class BenchClient: @unchecked Sendable {
 
     private func tick() {
         guard let order = current?.order else { return }
-        let now = (here: end.progress, there: peerProgress)
+        let now = (here: endpoint.progress, there: peerProgress)
         if let lastTick {
             second += 1
             report(order, from: lastTick, to: now)
@@ -262,7 +264,7 @@ final class BenchClient: @unchecked Sendable {
     ) {
         let (here, there) = (now.here - before.here, now.there - before.there)
         let roundTrip = current?.echoes.last?.roundTrip
-        results.tell(
+        results.report(
             Self.second,
             [
                 .init("run", .integer(Int(order.run))), .init("second", .integer(second)),
@@ -270,8 +272,8 @@ final class BenchClient: @unchecked Sendable {
                 .init(
                     "round_trip_ms",
                     roundTrip.map { Figures.json(nanoseconds: Double($0.nanoseconds)) } ?? .null),
-            ], words: [])
-        guard results.live.isSeen else { return }
+            ], lines: [])
+        guard results.live.isVisible else { return }
         var line = Line("\(order.direction.rawValue), \(Figures.size(Int(order.size))), \(second) s", .strong)
         if order.direction.goesUp {
             line = line + Line("  sent \(Figures.rate(here.sent)), there \(Figures.rate(there.received))")

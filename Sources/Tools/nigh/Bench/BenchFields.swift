@@ -28,8 +28,8 @@ struct BenchReader {
     }
 
     /// Text after its length in one byte; must be UTF-8.
-    mutating func words() throws(BenchBreach) -> String {
-        try read { fields throws(WireError) in try fields.short("what a message says") }
+    mutating func text() throws(BenchBreach) -> String {
+        try read { fields throws(WireError) in try fields.shortText("what a message says") }
     }
 
     mutating func amount() throws(BenchBreach) -> BenchAmount {
@@ -47,6 +47,6 @@ struct BenchReader {
     private mutating func read<Value>(
         _ body: (inout FieldReader) throws(WireError) -> Value
     ) throws(BenchBreach) -> Value {
-        do throws(WireError) { return try body(&fields) } catch { throw BenchBreach(error.words) }
+        do throws(WireError) { return try body(&fields) } catch { throw BenchBreach(error.message) }
     }
 }

@@ -1,7 +1,7 @@
 import NighCore
 
 /// The control messages of a measurement: messages of the main lane, each a byte for the kind and then fields in
-/// network order. `docs/nigh/measuring.md` describes them.
+/// network order. `docs/reference/nigh/measuring.md` describes them.
 ///
 /// A value of this type is always well-formed. Its receiver decides whether it is allowed at the moment.
 enum BenchMessage: Hashable, Sendable {
@@ -14,7 +14,7 @@ enum BenchMessage: Hashable, Sendable {
     /// The host accepts the order: both begin.
     case ready(run: UInt16)
     /// The host refuses the order or the hello.
-    case refused(run: UInt16, words: String)
+    case refused(run: UInt16, reason: String)
     /// How far the run has come at the sender of this message.
     case progress(run: UInt16, BenchProgress)
     /// All messages of a run have arrived; this is what was measured.
@@ -52,10 +52,10 @@ enum BenchMessage: Hashable, Sendable {
         case .ready(let run):
             fields.write(UInt8(4))
             fields.write(run)
-        case .refused(let run, let words):
+        case .refused(let run, let reason):
             fields.write(UInt8(5))
             fields.write(run)
-            fields.write(short: words)
+            fields.write(short: reason)
         case .progress(let run, let progress):
             fields.write(UInt8(6))
             fields.write(run)
@@ -77,20 +77,20 @@ enum BenchMessage: Hashable, Sendable {
         switch try fields.number(UInt8.self) {
         case 1:
             guard try fields.raw(Self.mark.count) == Self.mark else {
-                throw BenchBreach("a hello of something else")
+                throw BenchBreach("a hello of another protocol")
             }
             let (lowest, highest) = (try fields.number(UInt8.self), try fields.number(UInt8.self))
             guard lowest <= highest else {
                 throw BenchBreach("a range of versions that ends before it begins")
             }
-            self = .hello(versions: lowest...highest, software: try fields.words())
+            self = .hello(versions: lowest...highest, software: try fields.text())
         case 2:
             self = .welcome(
                 version: try fields.number(UInt8.self),
                 limits: BenchLimits(
                     largestMessage: try fields.number(UInt32.self), longestRun: try fields.number(UInt32.self)
                 ),
-                software: try fields.words())
+                software: try fields.text())
         case 3:
             let run = try fields.number(UInt16.self)
             guard let direction = BenchDirection(number: try fields.number(UInt8.self)) else {
@@ -101,7 +101,7 @@ enum BenchMessage: Hashable, Sendable {
                     run: run, direction: direction, size: try fields.number(UInt32.self),
                     warmUp: try fields.number(UInt32.self), measured: try fields.number(UInt32.self)))
         case 4: self = .ready(run: try fields.number(UInt16.self))
-        case 5: self = .refused(run: try fields.number(UInt16.self), words: try fields.words())
+        case 5: self = .refused(run: try fields.number(UInt16.self), reason: try fields.text())
         case 6:
             self = .progress(
                 run: try fields.number(UInt16.self),
@@ -179,7 +179,7 @@ struct BenchLimits: Hashable, Sendable {
         }
         let (time, overflow) = order.warmUp.addingReportingOverflow(order.measured)
         if overflow || time > longestRun || order.measured == 0 {
-            return "a run lasts at most \(longestRun / 1_000) s"
+            return "a run lasts more than 0 s and at most \(longestRun / 1_000) s"
         }
         return nil
     }

@@ -62,26 +62,26 @@ struct BenchPayload: Sendable {
     }
 
     /// A message of the bulk lane that is not a measured one.
-    enum Special: Hashable {
+    enum Marker: Hashable {
         case mark
         case end(BenchCount)
     }
 
     /// Decodes a mark or an end; throws for anything else.
-    static func special(_ bytes: UnsafeRawBufferPointer, run: UInt16) throws(BenchBreach) -> Special {
-        guard bytes.count <= 64 else { throw BenchBreach("a message that is not the one whose turn it is") }
+    static func marker(_ bytes: UnsafeRawBufferPointer, run: UInt16) throws(BenchBreach) -> Marker {
+        guard bytes.count <= 64 else { throw BenchBreach("an unexpected message in a run") }
         var fields = BenchReader(bytes)
         let (kind, number) = (try fields.number(UInt8.self), try fields.number(UInt8.self))
         guard try fields.number(UInt16.self) == run, number == 0 else {
             throw BenchBreach("a message of another run")
         }
-        let special: Special
+        let marker: Marker
         switch kind {
-        case markKind: special = .mark
-        case endKind: special = .end(try fields.count())
-        default: throw BenchBreach("a message that is not the one whose turn it is")
+        case markKind: marker = .mark
+        case endKind: marker = .end(try fields.count())
+        default: throw BenchBreach("an unexpected message in a run")
         }
         try fields.finish()
-        return special
+        return marker
     }
 }

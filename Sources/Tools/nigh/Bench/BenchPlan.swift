@@ -2,7 +2,7 @@ import Arguments
 import Glibc
 import Measuring
 import NighCore
-import ProgramLife
+import ProgramSupport
 
 /// What `nigh bench` measures.
 struct BenchPlan: Sendable {
@@ -55,8 +55,8 @@ struct BenchPlan: Sendable {
     func missed(by runs: [BenchRun]) -> [String] {
         guard let leastBitRate else { return [] }
         return runs.flatMap { run in
-            run.ways.filter { $0.way.received.rate * 8 < Double(leastBitRate) }.map { name, way in
-                "run \(run.order.run) carried \(Figures.bitRate(way.received.rate)) \(name.rawValue), less than \(Figures.bitRate(Double(leastBitRate) / 8))"
+            run.directions.filter { $0.result.received.rate * 8 < Double(leastBitRate) }.map { name, result in
+                "run \(run.order.run) carried \(Figures.bitRate(result.received.rate)) \(name.rawValue), less than \(Figures.bitRate(Double(leastBitRate) / 8))"
             }
         }
     }
@@ -71,21 +71,22 @@ extension BenchPlan.Report {
     /// Throws before the measurement if writing the file would fail after it.
     func check() throws {
         if !overwrites, access(path, F_OK) == 0 {
-            throw Misuse("--report: \(path) is there already; --force writes over it")
+            throw UsageError("--report: \(path) exists; --force overwrites it")
         }
         let folder =
             path.contains("/")
             ? path.split(separator: "/", omittingEmptySubsequences: false).dropLast().joined(separator: "/")
                 + "/" : "."
         guard access(folder, W_OK) == 0 else {
-            throw Misuse("--report: nothing can be written in \(folder): \(String(cString: strerror(errno)))")
+            throw UsageError(
+                "--report: cannot write in \(folder): \(String(cString: strerror(errno)))")
         }
     }
 
     func write(_ page: String) throws {
-        let way = overwrites ? O_TRUNC : O_EXCL
+        let flag = overwrites ? O_TRUNC : O_EXCL
         // Opening a pipe that nobody reads must fail and not wait. Writing to a pipe that is read may wait.
-        let descriptor = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NONBLOCK | way, 0o644)
+        let descriptor = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NONBLOCK | flag, 0o644)
         guard descriptor >= 0 else {
             throw Failure(
                 description: "the report cannot be written to \(path): \(String(cString: strerror(errno)))")
@@ -93,7 +94,7 @@ extension BenchPlan.Report {
         _ = fcntl(descriptor, F_SETFL, O_WRONLY)
         let isWritten = LineOutput.write(page, to: descriptor)
         guard close(descriptor) == 0, isWritten else {
-            throw Failure(description: "the report could not be written to \(path) whole")
+            throw Failure(description: "the report could not be written completely to \(path)")
         }
     }
 }

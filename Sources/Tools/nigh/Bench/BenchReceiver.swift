@@ -20,7 +20,7 @@ final class BenchReceiver: @unchecked Sendable {
     private static let firstReport = 64 << 10
     private static let lastEarlyReport = 16 << 20
 
-    /// The result of taking one message.
+    /// The result of receiving one message.
     enum Step {
         case counted
         /// It is time to report to the sender how much has arrived.
@@ -40,18 +40,18 @@ final class BenchReceiver: @unchecked Sendable {
     /// Everything that has arrived so far, including the warm-up.
     var amount: BenchAmount { BenchAmount(messages, of: size) }
 
-    /// Takes a message of the bulk lane if it is the expected one and nothing else has to be done. Otherwise returns
-    /// false, and the message has to be passed to `take`.
+    /// Receives a message of the bulk lane if it is the expected one and nothing else has to be done. Otherwise returns
+    /// false, and the message has to be passed to `receive`.
     @inline(__always)
-    func takeOrdinary(_ bytes: UnsafeRawBufferPointer) -> Bool {
+    func receiveExpected(_ bytes: UnsafeRawBufferPointer) -> Bool {
         guard messages &+ 1 != reportAt, isExpected(bytes) else { return false }
         messages &+= 1
         return true
     }
 
-    /// Takes a message of the bulk lane; throws if it is neither the expected message nor a mark or an end.
-    func take(_ bytes: UnsafeRawBufferPointer) throws(BenchBreach) -> Step {
-        guard isExpected(bytes) else { return try takeSpecial(bytes) }
+    /// Receives a message of the bulk lane; throws if it is neither the expected message nor a mark or an end.
+    func receive(_ bytes: UnsafeRawBufferPointer) throws(BenchBreach) -> Step {
+        guard isExpected(bytes) else { return try receiveMarker(bytes) }
         messages &+= 1
         return messages == reportAt ? earlyReport() : .counted
     }
@@ -69,8 +69,8 @@ final class BenchReceiver: @unchecked Sendable {
         return .reportDue
     }
 
-    private func takeSpecial(_ bytes: UnsafeRawBufferPointer) throws(BenchBreach) -> Step {
-        switch try BenchPayload.special(bytes, run: run) {
+    private func receiveMarker(_ bytes: UnsafeRawBufferPointer) throws(BenchBreach) -> Step {
+        switch try BenchPayload.marker(bytes, run: run) {
         case .mark:
             guard mark == nil else { throw BenchBreach("a second mark") }
             mark = (messages, loop.now)
@@ -80,7 +80,7 @@ final class BenchReceiver: @unchecked Sendable {
             let received = BenchCount(messages - mark.messages, of: size, in: loop.now - mark.at)
             guard received.amount == sent.amount else {
                 throw BenchBreach(
-                    "\(sent.amount.messages) messages were said to be sent, \(received.amount.messages) came")
+                    "\(sent.amount.messages) messages were reported sent, \(received.amount.messages) came")
             }
             return .complete(received: received, sent: sent)
         }

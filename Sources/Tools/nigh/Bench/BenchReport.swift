@@ -31,13 +31,13 @@ struct BenchReport: Sendable {
             <body>
             <main>
             <h1>From \(findings.own) to \(name)</h1>
-            <p class="lead">What passed between two devices, and what that did to the round trip.\(interruption)</p>
+            <p class="lead">The throughput between two devices, and its effect on the round trip.\(interruption)</p>
             \(setUp)
             <h2>Summary</h2>
             \(summary)
             \(findings.runs.map(section))
-            <footer>Made by nigh bench. What counts is what was received, between a mark and an end that travel with the \
-            messages; shaded is the warm-up, which is not counted. Percentiles are known to within 1.6 %.</footer>
+            <footer>Made by nigh bench. The results count what was received between a mark and an end that travel with the \
+            messages. The warm-up, shaded in the plots, is not counted. Percentiles are accurate to within 1.6 %.</footer>
             </main>
             </body>
             </html>
@@ -47,7 +47,7 @@ struct BenchReport: Sendable {
     }
 
     private var interruption: Markup {
-        findings.wasInterrupted ? " It was interrupted: some runs are missing." : ""
+        findings.wasInterrupted ? " The measurement was interrupted: some runs are missing." : ""
     }
 
     private var setUp: Markup {
@@ -68,21 +68,21 @@ struct BenchReport: Sendable {
     }
 
     private var summary: Markup {
-        let rows = findings.runs.flatMap { run in run.ways.map { row(of: run, $0.name, $0.way) } }
+        let rows = findings.runs.flatMap { run in run.directions.map { row(of: run, $0.name, $0.result) } }
         return """
             <div class="scrolls"><table>
-            <thead><tr><th>Run</th><th>Messages of</th><th>Way</th><th>Sent</th><th>Received</th><th></th>\
+            <thead><tr><th>Run</th><th>Message size</th><th>Direction</th><th>Sent</th><th>Received</th><th></th>\
             <th>Messages</th><th>Ping p50</th><th>p99</th><th>lost</th></tr></thead>
             <tbody>\(rows)</tbody>
             </table></div>
             """
     }
 
-    private func row(of run: BenchRun, _ name: BenchDirection, _ way: BenchRun.Way) -> Markup {
-        let looks: [Int: Markup] = [2: #" class="word""#, 4: #" class="main""#]
-        let words = run.cells(name, way) + run.percentiles(absent: "–") + ["\(run.pingsLost)"]
-        let cells = words.enumerated().map { index, words -> Markup in
-            "<td\(looks[index] ?? "")>\(words)</td>"
+    private func row(of run: BenchRun, _ name: BenchDirection, _ result: BenchRun.DirectionResult) -> Markup {
+        let cssClasses: [Int: Markup] = [2: #" class="word""#, 4: #" class="main""#]
+        let texts = run.cells(name, result) + run.percentiles(absent: "–") + ["\(run.pingsLost)"]
+        let cells = texts.enumerated().map { index, text -> Markup in
+            "<td\(cssClasses[index] ?? "")>\(text)</td>"
         }
         return "<tr>\(cells)</tr>\n"
     }
@@ -101,14 +101,15 @@ struct BenchReport: Sendable {
     private func throughput(_ run: BenchRun) -> Markup {
         var series: [Plot.Series] = []
         if run.order.direction.goesUp {
-            series.append(.init(name: "up: sent here", look: "a wide", points: pace(run.here, \.sent)))
+            series.append(.init(name: "up: sent here", cssClass: "a wide", points: pace(run.here, \.sent)))
             series.append(
-                .init(name: "up: received there", look: "a-dark", points: pace(run.there, \.received)))
+                .init(name: "up: received there", cssClass: "a-dark", points: pace(run.there, \.received)))
         }
         if run.order.direction.goesDown {
-            series.append(.init(name: "down: sent there", look: "b wide", points: pace(run.there, \.sent)))
             series.append(
-                .init(name: "down: received here", look: "b-dark", points: pace(run.here, \.received)))
+                .init(name: "down: sent there", cssClass: "b wide", points: pace(run.there, \.sent)))
+            series.append(
+                .init(name: "down: received here", cssClass: "b-dark", points: pace(run.here, \.received)))
         }
         let points = series.flatMap(\.points)
         let plot = Plot(
@@ -152,7 +153,7 @@ struct BenchReport: Sendable {
             yEnd: (all.map(\.y).max() ?? 1) * 1.08,
             xName: "seconds since the run began", yLabel: { Figures.shortSpan(nanoseconds: $0) })
         return plot.dots(
-            .init(name: "round trip", look: Plot.dotted, points: shown), level: idle,
+            .init(name: "round trip", cssClass: Plot.dotted, points: shown), level: idle,
             shadedTo: Double(run.order.warmUp) / 1_000)
     }
 
@@ -167,7 +168,7 @@ struct BenchReport: Sendable {
             yLabel: { Figures.fixed($0, decimals: 0) }, countsUpright: true)
         return plot.bars(
             bars.map { (Figures.shortSpan(nanoseconds: Double($0.range.lowerBound)), $0.count) },
-            look: Plot.dotted,
+            cssClass: Plot.dotted,
             name: "round trips")
     }
 }

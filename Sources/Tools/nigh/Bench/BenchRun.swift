@@ -5,7 +5,7 @@ import NighCore
 /// The results of one run.
 struct BenchRun: Sendable {
     /// The messages in one direction, as both ends counted them.
-    struct Way: Hashable, Sendable {
+    struct DirectionResult: Hashable, Sendable {
         let sent: BenchCount
         let received: BenchCount
     }
@@ -19,8 +19,8 @@ struct BenchRun: Sendable {
     let order: BenchOrder
     /// The transport that carried the conversation at the end of the run.
     var transport: String?
-    var up: Way?
-    var down: Way?
+    var up: DirectionResult?
+    var down: DirectionResult?
     /// The round trips of pings during the measured time.
     var roundTrips = RoundTripRecord()
     var echoes: [Echo] = []
@@ -31,8 +31,8 @@ struct BenchRun: Sendable {
     var there: [BenchProgress] = []
 
     /// The directions that were measured, with their names.
-    var ways: [(name: BenchDirection, way: Way)] {
-        [(BenchDirection.up, up), (.down, down)].compactMap { name, way in way.map { (name, $0) } }
+    var directions: [(name: BenchDirection, result: DirectionResult)] {
+        [(BenchDirection.up, up), (.down, down)].compactMap { name, result in result.map { (name, $0) } }
     }
 
     var json: [JSON.Member] {
@@ -49,12 +49,12 @@ struct BenchRun: Sendable {
 
     /// The first cells of a direction's row, on the terminal and in the report: run, size, direction, sent, received
     /// twice, messages per second.
-    func cells(_ name: BenchDirection, _ way: Way) -> [String] {
+    func cells(_ name: BenchDirection, _ result: DirectionResult) -> [String] {
         [
             "\(order.run)", Figures.size(Int(order.size)),
             order.direction == .both ? "\(name.rawValue) of both" : name.rawValue,
-            Figures.rate(way.sent.rate), Figures.rate(way.received.rate),
-            Figures.bitRate(way.received.rate), Figures.amount(way.received.frequency, unit: "/s"),
+            Figures.rate(result.sent.rate), Figures.rate(result.received.rate),
+            Figures.bitRate(result.received.rate), Figures.amount(result.received.frequency, unit: "/s"),
         ]
     }
 
@@ -65,8 +65,8 @@ struct BenchRun: Sendable {
 
     /// Adds a row for each direction. The round trips belong to the whole run and stand in the first row.
     func addRows(to table: inout TextTable) {
-        for (index, (name, way)) in ways.enumerated() {
-            let cells = cells(name, way) + (index > 0 ? ["", ""] : percentiles(absent: "-"))
+        for (index, (name, result)) in directions.enumerated() {
+            let cells = cells(name, result) + (index > 0 ? ["", ""] : percentiles(absent: "-"))
             table.add(cells.enumerated().map { Line($0.element, $0.offset == 4 ? .strong : .plain) })
         }
     }
@@ -79,6 +79,6 @@ struct BenchRun: Sendable {
     }
 }
 
-extension BenchRun.Way {
+extension BenchRun.DirectionResult {
     var json: JSON { ["sent": sent.json, "received": received.json] }
 }

@@ -79,7 +79,7 @@ final class BenchSender: @unchecked Sendable {
     func cancel() {
         isCancelled = true
         task?.cancel()
-        goOn()
+        resume()
     }
 
     /// Takes in how much the other side has received.
@@ -93,10 +93,10 @@ final class BenchSender: @unchecked Sendable {
             let underWay = max(Int(inHalfASecond), Self.leastUnderWay) / size
             mayBeSent = max(mayBeSent, Int(clamping: received.messages) + max(underWay, 1))
         }
-        goOn()
+        resume()
     }
 
-    private func goOn() {
+    private func resume() {
         waiting?.resume()
         waiting = nil
     }

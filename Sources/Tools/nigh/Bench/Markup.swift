@@ -1,4 +1,4 @@
-import ProgramLife
+import ProgramSupport
 
 /// HTML text in which everything that comes from other peers is escaped.
 struct Markup: ExpressibleByStringInterpolation, CustomStringConvertible, Sendable {
@@ -28,7 +28,7 @@ struct Markup: ExpressibleByStringInterpolation, CustomStringConvertible, Sendab
 
         /// Inserts any other value escaped, so that it can stand between tags and in quoted attributes.
         mutating func appendInterpolation(_ value: some CustomStringConvertible) {
-            for scalar in LineOutput.harmless(value.description).unicodeScalars {
+            for scalar in LineOutput.sanitized(value.description).unicodeScalars {
                 switch scalar {
                 case "&": text += "&amp;"
                 case "<": text += "&lt;"

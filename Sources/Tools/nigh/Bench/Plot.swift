@@ -6,7 +6,7 @@ struct Plot: Sendable {
     struct Series: Sendable {
         let name: String
         /// The CSS class.
-        let look: String
+        let cssClass: String
         let points: [(x: Double, y: Double)]
     }
 
@@ -55,11 +55,11 @@ struct Plot: Sendable {
             let points = series.points.map { "\(Self.number(x($0.x))),\(Self.number(y($0.y)))" }
                 .joined(separator: " ")
             return
-                #"<polyline class="line \#(series.look)" data-series="\#(series.name)" data-count="\#(series.points.count)" points="\#(points)"/>"#
+                #"<polyline class="line \#(series.cssClass)" data-series="\#(series.name)" data-count="\#(series.points.count)" points="\#(points)"/>"#
         }
         return drawing(
             [shading(to: shade), yAxis, xAxis] + lines,
-            legend: series.map { ($0.name, $0.look) })
+            legend: series.map { ($0.name, $0.cssClass) })
     }
 
     /// Draws a dot for each point, and a horizontal line at `level`.
@@ -68,7 +68,7 @@ struct Plot: Sendable {
             #"<circle cx="\#(Self.number(x(point.x)))" cy="\#(Self.number(y(point.y)))" r="3"/>"#
         }
         var parts: [Markup] = [shading(to: shade), yAxis, xAxis]
-        var legend = [(series.name, series.look)]
+        var legend = [(series.name, series.cssClass)]
         if let level {
             let height = Self.number(y(level.at))
             parts.append(
@@ -77,13 +77,13 @@ struct Plot: Sendable {
             legend.append((level.name, "level"))
         }
         parts.append(
-            #"<g class="dots \#(series.look)" data-series="\#(series.name)" data-count="\#(series.points.count)">\#(dots)</g>"#
+            #"<g class="dots \#(series.cssClass)" data-series="\#(series.name)" data-count="\#(series.points.count)">\#(dots)</g>"#
         )
         return drawing(parts, legend: legend)
     }
 
     /// Draws a bar for each entry, with labels below some of them.
-    func bars(_ bars: [(label: String, count: Int)], look: String, name: String) -> Markup {
+    func bars(_ bars: [(label: String, count: Int)], cssClass: String, name: String) -> Markup {
         let step = plotWidth / Double(max(bars.count, 1))
         let every = max(1, (bars.count + 7) / 8)
         let drawn = bars.enumerated().map { index, bar -> Markup in
@@ -103,7 +103,7 @@ struct Plot: Sendable {
         return drawing(
             [yAxis, #"<g class="axis">\#(labels)</g>"#, xCaption]
                 + [
-                    #"<g class="bars \#(look)" data-series="\#(name)" data-count="\#(bars.count)">\#(drawn)</g>"#
+                    #"<g class="bars \#(cssClass)" data-series="\#(name)" data-count="\#(bars.count)">\#(drawn)</g>"#
                 ],
             legend: [])
     }
@@ -134,12 +134,12 @@ struct Plot: Sendable {
             #"<rect class="shade" x="\#(left)" y="\#(top)" width="\#(Self.number(x(end) - left))" height="\#(plotHeight)"><title>warm-up</title></rect>"#
     }
 
-    private func drawing(_ parts: [Markup], legend: [(name: String, look: String)]) -> Markup {
+    private func drawing(_ parts: [Markup], legend: [(name: String, cssClass: String)]) -> Markup {
         let entries = legend.map { entry -> Markup in
             let key: Markup =
-                entry.look == Self.dotted
-                ? #"<g class="dots \#(entry.look)"><circle cx="13" cy="4" r="3"/></g>"#
-                : #"<line class="line \#(entry.look)" x1="1" x2="25" y1="4" y2="4"/>"#
+                entry.cssClass == Self.dotted
+                ? #"<g class="dots \#(entry.cssClass)"><circle cx="13" cy="4" r="3"/></g>"#
+                : #"<line class="line \#(entry.cssClass)" x1="1" x2="25" y1="4" y2="4"/>"#
             return
                 #"<li><svg class="key" viewBox="0 0 26 8" aria-hidden="true">\#(key)</svg>\#(entry.name)</li>"#
         }

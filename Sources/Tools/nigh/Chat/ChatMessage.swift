@@ -1,6 +1,6 @@
 import NighCore
 
-/// The messages of a chat, each in one message of the session; docs/nigh/files.md describes the bytes.
+/// The messages of a chat, each in one message of the session; docs/reference/nigh/files.md describes the bytes.
 enum ChatMessage: Equatable {
     /// A line of text, which may contain anything.
     case line(String)
@@ -36,9 +36,9 @@ enum ChatMessage: Equatable {
 }
 
 /// What the user of a chat has typed.
-enum ChatCommand: Equatable {
+enum ChatInput: Equatable {
     case say(String)
-    case who
+    case listMembers
     case quit
     case help
     /// An unknown command.
@@ -51,7 +51,7 @@ enum ChatCommand: Equatable {
             return
         }
         switch text.dropFirst() {
-        case "who": self = .who
+        case "who": self = .listMembers
         case "quit", "q": self = .quit
         case "help", "?": self = .help
         // Two slashes stand for a line that begins with one.
@@ -61,5 +61,5 @@ enum ChatCommand: Equatable {
     }
 
     static let guide =
-        "A line is said to all in the conversation. /who tells who is there, /quit leaves; // begins a line with a slash."
+        "A line goes to everyone connected. /who lists the peers, /quit leaves, and // begins a line with a slash."
 }

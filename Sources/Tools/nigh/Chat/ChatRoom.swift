@@ -10,23 +10,23 @@ import SessionArguments
 actor ChatRoom {
     /// What the summary reports.
     struct Outcome: Sendable {
-        var said = 0
-        var heard = 0
+        var sentLines = 0
+        var receivedLines = 0
         var error: (any Error)?
     }
 
     static let person = Results.Kind("person", plural: "people")
     static let line = Results.Kind("line", plural: "lines")
-    static let who = Results.Kind("who", plural: "who")
+    static let memberList = Results.Kind("who", plural: "who")
 
     nonisolated let thread: ThreadEventLoop
     nonisolated var unownedExecutor: UnownedSerialExecutor { thread.asUnownedSerialExecutor() }
 
     private let session: CommandSession
     private let results: Results
-    private let front: any ChatFront
+    private let interface: any ChatInterface
     /// Whether the chat ends when the last member has left. True if this side invited a peer.
-    private let endsAlone: Bool
+    private let endsWhenAlone: Bool
 
     private var members: [PeerID: Peer] = [:]
     private var seen: [PeerID: Peer] = [:]
@@ -36,18 +36,19 @@ actor ChatRoom {
     private var receiving: Task<Void, Never>?
 
     init(
-        _ front: any ChatFront, over session: CommandSession, on thread: ThreadEventLoop, _ results: Results,
-        endsAlone: Bool
+        _ interface: any ChatInterface, over session: CommandSession, on thread: ThreadEventLoop,
+        _ results: Results,
+        endsWhenAlone: Bool
     ) {
-        self.front = front
+        self.interface = interface
         self.session = session
         self.thread = thread
         self.results = results
-        self.endsAlone = endsAlone
+        self.endsWhenAlone = endsWhenAlone
     }
 
     /// Passes on an event of the session. Called on its loop.
-    nonisolated func took(_ event: SessionEvent) {
+    nonisolated func enqueue(_ event: SessionEvent) {
         thread.execute { self.assumeIsolated { $0.handle(event) } }
     }
 
@@ -59,7 +60,7 @@ actor ChatRoom {
         thread.execute { self.assumeIsolated { $0.show(warning) } }
     }
 
-    private func show(_ warning: PeerWarning) { show(Line("\(warning)", .doubtful)) }
+    private func show(_ warning: PeerWarning) { show(Line("\(warning)", .warning)) }
 
     /// Starts to show received lines.
     func listen() {
@@ -69,9 +70,9 @@ actor ChatRoom {
     }
 
     /// Sends typed lines until the input or the chat ends. Then leaves once everything that was sent has arrived.
-    func talk() async -> Outcome {
+    func run() async -> Outcome {
         let typing = Task {
-            while !hasEnded, let line = await front.next() {
+            while !hasEnded, let line = await interface.next() {
                 guard !hasEnded, await typed(line) else { break }
             }
             end()
@@ -103,28 +104,28 @@ actor ChatRoom {
 
     /// Handles a typed line. Returns false when it is time to leave.
     private func typed(_ line: String) async -> Bool {
-        switch ChatCommand(line) {
+        switch ChatInput(line) {
         case .quit: return false
-        case .help: show(Line(ChatCommand.guide, .faint))
-        case .unknown(let command): show(Line("there is no \(command); \(ChatCommand.guide)", .doubtful))
-        case .who: reportWho()
-        case .say(let text): await say(text)
+        case .help: show(Line(ChatInput.guide, .faint))
+        case .unknown(let command): show(Line("unknown command \(command). \(ChatInput.guide)", .warning))
+        case .listMembers: reportMembers()
+        case .say(let text): await send(text)
         }
         return true
     }
 
-    private func say(_ text: String) async {
+    private func send(_ text: String) async {
         guard !members.isEmpty else {
-            outcome.error = FileFailure("nobody was there to hear all that was said")
-            return show(Line("nobody is here to hear that", .doubtful))
+            outcome.error = FileFailure("some lines were not sent, because nobody was connected")
+            return show(Line("not sent: nobody is connected", .warning))
         }
         let everybody = members.keys.sorted()
         report(
             Self.line, id: session.session.id, session.session.configuration.name,
             [.init("text", .text(text)), .init("is_own", true)],
-            // The terminal front has removed the typed line from the input row, so it is shown again.
-            words: front is TerminalChatFront ? Line("you: ", .strong) + Line(text) : nil)
-        outcome.said += 1
+            // The terminal interface has removed the typed line from the input row, so it is shown again.
+            line: interface is TerminalChatInterface ? Line("you: ", .strong) + Line(text) : nil)
+        outcome.sentLines += 1
         // An event reports a peer that has left meanwhile.
         for line in ChatMessage.lines(of: text) {
             try? await session.session.send(ByteSlice(line), to: everybody)
@@ -137,13 +138,13 @@ actor ChatRoom {
         guard let member = members[message.peer] else { return }
         switch ChatMessage(message.payload) {
         case .line(let text):
-            outcome.heard += 1
+            outcome.receivedLines += 1
             report(
                 Self.line, id: member.id, member.name, [.init("text", .text(text)), .init("is_own", false)],
-                words: Line("\(member.name): ", .strong) + Line(text))
+                line: Line("\(member.name): ", .strong) + Line(text))
         case .unknown: break
         case nil:
-            show(Line("\(member.name) says what cannot be read, and is left", .bad))
+            show(Line("\(member.name) has sent an unreadable message and is disconnected", .bad))
             session.session.disconnect(member.id)
         }
     }
@@ -156,17 +157,17 @@ actor ChatRoom {
             case .available: if before == .unavailable { peerSeen(peer) }
             case .unavailable:
                 if seen.removeValue(forKey: peer.id) != nil {
-                    report("gone", peer, nil, "is not to be seen any more")
+                    report("gone", peer, nil, "is no longer visible")
                 }
             case .connected:
                 members[peer.id] = peer
                 if before == .reconnecting {
                     report("back", peer, nil, "is back")
                 } else {
-                    report("joined", peer, nil, "is in the conversation, over \(peer.transport ?? "")")
+                    report("joined", peer, nil, "has joined, over \(peer.transport ?? "")")
                 }
             case .reconnecting:
-                report("lost", peer, cause, "has lost the link; what is said is kept for a while")
+                report("lost", peer, cause, "has lost the link; lines are kept for a while")
             case .disconnected: memberLeft(peer, cause)
             case .connecting: break
             }
@@ -178,10 +179,10 @@ actor ChatRoom {
     }
 
     private func peerSeen(_ peer: Peer) {
-        guard Purpose.chat.isTaken(by: peer) == true, !peer.routes.isEmpty,
+        guard Purpose.chat.isAccepted(by: peer) == true, !peer.routes.isEmpty,
             seen.updateValue(peer, forKey: peer.id) == nil
         else { return }
-        report("seen", peer, nil, "is there")
+        report("seen", peer, nil, "is nearby")
         if let warning = PeerWarning(peer) { show(warning) }
     }
 
@@ -191,20 +192,20 @@ actor ChatRoom {
         guard members.removeValue(forKey: peer.id) != nil else { return }
         let isOrderly = cause.map { $0.cause == .peerLeft || $0.cause == .left } ?? true
         report("left", peer, isOrderly ? nil : cause, "has left")
-        guard endsAlone, members.isEmpty else { return }
+        guard endsWhenAlone, members.isEmpty else { return }
         if !isOrderly { outcome.error = outcome.error ?? cause }
         end()
     }
 
     // MARK: Reporting
 
-    private func reportWho() {
+    private func reportMembers() {
         let there = members.values.sorted { $0.id < $1.id }
         let others = seen.values.filter { members[$0.id] == nil }.sorted { $0.id < $1.id }
         let people =
-            there.map { ($0, "in the conversation") } + others.map { ($0, "not in the conversation") }
-        if results.isInWords {
-            if people.isEmpty { return show(Line("nobody is there", .faint)) }
+            there.map { ($0, "connected") } + others.map { ($0, "not connected") }
+        if results.isText {
+            if people.isEmpty { return show(Line("no peer is connected or nearby", .faint)) }
             for (peer, state) in people { show(Line("\(peer.name) (\(peer.id.short)) is \(state)", .faint)) }
             return
         }
@@ -214,34 +215,34 @@ actor ChatRoom {
                 "is_in_conversation": .bool(members[peer.id] != nil),
             ]
         }
-        results.tell(Self.who, [.init("people", .list(list))], words: [])
+        results.report(Self.memberList, [.init("people", .list(list))], lines: [])
     }
 
-    private func report(_ state: String, _ peer: Peer, _ error: NighError?, _ words: String) {
+    private func report(_ state: String, _ peer: Peer, _ error: NighError?, _ text: String) {
         let reason = error.map { ": \($0.cause)" } ?? ""
         report(
             Self.person, id: peer.id, peer.name,
             [
                 .init("state", .text(state)), .init("transport", JSON(peer.transport)),
                 .init("error", error.map(Results.json) ?? .null),
-            ], words: Line("\(peer.name) (\(peer.id.short)) \(words)\(reason)", .faint))
+            ], line: Line("\(peer.name) (\(peer.id.short)) \(text)\(reason)", .faint))
     }
 
     private func report(
-        _ kind: Results.Kind, id: PeerID, _ name: DisplayName, _ members: [JSON.Member], words: Line?
+        _ kind: Results.Kind, id: PeerID, _ name: DisplayName, _ members: [JSON.Member], line: Line?
     ) {
-        guard !results.isInWords else {
-            if let words { show(words) }
+        guard !results.isText else {
+            if let line { show(line) }
             return
         }
-        results.tell(
+        results.report(
             kind, [.init("peer_id", .text("\(id)")), .init("peer_name", .text("\(name)"))] + members,
-            words: [])
+            lines: [])
     }
 
     private func show(_ line: Line) {
-        if front is TerminalChatFront { return front.show(line) }
-        guard results.isInWords else { return results.remark(line.text(colours: false)) }
-        results.tell(Self.line, [], words: [line])
+        if interface is TerminalChatInterface { return interface.show(line) }
+        guard results.isText else { return results.remark(line.text(colours: false)) }
+        results.report(Self.line, [], lines: [line])
     }
 }

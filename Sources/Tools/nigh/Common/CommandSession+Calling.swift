@@ -11,12 +11,12 @@ extension CommandSession {
     }
 
     /// How long a command keeps calling.
-    struct CallPatience: Sendable {
+    struct CallLimits: Sendable {
         /// The time for finding the peer, reaching it and getting its answer together; nil means no limit.
-        var span: Duration?
+        var timeLimit: Duration?
         /// Whether an address is called again after a failure. Otherwise an address is called once: there is no peer to
         /// find first, so "nobody listens there" is an answer.
-        var includesAddresses = false
+        var retriesAddresses = false
     }
 
     /// The longest time for one call when there is no limit for all calls together.
@@ -26,10 +26,10 @@ extension CommandSession {
 
     /// Finds the peer that `choice` names and starts a conversation for `purpose`; see `call`.
     func connect(
-        to choice: PeerChoice, for purpose: Purpose, _ patience: CallPatience,
+        to choice: PeerChoice, for purpose: Purpose, _ limits: CallLimits,
         whenFailed: (@Sendable (NighError) -> Void)? = nil
     ) async throws -> Peer {
-        try await call(choice, for: purpose, patience, whenFailed: whenFailed) { [self] target, timeout in
+        try await call(choice, for: purpose, limits, whenFailed: whenFailed) { [self] target, timeout in
             let id: PeerID
             switch target {
             case .peer(let peer):
@@ -52,11 +52,11 @@ extension CommandSession {
     /// - Parameter whenFailed: receives each failure before the next attempt. Without it, the terminal shows the
     ///   failure.
     func call<Outcome: Sendable>(
-        _ choice: PeerChoice, for purpose: Purpose, _ patience: CallPatience,
+        _ choice: PeerChoice, for purpose: Purpose, _ limits: CallLimits,
         whenFailed: (@Sendable (NighError) -> Void)? = nil,
         _ attempt: @escaping @Sendable (CallTarget, _ timeout: Duration) async throws -> Outcome
     ) async throws -> Outcome {
-        let call = await onLoop { $0.beginCall(for: patience.span.map(Moment.Span.init)) }
+        let call = await onLoop { $0.beginCall(for: limits.timeLimit.map(Moment.Span.init)) }
         defer { loop.execute { [self] in calls[ObjectIdentifier(call)] = nil } }
         var lastFailure: NighError?
         while true {
@@ -68,19 +68,19 @@ extension CommandSession {
                 guard let lastFailure else { throw error }
                 throw await onLoop { call.failure(lastFailure, at: $0.loop.now) }
             }
-            let timeout = await onLoop { mine in
-                call.begins(target, mine.peers)
-                return mine.timeout(of: call, within: patience.span.map(Moment.Span.init))
+            let timeout = await onLoop { commandSession in
+                call.callStarted(target, commandSession.peers)
+                return commandSession.timeout(of: call, within: limits.timeLimit.map(Moment.Span.init))
             }
             do {
                 let outcome = try await attempt(target, timeout.duration)
                 if lastFailure != nil, whenFailed == nil { results.live.show([]) }
                 return outcome
             } catch let error as NighError {
-                let isCalledOnce = if case .address = target { !patience.includesAddresses } else { false }
+                let isCalledOnce = if case .address = target { !limits.retriesAddresses } else { false }
                 guard !isCalledOnce, !Task.isCancelled else { throw error }
-                let (next, failure) = await onLoop { mine in
-                    let now = mine.loop.now
+                let (next, failure) = await onLoop { commandSession in
+                    let now = commandSession.loop.now
                     return (call.nextCall(after: error, at: now), call.failure(error, at: now))
                 }
                 guard let next else { throw failure }
@@ -92,7 +92,7 @@ extension CommandSession {
     }
 
     private func show(_ error: NighError, about choice: PeerChoice) {
-        results.live.show([Line("\(choice) is not reached: \(error.cause); trying again", .faint)])
+        results.live.show([Line("cannot reach \(choice): \(error.cause); trying again", .faint)])
     }
 
     private func target(_ choice: PeerChoice, for purpose: Purpose, until deadline: Moment) async throws
@@ -113,7 +113,7 @@ extension CommandSession {
     /// Loop only.
     private func beginCall(for span: Moment.Span?) -> OngoingCall {
         let call = OngoingCall(
-            RepeatedCall(from: loop.now, until: span.map { loop.now + $0 } ?? .never), on: loop)
+            RetrySchedule(from: loop.now, until: span.map { loop.now + $0 } ?? .never), on: loop)
         calls[ObjectIdentifier(call)] = call
         return call
     }
@@ -129,7 +129,7 @@ extension CommandSession {
             try await withCheckedThrowingContinuation { continuation in
                 loop.execute { [self] in
                     call.pause(until: next) { continuation.resume(with: $0) }
-                    call.look(at: peers)
+                    call.routesChanged(in: peers)
                 }
             }
         } onCancel: {
@@ -144,34 +144,34 @@ extension CommandSession {
 final class OngoingCall: @unchecked Sendable {
     let deadline: Moment
     private let loop: UVEventLoop
-    private var repeated: RepeatedCall
+    private var schedule: RetrySchedule
     private var peer: PeerID?
     private var timer: LoopTimer?
-    private var whenOver: ((Result<Void, any Error>) -> Void)?
+    private var completion: ((Result<Void, any Error>) -> Void)?
     private var isCancelled = false
 
-    init(_ repeated: RepeatedCall, on loop: UVEventLoop) {
-        self.repeated = repeated
+    init(_ schedule: RetrySchedule, on loop: UVEventLoop) {
+        self.schedule = schedule
         self.loop = loop
-        deadline = repeated.deadline
+        deadline = schedule.deadline
     }
 
     /// Notes that an attempt begins.
-    func begins(_ target: CommandSession.CallTarget, _ peers: [PeerID: Peer]) {
+    func callStarted(_ target: CommandSession.CallTarget, _ peers: [PeerID: Peer]) {
         if case .peer(let id) = target { peer = id }
-        repeated.begins(along: addresses(peers), at: loop.now)
+        schedule.callStarted(along: addresses(peers), at: loop.now)
     }
 
     func nextCall(after error: NighError, at now: Moment) -> Moment? {
-        repeated.nextCall(after: error, at: now)
+        schedule.nextCall(after: error, at: now)
     }
 
-    func failure(_ error: NighError, at now: Moment) -> NighError { repeated.failure(error, at: now) }
+    func failure(_ error: NighError, at now: Moment) -> NighError { schedule.failure(error, at: now) }
 
     /// Waits until `moment`, or until discovery reports another route to the peer.
-    func pause(until moment: Moment, _ whenOver: @escaping (Result<Void, any Error>) -> Void) {
-        guard !isCancelled else { return whenOver(.failure(CancellationError())) }
-        self.whenOver = whenOver
+    func pause(until moment: Moment, _ completion: @escaping (Result<Void, any Error>) -> Void) {
+        guard !isCancelled else { return completion(.failure(CancellationError())) }
+        self.completion = completion
         setTimer(moment)
     }
 
@@ -187,16 +187,16 @@ final class OngoingCall: @unchecked Sendable {
     }
 
     private func endPause(_ result: Result<Void, any Error>) {
-        guard let whenOver else { return }
-        self.whenOver = nil
+        guard let completion else { return }
+        self.completion = nil
         if let timer { loop.cancel(timer) }
         timer = nil
-        whenOver(result)
+        completion(result)
     }
 
     /// Checks whether a new route to the peer allows an earlier call.
-    func look(at peers: [PeerID: Peer]) {
-        guard let sooner = repeated.nextCall(along: addresses(peers), at: loop.now), whenOver != nil else {
+    func routesChanged(in peers: [PeerID: Peer]) {
+        guard let sooner = schedule.nextCall(along: addresses(peers), at: loop.now), completion != nil else {
             return
         }
         setTimer(sooner)

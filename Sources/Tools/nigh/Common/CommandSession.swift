@@ -22,13 +22,13 @@ final class CommandSession: @unchecked Sendable {
 
     private let options: SessionOptions
     private let purposes: [Purpose]
-    private let takesAnything: Bool
+    private let acceptsAllInvitations: Bool
     let results: Results
     private let recorder: LinkRecorder?
     /// All peers that are seen or connected now. Loop only.
     private(set) var peers: [PeerID: Peer] = [:]
     /// The errors of the transports that do not work now, by scheme. Loop only.
-    private(set) var downs: [String: NighError] = [:]
+    private(set) var transportErrors: [String: NighError] = [:]
     private var onEvent: EventHandler?
     /// Called once for each peer that has the name of a known device and another key, before a conversation with it
     /// begins. Loop only.
@@ -43,15 +43,15 @@ final class CommandSession: @unchecked Sendable {
     ///
     /// - Parameters:
     ///   - purposes: what others may invite the session for; the command gets those invitations and answers them.
-    ///   - takesAnything: the command gets every invitation, including those of other programs.
+    ///   - acceptsAllInvitations: the command gets every invitation, including those of other programs.
     init(
-        _ options: SessionOptions, role: SessionRole, taking purposes: [Purpose] = [],
-        takesAnything: Bool = false, results: Results,
+        _ options: SessionOptions, role: SessionRole, accepting purposes: [Purpose] = [],
+        acceptsAllInvitations: Bool = false, results: Results,
         adjust: (inout SessionConfiguration) -> Void = { _ in }
     ) throws {
         self.options = options
         self.purposes = purposes
-        self.takesAnything = takesAnything
+        self.acceptsAllInvitations = acceptsAllInvitations
         self.results = results
         onWarning = { results.remark("\($0)") }
         (bareTransports, transports) = try options.makeTransports()
@@ -60,7 +60,7 @@ final class CommandSession: @unchecked Sendable {
         var configuration = SessionConfiguration(
             service: options.service, name: try options.name ?? .ofThisUser(), role: role)
         configuration.security = options.security
-        configuration.info = Purpose.info(taking: purposes)
+        configuration.info = Purpose.info(accepting: purposes)
         adjust(&configuration)
         recorder = try options.record?.begin()
         if let recorder {
@@ -82,7 +82,7 @@ final class CommandSession: @unchecked Sendable {
             let file = try IdentityFile()
             let identity = try file.load()
             guard file.claim() else {
-                results.remark("another program goes by your identity now, so here you are somebody new")
+                results.remark("another program is using your identity, so this session uses a temporary one")
                 return (.ephemeral(), try .standard(), false)
             }
             return (identity, try .standard(), true)
@@ -108,8 +108,10 @@ final class CommandSession: @unchecked Sendable {
     func close() async {
         await session.close()
         // A transport may report more in the turns after its end.
-        for error in await onLoop({ mine in
-            mine.bareTransports.breaches.filter { !mine.downs.values.contains($0) }
+        for error in await onLoop({ commandSession in
+            commandSession.bareTransports.breaches.filter {
+                !commandSession.transportErrors.values.contains($0)
+            }
         }) {
             results.remark("\(error)")
         }
@@ -121,26 +123,26 @@ final class CommandSession: @unchecked Sendable {
 
     private func handle(_ event: SessionEvent) {
         warn(of: event)
-        if options.isTalkative, let words = EventWords.words(for: event) { results.remark(words) }
+        if options.isVerbose, let text = EventDescription.text(for: event) { results.remark(text) }
         switch event {
         case .stateChanged(let peer, _, _):
             peers[peer.id] = peer.state == .unavailable ? nil : peer
         case .peerChanged(let peer): if peers[peer.id] != nil { peers[peer.id] = peer }
         case .transportChanged(let scheme, .down(let error)):
-            downs[scheme] = error
+            transportErrors[scheme] = error
             // So that nobody takes this for a network fault.
-            if case .contractBroken = error.cause, !options.isTalkative { results.remark("\(error)") }
-        case .transportChanged(let scheme, .up): downs[scheme] = nil
+            if case .contractBroken = error.cause, !options.isVerbose { results.remark("\(error)") }
+        case .transportChanged(let scheme, .up): transportErrors[scheme] = nil
         case .invited(let invitation):
             let purpose = Purpose(context: invitation.context)
-            guard takesAnything || purpose.map(purposes.contains) == true else {
-                return session.decline(invitation, words: Purpose.refusal(taking: purposes))
+            guard acceptsAllInvitations || purpose.map(purposes.contains) == true else {
+                return session.decline(invitation, reason: Purpose.refusal(accepting: purposes))
             }
         default: break
         }
         onEvent?(event)
         for search in searches { check(search) }
-        for call in Array(calls.values) { call.look(at: peers) }
+        for call in Array(calls.values) { call.routesChanged(in: peers) }
     }
 
     /// Warns of a peer before a conversation with it begins. After that, its key counts as known.
@@ -162,11 +164,11 @@ final class CommandSession: @unchecked Sendable {
     private static let maximumWarnings = 1_000
 
     /// Whether the user named the transports, and so wants to know when one does not work.
-    var transportsWereAskedFor: Bool { options.transports != nil }
+    var transportsWereNamed: Bool { options.transports != nil }
 
     /// The errors of all transports, if none of them works. Loop only.
-    var groundlessness: TransportsUnavailable? {
-        let errors = transports.compactMap { downs[$0.scheme] }
+    var transportsUnavailable: TransportsUnavailable? {
+        let errors = transports.compactMap { transportErrors[$0.scheme] }
         return errors.count == transports.count ? TransportsUnavailable(errors: errors) : nil
     }
 
@@ -179,7 +181,7 @@ final class CommandSession: @unchecked Sendable {
     private final class PeerSearch: @unchecked Sendable {
         let choice: PeerChoice
         let purpose: Purpose?
-        var whenOver: ((Result<Peer, any Error>) -> Void)?
+        var completion: ((Result<Peer, any Error>) -> Void)?
         var result: Result<Peer, any Error>?
 
         init(_ choice: PeerChoice, _ purpose: Purpose?) {
@@ -199,15 +201,15 @@ final class CommandSession: @unchecked Sendable {
                 loop.execute { [self] in
                     // The search may have been cancelled before it began.
                     if let result = search.result { return continuation.resume(with: result) }
-                    search.whenOver = { continuation.resume(with: $0) }
+                    search.completion = { continuation.resume(with: $0) }
                     searches.append(search)
                     check(search)
                     loop.schedule(at: loop.now + Self.downTimeout) { [self] in
-                        if let groundlessness { end(search, .failure(groundlessness)) }
+                        if let transportsUnavailable { end(search, .failure(transportsUnavailable)) }
                     }
                     guard deadline < .never else { return }
                     loop.schedule(at: deadline) { [self] in
-                        end(search, .failure(groundlessness ?? notFound(choice)))
+                        end(search, .failure(transportsUnavailable ?? notFound(choice)))
                     }
                 }
             }
@@ -218,24 +220,24 @@ final class CommandSession: @unchecked Sendable {
 
     private func notFound(_ choice: PeerChoice) -> any Error {
         let others = peers.values.filter { !$0.routes.isEmpty }.map { "\($0.name) (\($0.id.short))" }.sorted()
-        let seen = others.isEmpty ? "nobody is seen" : "seen are \(others.joined(separator: ", "))"
+        let seen = others.isEmpty ? "no peer is visible" : "visible peers: \(others.joined(separator: ", "))"
         return NighError(
             .browsing, .unknownPeer, peer: "\(choice)",
             advice:
-                "\(seen); `nigh discover \(options.service)` shows who is there, `nigh doctor` what is wrong")
+                "\(seen); `nigh discover \(options.service)` lists peers, `nigh doctor` finds what is wrong")
     }
 
     private func end(_ search: PeerSearch, _ result: Result<Peer, any Error>) {
         guard search.result == nil else { return }
         search.result = result
         searches.removeAll { $0 === search }
-        search.whenOver?(result)
-        search.whenOver = nil
+        search.completion?(result)
+        search.completion = nil
     }
 
     private func check(_ search: PeerSearch) {
         let matching = peers.values.filter {
-            search.choice.means($0) && !$0.routes.isEmpty && search.purpose?.isTaken(by: $0) != false
+            search.choice.matches($0) && !$0.routes.isEmpty && search.purpose?.isAccepted(by: $0) != false
         }
         guard let first = matching.first else { return }
         guard matching.count == 1 else {
@@ -244,8 +246,8 @@ final class CommandSession: @unchecked Sendable {
                 search,
                 .failure(
                     NighError(
-                        .browsing, .invalid("choice \"\(search.choice)\": it means \(names)"),
-                        advice: "name one by how its PeerID begins")))
+                        .browsing, .invalid("choice \"\(search.choice)\": it matches \(names)"),
+                        advice: "choose one by the beginning of its PeerID")))
         }
         end(search, .success(first))
     }
@@ -263,6 +265,6 @@ struct TransportsUnavailable: Error, CustomStringConvertible {
     let errors: [NighError]
 
     var description: String {
-        "no transport works here: \(errors.map(\.description).joined(separator: "; ")); `nigh doctor` tells more"
+        "no transport works here: \(errors.map(\.description).joined(separator: "; ")); run `nigh doctor` for details"
     }
 }

@@ -1,5 +1,5 @@
 import NighCore
-import ProgramLife
+import ProgramSupport
 
 /// A request to finish the command early: from Ctrl-C or another signal that ends programs, or because nobody reads the
 /// results any more. The command then sums up and ends.
@@ -7,29 +7,29 @@ import ProgramLife
 /// `@unchecked Sendable`: the lock guards all mutable state.
 final class Interruption: @unchecked Sendable {
     private let lock = Lock()
-    private var hasCome = false
+    private var wasRequested = false
     private var handlers: [@Sendable () -> Void] = []
 
-    init() { Interrupts.onFirst { [weak self] in self?.come() } }
+    init() { Interrupts.onFirst { [weak self] in self?.request() } }
 
     /// Whether the request has come.
-    var isRequested: Bool { lock.withLock { hasCome } }
+    var isRequested: Bool { lock.withLock { wasRequested } }
 
     /// Calls `handler` once when the request comes, or at once if it has come already. The handler may run on any
     /// thread.
     func onRequest(_ handler: @escaping @Sendable () -> Void) {
         let isLate = lock.withLock {
-            if !hasCome { handlers.append(handler) }
-            return hasCome
+            if !wasRequested { handlers.append(handler) }
+            return wasRequested
         }
         if isLate { handler() }
     }
 
     /// Requests the end of the command, as Ctrl-C does.
-    func come() {
+    func request() {
         let handlers = lock.withLock { () -> [@Sendable () -> Void] in
-            guard !hasCome else { return [] }
-            hasCome = true
+            guard !wasRequested else { return [] }
+            wasRequested = true
             defer { self.handlers = [] }
             return self.handlers
         }
@@ -37,7 +37,8 @@ final class Interruption: @unchecked Sendable {
     }
 
     /// Runs `body` as a task that is cancelled when the request comes.
-    func cancels<Value: Sendable>(_ body: @escaping @Sendable () async throws -> Value) async throws -> Value
+    func cancelling<Value: Sendable>(_ body: @escaping @Sendable () async throws -> Value) async throws
+        -> Value
     {
         let task = Task.detached { try await body() }
         onRequest { task.cancel() }

@@ -9,7 +9,7 @@ struct Line: Hashable, Sendable {
         /// As it should be.
         case good
         /// Works, with a reservation.
-        case doubtful
+        case warning
         /// Does not work.
         case bad
         /// What the reader should see first.
@@ -21,7 +21,7 @@ struct Line: Hashable, Sendable {
             switch self {
             case .plain: nil
             case .good: "32"
-            case .doubtful: "33"
+            case .warning: "33"
             case .bad: "31"
             case .strong: "1"
             case .faint: "2"
@@ -30,19 +30,19 @@ struct Line: Hashable, Sendable {
     }
 
     private struct Part: Hashable {
-        var words: CellText
+        var text: CellText
         var tint: Tint
     }
 
     private var parts: [Part]
 
     /// Creates a line of one part.
-    init(_ words: some StringProtocol, _ tint: Tint = .plain) {
-        parts = [Part(words: CellText(words), tint: tint)]
+    init(_ text: some StringProtocol, _ tint: Tint = .plain) {
+        parts = [Part(text: CellText(text), tint: tint)]
     }
 
     /// The number of columns that the line takes.
-    var columns: Int { parts.reduce(0) { $0 + $1.words.columns } }
+    var columns: Int { parts.reduce(0) { $0 + $1.text.columns } }
 
     /// Joins two lines into one.
     static func + (left: Line, right: Line) -> Line {
@@ -62,8 +62,8 @@ struct Line: Hashable, Sendable {
         var line = self
         var room = columns
         for index in parts.indices {
-            line.parts[index].words = parts[index].words.fitting(room)
-            room -= line.parts[index].words.columns
+            line.parts[index].text = parts[index].text.fitting(room)
+            room -= line.parts[index].text.columns
         }
         return line
     }
@@ -71,8 +71,8 @@ struct Line: Hashable, Sendable {
     /// The line as it is written, without its line end.
     func text(colours: Bool) -> String {
         parts.map { part in
-            guard colours, let code = part.tint.code else { return part.words.string }
-            return "\u{1B}[\(code)m\(part.words.string)\u{1B}[0m"
+            guard colours, let code = part.tint.code else { return part.text.string }
+            return "\u{1B}[\(code)m\(part.text.string)\u{1B}[0m"
         }.joined()
     }
 }

@@ -1,6 +1,6 @@
 import Glibc
 import NighCore
-import ProgramLife
+import ProgramSupport
 import Terminal
 
 /// The last lines of a terminal, which show the current state and are redrawn in place.
@@ -12,7 +12,7 @@ import Terminal
 /// Callable from any thread. `@unchecked Sendable`: the lock guards all mutable state.
 final class LiveRegion: @unchecked Sendable {
     /// Whether anybody sees the lines. If not, callers skip what is costly to show.
-    let isSeen: Bool
+    let isVisible: Bool
     private let hasColours: Bool
     private let lock = Lock()
     private var lines: [Line] = []
@@ -22,12 +22,12 @@ final class LiveRegion: @unchecked Sendable {
 
     init(hasColours: Bool) {
         self.hasColours = hasColours
-        isSeen = isTerminal(STDERR_FILENO) && !TerminalTraits.ofThisProcess.isDumb
+        isVisible = isTerminal(STDERR_FILENO) && !TerminalTraits.ofThisProcess.isDumb
     }
 
     /// Shows these lines in place of the previous ones; at most one less than the terminal has rows.
     func show(_ lines: [Line]) {
-        guard isSeen else { return }
+        guard isVisible else { return }
         lock.withLock {
             guard !hasEnded, question == nil else { return }
             let old = self.lines.count
@@ -37,24 +37,24 @@ final class LiveRegion: @unchecked Sendable {
     }
 
     /// Calls `body`, which writes whole lines to the terminal, above the live lines.
-    func aside(_ body: () -> Void) {
+    func writeAbove(_ body: () -> Void) {
         lock.withLock {
             clear()
             body()
             if let question {
                 LineOutput.write(question, to: STDERR_FILENO)
-            } else if isSeen, !lines.isEmpty {
+            } else if isVisible, !lines.isEmpty {
                 LineOutput.write(drawing(), to: STDERR_FILENO)
             }
         }
     }
 
     /// Shows a question in place of the lines. Text in it that came from other peers cannot do harm.
-    func ask(_ words: String) {
+    func showQuestion(_ text: String) {
         lock.withLock {
             clear()
             lines = []
-            question = LineOutput.harmless(words)
+            question = LineOutput.sanitized(text)
             LineOutput.write(question ?? "", to: STDERR_FILENO)
         }
     }
@@ -82,7 +82,7 @@ final class LiveRegion: @unchecked Sendable {
     private func clear() {
         if question != nil {
             LineOutput.write("\n", to: STDERR_FILENO)
-        } else if isSeen, !lines.isEmpty {
+        } else if isVisible, !lines.isEmpty {
             LineOutput.write(Self.erasing(lines.count), to: STDERR_FILENO)
         }
     }

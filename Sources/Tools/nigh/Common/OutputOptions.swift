@@ -6,26 +6,26 @@ struct OutputOptions: Sendable {
     /// What is written to the standard output.
     enum Form: Sendable {
         /// Words for a person.
-        case words
+        case text
         /// One JSON object at the end.
         case json
         /// One JSON object per line as things happen, with the summary last.
         case jsonLines
     }
 
-    var form = Form.words
+    var form = Form.text
     /// Whether colours are off, even if the terminal has them.
     var isColourless = false
 
     static let options = OptionGroup(
         "Output",
-        Option(flag: "json", "one JSON object at the end instead of words"),
-        Option(flag: "json-lines", "a JSON object a line, as things happen"),
-        Option(flag: "no-color", "no colours; NO_COLOR in the environment does the same")
+        Option(flag: "json", "prints one JSON object at the end instead of text"),
+        Option(flag: "json-lines", "prints one JSON object per line, as things happen"),
+        Option(flag: "no-color", "turns colours off, as NO_COLOR in the environment does")
     ) { json, lines, isColourless in
-        if json, lines { throw Misuse("--json and --json-lines exclude each other") }
+        if json, lines { throw UsageError("--json and --json-lines cannot be used together") }
         return OutputOptions(
-            form: json ? .json : lines ? .jsonLines : .words, isColourless: isColourless)
+            form: json ? .json : lines ? .jsonLines : .text, isColourless: isColourless)
     }
 
     /// Whether text written to `descriptor` has colours.

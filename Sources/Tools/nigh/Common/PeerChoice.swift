@@ -10,15 +10,15 @@ enum PeerChoice: Hashable, Sendable {
     private static let minimumLength = 4
 
     /// Returns whether the choice names `peer`.
-    func means(_ peer: Peer) -> Bool {
+    func matches(_ peer: Peer) -> Bool {
         switch self {
         case .address(let address): peer.routes.contains { $0.address == address }
-        case .named(let text): Self.means(text, peer.id, peer.name)
+        case .named(let text): Self.matches(text, peer.id, peer.name)
         }
     }
 
     /// Returns whether `text` names the peer with that PeerID and name.
-    static func means(_ text: String, _ id: PeerID, _ name: DisplayName) -> Bool {
+    static func matches(_ text: String, _ id: PeerID, _ name: DisplayName) -> Bool {
         name.description == text || text.utf8.count >= minimumLength && id.description.hasPrefix(text)
     }
 }
@@ -38,7 +38,7 @@ extension Notation where Value == PeerChoice {
         Notation("PEER") { text in
             if text.contains("://") {
                 guard let address = TransportAddress(text) else {
-                    throw Misuse("an address is written as in tcp://192.168.1.7:4000, unlike \"\(text)\"")
+                    throw UsageError("\"\(text)\" is not an address such as tcp://192.168.1.7:4000")
                 }
                 return .address(address)
             }

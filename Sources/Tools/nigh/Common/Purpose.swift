@@ -29,22 +29,22 @@ enum Purpose: String, CaseIterable, Sendable {
     private static let infoKey = "nigh"
 
     /// The discovery info of a session that takes these purposes.
-    static func info(taking purposes: [Purpose]) -> DiscoveryInfo {
-        let words = purposes.map(\.rawValue).joined(separator: " ")
-        // Four short words are far below every limit.
-        return (try? DiscoveryInfo(words.isEmpty ? [:] : [infoKey: words])) ?? .none
+    static func info(accepting purposes: [Purpose]) -> DiscoveryInfo {
+        let names = purposes.map(\.rawValue).joined(separator: " ")
+        // Four short names are far below every limit.
+        return (try? DiscoveryInfo(names.isEmpty ? [:] : [infoKey: names])) ?? .none
     }
 
     /// Returns whether `peer` advertises that it takes this purpose, or nil if it advertises nothing about purposes, as
     /// other programs do.
-    func isTaken(by peer: Peer) -> Bool? {
+    func isAccepted(by peer: Peer) -> Bool? {
         peer.info[Self.infoKey].map { $0.split(separator: " ").contains { $0 == rawValue } }
     }
 
-    /// The words with which a session that takes `purposes` declines other invitations.
-    static func refusal(taking purposes: [Purpose]) -> String {
+    /// The reason with which a session that accepts `purposes` declines other invitations.
+    static func refusal(accepting purposes: [Purpose]) -> String {
         let commands = purposes.map(\.counterpart).joined(separator: ", ")
-        return commands.isEmpty ? "this nigh takes no invitations" : "here is who waits for \(commands)"
+        return commands.isEmpty ? "this nigh accepts no invitations" : "this nigh accepts only \(commands)"
     }
 
     /// The command that asks for this purpose.

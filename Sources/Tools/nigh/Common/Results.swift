@@ -1,7 +1,7 @@
 import Glibc
 import JSONText
 import NighCore
-import ProgramLife
+import ProgramSupport
 
 /// Reports what a command found, in the form that the user asked for: items as they come, then one summary.
 ///
@@ -33,31 +33,31 @@ final class Results: @unchecked Sendable {
 
     private let command: String
     private let hasColours: Bool
-    private let lines: LineOutput
+    private let output: LineOutput
     private let lock = Lock()
     private var lists: [(kind: Kind, items: [JSON])]
 
-    /// Creates the reporter of `command`, whose items are of `kinds`. Calls `whenBroken` when nobody reads the results
+    /// Creates the reporter of `command`, whose items are of `kinds`. Calls `onFailure` when nobody reads the results
     /// any more.
     init(
         of command: String, _ options: OutputOptions, kinds: [Kind] = [],
-        whenBroken: @escaping @Sendable () -> Void
+        onFailure: @escaping @Sendable () -> Void
     ) {
         self.command = command
         form = options.form
         hasColours = options.showsColours(on: STDOUT_FILENO)
         live = LiveRegion(hasColours: options.showsColours(on: STDERR_FILENO))
-        lines = LineOutput(whenBroken: whenBroken)
+        output = LineOutput(onFailure: onFailure)
         lists = kinds.map { ($0, []) }
     }
 
     /// Whether results are reported in words. If not, callers skip what only words show.
-    var isInWords: Bool { form == .words }
+    var isText: Bool { form == .text }
 
-    /// Reports an item: `words` in words, else `members` as JSON.
-    func tell(_ kind: Kind, _ members: [JSON.Member], words: [Line]) {
+    /// Reports an item: `lines` as text, else `members` as JSON.
+    func report(_ kind: Kind, _ members: [JSON.Member], lines: [Line]) {
         switch form {
-        case .words: print(words)
+        case .text: print(lines)
         case .jsonLines: printJSON([.init("type", .text(kind.name))] + members)
         case .json:
             lock.withLock {
@@ -71,13 +71,13 @@ final class Results: @unchecked Sendable {
     }
 
     /// Reports the summary; nothing is reported after it.
-    func sumUp(_ members: [JSON.Member], words: [Line]) {
+    func summarize(_ members: [JSON.Member], lines: [Line]) {
         live.end()
         let beginning: [JSON.Member] = [
             .init("nigh", .text(command)), .init("format", .integer(Self.format)),
         ]
         switch form {
-        case .words: print(words)
+        case .text: print(lines)
         case .jsonLines:
             printJSON([.init("type", "summary")] + beginning + members)
         case .json:
@@ -90,20 +90,20 @@ final class Results: @unchecked Sendable {
     /// Reports that the command failed. The words go to the standard error.
     func fail(_ error: any Error) {
         live.end()
-        LineOutput.complain("\(error)", by: "nigh")
-        guard form != .words else { return }
-        sumUp([.init("error", Self.json(of: error))], words: [])
+        LineOutput.printError("\(error)", by: "nigh")
+        guard form != .text else { return }
+        summarize([.init("error", Self.json(of: error))], lines: [])
     }
 
     /// Writes a remark for a person to the standard error; programs do not depend on it.
-    func remark(_ words: String) { live.aside { LineOutput.complain(words, by: "nigh") } }
+    func remark(_ text: String) { live.writeAbove { LineOutput.printError(text, by: "nigh") } }
 
-    private func print(_ words: [Line]) {
-        live.aside { lines.harmlessLines(words.map { $0.text(colours: hasColours) }) }
+    private func print(_ lines: [Line]) {
+        live.writeAbove { output.writeSanitized(lines.map { $0.text(colours: hasColours) }) }
     }
 
     private func printJSON(_ members: [JSON.Member]) {
-        live.aside { lines.harmlessLines(["\(JSON.object(members))"]) }
+        live.writeAbove { output.writeSanitized(["\(JSON.object(members))"]) }
     }
 
     /// An error with all its parts.

@@ -20,7 +20,7 @@ struct SessionOptions: Sendable {
     /// The file that records what passes on the session's links; nil for no record.
     var record: RecordChoice?
     /// Whether the command reports all events of the session.
-    var isTalkative: Bool
+    var isVerbose: Bool
 
     /// The key pair that a session uses.
     enum IdentityChoice: Sendable {
@@ -37,36 +37,38 @@ struct SessionOptions: Sendable {
         "Session",
         Option(
             "transport", short: "t", .transports,
-            "what carries it, with options as in tcp:port=4000,interface=wlan0; all there are without it"),
+            "the transports to use, with options as in tcp:port=4000,interface=wlan0; by default all that reach other programs"
+        ),
         PluginChoice.sessionOptions,
         Option(
             "service", short: "s", .serviceName, default: ownService,
-            "whom it meets: those of the same service"),
-        Option("name", short: "n", .displayName, "what others see it as"),
+            "the service to offer and to look for"),
+        Option("name", short: "n", .displayName, "the display name that other peers see"),
         Option(
             "identity", .identityFile,
-            "the file that says who it is, or ephemeral for somebody new; your own without it"),
+            "the identity file, or ephemeral for a temporary identity; by default your own"),
         Option(
             "security", .choice(of: SessionSecurity.self), default: .encrypted,
-            "encrypted; with paired peers only; or none, for measurements among those who say so"),
+            "encrypted; paired, which is encrypted and with paired peers only; or none, for measurements if all peers use none"
+        ),
         Option(
             "inject", .faults,
-            "makes the link worse, as in delay=200ms,rate=64kbit; see `nigh help inject`"),
+            "injects faults into the links, as in delay=200ms,rate=64kbit; see `nigh help inject`"),
         RecordChoice.options,
-        Option(flag: "verbose", short: "v", "tells on the standard error what the session hears")
+        Option(flag: "verbose", short: "v", "reports the session's events on the standard error")
     ) {
-        transports, plugins, service, name, identity, security, faults, record, isTalkative
+        transports, plugins, service, name, identity, security, faults, record, isVerbose
         in
         SessionOptions(
             transports: transports, plugins: plugins, service: service,
             name: name,
             identity: identity.map { $0.map(IdentityChoice.file) ?? .ephemeral }, security: security,
-            faults: faults, record: record, isTalkative: isTalkative)
+            faults: faults, record: record, isVerbose: isVerbose)
     }
 
     /// Makes the transports. Returns them as they were made, and as a session uses them: each with the faults that were
     /// asked for.
-    func makeTransports() throws(Misuse) -> (made: [any Transport], used: [any Transport]) {
+    func makeTransports() throws(UsageError) -> (made: [any Transport], used: [any Transport]) {
         let made = try plugins.makeAll(transports)
         guard let faults else { return (made, made) }
         return (made, made.map { FaultyTransport($0, plan: faults) })

@@ -8,7 +8,7 @@ import SessionArguments
 struct ConformanceRig: Sendable {
     /// What the suite has to know about a transport and cannot find out.
     struct Settings: Sendable {
-        var patience: Duration
+        var timeout: Duration
         var quietTime: Duration
         var bulk: Int
         var endsAtOnce: Int
@@ -22,30 +22,32 @@ struct ConformanceRig: Sendable {
     let plugins: PluginChoice
 
     static let options = OptionGroup(
-        "What the transport is like",
+        "Properties of the transport",
         Option(
             "patience", .duration(in: .milliseconds(10) ... .seconds(3_600)), default: .seconds(10),
-            "for how long an outcome is waited for"),
+            "how long to wait for an outcome"),
         Option(
             "quiet", .duration(in: .milliseconds(1) ... .seconds(3_600)), default: .milliseconds(100),
-            "for how long nothing must happen before it counts as nothing"),
+            "how long to wait before concluding that nothing happens"),
         Option(
             "bulk", .size(in: 1_024...1 << 30), default: 32 << 20,
-            "how much is written where it has to be a lot"),
+            "how many bytes a check writes if it needs many"),
         Option(
             "ends", .integer(in: 2...1_000), default: 20,
-            "how many of it there can be at once on one wire: 2 for a cable; checks that need more are skipped"
+            "how many transports there can be at once on one wire: 2 for a cable; checks that need more are skipped"
         ),
         Option(
             "pipes", .integer(in: 1...1_000), default: 20,
-            "how many pipes there can be at once between two of it; checks that need more are skipped"),
-        Option("refused", .transportAddress, "where nobody listens; found out without it"),
+            "how many pipes there can be at once between two transports; checks that need more are skipped"),
+        Option(
+            "refused", .transportAddress,
+            "an address where nothing listens; by default the command finds one"),
         Option(
             "silent", .transportAddress,
-            "where nobody answers; the checks that need it are skipped without it")
+            "an address where nobody answers; without it the checks that need one are skipped")
     ) {
         Settings(
-            patience: $0, quietTime: $1, bulk: $2, endsAtOnce: $3, pipesAtOnce: $4, refused: $5,
+            timeout: $0, quietTime: $1, bulk: $2, endsAtOnce: $3, pipesAtOnce: $4, refused: $5,
             silent: $6)
     }
 
@@ -62,17 +64,17 @@ struct ConformanceRig: Sendable {
                 guard list.count == 1 else { throw NighError(.configuring, .invalid("spec \"\(spec)\"")) }
                 parsed += list
             } catch {
-                throw Misuse("\(subject): \(error)")
+                throw UsageError("\(subject): \(error)")
             }
         }
         guard Set(parsed.map(\.scheme)).count == 1 else {
-            throw Misuse("the SPECs must be of one transport")
+            throw UsageError("all SPECs must name the same transport")
         }
         let registry = try plugins.registry(with: parsed.map(\.scheme), for: subject)
         do throws(NighError) {
             for spec in parsed { _ = try registry.make(spec) }
         } catch {
-            throw Misuse("\(subject): \(error)")
+            throw UsageError("\(subject): \(error)")
         }
         let refused: TransportAddress
         if let given = settings.refused {
@@ -88,7 +90,7 @@ struct ConformanceRig: Sendable {
                 makeLoop: { UVEventLoop() }, stopLoop: { ($0 as? UVEventLoop)?.shutdown() },
                 makeEnd: { Self.make(parsed[$0 % parsed.count], of: registry) })
             rig.service = Self.service()
-            rig.patience = settings.patience
+            rig.timeout = settings.timeout
             rig.quietTime = settings.quietTime
             rig.bulkByteCount = settings.bulk
             rig.endsAtOnce = settings.endsAtOnce
@@ -113,19 +115,19 @@ struct ConformanceRig: Sendable {
 
     /// Returns an address where a transport has listened, and where nothing listens any more.
     private func abandonedAddress(_ transport: any Transport) async throws -> TransportAddress {
-        let trial = try TransportTrial(of: transport)
-        trial.advertise(
+        let runner = try TransportRunner(of: transport)
+        runner.advertise(
             Advertisement(
                 service: Self.service(), peer: Identity.ephemeral().peerID,
                 name: DisplayName(fitting: "nigh conformance")))
-        let address = await trial.firstListeningAddress(within: Self.listening)
-        let condition = await trial.condition(within: .zero)
-        await trial.end()
+        let address = await runner.firstListeningAddress(within: Self.listening)
+        let condition = await runner.condition(within: .zero)
+        await runner.end()
         guard let address else {
             if case .down(let error) = condition { throw TransportsUnavailable(errors: [error]) }
             throw NighError(
                 .advertising, .timedOut, transport: transport.scheme,
-                advice: "name an address where nobody listens with --refused")
+                advice: "name an address where nothing listens with --refused")
         }
         return address
     }

@@ -7,9 +7,9 @@ import SessionArguments
 ///
 /// `@unchecked Sendable`: all mutable state is confined to the session's loop.
 final class DiscoveryWatch: @unchecked Sendable {
-    private let mine: CommandSession
+    private let commandSession: CommandSession
     private let results: Results
-    private let tellsChanges: Bool
+    private let reportsChanges: Bool
     private var seen = SeenPeers()
     private var waiting: CheckedContinuation<Void, Never>?
     private var hasEnded = false
@@ -27,30 +27,30 @@ final class DiscoveryWatch: @unchecked Sendable {
         let fault: TransportsUnavailable?
     }
 
-    init(_ mine: CommandSession, _ results: Results, tellsChanges: Bool) {
-        self.mine = mine
+    init(_ commandSession: CommandSession, _ results: Results, reportsChanges: Bool) {
+        self.commandSession = commandSession
         self.results = results
-        self.tellsChanges = tellsChanges
-        startedAt = mine.loop.now
+        self.reportsChanges = reportsChanges
+        startedAt = commandSession.loop.now
     }
 
-    /// Starts the session and watches for `patience`, or until it is interrupted.
-    func run(for patience: Duration?, _ interruption: Interruption) async -> Outcome {
-        mine.start(onEvent: { [self] in handle($0) })
-        mine.loop.execute { [self] in refresh() }
-        interruption.onRequest { [self] in mine.loop.execute { [self] in end() } }
+    /// Starts the session and watches for `timeout`, or until it is interrupted.
+    func run(for timeout: Duration?, _ interruption: Interruption) async -> Outcome {
+        commandSession.start(onEvent: { [self] in handle($0) })
+        commandSession.loop.execute { [self] in refresh() }
+        interruption.onRequest { [self] in commandSession.loop.execute { [self] in end() } }
         await withCheckedContinuation { continuation in
-            mine.loop.execute { [self] in
+            commandSession.loop.execute { [self] in
                 if hasEnded { return continuation.resume() }
                 waiting = continuation
-                guard let patience else { return }
-                mine.loop.schedule(at: startedAt + Moment.Span(patience)) { [self] in end() }
+                guard let timeout else { return }
+                commandSession.loop.schedule(at: startedAt + Moment.Span(timeout)) { [self] in end() }
             }
         }
-        return await mine.onLoop { [self] mine in
+        return await commandSession.onLoop { [self] commandSession in
             Outcome(
-                peers: seen.all(at: mine.loop.now), table: seen.lines(at: mine.loop.now),
-                hasSeenAnybody: seen.hasSeenAnybody, fault: mine.groundlessness)
+                peers: seen.all(at: commandSession.loop.now), table: seen.lines(at: commandSession.loop.now),
+                hasSeenAnybody: seen.hasSeenAnybody, fault: commandSession.transportsUnavailable)
         }
     }
 
@@ -63,12 +63,12 @@ final class DiscoveryWatch: @unchecked Sendable {
     private func handle(_ event: SessionEvent) {
         switch event {
         case .stateChanged(let peer, _, _), .peerChanged(let peer):
-            guard !hasEnded, let change = seen.take(peer, at: mine.loop.now) else { return }
-            if tellsChanges { report(change, peer) }
+            guard !hasEnded, let change = seen.update(peer, at: commandSession.loop.now) else { return }
+            if reportsChanges { report(change, peer) }
             show()
         case .transportChanged(_, .down(let error)):
             // A transport that the user did not name may fail without a remark.
-            if mine.transportsWereAskedFor { results.remark("\(error)") }
+            if commandSession.transportsWereNamed { results.remark("\(error)") }
         case .transportFailed(let error): results.remark("\(error)")
         default: break
         }
@@ -78,36 +78,36 @@ final class DiscoveryWatch: @unchecked Sendable {
         // One JSON object lists only the peers that are seen at the end: a list of all changes would grow without
         // bound.
         guard results.form != .json else { return }
-        let after = (mine.loop.now - startedAt).milliseconds / 1_000
+        let after = (commandSession.loop.now - startedAt).milliseconds / 1_000
         let mark =
             switch change {
             case .found: Line("+ ", .good)
-            case .changed: Line("~ ", .doubtful)
+            case .changed: Line("~ ", .warning)
             case .lost: Line("- ", .bad)
             }
-        results.tell(
-            DiscoverErrand.eventKind,
+        results.report(
+            DiscoverCommand.eventKind,
             [.init("event", .text(change.rawValue)), .init("after_s", .number(after))]
-                + PeerTelling.members(of: peer),
-            words: [
+                + PeerReport.members(of: peer),
+            lines: [
                 mark + Line(peer.name.description, .strong) + "  \(peer.id.short)  "
-                    + PeerTelling.ways(to: peer) + "  "
-                    + PeerTelling.line(for: peer.info)
-                    + Line(PeerWarning(peer).map { "  \($0.sentence)" } ?? "", .doubtful)
+                    + PeerReport.routes(to: peer) + "  "
+                    + PeerReport.line(for: peer.info)
+                    + Line(PeerWarning(peer).map { "  \($0.sentence)" } ?? "", .warning)
             ])
     }
 
     /// Redraws the table every second, because it shows how long each peer was seen.
     private func refresh() {
-        guard !hasEnded, results.live.isSeen else { return }
+        guard !hasEnded, results.live.isVisible else { return }
         show()
-        mine.loop.schedule(at: mine.loop.now + .seconds(1)) { [self] in refresh() }
+        commandSession.loop.schedule(at: commandSession.loop.now + .seconds(1)) { [self] in refresh() }
     }
 
     private func show() {
         guard !hasEnded else { return }
-        let words = seen.count == 0 ? [Line("nobody yet", .faint)] : seen.lines(at: mine.loop.now)
+        let lines = seen.count == 0 ? [Line("no peers yet", .faint)] : seen.lines(at: commandSession.loop.now)
         results.live.show(
-            ["", Line("\(mine.session.configuration.service)", .strong) + " near here:"] + words)
+            ["", Line("\(commandSession.session.configuration.service)", .strong) + " nearby:"] + lines)
     }
 }

@@ -19,7 +19,7 @@ struct SeenPeers {
     var count: Int { seen.count }
 
     /// Applies the current state of a peer. Returns nil if nothing changed. A peer without a route is not seen.
-    mutating func take(_ peer: Peer, at now: Moment) -> Change? {
+    mutating func update(_ peer: Peer, at now: Moment) -> Change? {
         guard let known = seen[peer.id] else {
             guard !peer.routes.isEmpty else { return nil }
             seen[peer.id] = (peer, now)
@@ -45,16 +45,16 @@ struct SeenPeers {
     func lines(at now: Moment) -> [Line] {
         var table = TextTable([
             ("NAME", .left), ("PEER", .left), ("KEY", .left), ("SEEN", .right), ("SIGNAL", .right),
-            ("WAYS", .left), ("SAYS", .left),
+            ("ROUTES", .left), ("INFO", .left),
         ])
         for (peer, age) in all(at: now) {
             let signals = peer.routes.compactMap(\.quality)
             table.add([
-                Line(peer.name.description, .strong), Line(peer.id.short), PeerTelling.line(for: peer.trust),
-                Line(PeerTelling.age(age)),
+                Line(peer.name.description, .strong), Line(peer.id.short), PeerReport.line(for: peer.trust),
+                Line(PeerReport.age(age)),
                 Line(signals.max().map { "\(Int(($0 * 100).rounded())) %" } ?? ""),
-                PeerTelling.ways(to: peer),
-                PeerTelling.line(for: peer.info),
+                PeerReport.routes(to: peer),
+                PeerReport.line(for: peer.info),
             ])
         }
         return table.lines

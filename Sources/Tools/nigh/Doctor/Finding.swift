@@ -48,11 +48,11 @@ struct Finding: Hashable, Sendable {
 
     private static let widthOfID = 22
 
-    var words: [Line] {
+    var lines: [Line] {
         let tint: Line.Tint =
             switch verdict {
             case .pass: .good
-            case .warn: .doubtful
+            case .warn: .warning
             case .fail: .bad
             }
         let span = duration.map { "  \(Moment.Span($0))" } ?? ""
@@ -65,7 +65,7 @@ struct Finding: Hashable, Sendable {
 }
 
 /// Reports each finding as it is found, and counts the verdicts. Used by one task.
-final class Findings {
+final class FindingReporter {
     private let results: Results
     private(set) var counts: [Diagnosis.Verdict: Int] = [:]
 
@@ -73,14 +73,14 @@ final class Findings {
 
     init(_ results: Results) { self.results = results }
 
-    func tell(_ finding: Finding) {
+    func report(_ finding: Finding) {
         counts[finding.verdict, default: 0] += 1
         results.live.show([])
-        results.tell(Self.kind, finding.members, words: finding.words)
+        results.report(Self.kind, finding.members, lines: finding.lines)
     }
 
     /// Shows on a terminal what is being checked.
-    func lookAt(_ what: String) { results.live.show([Line("…     \(what)", .faint)]) }
+    func showProgress(_ what: String) { results.live.show([Line("…     \(what)", .faint)]) }
 
     func count(_ verdict: Diagnosis.Verdict) -> Int { counts[verdict] ?? 0 }
 }

@@ -4,7 +4,7 @@ import NighLoop
 /// Reads what can be seen of this machine's firewall, which is little without root. Changes nothing.
 enum Firewall {
     /// Returns what the firewall does with incoming packets for TCP port `port`.
-    static func look(port: UInt16) async -> Finding {
+    static func check(port: UInt16) async -> Finding {
         let rules = await Task.detached { ruleset() }.value
         return finding(rules.map(FirewallRules.init), port: port, signs: signs)
     }
@@ -20,20 +20,21 @@ enum Firewall {
                         : "no sign of one, but only root can see its rules: `sudo nft list ruleset`")
             }
             return Finding(
-                id, subject, .warn, "\(sign), and its rules cannot be seen from here",
+                id, subject, .warn, "\(sign), but its rules cannot be read from here",
                 advice: allowing(port, sign))
         }
-        switch rules.fate(of: "tcp", port: port) {
-        case .unfiltered: return Finding(id, subject, .pass, "nothing filters what comes in")
-        case .allowed(let rule): return Finding(id, subject, .pass, "lets TCP port \(port) in: \(rule)")
-        case .unnamed: return Finding(id, subject, .pass, "no rule seen that keeps TCP port \(port) out")
-        case .kept(let rule):
+        switch rules.outcome(of: "tcp", port: port) {
+        case .unfiltered: return Finding(id, subject, .pass, "incoming packets are not filtered")
+        case .allowed(let rule): return Finding(id, subject, .pass, "allows TCP port \(port): \(rule)")
+        case .allowedByDefault:
+            return Finding(id, subject, .pass, "no rule seen that blocks TCP port \(port)")
+        case .blocked(let rule):
             return Finding(
-                id, subject, .fail, "keeps out what comes for TCP port \(port): \(rule)",
-                advice: "take that rule away, or before it let in: tcp dport \(port) accept")
-        case .keptUnlessAllowed:
+                id, subject, .fail, "blocks TCP port \(port): \(rule)",
+                advice: "remove that rule, or add before it: tcp dport \(port) accept")
+        case .blockedByDefault:
             return Finding(
-                id, subject, .warn, "drops what no rule lets in, and none was seen for TCP port \(port)",
+                id, subject, .warn, "drops packets that no rule allows, and no rule names TCP port \(port)",
                 advice: allowing(port, signs.first ?? ""))
         }
     }
@@ -43,16 +44,16 @@ enum Firewall {
         if sign.hasPrefix("firewalld") {
             return "`sudo firewall-cmd --add-port=\(port)/tcp --add-service=mdns`"
         }
-        return "let TCP port \(port) and UDP port 5353 in; with port= the port stays the same"
+        return "allow TCP port \(port) and UDP port 5353; with port= the port stays the same"
     }
 
     /// The signs of ufw and firewalld that every user can see.
     private static var signs: [String] {
         var signs: [String] = []
         if text(of: "/etc/ufw/ufw.conf")?.contains("\nENABLED=yes") == true {
-            signs.append("ufw is switched on")
+            signs.append("ufw is enabled")
         }
-        if access("/run/firewalld", F_OK) == 0 { signs.append("firewalld runs") }
+        if access("/run/firewalld", F_OK) == 0 { signs.append("firewalld is running") }
         return signs
     }
 
@@ -76,8 +77,8 @@ enum Firewall {
         posix_spawn_file_actions_adddup2(&actions, ends[1], 1)
         posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0)
         posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_WRONLY, 0)
-        let words: [String] = ["nft", "list", "ruleset"]
-        let arguments = words.map { strdup($0) }
+        let command: [String] = ["nft", "list", "ruleset"]
+        let arguments = command.map { strdup($0) }
         let settings: [String] = ["PATH=/usr/sbin:/sbin:/usr/bin:/bin", "LC_ALL=C"]
         let variables = settings.map { strdup($0) }
         defer { for text in arguments + variables { free(text) } }

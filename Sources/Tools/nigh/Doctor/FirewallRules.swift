@@ -2,17 +2,17 @@
 /// and sets and ranges of ports. It does not judge rules in other chains that are reached by jumps.
 struct FirewallRules {
     /// What happens to packets for a port.
-    enum Fate: Equatable {
+    enum Outcome: Equatable {
         /// Nothing filters them.
         case unfiltered
         /// This rule lets them in.
         case allowed(String)
         /// This rule keeps them out.
-        case kept(String)
+        case blocked(String)
         /// No rule names the port, and packets that no rule lets in are dropped.
-        case keptUnlessAllowed
+        case blockedByDefault
         /// No rule names the port, and packets that no rule keeps out come in.
-        case unnamed
+        case allowedByDefault
     }
 
     /// The rules of each chain at the hook `input`, and whether the chain drops all other packets.
@@ -39,7 +39,7 @@ struct FirewallRules {
     }
 
     /// Returns what happens to packets of `protocolName`, `tcp` or `udp`, for `port`.
-    func fate(of protocolName: String, port: UInt16) -> Fate {
+    func outcome(of protocolName: String, port: UInt16) -> Outcome {
         guard !chains.isEmpty else { return .unfiltered }
         var allowing: String?
         for chain in chains {
@@ -47,13 +47,13 @@ struct FirewallRules {
                 Self.names($0, protocolName, port) && Self.verdict(of: $0) != nil
             }
             guard let naming else {
-                if chain.drops { return .keptUnlessAllowed }
+                if chain.drops { return .blockedByDefault }
                 continue
             }
-            guard Self.verdict(of: naming) == true else { return .kept(naming) }
+            guard Self.verdict(of: naming) == true else { return .blocked(naming) }
             allowing = naming
         }
-        return allowing.map(Fate.allowed) ?? .unnamed
+        return allowing.map(Outcome.allowed) ?? .allowedByDefault
     }
 
     /// Returns true if the rule lets packets in, false if it keeps them out, and nil if it does neither.

@@ -16,23 +16,23 @@ enum OwnFiles {
         }
         guard let status = Self.status(of: file.path) else {
             let whatElse =
-                chosen == nil ? "one is made when a program first needs it" : "one is made there at first use"
+                chosen == nil ? "it is created when a program first needs it" : "it is created at first use"
             return [Finding("identity.file", subject, .pass, "no file \(file.path) yet; \(whatElse)")]
         }
         // The file itself shows which step fails; the error says why.
-        let steps: [(id: String, holds: Bool, words: String)] = [
+        let steps: [(id: String, holds: Bool, finding: String)] = [
             ("identity.file", status.st_mode & S_IFMT == S_IFREG, file.path),
             ("identity.owner", status.st_uid == geteuid(), "yours"),
             ("identity.mode", status.st_mode & 0o077 == 0, "nobody else may read it"),
         ]
         do throws(NighError) {
             let identity = try file.load(createIfMissing: false)
-            return steps.map { Finding($0.id, subject, .pass, $0.words) }
+            return steps.map { Finding($0.id, subject, .pass, $0.finding) }
                 + [Finding("identity.key", subject, .pass, "you are \(identity.peerID)")]
         } catch {
             let sound = steps.prefix { $0.holds }
             let id = steps.first { !$0.holds }?.id ?? "identity.key"
-            return sound.map { Finding($0.id, subject, .pass, $0.words) } + [
+            return sound.map { Finding($0.id, subject, .pass, $0.finding) } + [
                 Finding(id, subject, failed: error)
             ]
         }
@@ -49,7 +49,7 @@ enum OwnFiles {
         do throws(NighError) {
             let peers = try TrustStore.standard().peers
             let paired = peers.count(where: \.isPaired)
-            return Finding(id, subject, .pass, "\(peers.count), of whom \(paired) are paired")
+            return Finding(id, subject, .pass, "\(peers.count), \(paired) of them paired")
         } catch {
             return Finding(id, subject, failed: error)
         }

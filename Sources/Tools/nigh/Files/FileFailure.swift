@@ -6,21 +6,21 @@ struct FileFailure: Error, CustomStringConvertible {
     /// The reason that the other side is told.
     let stop: FileStop
 
-    init(_ description: String, _ reason: FileStop.Reason = .fileTrouble, other words: String? = nil) {
+    init(_ description: String, _ reason: FileStop.Reason = .fileTrouble, other explanation: String? = nil) {
         self.description = description
-        stop = FileStop(reason, words ?? "the file cannot be read or written there")
+        stop = FileStop(reason, explanation ?? "the file cannot be read or written there")
     }
 
     /// Creates the failure for an error number of the operating system.
     static func system(_ what: String, _ number: Int32 = errno) -> FileFailure {
-        let words = String(cString: strerror(number))
+        let reason = String(cString: strerror(number))
         switch number {
         case ENOSPC, EDQUOT:
-            return FileFailure("\(what): \(words)", .noSpace, other: "there is no room for it any more")
+            return FileFailure("\(what): \(reason)", .noSpace, other: "no space is left")
         case EFBIG:
             return FileFailure(
-                "\(what): \(words)", .noSpace, other: "files may not grow that large there")
-        default: return FileFailure("\(what): \(words)")
+                "\(what): \(reason)", .noSpace, other: "files may not grow that large there")
+        default: return FileFailure("\(what): \(reason)")
         }
     }
 }

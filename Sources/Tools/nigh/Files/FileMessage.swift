@@ -1,10 +1,10 @@
 import NighCore
 
-/// The messages between the sender and the receiver of a file, each in one message of the session; docs/nigh/files.md
+/// The messages between the sender and the receiver of a file, each in one message of the session; docs/reference/nigh/files.md
 /// describes the bytes.
 ///
 /// The bytes of a peer become a well-formed message, or a `FileStop.Breach` that says what is wrong with them.
-/// `FileSending` and `FileReceiving` decide whether the message is allowed now.
+/// `FileSendMachine` and `FileReceiveMachine` decide whether the message is allowed now.
 enum FileMessage: Equatable {
     /// The sender offers this file. Its first message.
     case offer(FileOffer)
@@ -79,11 +79,11 @@ struct FileStop: Equatable {
 
     let reason: Reason
     /// An explanation for a person: at most 255 bytes that may contain anything.
-    let words: String
+    let explanation: String
 
-    init(_ reason: Reason, _ words: String) {
+    init(_ reason: Reason, _ explanation: String) {
         self.reason = reason
-        self.words = words
+        self.explanation = explanation
     }
 }
 
@@ -139,7 +139,7 @@ extension FileMessage {
         case .stop(let stop):
             write(.stop)
             fields.write(stop.reason.rawValue)
-            fields.write(long: stop.words, atMost: 255)
+            fields.write(long: stop.explanation, atMost: 255)
         case .waiting: write(.waiting)
         }
         return fields.bytes
@@ -159,10 +159,10 @@ extension FileMessage {
     private init(_ payload: ByteSlice, reading bytes: UnsafeRawBufferPointer) throws(FileStop.Breach) {
         var reader = Reader(bytes)
         let number = try reader.number(UInt8.self)
-        guard let kind = Kind(rawValue: number) else { throw .init("there is no message \(number)") }
+        guard let kind = Kind(rawValue: number) else { throw .init("message kind \(number) is unknown") }
         if kind == .data {
             guard (2...Self.mostData + 1).contains(payload.count) else {
-                throw .init("a piece of the file has \(payload.count - 1) bytes")
+                throw .init("a data message has \(payload.count - 1) bytes")
             }
             self = .data(payload[1..<payload.count])
             return
@@ -215,7 +215,7 @@ extension FileMessage {
         }
 
         mutating func text(atMost limit: Int) throws(FileStop.Breach) -> String {
-            try read { fields throws(WireError) in try fields.long(atMost: limit, "a text") }
+            try read { fields throws(WireError) in try fields.longText(atMost: limit, "a text") }
         }
 
         mutating func finish() throws(FileStop.Breach) {
@@ -225,7 +225,7 @@ extension FileMessage {
         private mutating func read<Value>(
             _ body: (inout FieldReader) throws(WireError) -> Value
         ) throws(FileStop.Breach) -> Value {
-            do throws(WireError) { return try body(&fields) } catch { throw .init(error.words) }
+            do throws(WireError) { return try body(&fields) } catch { throw .init(error.message) }
         }
     }
 }
@@ -235,8 +235,8 @@ extension FileOffer {
         let version = try reader.number(UInt8.self)
         guard version == FileMessage.version else {
             throw .init(
-                .version, "version \(version) of sending files is not spoken here, but \(FileMessage.version)"
-            )
+                .version,
+                "version \(version) of the file protocol is not supported here, only \(FileMessage.version)")
         }
         size = try reader.sizeOrUnknown()
         name = try reader.text(atMost: Self.longestName)
@@ -249,8 +249,8 @@ extension FileStop {
     struct Breach: Error, Equatable {
         let stop: FileStop
 
-        init(_ words: String) { stop = FileStop(.breach, words) }
+        init(_ explanation: String) { stop = FileStop(.breach, explanation) }
 
-        init(_ reason: Reason, _ words: String) { stop = FileStop(reason, words) }
+        init(_ reason: Reason, _ explanation: String) { stop = FileStop(reason, explanation) }
     }
 }

@@ -1,6 +1,6 @@
 import Glibc
 import NighCore
-import ProgramLife
+import ProgramSupport
 
 /// Asks the person at the terminal, one question after the other.
 ///
@@ -58,7 +58,7 @@ final class FileQuestions: @unchecked Sendable {
     /// Must be called with the lock held.
     private func show() {
         guard shown == nil, let next = queue.open else { return }
-        live.ask(next.words)
+        live.showQuestion(next.text)
         shown = next.number
     }
 

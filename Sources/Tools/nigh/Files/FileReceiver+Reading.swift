@@ -8,68 +8,68 @@ extension FileReceiver {
 
     /// Hashes what is already there of the file, checks the free space, and tells the sender to begin.
     func readBack(
-        _ file: PartFile, in folder: ReceivingFolder, for reception: Reception, _ offer: FileOffer
+        _ file: PartFile, in folder: ReceivingFolder, for incoming: IncomingFile, _ offer: FileOffer
     ) async {
         do throws(FileFailure) {
-            guard try await readBack(file, for: reception, sending: .waiting) else { return }
+            guard try await readBack(file, for: incoming, sending: .waiting) else { return }
             if let size = offer.size {
                 if file.count > size { try file.resume(at: 0) }
                 if let room = folder.room, size - file.count > room {
                     throw FileFailure(
-                        "there is room for \(ByteCount(room)) in \(folder.path), and \(file.label) needs \(ByteCount(size - file.count)) more",
-                        .noSpace, other: "there is room for \(ByteCount(room))")
+                        "\(folder.path) has space for \(ByteCount(room)), but \(file.label) needs \(ByteCount(size - file.count)) more",
+                        .noSpace, other: "there is space for \(ByteCount(room))")
                 }
             }
-            take(file, for: reception)
+            accept(file, for: incoming)
         } catch {
-            stop(reception, error)
+            stop(incoming, error)
         }
     }
 
     /// Reads all that is there of a file, and sends `message` from time to time as a sign of life. Returns false if the
     /// sender has left.
     private func readBack(
-        _ file: PartFile, for reception: Reception, sending message: FileMessage
+        _ file: PartFile, for incoming: IncomingFile, sending message: FileMessage
     ) async throws(FileFailure) -> Bool {
         var reported = 0
         while try file.readBack() {
             if file.count - reported >= Self.reportInterval {
                 reported = file.count
-                try act(.say(message), reception)
+                try act(.send(message), incoming)
             }
             await Task.yield()
-            guard receptions[reception.peer.id] === reception else { return false }
+            guard incomingFiles[incoming.peer.id] === incoming else { return false }
         }
         return true
     }
 
-    func take(_ file: any ReceivedFile, for reception: Reception) {
-        reception.startedAt = LoopThread.now
-        act(reception.talk.take(offset: file.count, hash: file.hash), reception)
+    func accept(_ file: any ReceivedFile, for incoming: IncomingFile) {
+        incoming.startedAt = LoopThread.now
+        act(incoming.machine.accept(offset: file.count, hash: file.hash), incoming)
     }
 
     /// Hashes what was written. If another program may have opened the file meanwhile, reads all of it once more.
-    func check(_ reception: Reception) {
-        guard let file = reception.file else { return }
+    func check(_ incoming: IncomingFile) {
+        guard let file = incoming.file else { return }
         guard let part = file as? PartFile, !part.isUntouched else {
-            return act(reception.talk.hashed(file.hash), reception)
+            return act(incoming.machine.hashed(file.hash), incoming)
         }
-        Task { await checkAgain(part, for: reception) }
+        Task { await checkAgain(part, for: incoming) }
     }
 
-    private func checkAgain(_ file: PartFile, for reception: Reception) async {
+    private func checkAgain(_ file: PartFile, for incoming: IncomingFile) async {
         let written = file.hash
         file.rewind()
         do throws(FileFailure) {
-            let position = reception.talk.position
-            guard try await readBack(file, for: reception, sending: .stored(position)) else { return }
+            let position = incoming.machine.position
+            guard try await readBack(file, for: incoming, sending: .stored(position)) else { return }
         } catch {
-            return stop(reception, error)
+            return stop(incoming, error)
         }
         if file.hash != written {
-            reception.error = FileFailure(
-                "another program has changed \(file.label) while it came; send it again", .damaged)
+            incoming.error = FileFailure(
+                "another program changed \(file.label) during the transfer; send it again", .damaged)
         }
-        act(reception.talk.hashed(file.hash), reception)
+        act(incoming.machine.hashed(file.hash), incoming)
     }
 }

@@ -52,8 +52,8 @@ actor FileReceiver {
     /// Nil if the person is not asked.
     private let questions: FileQuestions?
 
-    var receptions: [PeerID: Reception] = [:]
-    private var receptionCount = 0
+    var incomingFiles: [PeerID: IncomingFile] = [:]
+    private var incomingCount = 0
     /// The standard output with the file that is received into it, its sender and its name.
     private var output: (file: StandardOutputFile, sender: PeerID, name: String)?
     var outcome = Outcome()
@@ -63,7 +63,7 @@ actor FileReceiver {
     /// The maximum number of peers that send at once.
     static let mostSenders = 8
     /// The time within which a connected peer has to offer a file.
-    static let offerPatience = Moment.Span.seconds(10)
+    static let offerTimeout = Moment.Span.seconds(10)
 
     init(
         _ plan: Plan, over session: CommandSession, on thread: ThreadEventLoop, _ results: Results,
@@ -77,7 +77,7 @@ actor FileReceiver {
     }
 
     /// Receives until it is interrupted, or has received the one file that it waits for. Called once.
-    func work() async -> Outcome {
+    func run() async -> Outcome {
         let receiving = Task {
             while let message = await session.session.messages.next() { receive(message) }
         }
@@ -101,20 +101,20 @@ actor FileReceiver {
     // MARK: Events
 
     /// Passes on an event of the session. Called on its loop.
-    nonisolated func took(_ event: SessionEvent) {
+    nonisolated func enqueue(_ event: SessionEvent) {
         thread.execute { self.assumeIsolated { $0.handle(event) } }
     }
 
     /// Ends all transfers after Ctrl-C. Callable from any thread.
     nonisolated func interrupt() {
         thread.execute {
-            self.assumeIsolated { mine in
-                for reception in mine.receptions.values {
-                    guard !reception.talk.isNew else { continue }
-                    mine.act(reception.talk.stop(FileStop(.cancelled, "interrupted")), reception)
-                    mine.outcome.error = FileFailure("interrupted")
+            self.assumeIsolated { receiver in
+                for incoming in receiver.incomingFiles.values {
+                    guard !incoming.machine.isNew else { continue }
+                    receiver.act(incoming.machine.stop(FileStop(.cancelled, "interrupted")), incoming)
+                    receiver.outcome.error = FileFailure("interrupted")
                 }
-                mine.end()
+                receiver.end()
             }
         }
     }
@@ -122,24 +122,24 @@ actor FileReceiver {
     private func handle(_ event: SessionEvent) {
         switch event {
         case .invited(let invitation): answer(invitation)
-        case .listening(_, let addresses): if !addresses.isEmpty { tellReady(addresses, session.session) }
+        case .listening(_, let addresses): if !addresses.isEmpty { reportReady(addresses, session.session) }
         case .stateChanged(let peer, let before, let cause):
-            guard let reception = receptions[peer.id] else { return }
+            guard let incoming = incomingFiles[peer.id] else { return }
             switch peer.state {
             case .connected:
-                reception.peer = peer
+                incoming.peer = peer
                 if before == .reconnecting {
-                    note("back", reception, nil)
+                    reportLink("back", incoming, nil)
                 } else {
-                    reception.since = thread.now
+                    incoming.since = thread.now
                 }
-            case .reconnecting: note("lost", reception, cause)
+            case .reconnecting: reportLink("lost", incoming, cause)
             case .disconnected:
                 // Everything that the peer sent has arrived by now.
                 while let message = session.session.messages.poll() { receive(message) }
                 lose(peer.id, cause)
             case .available, .unavailable:
-                if let left = receptions.removeValue(forKey: peer.id) { withdrawQuestion(of: left) }
+                if let left = incomingFiles.removeValue(forKey: peer.id) { withdrawQuestion(of: left) }
             case .connecting: break
             }
         case .peerChanged(let peer): trustChanged(peer)
@@ -151,195 +151,196 @@ actor FileReceiver {
         let (peer, session) = (invitation.peer, session.session)
         guard plan.policy != .paired || peer.trust == .paired else {
             return session.decline(
-                invitation, words: "files are taken from paired devices only; `nigh pair` pairs them")
+                invitation, reason: "files are accepted from paired devices only; run `nigh pair` first")
         }
         let most = plan.isOnce ? 1 : Self.mostSenders
-        if let earlier = receptions.removeValue(forKey: peer.id) { withdrawQuestion(of: earlier) }
-        if receptions.count >= most, peer.trust == .paired { makeRoom() }
-        guard !isOver, receptions.count < most else {
+        if let earlier = incomingFiles.removeValue(forKey: peer.id) { withdrawQuestion(of: earlier) }
+        if incomingFiles.count >= most, peer.trust == .paired { makeRoom() }
+        guard !isOver, incomingFiles.count < most else {
             return session.decline(
-                invitation, words: "busy with another file", retryAfter: .seconds(1))
+                invitation, reason: "busy with another file", retryAfter: .seconds(1))
         }
-        receptionCount += 1
-        let talk = FileReceiving(mostBytes: plan.mostBytes)
-        let reception = Reception(receptionCount, peer, talk, at: thread.now)
-        receptions[peer.id] = reception
+        incomingCount += 1
+        let machine = FileReceiveMachine(mostBytes: plan.mostBytes)
+        let incoming = IncomingFile(incomingCount, peer, machine, at: thread.now)
+        incomingFiles[peer.id] = incoming
         session.accept(invitation)
     }
 
     /// Ends the transfer from a device that is not paired any more.
     private func trustChanged(_ peer: Peer) {
-        guard plan.policy == .paired, peer.trust != .paired, let reception = receptions[peer.id] else {
+        guard plan.policy == .paired, peer.trust != .paired, let incoming = incomingFiles[peer.id] else {
             return
         }
-        guard !reception.talk.isNew else {
-            receptions[peer.id] = nil
+        guard !incoming.machine.isNew else {
+            incomingFiles[peer.id] = nil
             return session.session.disconnect(peer.id)
         }
-        let stop = FileStop(.declined, "the pairing was taken back")
-        act(reception.talk.stop(stop), reception)
+        let stop = FileStop(.declined, "the pairing was removed")
+        act(incoming.machine.stop(stop), incoming)
     }
 
     private func receive(_ message: Message) {
-        guard let reception = receptions[message.peer] else { return }
-        act(reception.talk.heard(message.payload), reception)
+        guard let incoming = incomingFiles[message.peer] else { return }
+        act(incoming.machine.receive(message.payload), incoming)
     }
 
-    func act(_ steps: [FileReceiving.Step], _ reception: Reception) {
+    func act(_ steps: [FileReceiveMachine.Step], _ incoming: IncomingFile) {
         for step in steps {
             do throws(FileFailure) {
-                try act(step, reception)
+                try act(step, incoming)
             } catch {
-                return stop(reception, error)
+                return stop(incoming, error)
             }
         }
     }
 
-    func act(_ step: FileReceiving.Step, _ reception: Reception) throws(FileFailure) {
+    func act(_ step: FileReceiveMachine.Step, _ incoming: IncomingFile) throws(FileFailure) {
         switch step {
-        case .say(let message):
+        case .send(let message):
             // If this fails, the conversation ends, and an event reports that.
-            try? session.session.trySend(message.bytes, to: reception.peer.id, .reliable(message.lane))
+            try? session.session.trySend(message.bytes, to: incoming.peer.id, .reliable(message.lane))
         case .decide(let offer):
-            reception.name = SafeFileName(offer.name)
-            if plan.policy == .ask { ask(reception, offer) } else { try prepare(reception, offer) }
+            incoming.name = SafeFileName(offer.name)
+            if plan.policy == .ask { ask(incoming, offer) } else { try prepare(incoming, offer) }
         case .resume(let offset):
-            try reception.file?.resume(at: offset)
-            reception.resumedAt = offset
-            reception.meter = TransferMeter(from: offset, size: reception.talk.offer?.size, at: thread.now)
-            tellStart(reception)
+            try incoming.file?.resume(at: offset)
+            incoming.resumedAt = offset
+            incoming.meter = TransferMeter(from: offset, size: incoming.machine.offer?.size, at: thread.now)
+            reportStart(incoming)
         case .store(let bytes):
-            try reception.file?.append(bytes)
-            reception.meter?.reached(reception.talk.position, at: thread.now)
-            act(reception.talk.stored(bytes.count), reception)
-        case .check: check(reception)
+            try incoming.file?.append(bytes)
+            incoming.meter?.reached(incoming.machine.position, at: thread.now)
+            act(incoming.machine.stored(bytes.count), incoming)
+        case .check: check(incoming)
         case .keep:
-            reception.path = try reception.file?.keep()
-            act(reception.talk.kept(), reception)
-        case .over(let ending): finish(reception, ending)
+            incoming.path = try incoming.file?.keep()
+            act(incoming.machine.kept(), incoming)
+        case .over(let ending): finish(incoming, ending)
         }
     }
 
     // MARK: Accepting a file
 
-    private func ask(_ reception: Reception, _ offer: FileOffer) {
+    private func ask(_ incoming: IncomingFile, _ offer: FileOffer) {
         let size = offer.size.map { ByteCount($0).description } ?? "of unknown size"
-        let doubt = reception.warning.map { "; \($0.sentence)" } ?? ""
+        let doubt = incoming.warning.map { "; \($0.sentence)" } ?? ""
         let question =
-            "Take \(offer.name) (\(size)) from \(reception.peer.name) (\(reception.peer.id.short)\(doubt))? [y/n] "
-        let number = reception.number
-        questions?.ask(.init(number: number, words: question, isPaired: reception.peer.trust == .paired)) {
+            "Accept \(offer.name) (\(size)) from \(incoming.peer.name) (\(incoming.peer.id.short)\(doubt))? [y/n] "
+        let number = incoming.number
+        questions?.ask(.init(number: number, text: question, isPaired: incoming.peer.trust == .paired)) {
             isYes in
             self.thread.execute { self.assumeIsolated { $0.answered(isYes, number) } }
         }
     }
 
     private func answered(_ isYes: Bool, _ number: Int) {
-        guard let reception = receptions.values.first(where: { $0.number == number }),
-            let offer = reception.talk.offer
+        guard let incoming = incomingFiles.values.first(where: { $0.number == number }),
+            let offer = incoming.machine.offer
         else { return }
         guard isYes else {
-            return act(reception.talk.stop(FileStop(.declined, "the person there said no")), reception)
+            return act(
+                incoming.machine.stop(FileStop(.declined, "the receiver's user declined it")), incoming)
         }
         do throws(FileFailure) {
-            try prepare(reception, offer)
+            try prepare(incoming, offer)
         } catch {
-            stop(reception, error)
+            stop(incoming, error)
         }
     }
 
-    private func withdrawQuestion(of reception: Reception) {
-        questions?.withdraw(reception.number)
+    private func withdrawQuestion(of incoming: IncomingFile) {
+        questions?.withdraw(incoming.number)
         questions?.proceed()
     }
 
     /// Disconnects one sender to make room for a paired device: the last of those that are not paired and that the
     /// person has not accepted yet.
     private func makeRoom() {
-        let undecided = receptions.values.filter { $0.talk.isUndecided && $0.peer.trust != .paired }
+        let undecided = incomingFiles.values.filter { $0.machine.isUndecided && $0.peer.trust != .paired }
         guard plan.policy == .ask, let last = undecided.max(by: { $0.number < $1.number }) else { return }
-        guard !last.talk.isNew else {
-            receptions[last.peer.id] = nil
+        guard !last.machine.isNew else {
+            incomingFiles[last.peer.id] = nil
             return session.session.disconnect(last.peer.id)
         }
-        act(last.talk.stop(FileStop(.cancelled, "a paired device has come, and there was no room")), last)
+        act(last.machine.stop(FileStop(.cancelled, "a paired device took its place")), last)
     }
 
-    private func prepare(_ reception: Reception, _ offer: FileOffer) throws(FileFailure) {
+    private func prepare(_ incoming: IncomingFile, _ offer: FileOffer) throws(FileFailure) {
         switch plan.destination {
         case .folder(let folder):
-            let name = reception.name ?? SafeFileName(offer.name)
-            try open(name, in: folder, for: reception, offer)
-        case .file(let folder, let name): try open(name, in: folder, for: reception, offer)
+            let name = incoming.name ?? SafeFileName(offer.name)
+            try open(name, in: folder, for: incoming, offer)
+        case .file(let folder, let name): try open(name, in: folder, for: incoming, offer)
         case .standardOutput:
-            if let output, output.sender != reception.peer.id || output.name != offer.name {
+            if let output, output.sender != incoming.peer.id || output.name != offer.name {
                 throw FileFailure(
-                    "the standard output is another file's already",
-                    other: "another file is received there already")
+                    "the standard output is in use for another file",
+                    other: "another file is being received there")
             }
             let file = output?.file ?? StandardOutputFile()
-            output = (file, reception.peer.id, offer.name)
-            reception.file = file
-            take(file, for: reception)
+            output = (file, incoming.peer.id, offer.name)
+            incoming.file = file
+            accept(file, for: incoming)
         }
     }
 
     private func open(
-        _ name: SafeFileName, in folder: ReceivingFolder, for reception: Reception, _ offer: FileOffer
+        _ name: SafeFileName, in folder: ReceivingFolder, for incoming: IncomingFile, _ offer: FileOffer
     ) throws(FileFailure) {
         let file = try folder.part(
-            name, size: offer.size, from: reception.peer.id, replacing: plan.replaces)
-        reception.file = file
-        Task { await readBack(file, in: folder, for: reception, offer) }
+            name, size: offer.size, from: incoming.peer.id, replacing: plan.replaces)
+        incoming.file = file
+        Task { await readBack(file, in: folder, for: incoming, offer) }
     }
 
-    func stop(_ reception: Reception, _ error: FileFailure) {
-        reception.error = error
-        act(reception.talk.stop(error.stop), reception)
+    func stop(_ incoming: IncomingFile, _ error: FileFailure) {
+        incoming.error = error
+        act(incoming.machine.stop(error.stop), incoming)
     }
 
     // MARK: The end of a transfer
 
-    private func finish(_ reception: Reception, _ ending: FileReceiving.Ending) {
-        receptions[reception.peer.id] = nil
-        questions?.withdraw(reception.number)
+    private func finish(_ incoming: IncomingFile, _ ending: FileReceiveMachine.Ending) {
+        incomingFiles[incoming.peer.id] = nil
+        questions?.withdraw(incoming.number)
         defer { questions?.proceed() }
-        if ending != .received { reception.discardIfUseless() }
+        if ending != .received { incoming.discardIfUseless() }
         switch ending {
         case .received:
             outcome.received += 1
-            outcome.bytes += reception.talk.position
-            tellFile(reception)
+            outcome.bytes += incoming.machine.position
+            reportFile(incoming)
             if plan.isOnce { end() }
             // The sender leaves once it has received `done`.
             return
         case .stopped(let stop):
-            if stop.reason == .changed || stop.reason == .damaged { reception.file?.discard() }
-            tellFailure(
-                reception,
+            if stop.reason == .changed || stop.reason == .damaged { incoming.file?.discard() }
+            reportFailure(
+                incoming,
                 FileFailure.stopped(
-                    stop, by: reception.peer.name.description, goesOn: false))
-        case .refused(let stop):
-            if stop.reason == .damaged { reception.file?.discard() }
-            let error = reception.error ?? FileFailure(stop.words, stop.reason)
-            tellFailure(reception, error)
+                    stop, by: incoming.peer.name.description, canResume: false))
+        case .stoppedHere(let stop):
+            if stop.reason == .damaged { incoming.file?.discard() }
+            let error = incoming.error ?? FileFailure(stop.explanation, stop.reason)
+            reportFailure(incoming, error)
             let isOurs = stop.reason == .noSpace || stop.reason == .fileTrouble
             if plan.isOnce, isOurs {
                 outcome.error = error
                 end()
             }
         }
-        session.session.disconnect(reception.peer.id)
+        session.session.disconnect(incoming.peer.id)
     }
 
     /// Reports a transfer whose conversation ended before the file was complete.
     private func lose(_ peer: PeerID, _ cause: NighError?) {
-        guard let reception = receptions.removeValue(forKey: peer), !reception.talk.isNew else { return }
-        questions?.withdraw(reception.number)
+        guard let incoming = incomingFiles.removeValue(forKey: peer), !incoming.machine.isNew else { return }
+        questions?.withdraw(incoming.number)
         defer { questions?.proceed() }
-        reception.discardIfUseless()
-        let words = cause.map { "\($0.cause)" } ?? "the conversation ended"
-        tellFailure(reception, FileFailure("\(reception.peer.name) is gone: \(words)"))
+        incoming.discardIfUseless()
+        let reason = cause.map { "\($0.cause)" } ?? "the conversation ended"
+        reportFailure(incoming, FileFailure("\(incoming.peer.name) is gone: \(reason)"))
     }
 
     // MARK: The timer
@@ -348,16 +349,16 @@ actor FileReceiver {
 
     private func watch() {
         thread.schedule(at: thread.now + Self.clockInterval) { [weak self] in
-            self?.assumeIsolated { mine in
-                let now = mine.thread.now
-                for reception in mine.receptions.values { _ = reception.file?.isUntouched }
-                for reception in mine.receptions.values
-                where reception.talk.isNew && now - reception.since > Self.offerPatience {
-                    mine.receptions[reception.peer.id] = nil
-                    mine.session.session.disconnect(reception.peer.id)
+            self?.assumeIsolated { receiver in
+                let now = receiver.thread.now
+                for incoming in receiver.incomingFiles.values { _ = incoming.file?.isUntouched }
+                for incoming in receiver.incomingFiles.values
+                where incoming.machine.isNew && now - incoming.since > Self.offerTimeout {
+                    receiver.incomingFiles[incoming.peer.id] = nil
+                    receiver.session.session.disconnect(incoming.peer.id)
                 }
-                mine.showProgress(at: now)
-                mine.watch()
+                receiver.showProgress(at: now)
+                receiver.watch()
             }
         }
     }

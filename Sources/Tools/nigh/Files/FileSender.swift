@@ -34,7 +34,7 @@ actor FileSender {
     }
 
     private enum Ending {
-        case over(FileSending.Ending)
+        case over(FileSendMachine.Ending)
         /// The conversation ended before the file was complete.
         case lost(NighError?)
     }
@@ -52,7 +52,7 @@ actor FileSender {
     let results: Results
     private let pipes = ThreadEventLoop()
 
-    private var transfer: FileSending
+    private var transfer: FileSendMachine
     var peer: Peer?
     /// The number of the current conversation. Work that began in an earlier one stops when it sees a new number.
     private var conversation = 0
@@ -67,8 +67,8 @@ actor FileSender {
     private var begunAt: Moment?
     private var advancedAt: Moment
     var meter: TransferMeter
-    var toldAt: Moment
-    var toldCount = -1
+    var reportedAt: Moment
+    var reportedCount = -1
 
     /// The interval between two looks at the clock.
     private static let clockInterval = Moment.Span.milliseconds(200)
@@ -84,9 +84,9 @@ actor FileSender {
         self.session = session
         self.thread = thread
         self.results = results
-        transfer = FileSending(FileOffer(name: file.name, size: file.size))
+        transfer = FileSendMachine(FileOffer(name: file.name, size: file.size))
         advancedAt = thread.now
-        toldAt = advancedAt
+        reportedAt = advancedAt
         meter = TransferMeter(from: 0, size: file.size, at: advancedAt)
     }
 
@@ -108,7 +108,7 @@ actor FileSender {
         // The receiver keeps nothing of what comes from a pipe.
         guard file.isSeekable, outcome.stored > 0 else { return FileFailure("interrupted", .cancelled) }
         return FileFailure(
-            "interrupted; \(ByteCount(outcome.stored)) were stored, and sent again it goes on from what is there",
+            "interrupted; \(ByteCount(outcome.stored)) were stored; if you send it again, it continues where it stopped",
             .cancelled)
     }
 
@@ -119,15 +119,16 @@ actor FileSender {
             switch await converse(with: peer) {
             case .over(.delivered): return
             case .over(.stopped(let stop)):
-                throw FileFailure.stopped(stop, by: peer.name.description, goesOn: file.isSeekable)
-            case .over(.gaveUp(let stop)): throw outcome.error ?? FileFailure(stop.words, stop.reason)
+                throw FileFailure.stopped(stop, by: peer.name.description, canResume: file.isSeekable)
+            case .over(.stoppedHere(let stop)):
+                throw outcome.error ?? FileFailure(stop.explanation, stop.reason)
             case .lost(let error):
                 guard file.restart() else {
                     throw FileFailure(
                         "\(error.map(\.description) ?? "the conversation ended"); "
-                            + "what comes from a pipe cannot be sent again from its beginning")
+                            + "data from a pipe cannot be sent again")
                 }
-                note("ended", error)
+                reportLink("ended", error)
                 remark = "gone; looking for it"
             }
             try await sleep(Self.pauseAfterConversation)
@@ -140,7 +141,8 @@ actor FileSender {
         // Waiting longer than the time for which nothing may move is of no use.
         let left = max(Moment.Span(plan.giveUp).duration - (thread.now - advancedAt).duration, .seconds(1))
         let connecting = Task { [session, choice = plan.choice] in
-            try await session.connect(to: choice, for: .send, .init(span: left, includesAddresses: true)) {
+            try await session.connect(to: choice, for: .send, .init(timeLimit: left, retriesAddresses: true))
+            {
                 error in
                 self.thread.execute {
                     self.assumeIsolated { $0.remark = "\(error.cause); trying again" }
@@ -168,7 +170,7 @@ actor FileSender {
         ending = nil
         remark = "waiting for its answer"
         advancedAt = thread.now
-        transfer = FileSending(FileOffer(name: file.name, size: file.size))
+        transfer = FileSendMachine(FileOffer(name: file.name, size: file.size))
         act(transfer.begin())
         if isInterrupted { act(transfer.stop(FileStop(.cancelled, "interrupted"))) }
         let ended = await withCheckedContinuation { (continuation: CheckedContinuation<Ending, Never>) in
@@ -189,17 +191,17 @@ actor FileSender {
     // MARK: Events
 
     /// Passes on an event of the session. Called on its loop.
-    nonisolated func took(_ event: SessionEvent) {
+    nonisolated func enqueue(_ event: SessionEvent) {
         thread.execute { self.assumeIsolated { $0.handle(event) } }
     }
 
     /// Ends the transfer after Ctrl-C. Callable from any thread.
     nonisolated func interrupt() {
         thread.execute {
-            self.assumeIsolated { mine in
-                mine.isInterrupted = true
-                mine.connecting?.cancel()
-                mine.act(mine.transfer.stop(FileStop(.cancelled, "interrupted")))
+            self.assumeIsolated { sender in
+                sender.isInterrupted = true
+                sender.connecting?.cancel()
+                sender.act(sender.transfer.stop(FileStop(.cancelled, "interrupted")))
             }
         }
     }
@@ -211,12 +213,12 @@ actor FileSender {
         switch changed.state {
         case .reconnecting:
             outcome.cuts += 1
-            remark = "the link is cut; waiting for it"
-            note("lost", cause)
+            remark = "the link is lost; looking for another"
+            reportLink("lost", cause)
         case .connected where before == .reconnecting:
             peer = changed
             remark = nil
-            note("back", nil)
+            reportLink("back", nil)
         case .disconnected:
             // Everything that the peer sent has arrived by now.
             while let message = session.session.messages.poll() { receive(message) }
@@ -231,14 +233,14 @@ actor FileSender {
 
     private func receive(_ message: Message) {
         guard message.peer == peer?.id else { return }
-        act(transfer.heard(message.payload))
+        act(transfer.receive(message.payload))
         advancedAt = thread.now
     }
 
-    private func act(_ steps: [FileSending.Step]) {
+    private func act(_ steps: [FileSendMachine.Step]) {
         for step in steps {
             switch step {
-            case .say(let message): say(message)
+            case .send(let message): send(message)
             case .compare(let offset, let hash):
                 remark = "comparing what is there"
                 Task { await compare(offset, hash, in: conversation) }
@@ -251,7 +253,7 @@ actor FileSender {
         }
     }
 
-    private func say(_ message: FileMessage) {
+    private func send(_ message: FileMessage) {
         guard let peer else { return }
         // If this fails, the conversation ends, and an event reports that.
         try? session.session.trySend(message.bytes, to: peer.id, .reliable(message.lane))
@@ -276,14 +278,14 @@ actor FileSender {
     private func beginStreaming(at offset: Int) {
         guard file.position == offset || offset == 0 && file.restart() else {
             return fail(
-                FileFailure("what was read of \(file.label) already cannot be read again", .fileTrouble))
+                FileFailure("\(file.label) cannot be read again from its beginning", .fileTrouble))
         }
         remark = nil
         outcome.stored = offset
         if outcome.conversations == 1 { outcome.resumedAt = offset }
         begunAt = begunAt ?? LoopThread.now
         meter = TransferMeter(from: offset, size: file.size, at: thread.now)
-        tellStart(at: offset)
+        reportStart(at: offset)
         Task { await stream(in: conversation) }
     }
 
@@ -300,7 +302,7 @@ actor FileSender {
             if let change = file.change() { throw change }
             let hash = file.hash
             outcome.hash = hash
-            for case .say(let message) in transfer.reachedEnd(hash: hash) {
+            for case .send(let message) in transfer.reachedEnd(hash: hash) {
                 try await session.session.send(message.bytes, to: id, on: message.lane)
             }
         } catch let failure as FileFailure {
@@ -313,11 +315,11 @@ actor FileSender {
     /// Returns the next bytes of the file. Reads a file on this thread, and a pipe on another one, because that may
     /// take long.
     private func nextPiece() async throws -> ByteSlice? {
-        let patience = plan.giveUp
-        guard !file.isSeekable else { return try file.next(within: patience) }
+        let timeout = plan.giveUp
+        guard !file.isSeekable else { return try file.next(within: timeout) }
         return try await withCheckedThrowingContinuation { continuation in
             pipes.execute { [file] in
-                continuation.resume(with: Result { try file.next(within: patience) })
+                continuation.resume(with: Result { try file.next(within: timeout) })
             }
         }
     }
@@ -331,10 +333,10 @@ actor FileSender {
 
     private func watch() {
         thread.schedule(at: thread.now + Self.clockInterval) { [weak self] in
-            self?.assumeIsolated { mine in
-                mine.showProgress()
-                mine.giveUpIfStuck()
-                mine.watch()
+            self?.assumeIsolated { sender in
+                sender.showProgress()
+                sender.giveUpIfStuck()
+                sender.watch()
             }
         }
     }
@@ -344,7 +346,7 @@ actor FileSender {
         guard isTooLate, peer != nil, ending == nil, file.isSeekable else { return }
         fail(
             FileFailure(
-                "nothing has moved for \(Moment.Span(plan.giveUp)); --give-up says how long that may be",
+                "nothing has moved for \(Moment.Span(plan.giveUp)); --give-up sets this time",
                 .cancelled, other: "nothing has moved for too long"))
     }
 }

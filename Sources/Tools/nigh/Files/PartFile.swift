@@ -12,7 +12,7 @@ final class PartFile: ReceivedFile {
     private let name: SafeFileName
     private let note: PartNote
     private let file: OpenDescriptor
-    private let soleUse: SoleUse
+    private let lease: FileLease
     private let running = RunningHash()
     private(set) var count = 0
     private let replaces: Bool
@@ -28,14 +28,14 @@ final class PartFile: ReceivedFile {
         self.note = note
         self.folder = folder
         replaces = replacing
-        soleUse = SoleUse(of: file)
+        lease = FileLease(of: file)
     }
 
     deinit { if !isOver, length == 0 { remove() } }
 
     var label: String { name.text }
     var hash: [UInt8] { running.value }
-    var isUntouched: Bool { soleUse.holds() }
+    var isUntouched: Bool { lease.isHeld() }
 
     var remains: String? {
         guard !isOver, length > 0, folder.isInPlace, folder.leads(name.part, to: file),
@@ -94,7 +94,7 @@ final class PartFile: ReceivedFile {
     private func remove() {
         guard !isOver else { return }
         isOver = true
-        soleUse.end()
+        lease.release()
         if folder.leads(name.part, to: file) { folder.remove(name.part) }
         if folder.has(note, of: name) { folder.remove(name.note) }
     }

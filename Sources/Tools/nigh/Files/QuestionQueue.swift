@@ -6,7 +6,7 @@ struct QuestionQueue {
     struct Question: Equatable {
         /// Unique in the program.
         let number: Int
-        let words: String
+        let text: String
         /// Whether it is about a file of a paired device. Those come before the others.
         let isPaired: Bool
     }

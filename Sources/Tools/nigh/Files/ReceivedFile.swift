@@ -40,8 +40,8 @@ final class StandardOutputFile: ReceivedFile {
     func resume(at offset: Int) throws(FileFailure) {
         guard offset == count else {
             throw FileFailure(
-                "what was written to the standard output is not how the file begins, and cannot be taken back",
-                other: "what was written there already cannot be taken back")
+                "the standard output already has bytes that are not the beginning of this file",
+                other: "what was already written there is not the beginning of this file")
         }
     }
 

@@ -14,10 +14,10 @@ final class ReceivingFolder: Sendable {
     init(_ path: String) throws(FileFailure) {
         self.path = path
         let descriptor = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
-        guard descriptor >= 0 else { throw .system("\(path) cannot be received into") }
+        guard descriptor >= 0 else { throw .system("files cannot be written to \(path)") }
         folder = OpenDescriptor(descriptor)
         guard faccessat(descriptor, ".", W_OK | X_OK, 0) == 0 else {
-            throw .system("\(path) cannot be received into")
+            throw .system("files cannot be written to \(path)")
         }
     }
 
@@ -85,19 +85,19 @@ final class ReceivingFolder: Sendable {
             guard !isTaken, !has(candidate.part), !has(candidate.note) else { continue }
             guard try write(note.text, to: candidate.note) else { continue }
             guard let file = openPart(candidate, O_EXCL) else {
-                let failure = FileFailure.system("making \(path(of: candidate.part))")
+                let failure = FileFailure.system("creating \(path(of: candidate.part))")
                 remove(candidate.note)
                 throw failure
             }
             return PartFile(file, candidate, note, in: self, replacing: replacing)
         }
-        throw FileFailure("\(path(of: name.text)) and all its numbers are taken")
+        throw FileFailure("\(path(of: name.text)) and all its numbered names exist")
     }
 
     /// Opens the data of a part, new or left from before. Returns nil if something else has its name, or if another
     /// program writes to it.
-    private func openPart(_ name: SafeFileName, _ way: Int32 = 0) -> OpenDescriptor? {
-        let flags = O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | way
+    private func openPart(_ name: SafeFileName, _ extraFlags: Int32 = 0) -> OpenDescriptor? {
+        let flags = O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | extraFlags
         let number = openat(folder.number, name.part, flags, 0o644)
         guard number >= 0 else { return nil }
         let descriptor = OpenDescriptor(number)
@@ -118,7 +118,7 @@ final class ReceivingFolder: Sendable {
     {
         guard isInPlace else {
             throw FileFailure(
-                "\(path) was moved or removed while the file came; send it again to a folder that stays",
+                "\(path) was moved or removed during the transfer; send it again to a folder that stays",
                 other: "the folder for it was moved or removed there")
         }
         for number in Self.numbers {
@@ -137,10 +137,10 @@ final class ReceivingFolder: Sendable {
                 guard !has(candidate.text) else { continue }
                 try move(file, from: name, to: candidate.text)
                 return candidate
-            default: throw .system("making \(path(of: candidate.text))")
+            default: throw .system("creating \(path(of: candidate.text))")
             }
         }
-        throw FileFailure("\(path(of: name.text)) and all its numbers are taken")
+        throw FileFailure("\(path(of: name.text)) and all its numbered names exist")
     }
 
     private func link(_ file: OpenDescriptor, to name: String) -> Bool {
@@ -151,15 +151,15 @@ final class ReceivingFolder: Sendable {
     private func move(_ file: OpenDescriptor, from name: SafeFileName, to final: String) throws(FileFailure) {
         guard leads(name.part, to: file) else { throw lost(name.part) }
         guard renameat(folder.number, name.part, folder.number, final) == 0 else {
-            throw .system("making \(path(of: final))")
+            throw .system("creating \(path(of: final))")
         }
         guard leads(final, to: file) else { throw lost(final) }
     }
 
     private func lost(_ name: String) -> FileFailure {
         FileFailure(
-            "\(path(of: name)) was removed or replaced while the file came; send it again",
-            other: "it was removed or replaced there while it came")
+            "\(path(of: name)) was removed or replaced during the transfer; send it again",
+            other: "it was removed or replaced there during the transfer")
     }
 
     // MARK: Small files
@@ -183,7 +183,7 @@ final class ReceivingFolder: Sendable {
             folder.number, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o644)
         guard number >= 0 else {
             if errno == EEXIST { return false }
-            throw .system("making \(path(of: name))")
+            throw .system("creating \(path(of: name))")
         }
         let descriptor = OpenDescriptor(number)
         let isWritten = Array(text.utf8).withUnsafeBytes { descriptor.write($0) }

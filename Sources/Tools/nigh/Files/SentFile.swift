@@ -100,15 +100,15 @@ final class SentFile: @unchecked Sendable {
     }
 
     /// Returns the next bytes as a message to send; nil at the end. For a named pipe, a program must have begun to
-    /// write within `patience`.
-    func next(within patience: Duration) throws(FileFailure) -> ByteSlice? {
+    /// write within `timeout`.
+    func next(within timeout: Duration) throws(FileFailure) -> ByteSlice? {
         let wanted = size.map { min($0 - position, FileMessage.mostData) } ?? FileMessage.mostData
         guard wanted > 0 else { return nil }
         let chunk = Chunk(capacity: wanted + 1)
         let room = UnsafeMutableRawBufferPointer(start: chunk.base + 1, count: wanted)
         let count =
             isSeekable
-            ? descriptor.read(into: room, at: position) : try readNext(into: room, within: patience)
+            ? descriptor.read(into: room, at: position) : try readNext(into: room, within: timeout)
         guard count >= 0 else { throw .system("reading \(label)") }
         guard count > 0 else { return nil }
         chunk.claim(count + 1).storeBytes(of: FileMessage.dataMark, as: UInt8.self)
@@ -118,7 +118,7 @@ final class SentFile: @unchecked Sendable {
     }
 
     private func readNext(
-        into room: UnsafeMutableRawBufferPointer, within patience: Duration
+        into room: UnsafeMutableRawBufferPointer, within timeout: Duration
     ) throws(FileFailure) -> Int {
         // A named pipe that no program has opened for writing reads as if it had ended.
         var mayBegin = isNamedPipe && position == 0
@@ -131,13 +131,13 @@ final class SentFile: @unchecked Sendable {
             }
             guard count == 0, mayBegin else { return count }
             mayBegin = false
-            if waitUntilReadable(milliseconds: Int32(patience.milliseconds)) { continue }
+            if waitUntilReadable(milliseconds: Int32(timeout.milliseconds)) { continue }
             // A program may have opened the pipe without writing yet; that shows as `EAGAIN`.
             let late = descriptor.readNext(into: room)
             guard late != 0 else {
                 throw FileFailure(
-                    "nobody has written into \(label) for \(Moment.Span(patience)); --give-up says how long that may be",
-                    .cancelled, other: "nobody has written into what was to be sent")
+                    "nobody has written into \(label) for \(Moment.Span(timeout)); --give-up sets this time",
+                    .cancelled, other: "nobody has written into the pipe that was to be sent")
             }
             if late > 0 { return late }
         }
@@ -159,7 +159,7 @@ final class SentFile: @unchecked Sendable {
             && after.st_mtim.tv_nsec == before.st_mtim.tv_nsec
         guard !isSame else { return nil }
         return FileFailure(
-            "\(label) changed while it was sent; send it again once it stays as it is", .changed,
+            "\(label) changed while it was sent; send it again once it no longer changes", .changed,
             other: "the file changed while it was sent")
     }
 }

@@ -42,7 +42,7 @@ struct TransferMeter {
         } else {
             line = line + Line("\(ByteCount(count))")
         }
-        if let remark { return line + Line("  \(remark)", .doubtful) }
+        if let remark { return line + Line("  \(remark)", .warning) }
         guard let rate = rate(at: now) else { return line }
         line = line + Line("  \(ByteCount(Int(rate)))/s")
         guard let size, rate > 0 else { return line }
@@ -93,7 +93,7 @@ func rate(of count: Int, in time: Duration) -> Double? {
 }
 
 /// Formats a duration for a person, without milliseconds from one second on.
-func spoken(_ span: Duration) -> String {
+func durationText(_ span: Duration) -> String {
     guard span >= .seconds(1) else { return "\(Moment.Span(span))" }
     let tenths = Int((span.seconds * 10).rounded())
     guard tenths >= 600 else { return "\(tenths / 10).\(tenths % 10) s" }

@@ -14,7 +14,7 @@ final class Relay: TransportEvents, @unchecked Sendable {
     enum Event: Sendable {
         case listening([TransportAddress])
         case down(NighError)
-        case trouble(NighError)
+        case advertisingFailed(NighError)
         /// A caller has connected; the target has not answered yet.
         case opened(Int, from: String?)
         /// The target has answered.
@@ -22,13 +22,13 @@ final class Relay: TransportEvents, @unchecked Sendable {
         /// The target could not be reached.
         case failed(Int, NighError)
         /// Both sides of the connection are closed.
-        case closed(Int, Toll, words: String)
+        case closed(Int, Traffic, reason: String)
         /// One more caller was turned away, because there are as many connections as allowed.
-        case turnedAway(from: String?)
+        case rejected(from: String?)
     }
 
     /// What has passed over one connection.
-    struct Toll: Hashable, Sendable {
+    struct Traffic: Hashable, Sendable {
         var bytesOut = 0
         var bytesIn = 0
         var lasted = Moment.Span.zero
@@ -37,14 +37,14 @@ final class Relay: TransportEvents, @unchecked Sendable {
     /// The maximum number of connections; more are turned away.
     static let connectionLimit = 256
     /// How long the target may take to answer.
-    static let patience = Duration.seconds(10)
+    static let dialTimeout = Duration.seconds(10)
 
     let control: FaultControl
     private let listener: any Transport
     private let dialler: FaultyTransport
     private let target: TransportAddress
     private let loop: any EventLoop
-    private let tell: (Event) -> Void
+    private let report: (Event) -> Void
     private var connections: [Int: RelayedConnection] = [:]
     private var count = 0
     private var hasStopped = false
@@ -54,13 +54,13 @@ final class Relay: TransportEvents, @unchecked Sendable {
     /// Both transports belong to the relay from now on.
     init(
         from listener: any Transport, through dialler: FaultyTransport, to target: TransportAddress,
-        on loop: any EventLoop, tell: @escaping (Event) -> Void
+        on loop: any EventLoop, report: @escaping (Event) -> Void
     ) {
         self.listener = listener
         self.dialler = dialler
         self.target = target
         self.loop = loop
-        self.tell = tell
+        self.report = report
         control = dialler.control
     }
 
@@ -85,9 +85,9 @@ final class Relay: TransportEvents, @unchecked Sendable {
     }
 
     /// The open connections, the oldest first: number, origin, what has passed, and whether the target has answered.
-    var open: [(number: Int, from: String?, toll: Toll, isConnected: Bool)] {
+    var open: [(number: Int, from: String?, traffic: Traffic, isConnected: Bool)] {
         connections.values.sorted { $0.number < $1.number }.map {
-            ($0.number, $0.origin, $0.toll(at: loop.now), $0.isConnected)
+            ($0.number, $0.origin, $0.traffic(at: loop.now), $0.isConnected)
         }
     }
 
@@ -98,10 +98,10 @@ final class Relay: TransportEvents, @unchecked Sendable {
         return connections[number]?.faultNumber.map(FaultControl.Target.pipe)
     }
 
-    func over(_ connection: RelayedConnection, words: String) {
+    func connectionEnded(_ connection: RelayedConnection, reason: String) {
         guard connections.removeValue(forKey: connection.number) != nil else { return }
         if !connection.isConnected { dialler.cancelDial(DialID(number: UInt64(connection.number))) }
-        tell(.closed(connection.number, connection.toll(at: loop.now), words: words))
+        report(.closed(connection.number, connection.traffic(at: loop.now), reason: reason))
     }
 
     // MARK: Transport events
@@ -112,44 +112,44 @@ final class Relay: TransportEvents, @unchecked Sendable {
             guard let connection = connections[Int(dial.number)] else { return pipe.close(.now) }
             // The faulty transport has just numbered this pipe, so it is the last one.
             connection.connected(to: pipe, faultNumber: control.pipes.last?.number)
-            tell(.connected(connection.number))
+            report(.connected(connection.number))
             return
         }
         let origin = pipe.remoteAddress?.description
         guard connections.count < Self.connectionLimit else {
             pipe.close(.now)
-            return tell(.turnedAway(from: origin))
+            return report(.rejected(from: origin))
         }
         count += 1
         let connection = RelayedConnection(count, from: pipe, at: loop.now, in: self)
         connections[count] = connection
-        tell(.opened(count, from: origin))
+        report(.opened(count, from: origin))
         connection.start()
-        dialler.dial(target, as: DialID(number: UInt64(count)), timeout: Self.patience)
+        dialler.dial(target, as: DialID(number: UInt64(count)), timeout: Self.dialTimeout)
     }
 
     func dialFailed(_ dial: DialID, error: NighError, by transport: any Transport) {
         guard let connection = connections.removeValue(forKey: Int(dial.number)) else { return }
         connection.abandon()
-        tell(.failed(connection.number, error))
+        report(.failed(connection.number, error))
     }
 
     func listeningChanged(_ addresses: [TransportAddress], by transport: any Transport) {
-        if transport === listener { tell(.listening(addresses)) }
+        if transport === listener { report(.listening(addresses)) }
     }
 
     /// A transport that cannot work at all reports that as well, at once or a little later. That is the better reason,
     /// and is then reported alone.
     func advertisingFailed(_ error: NighError, by transport: any Transport) {
         loop.schedule(at: loop.now + Self.downDelay) { [self] in
-            if !isDown, !hasStopped { tell(.trouble(error)) }
+            if !isDown, !hasStopped { report(.advertisingFailed(error)) }
         }
     }
 
     func transportChanged(_ condition: TransportCondition, by transport: any Transport) {
         guard case .down(let error) = condition, !isDown else { return }
         isDown = true
-        tell(.down(error))
+        report(.down(error))
     }
 
     func routeFound(_ sighting: Sighting, by transport: any Transport) {}
@@ -183,8 +183,8 @@ final class RelayedConnection {
 
     var isConnected: Bool { target != nil }
 
-    func toll(at moment: Moment) -> Relay.Toll {
-        Relay.Toll(
+    func traffic(at moment: Moment) -> Relay.Traffic {
+        Relay.Traffic(
             bytesOut: client.bytesReceived, bytesIn: target?.bytesReceived ?? 0, lasted: moment - openedAt)
     }
 
@@ -203,20 +203,20 @@ final class RelayedConnection {
         client.other = target
         self.target = target
         pipe.start(handler: target)
-        client.passOnWhatWaits()
+        client.forwardWaiting()
     }
 
     /// Ends the connection because one side has finished. The other side is closed after it was sent what is still on
     /// its way.
-    func end(_ words: String, _ manner: PipeCloseManner = .afterWriting) {
-        relay.over(self, words: words)
-        abandon(manner)
+    func end(_ reason: String, _ mode: PipeCloseMode = .afterWriting) {
+        relay.connectionEnded(self, reason: reason)
+        abandon(mode)
     }
 
     /// Closes both sides and reports nothing.
-    func abandon(_ manner: PipeCloseManner = .now) {
+    func abandon(_ mode: PipeCloseMode = .now) {
         for side in [client, target] {
-            side?.pipe.close(manner)
+            side?.pipe.close(mode)
             side?.other = nil
             side?.connection = nil
         }
@@ -242,7 +242,7 @@ final class RelayedConnection {
         }
 
         /// Sends on what has arrived, and reads on unless the other side is backed up.
-        func passOnWhatWaits() {
+        func forwardWaiting() {
             guard let other else { return }
             if !waiting.isEmpty { other.pipe.write(&waiting) }
             if other.pipe.writableBytes <= 0 {
@@ -256,10 +256,10 @@ final class RelayedConnection {
         func pipe(_ pipe: any Pipe, received bytes: ByteSlice) {
             bytesReceived += bytes.count
             waiting.append(bytes)
-            passOnWhatWaits()
+            forwardWaiting()
         }
 
-        func pipeBecameWritable(_ pipe: any Pipe) { other?.passOnWhatWaits() }
+        func pipeBecameWritable(_ pipe: any Pipe) { other?.forwardWaiting() }
 
         func pipeEnded(_ pipe: any Pipe) { connection?.end("\(name) has finished") }
 

@@ -15,33 +15,33 @@ enum RelayCommand: Equatable, Sendable {
     case quit
 
     /// Parses a line; returns nil for an empty one.
-    static func parse(_ line: String) throws(Misuse) -> RelayCommand? {
+    static func parse(_ line: String) throws(UsageError) -> RelayCommand? {
         var words = line.split(whereSeparator: \.isWhitespace).map(String.init)
         guard !words.isEmpty else { return nil }
         let name = words.removeFirst()
         if name == "faults" {
             guard let text = words.first else { return .faults(nil) }
             guard words.count == 1 else {
-                throw Misuse("faults are written in one word, as in delay=1s,cut=5%")
+                throw UsageError("faults are written without spaces, as in delay=1s,cut=5%")
             }
             do throws(NighError) {
                 return .faults(text == "none" ? FaultPlan.none : try FaultPlan(parsing: text))
             } catch {
-                throw Misuse("\(error)")
+                throw UsageError("\(error)")
             }
         }
         var direction: FaultPlan.Direction?
         var number: Int?
         var dials: FaultControl.BlockedDials?
         for word in words {
-            if let way = FaultPlan.Direction(rawValue: word), direction == nil {
-                direction = way
+            if let parsed = FaultPlan.Direction(rawValue: word), direction == nil {
+                direction = parsed
             } else if let wanted = Int(word), wanted > 0, number == nil {
                 number = wanted
             } else if word == "refuse", dials == nil {
                 dials = .refuse
             } else {
-                throw Misuse("\"\(word)\" is not understood behind \(name); help tells what is")
+                throw UsageError("\"\(word)\" is not understood after \(name); type help for the commands")
             }
         }
         let command: RelayCommand
@@ -54,25 +54,25 @@ enum RelayCommand: Equatable, Sendable {
         case "status": command = .status
         case "help", "?": command = .help
         case "quit", "exit": command = .quit
-        default: throw Misuse("\"\(name)\" is no command; help tells what is")
+        default: throw UsageError("\"\(name)\" is not a command; type help for the commands")
         }
         let takesNumber = ["cut", "stall", "release"].contains(name)
         let takesDirection = ["stall", "block"].contains(name)
         guard number == nil || takesNumber, direction == nil || takesDirection,
             dials == nil || name == "block"
-        else { throw Misuse("\(name) takes no such word; help tells what it takes") }
+        else { throw UsageError("\(name) does not take that argument; type help for the commands") }
         return command
     }
 
     static let guide = [
         ("cut [N]", "breaks connection N, or all"),
-        ("stall [out|in] [N]", "holds bytes back, to the target, from it, or both"),
-        ("release [N]", "lets them go again"),
-        ("block [out|in] [refuse]", "lets bytes vanish; new connections hang or are refused"),
-        ("unblock", "takes that back; what has lost bytes stays mute"),
-        ("faults [FAULTS|none]", "says or changes what happens by itself"),
-        ("status", "the connections, and what has passed"),
-        ("help", "this"),
-        ("quit", "ends it, as Ctrl-C does"),
+        ("stall [out|in] [N]", "holds bytes to the target (out), from it (in), or both"),
+        ("release [N]", "sends the held bytes on"),
+        ("block [out|in] [refuse]", "drops bytes; new connections hang or are refused"),
+        ("unblock", "ends a block; connections that lost bytes stay silent"),
+        ("faults [FAULTS|none]", "shows or changes FAULTS, also for open connections"),
+        ("status", "lists the connections, and what has passed"),
+        ("help", "lists these commands"),
+        ("quit", "ends the relay, as Ctrl-C does"),
     ]
 }

@@ -49,7 +49,7 @@ extension Notation where Value == Double {
             let digits = text.hasSuffix("%") ? String(text.dropLast()) : text
             guard digits.allSatisfy({ $0.isASCII && $0.isNumber || $0 == "." }), let number = Double(digits),
                 (0...100).contains(number)
-            else { throw Misuse("\"\(text)\" is no percentage as in 5% or 0.5%") }
+            else { throw UsageError("\"\(text)\" is not a percentage such as 5% or 0.5%") }
             return number / 100
         }
     }

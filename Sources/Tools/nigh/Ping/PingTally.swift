@@ -17,7 +17,7 @@ struct PingTally: Sendable {
         /// Too many pings were under way already.
         case tooMany = "too_many"
 
-        var words: String {
+        var text: String {
             switch self {
             case .timeout: "no answer in time"
             case .linkLost: "the link broke"
@@ -60,7 +60,7 @@ struct PingTally: Sendable {
     mutating func receiveLate() { late += 1 }
 
     /// Counts the pings under way as not sent.
-    mutating func forgetWhatIsUnderWay() { sent -= underWay }
+    mutating func discardPending() { sent -= underWay }
 
     var json: [JSON.Member] {
         [
@@ -83,21 +83,23 @@ struct PingTally: Sendable {
     }
 
     /// One line with the counts, then the round trips and the transports.
-    func words(about peer: Peer) -> [Line] {
+    func lines(about peer: Peer) -> [Line] {
         var lines = [
             Line("\(peer.name) (\(peer.id.short))", .strong)
                 + Line(": \(sent) sent, \(received) received, ")
                 + Line("\(Figures.percent(loss)) lost", lost > 0 ? .bad : .good)
         ]
-        let reasons = Loss.allCases.compactMap { reason in losses[reason].map { "\($0) \(reason.words)" } }
+        let reasons = Loss.allCases.compactMap { reason in losses[reason].map { "\($0) \(reason.text)" } }
         if !reasons.isEmpty { lines.append(Line("lost because: \(reasons.joined(separator: ", "))")) }
-        if late > 0 { lines.append(Line("\(late) of those lost were answered too late")) }
-        lines += roundTrips.words.enumerated().map { Line(($0 == 0 ? "round trip: " : "            ") + $1) }
+        if late > 0 { lines.append(Line("\(late) of the lost pings were answered after the timeout")) }
+        lines += roundTrips.statistics.enumerated().map {
+            Line(($0 == 0 ? "round trip: " : "            ") + $1)
+        }
         if !paths.isEmpty {
-            let ways = paths.sorted { $0.key < $1.key }.map { "\($0.key) \($0.value)" }
+            let counts = paths.sorted { $0.key < $1.key }.map { "\($0.key) \($0.value)" }
             lines.append(
                 Line(
-                    "carried by \(ways.joined(separator: ", ")); \(reconnects) reconnects, \(rejoins) rejoins"
+                    "carried by \(counts.joined(separator: ", ")); \(reconnects) reconnects, \(rejoins) rejoins"
                 ))
         }
         return lines

@@ -21,7 +21,7 @@ final class Pinger: @unchecked Sendable {
     private static let pauseAfterFailure = Moment.Span.milliseconds(250)
     private static let invitationTimeout = Duration.seconds(10)
 
-    private let mine: CommandSession
+    private let commandSession: CommandSession
     private let choice: PeerChoice
     private let plan: PingPlan
     private let results: Results
@@ -37,16 +37,16 @@ final class Pinger: @unchecked Sendable {
     private var drawnAt: Moment?
     private var isRejoining = false
     /// Decides when a peer that is gone is called again.
-    private var calls = RepeatedCall(from: .never, until: .never)
+    private var calls = RetrySchedule(from: .never, until: .never)
     /// The timer of the next call.
     private var callTimer: LoopTimer?
     private var isFinished = false
     private var whenDone: (@Sendable (PingTally) -> Void)?
 
-    private var loop: UVEventLoop { mine.loop }
+    private var loop: UVEventLoop { commandSession.loop }
 
-    init(_ mine: CommandSession, choice: PeerChoice, plan: PingPlan, results: Results) {
-        self.mine = mine
+    init(_ commandSession: CommandSession, choice: PeerChoice, plan: PingPlan, results: Results) {
+        self.commandSession = commandSession
         self.choice = choice
         self.plan = plan
         self.results = results
@@ -61,7 +61,7 @@ final class Pinger: @unchecked Sendable {
                 guard !isFinished else { return continuation.resume(returning: tally) }
                 whenDone = { continuation.resume(returning: $0) }
                 // The session's own list has what has happened since the peer was found.
-                self.peer = mine.peers[peer.id] ?? peer
+                self.peer = commandSession.peers[peer.id] ?? peer
                 nextAt = loop.now
                 sendNext()
             }
@@ -74,7 +74,7 @@ final class Pinger: @unchecked Sendable {
     private func finishNow() {
         guard !isFinished else { return }
         isFinished = true
-        tally.forgetWhatIsUnderWay()
+        tally.discardPending()
         whenDone?(tally)
         whenDone = nil
     }
@@ -97,7 +97,7 @@ final class Pinger: @unchecked Sendable {
             underWay[number] = nil
             lose(number, by: .timeout)
         }
-        mine.session.ping(peer.id, payload: payload) { [self] result in
+        commandSession.session.ping(peer.id, payload: payload) { [self] result in
             switch result {
             case .success(let roundTrip): receive(number, after: roundTrip)
             case .failure(let error):
@@ -127,10 +127,10 @@ final class Pinger: @unchecked Sendable {
                 Line("#\(number)  ", .faint)
                     + Line(Figures.span(nanoseconds: Double(Moment.Span(roundTrip).nanoseconds)))
                     + Line("  \(transport)", .faint)
-                    + Line(isAfterReconnect ? "  the first after a reconnect" : "", .doubtful))
+                    + Line(isAfterReconnect ? "  the first after a reconnect" : "", .warning))
         }
         isAfterReconnect = false
-        decided(wasLost: false)
+        finished(wasLost: false)
     }
 
     private func lose(_ number: Int, by loss: PingTally.Loss) {
@@ -139,12 +139,12 @@ final class Pinger: @unchecked Sendable {
         if !plan.isQuiet {
             report(
                 Self.loss, [.init("number", .integer(number)), .init("reason", .text(loss.rawValue))],
-                Line("#\(number)  ", .faint) + Line("lost: \(loss.words)", .bad))
+                Line("#\(number)  ", .faint) + Line("lost: \(loss.text)", .bad))
         }
-        decided(wasLost: true)
+        finished(wasLost: true)
     }
 
-    private func decided(wasLost: Bool) {
+    private func finished(wasLost: Bool) {
         draw()
         if plan.endsWithReply, !wasLost { return finishNow() }
         if tally.sent == plan.count, underWay.isEmpty { return finishNow() }
@@ -159,7 +159,7 @@ final class Pinger: @unchecked Sendable {
     // MARK: The conversation
 
     /// Handles an event of the session. Loop only.
-    func took(_ event: SessionEvent) {
+    func handle(_ event: SessionEvent) {
         switch event {
         case .stateChanged(let peer, let before, let cause) where peer.id == self.peer?.id:
             self.peer = peer
@@ -170,7 +170,7 @@ final class Pinger: @unchecked Sendable {
             let before = self.peer?.transport
             self.peer = peer
             if !isFinished, peer.state == .connected, let transport = peer.transport, transport != before {
-                noteChange("moved", to: peer, words: "it goes on over \(transport)")
+                reportChange("moved", to: peer, text: "the conversation moved to \(transport)")
             }
             rejoinSooner()
         default: break
@@ -180,16 +180,16 @@ final class Pinger: @unchecked Sendable {
     private func stateChanged(_ peer: Peer, from before: PeerState, cause: NighError?) {
         switch peer.state {
         case .reconnecting:
-            noteChange(
+            reportChange(
                 "reconnecting", to: peer, cause: cause,
-                words: "the link is lost\(reason(cause)); another is looked for")
+                text: "the link is lost\(reason(cause)); looking for another")
         case .connected where before == .reconnecting:
             tally.reconnects += 1
             isAfterReconnect = true
-            noteChange("reconnected", to: peer, words: "there is a link again, over \(peer.transport ?? "?")")
+            reportChange("reconnected", to: peer, text: "reconnected over \(peer.transport ?? "?")")
         case .disconnected:
-            noteChange("gone", to: peer, cause: cause, words: "the conversation is over\(reason(cause))")
-            calls = RepeatedCall(from: loop.now, until: .never)
+            reportChange("gone", to: peer, cause: cause, text: "the conversation has ended\(reason(cause))")
+            calls = RetrySchedule(from: loop.now, until: .never)
             rejoin()
         default: break
         }
@@ -201,17 +201,17 @@ final class Pinger: @unchecked Sendable {
     private func rejoin() {
         guard !isRejoining, !isFinished, let peer else { return }
         isRejoining = true
-        calls.begins(along: addresses(of: peer), at: loop.now)
+        calls.callStarted(along: addresses(of: peer), at: loop.now)
         let done: @Sendable (Result<PeerID, NighError>) -> Void = { [self] in rejoined($0) }
         let context = Purpose.ping.context
         // In a later turn: the session is still reporting the end of the previous conversation.
         loop.execute { [self] in
             if case .address(let address) = choice {
-                mine.session.invite(
-                    at: address, context: context, timeout: Self.invitationTimeout, whenDone: done)
+                commandSession.session.invite(
+                    at: address, context: context, timeout: Self.invitationTimeout, completion: done)
             } else {
-                mine.session.invite(
-                    peer.id, context: context, timeout: Self.invitationTimeout, whenDone: done)
+                commandSession.session.invite(
+                    peer.id, context: context, timeout: Self.invitationTimeout, completion: done)
             }
         }
     }
@@ -241,7 +241,7 @@ final class Pinger: @unchecked Sendable {
     private func rejoined(_ result: Result<PeerID, NighError>) {
         isRejoining = false
         guard !isFinished else { return }
-        guard case .success(let id) = result, let peer = mine.peers[id] else {
+        guard case .success(let id) = result, let peer = commandSession.peers[id] else {
             var next: Moment?
             if case .failure(let error) = result { next = calls.nextCall(after: error, at: loop.now) }
             // Call again even after a refusal: another peer may answer by then.
@@ -250,36 +250,36 @@ final class Pinger: @unchecked Sendable {
         self.peer = peer
         tally.rejoins += 1
         isAfterReconnect = true
-        noteChange(
+        reportChange(
             "rejoined", to: peer,
-            words: "\(peer.name) is back, over \(peer.transport ?? "?"): another conversation has begun")
+            text: "\(peer.name) is back, over \(peer.transport ?? "?"), in a new conversation")
     }
 
     // MARK: Reporting
 
-    private func noteChange(_ change: String, to peer: Peer, cause: NighError? = nil, words: String) {
+    private func reportChange(_ change: String, to peer: Peer, cause: NighError? = nil, text: String) {
         report(
             Self.change,
             [
                 .init("change", .text(change)), .init("transport", JSON(peer.transport)),
                 .init("cause", JSON(cause?.cause.label)),
-            ], Line(words, .doubtful))
+            ], Line(text, .warning))
     }
 
-    private func report(_ kind: Results.Kind, _ members: [JSON.Member], _ words: Line) {
+    private func report(_ kind: Results.Kind, _ members: [JSON.Member], _ line: Line) {
         if results.form == .json {
             guard itemsKept < Self.mostItemsKept else { return itemsLeftOut += 1 }
             itemsKept += 1
         }
-        results.tell(kind, members, words: [words])
+        results.report(kind, members, lines: [line])
     }
 
     private func draw() {
-        guard results.live.isSeen, let peer else { return }
+        guard results.live.isVisible, let peer else { return }
         if let drawnAt, loop.now < drawnAt + Self.pauseBetweenDrawings { return }
         drawnAt = loop.now
         results.live.show(
-            [""] + LiveHistogram.lines(of: tally.roundTrips.histogram) + tally.words(about: peer))
+            [""] + LiveHistogram.lines(of: tally.roundTrips.histogram) + tally.lines(about: peer))
     }
 }
 

@@ -47,7 +47,7 @@ struct RoundTripRecord: Hashable, Sendable {
     }
 
     /// The statistics in words.
-    var words: [String] {
+    var statistics: [String] {
         let spans = histogram
         guard let least = spans.least, let greatest = spans.greatest, let mean = spans.mean else { return [] }
         let middle = [("p50", 0.5), ("p95", 0.95), ("p99", 0.99)].compactMap { name, share in

@@ -4,7 +4,7 @@ import NighRecord
 
 /// What one recorded frame says, in words and as JSON.
 struct FrameSummary {
-    var words: String
+    var text: String
     var details: [JSON.Member] = []
     /// How the frame breaks the protocol; nil if it does not.
     var fault: String?
@@ -15,14 +15,14 @@ struct FrameSummary {
     /// For a pong whose ping was seen: the time since the ping.
     var roundTrip: Moment.Span?
 
-    init(words: String) { self.words = words }
+    init(text: String) { self.text = text }
 
     /// Reads `frame`, and updates `state`, the state of its link.
     init(of frame: RecordedFrame, at time: Int64, in state: inout LinkState) {
-        words = ""
+        text = ""
         if let known = FrameType(rawValue: frame.type), readSize(of: known, frame, &state) { return }
         guard frame.isWhole else {
-            words =
+            text =
                 frame.isCutOff
                 ? "the link ended in the middle of it"
                 : "only its first \(frame.payload.count) bytes were recorded"
@@ -34,8 +34,8 @@ struct FrameSummary {
             }
             read(content, frame, at: time, &state)
         } catch {
-            fault = error.words
-            words = "breaks the protocol: \(error.words)"
+            fault = error.message
+            text = "breaks the protocol: \(error.message)"
         }
     }
 
@@ -49,23 +49,23 @@ struct FrameSummary {
             let lane: Lane = type == .message ? .main : .bulk
             self.lane = lane
             message = state.numberOfNext(frame.direction, lane)
-            words = "\(lane)\(message.map { " \($0)" } ?? "")"
+            text = "\(lane)\(message.map { " \($0)" } ?? "")"
         case .piece, .bulkPiece:
             guard frame.length > 0 else { return false }
             let lane: Lane = type == .piece ? .main : .bulk
             self.lane = lane
             if let progress = state.piece(of: frame.length, frame.direction, lane) {
                 message = progress.number
-                words = "\(lane)\(message.map { " \($0)" } ?? ""), \(progress.done) of \(progress.size) bytes"
+                text = "\(lane)\(message.map { " \($0)" } ?? ""), \(progress.done) of \(progress.size) bytes"
                 details = [
                     .init("bytes_done", .integer(progress.done)),
                     .init("message_bytes", .integer(progress.size)),
                 ]
                 if progress.done > progress.size { fault = "more bytes than the message was to have" }
             } else {
-                words = "\(lane)"
+                text = "\(lane)"
             }
-        case .unreliable: words = ""
+        case .unreliable: text = ""
         default: return false
         }
         return true
@@ -78,56 +78,56 @@ struct FrameSummary {
         case .hello(let hello): read(hello)
         case .close(let close):
             let name = LinkClose.name(of: close.number)
-            words = name + (close.words.isEmpty ? "" : ": \(close.words)")
+            text = name + (close.reason.isEmpty ? "" : ": \(close.reason)")
             details = [
                 .init("code", .integer(Int(close.number))), .init("code_name", .text(name)),
-                .init("words", .text(close.words)),
+                .init("words", .text(close.reason)),
             ]
         case .ping(let token, let extra):
             state.pings[LinkState.Ping(direction: frame.direction, token: token)] = time
             read(token: token, extra: extra)
         case .pong(let token, let extra):
-            let asked: PacketDirection = frame.direction == .incoming ? .outgoing : .incoming
-            let sent = state.pings.removeValue(forKey: LinkState.Ping(direction: asked, token: token))
+            let pingDirection: PacketDirection = frame.direction == .incoming ? .outgoing : .incoming
+            let sent = state.pings.removeValue(forKey: LinkState.Ping(direction: pingDirection, token: token))
             roundTrip = sent.map { Moment.Span(nanoseconds: time &- $0) }
             read(token: token, extra: extra)
-            if let roundTrip { words += ", \(roundTrip.milliseconds) ms after its ping" }
+            if let roundTrip { text += ", \(roundTrip.milliseconds) ms after its ping" }
         case .acknowledge(let standing): read(standing)
         case .invite(let request): read(request, frame, &state)
         case .resume(let request): read(request, frame, &state)
         case .accept(let acceptance):
-            state.begin(numberedBy: acceptance.standing, said: frame.direction)
+            state.begin(numberedBy: acceptance.standing, from: frame.direction)
             read(acceptance.standing)
-            words = "conversation \(Self.hex(acceptance.conversation)), \(words)"
+            text = "conversation \(Self.hex(acceptance.conversation)), \(text)"
             details += [
                 .init("conversation", .text(Self.hex(acceptance.conversation))),
                 .init("attempt", .integer(Int(clamping: acceptance.attempt))),
             ]
         case .decline(let refusal):
-            words = "\(refusal.code)" + (refusal.words.isEmpty ? "" : ": \(refusal.words)")
-            if refusal.retryAfterSeconds > 0 { words += ", not again before \(refusal.retryAfterSeconds) s" }
+            text = "\(refusal.code)" + (refusal.reason.isEmpty ? "" : ": \(refusal.reason)")
+            if refusal.retryAfterSeconds > 0 { text += ", not again before \(refusal.retryAfterSeconds) s" }
             details = [
                 .init("conversation", .text(Self.hex(refusal.conversation))),
-                .init("code_name", .text("\(refusal.code)")), .init("words", .text(refusal.words)),
+                .init("code_name", .text("\(refusal.code)")), .init("words", .text(refusal.reason)),
                 .init("retry_after_s", .integer(Int(refusal.retryAfterSeconds))),
             ]
         case .pair(let message):
-            words = message.name
+            text = message.name
             details = [.init("step", .text(message.name))]
         case .begin(let lane, let size):
             self.lane = lane
             message = state.numberOfNext(frame.direction, lane)
             state.began(message, of: size, frame.direction, lane)
-            words = "\(lane)\(message.map { " \($0)" } ?? ""), \(size) bytes follow"
+            text = "\(lane)\(message.map { " \($0)" } ?? ""), \(size) bytes follow"
             details = [.init("message_bytes", .integer(size))]
-        case .unknown: words = "of a later version, and skipped"
+        case .unknown: text = "of a later version, and skipped"
         // `readSize` has read those.
         case .message, .piece, .unreliable: break
         }
     }
 
     private mutating func read(_ hello: Hello) {
-        words =
+        text =
             "\(hello.name) (\(hello.peer.short)), \(hello.service), protocol \(Self.range(hello.versions)), "
             + "frames to \(hello.maximumFrame), messages to \(hello.maximumMessage)"
         details = [
@@ -145,11 +145,11 @@ struct FrameSummary {
     private mutating func read(
         _ request: ConversationRequest, _ frame: RecordedFrame, _ state: inout LinkState
     ) {
-        state.begin(numberedBy: request.standing, said: frame.direction)
+        state.begin(numberedBy: request.standing, from: frame.direction)
         read(request.standing)
-        words = "conversation \(Self.hex(request.conversation)), attempt \(request.attempt), \(words)"
-        if request.timeoutMilliseconds > 0 { words += ", waits \(request.timeoutMilliseconds) ms" }
-        if !request.context.isEmpty { words += ", \"\(String(decoding: request.context, as: UTF8.self))\"" }
+        text = "conversation \(Self.hex(request.conversation)), attempt \(request.attempt), \(text)"
+        if request.timeoutMilliseconds > 0 { text += ", waits \(request.timeoutMilliseconds) ms" }
+        if !request.context.isEmpty { text += ", \"\(String(decoding: request.context, as: UTF8.self))\"" }
         details += [
             .init("conversation", .text(Self.hex(request.conversation))),
             .init("attempt", .integer(Int(clamping: request.attempt))),
@@ -160,7 +160,7 @@ struct FrameSummary {
 
     private mutating func read(_ standing: Standing) {
         let (received, granted) = (standing.received, standing.granted)
-        words =
+        text =
             "has \(received[0]) main and \(received[1]) bulk, grants \(granted[0]) and \(granted[1]) bytes"
         details = [
             .init("received_main", .integer(Int(clamping: received[0]))),
@@ -171,7 +171,7 @@ struct FrameSummary {
     }
 
     private mutating func read(token: UInt64, extra: Int) {
-        words = "token \(Self.hex(token))" + (extra > 0 ? ", and \(extra) bytes" : "")
+        text = "token \(Self.hex(token))" + (extra > 0 ? ", and \(extra) bytes" : "")
         details = [.init("token", .text(Self.hex(token))), .init("extra_bytes", .integer(extra))]
     }
 

@@ -46,7 +46,7 @@ struct LinkState {
     }
 
     /// One side has stated how many messages it has received, so the number of the other side's next message is known.
-    mutating func begin(numberedBy standing: Standing, said direction: PacketDirection) {
+    mutating func begin(numberedBy standing: Standing, from direction: PacketDirection) {
         let other: PacketDirection = direction == .incoming ? .outgoing : .incoming
         for lane in Lane.allCases {
             next[Row(direction: other, lane: lane)] = standing.received[Int(lane.rawValue)] &+ 1
@@ -78,7 +78,7 @@ struct LinkState {
         return (known.number, known.done, known.size)
     }
     /// Forgets all counts, which a gap in the record makes unknown.
-    mutating func lostTrack() {
+    mutating func resetCounts() {
         next = [:]
         pieces = [:]
     }

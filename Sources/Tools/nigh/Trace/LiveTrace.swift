@@ -7,7 +7,7 @@ import NighRecord
 /// Traces the links of a session of its own. What is seen on the session's loop goes through a recorder into a socket
 /// pair, so that a slow terminal holds up this command and never the session.
 struct LiveTrace: Sendable {
-    let errand: TraceErrand
+    let command: TraceCommand
     let results: Results
     let interruption: Interruption
 
@@ -31,40 +31,40 @@ struct LiveTrace: Sendable {
         let session: CommandSession
         do {
             session = try CommandSession(
-                errand.session, role: .peer, takesAnything: errand.manner.accepts, results: results
+                command.session, role: .peer, acceptsAllInvitations: command.options.accepts, results: results
             ) { $0.observer = recorder }
         } catch {
             _ = recorder.finish()
             close(near)
             throw error
         }
-        let errand = errand
+        let command = command
         let results = results
         // Read to the end in any case: the recorder must be able to write everything that it has.
-        let shown = Task.detached {
-            errand.show(
+        let reading = Task.detached {
+            command.show(
                 RecordSource(descriptor: near, follows: false, isRequestedToEnd: { false }), results)
         }
         let failure = await runSession(over: session)
         await session.close()
         let end = Task.detached { recorder.finish() }
-        var seen = await shown.value
+        var result = await reading.value
         _ = await end.value
         // Why there was no conversation says more than why nothing of it could be read.
-        seen.fault = failure ?? seen.fault
-        errand.sumUp(seen, results)
-        guard let fault = seen.fault else { return .well }
+        result.fault = failure ?? result.fault
+        command.summarize(result, results)
+        guard let fault = result.fault else { return .success }
         return fault is TransportsUnavailable ? .unavailable : .failed
     }
 
     /// Runs until the trace should end. Returns the error if it ends before.
     private func runSession(over session: CommandSession) async -> (any Error)? {
         session.start(onEvent: { event in handle(event, session) })
-        let (peer, duration) = (errand.manner.peer, errand.manner.duration)
+        let (peer, duration) = (command.options.peer, command.options.duration)
         do {
-            try await interruption.cancels {
+            try await interruption.cancelling {
                 if let peer {
-                    _ = try await session.connect(to: peer, for: .ping, .init(span: Self.callTimeout))
+                    _ = try await session.connect(to: peer, for: .ping, .init(timeLimit: Self.callTimeout))
                 }
                 if let duration {
                     try await Task.sleep(for: duration)
@@ -88,14 +88,14 @@ struct LiveTrace: Sendable {
             // Writing may block, and must not block the loop.
             Task.detached {
                 let list = addresses.map(\.description)
-                results.tell(
+                results.report(
                     Self.listeningKind,
                     [
                         .init("transport", .text(scheme)),
                         .init("addresses", .list(list.map(JSON.text))),
                         .init("peer", .text(session.session.id.description)),
                     ],
-                    words: [
+                    lines: [
                         Line("\(session.session.id.short) can be called at \(list.joined(separator: ", "))")
                     ])
             }

@@ -30,7 +30,7 @@ final class RecordSource {
             let number = errno
             throw NighError(
                 .configuring, .system(number, "reading \(path): \(String(cString: strerror(number)))"),
-                advice: "a record is made by --record FILE of nigh and fourinarow")
+                advice: "--record FILE of nigh and fourinarow writes a record")
         }
         self.init(descriptor: descriptor, follows: follows, isRequestedToEnd: isRequestedToEnd)
     }

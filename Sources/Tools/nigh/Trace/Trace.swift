@@ -10,7 +10,7 @@ struct Trace {
     struct Item {
         let kind: Results.Kind
         let members: [JSON.Member]
-        let words: [Line]
+        let lines: [Line]
         var tally = TraceTotals.Tally.nothing
     }
 
@@ -37,14 +37,14 @@ struct Trace {
     }
 
     /// Takes one more entry, and returns what there is to report.
-    mutating func take(_ entry: RecordEntry) -> [Item] {
+    mutating func add(_ entry: RecordEntry) -> [Item] {
         let start = startTime ?? entry.time
         startTime = start
         let elapsed = Moment.Span(nanoseconds: entry.time &- start)
         if case .gap(let entries, let bytes) = entry.content {
             totals.gap(entries: entries, bytes: bytes)
-            for link in Array(links.keys) { links[link]?.lostTrack() }
-            return filter.lets(elapsed: elapsed) ? [gap(entry, elapsed, entries, bytes)] : []
+            for link in Array(links.keys) { links[link]?.resetCounts() }
+            return filter.includes(elapsed: elapsed) ? [gap(entry, elapsed, entries, bytes)] : []
         }
         var state = links[entry.link] ?? LinkState()
         let item = item(for: entry, elapsed, &state)
@@ -67,43 +67,43 @@ struct Trace {
             return []
         }
         let before = held.removeValue(forKey: link) ?? []
-        return filter.means(state) ? before + (item.map { [$0] } ?? []) : []
+        return filter.matches(state) ? before + (item.map { [$0] } ?? []) : []
     }
 
     private mutating func item(
         for entry: RecordEntry, _ elapsed: Moment.Span, _ state: inout LinkState
     ) -> Item? {
-        let isInTime = filter.lets(elapsed: elapsed) && (filter.link == nil || filter.link == entry.link)
+        let isInTime = filter.includes(elapsed: elapsed) && (filter.link == nil || filter.link == entry.link)
         switch entry.content {
         case .opened(let opening):
             state = LinkState()
             state.opening = opening
             let here = opening.localAddress.map { ", here \($0)" } ?? ""
-            let words =
+            let text =
                 (opening.isDialled ? "dialled over " : "accepted over ") + opening.scheme
                 + (opening.remoteAddress.map { ", there \($0)" } ?? "") + here
-            return isInTime ? event(entry, elapsed, state, "opened", words, opening: opening) : nil
+            return isInTime ? event(entry, elapsed, state, "opened", text, opening: opening) : nil
         case .secured(let peer, let wasResumed):
             state.provenPeer = peer
-            let words = "proven: \(peer)" + (wasResumed ? ", by a ticket" : "")
-            return isInTime ? event(entry, elapsed, state, "secured", words, wasResumed: wasResumed) : nil
+            let text = "proven: \(peer)" + (wasResumed ? ", by a ticket" : "")
+            return isInTime ? event(entry, elapsed, state, "secured", text, wasResumed: wasResumed) : nil
         case .greeted(let greeting):
             state.greeting = greeting
             return isInTime
                 ? event(entry, elapsed, state, "greeted", "\(greeting.name) is \(greeting.peer)") : nil
         case .ended(let ending):
             let code = ending.code.map { " (\(LinkClose.name(of: $0)))" } ?? ""
-            let words = "\(ending.isByPeer ? "ended there" : "over")\(code): \(ending.words)"
-            return isInTime ? event(entry, elapsed, state, "ended", words, ending: ending) : nil
+            let text = "\(ending.isByPeer ? "ended by the peer" : "ended")\(code): \(ending.reason)"
+            return isInTime ? event(entry, elapsed, state, "ended", text, ending: ending) : nil
         case .preface(let direction, let bytes):
             let summary = Self.summary(ofPreface: bytes)
-            guard isInTime, filter.lets(direction, "preface") else { return nil }
+            guard isInTime, filter.includes(direction, "preface") else { return nil }
             return packet(
                 entry, elapsed, state, direction, "preface", bytes.count, bytes, length: bytes.count, summary)
         case .frame(let frame):
             let summary = FrameSummary(of: frame, at: entry.time, in: &state)
             let name = FrameType.name(of: frame.type)
-            guard isInTime, filter.lets(frame.direction, name) else { return nil }
+            guard isInTime, filter.includes(frame.direction, name) else { return nil }
             return packet(
                 entry, elapsed, state, frame.direction, name, frame.length, frame.payload,
                 length: frame.length, summary)
@@ -118,11 +118,11 @@ struct Trace {
                 preface.security.contains($0.0)
             }
             return FrameSummary(
-                words: kinds.isEmpty
+                text: kinds.isEmpty
                     ? "accepts nothing" : "accepts " + kinds.map(\.1).joined(separator: " and "))
         } catch {
-            var summary = FrameSummary(words: "breaks the protocol: \(error.words)")
-            summary.fault = error.words
+            var summary = FrameSummary(text: "breaks the protocol: \(error.message)")
+            summary.fault = error.message
             return summary
         }
     }
@@ -130,7 +130,7 @@ struct Trace {
     // MARK: Lines
 
     private func event(
-        _ entry: RecordEntry, _ elapsed: Moment.Span, _ state: LinkState, _ name: String, _ words: String,
+        _ entry: RecordEntry, _ elapsed: Moment.Span, _ state: LinkState, _ name: String, _ text: String,
         opening: LinkOpening? = nil, wasResumed: Bool? = nil, ending: LinkEnding? = nil
     ) -> Item? {
         guard !filter.isAboutFrames else { return nil }
@@ -145,15 +145,15 @@ struct Trace {
         if let wasResumed { members.append(.init("was_resumed", .bool(wasResumed))) }
         if let ending {
             members += [
-                .init("cause", .text(ending.words)), .init("code", JSON(ending.code.map { Int($0) })),
+                .init("cause", .text(ending.reason)), .init("code", JSON(ending.code.map { Int($0) })),
                 .init("code_name", JSON(ending.code.map(LinkClose.name))),
                 .init("is_by_peer", .bool(ending.isByPeer)),
             ]
         }
         let line =
-            head(entry) + Line("--  ", .faint) + Line(name, .strong).padded(to: 12) + Line("  \(words)")
+            head(entry) + Line("--  ", .faint) + Line(name, .strong).padded(to: 12) + Line("  \(text)")
         return Item(
-            kind: Self.linkKind, members: members, words: [line], tally: opening == nil ? .nothing : .link)
+            kind: Self.linkKind, members: members, lines: [line], tally: opening == nil ? .nothing : .link)
     }
 
     private func packet(
@@ -181,9 +181,9 @@ struct Trace {
         let line =
             head(entry) + Line("\(arrow)  ") + Line(name, .strong).padded(to: 12)
             + Line("  \(size)").padded(to: 8, atStart: true) + Line("  \(state.label)  ", .faint)
-            + Line(summary.words, summary.fault == nil ? .plain : .bad)
+            + Line(summary.text, summary.fault == nil ? .plain : .bad)
         return Item(
-            kind: Self.frameKind, members: members, words: [line] + HexDump.lines(of: bytes).map { Line($0) },
+            kind: Self.frameKind, members: members, lines: [line] + HexDump.lines(of: bytes).map { Line($0) },
             tally: .frame(name, direction, bytes: size, isFault: summary.fault != nil))
     }
 
@@ -198,11 +198,11 @@ struct Trace {
                 .init("missing_entries", .integer(Int(clamping: entries))),
                 .init("missing_bytes", .integer(Int(clamping: bytes))),
             ],
-            words: [
+            lines: [
                 Line("\(ClockTime.ofDay(entry.time))  ")
                     + Line(
-                        "\(entries) entries with \(bytes) bytes are missing: they came faster than they could be written",
-                        .doubtful)
+                        "\(entries) entries with \(bytes) bytes are missing: they arrived faster than they could be written",
+                        .warning)
             ])
     }
 

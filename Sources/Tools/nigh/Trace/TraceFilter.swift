@@ -15,21 +15,23 @@ struct TraceFilter: Sendable {
 
     static let options = OptionGroup(
         "What is shown",
-        Option("peer", .text("PEER"), "only links to whom this is the name of, or how the PeerID begins"),
+        Option(
+            "peer", .text("PEER"),
+            "only links to the peer with this name, or with a PeerID that begins with this"),
         Option("link", .integer("NUMBER", in: 1 ... .max), "only this link"),
         Option(
             repeated: "type", .choice(typeNames, "TYPE"), "only frames of this type"),
         Option(
-            "direction", .choice(of: Way.self), "only what came, or only what was sent"),
-        Option("since", .duration(), "only from so long after the beginning on"),
-        Option("until", .duration(), "only up to so long after the beginning")
+            "direction", .choice(of: DirectionName.self), "only received frames, or only sent ones"),
+        Option("since", .duration(), "only from this time after the beginning on"),
+        Option("until", .duration(), "only up to this time after the beginning")
     ) { peer, link, types, direction, since, until in
         TraceFilter(
             peer: peer, link: link.map { UInt64($0) }, types: Set(types),
             direction: direction.map { $0 == .in ? .incoming : .outgoing }, since: since, until: until)
     }
 
-    enum Way: String, CaseIterable, Sendable {
+    enum DirectionName: String, CaseIterable, Sendable {
         case `in`
         case out
     }
@@ -40,19 +42,19 @@ struct TraceFilter: Sendable {
     var isAboutFrames: Bool { !types.isEmpty || direction != nil }
 
     /// Returns whether frames of that direction and type are shown, regardless of the peer.
-    func lets(_ direction: PacketDirection, _ type: String) -> Bool {
+    func includes(_ direction: PacketDirection, _ type: String) -> Bool {
         (self.direction == nil || self.direction == direction) && (types.isEmpty || types.contains(type))
     }
 
     /// Returns whether entries at that time are shown.
-    func lets(elapsed: Moment.Span) -> Bool {
+    func includes(elapsed: Moment.Span) -> Bool {
         if let since, elapsed < Moment.Span(since) { return false }
         if let until, elapsed > Moment.Span(until) { return false }
         return true
     }
 
     /// Returns whether the filter matches the peer of that link.
-    func means(_ state: LinkState) -> Bool {
+    func matches(_ state: LinkState) -> Bool {
         guard let peer else { return true }
         if let greeting = state.greeting, greeting.name.description == peer { return true }
         return peer.utf8.count >= 4 && state.peer?.description.hasPrefix(peer) == true

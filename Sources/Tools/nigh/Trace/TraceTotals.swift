@@ -66,7 +66,7 @@ struct TraceTotals {
         ]
     }
 
-    var words: [Line] {
+    var lines: [Line] {
         guard !byType.isEmpty else { return ["nothing has passed"] }
         var table = TextTable([
             ("frames", .left), ("in", .right), ("bytes", .right), ("out", .right), ("bytes", .right),

@@ -11,7 +11,7 @@ import NighUV
 /// `@unchecked Sendable`: confined to its loop.
 final class BlueZ: @unchecked Sendable {
     /// Whether the transport can work.
-    enum Ground: Equatable {
+    enum Availability: Equatable {
         /// It is not known yet.
         case unknown
         /// It cannot, because something is missing.
@@ -36,7 +36,7 @@ final class BlueZ: @unchecked Sendable {
     private var isStopped = false
     /// Nil while bluetoothd is not running, or has not listed its objects yet.
     private(set) var objects: BlueZObjects?
-    private(set) var ground = Ground.unknown
+    private(set) var availability = Availability.unknown
     /// Increases when bluetoothd starts or stops and when the bus is lost. What was registered in an earlier generation
     /// is unknown to bluetoothd.
     private(set) var generation = 0
@@ -52,7 +52,7 @@ final class BlueZ: @unchecked Sendable {
         if address != nil || Self.kernelHasBluetooth {
             connect()
         } else {
-            setGround(.missing(.noKernelSupport))
+            setAvailability(.missing(.noKernelSupport))
         }
     }
 
@@ -94,22 +94,23 @@ final class BlueZ: @unchecked Sendable {
         // When a connection to the bus ends, bluetoothd drops what was registered over it, and may be back before this
         // side is.
         generation += 1
-        setGround(.missing(.noBus(fault)))
+        setAvailability(.missing(.noBus(fault)))
         retryTimer = loop.schedule(at: loop.now + Self.busRetry) { [weak self] in self?.connect() }
     }
 
     private func listen(on bus: SystemBus) {
         let dbus = "org.freedesktop.DBus"
-        bus.listen("type='signal',sender='\(dbus)',member='NameOwnerChanged',arg0='\(Self.service)'") {
+        bus.subscribe(to: "type='signal',sender='\(dbus)',member='NameOwnerChanged',arg0='\(Self.service)'") {
             [weak self] signal in
             guard signal.values.count == 3, let owner = signal.values[2].text else { return }
             self?.ownerChanged(isThere: !owner.isEmpty)
         }
-        bus.listen("type='signal',sender='\(Self.service)',interface='\(dbus).ObjectManager'") {
+        bus.subscribe(to: "type='signal',sender='\(Self.service)',interface='\(dbus).ObjectManager'") {
             [weak self] in self?.objectsChanged($0)
         }
-        bus.listen(
-            "type='signal',sender='\(Self.service)',interface='\(dbus).Properties',path_namespace='/org/bluez'"
+        bus.subscribe(
+            to:
+                "type='signal',sender='\(Self.service)',interface='\(dbus).Properties',path_namespace='/org/bluez'"
         ) {
             [weak self] in self?.propertiesChanged($0)
         }
@@ -119,7 +120,7 @@ final class BlueZ: @unchecked Sendable {
         generation += 1
         guard !isThere else { return readObjects() }
         objects = nil
-        setGround(.missing(.noDaemon))
+        setAvailability(.missing(.noDaemon))
     }
 
     private func readObjects() {
@@ -137,7 +138,7 @@ final class BlueZ: @unchecked Sendable {
                 chooseAdapter()
             case .failure(let fault):
                 objects = nil
-                setGround(.missing(BluetoothFault(fault)))
+                setAvailability(.missing(BluetoothFault(fault)))
             }
         }
     }
@@ -164,8 +165,9 @@ final class BlueZ: @unchecked Sendable {
         for change in changes ?? [] {
             switch change {
             case .adapters: chooseAdapter()
-            case .device(let device) where device.adapter == ground.adapter?.path: events?.deviceSeen(device)
-            case .deviceGone(let device) where device.adapter == ground.adapter?.path:
+            case .device(let device) where device.adapter == availability.adapter?.path:
+                events?.deviceSeen(device)
+            case .deviceGone(let device) where device.adapter == availability.adapter?.path:
                 events?.deviceGone(device)
             case .device, .deviceGone: break
             }
@@ -181,26 +183,28 @@ final class BlueZ: @unchecked Sendable {
         let all = objects.adaptersInOrder
         if let wantedAdapter {
             guard let adapter = all.first(where: { $0.name == wantedAdapter }) else {
-                return setGround(.missing(.noSuchAdapter(wantedAdapter, known: all.map(\.name))))
+                return setAvailability(.missing(.noSuchAdapter(wantedAdapter, known: all.map(\.name))))
             }
-            return setGround(adapter.isPowered ? .adapter(adapter) : .missing(Self.offFault(adapter)))
+            return setAvailability(adapter.isPowered ? .adapter(adapter) : .missing(Self.offFault(adapter)))
         }
-        let current = all.first { $0.isPowered && $0.path == ground.adapter?.path }
-        if let adapter = current ?? all.first(where: \.isPowered) { return setGround(.adapter(adapter)) }
-        setGround(.missing(all.first.map(Self.offFault) ?? .noAdapter))
+        let current = all.first { $0.isPowered && $0.path == availability.adapter?.path }
+        if let adapter = current ?? all.first(where: \.isPowered) {
+            return setAvailability(.adapter(adapter))
+        }
+        setAvailability(.missing(all.first.map(Self.offFault) ?? .noAdapter))
     }
 
     private static func offFault(_ adapter: BlueZObjects.Adapter) -> BluetoothFault {
         RadioSwitch.isBlocked(adapter.name) ? .blocked(adapter.name) : .switchedOff(adapter.name)
     }
 
-    private func setGround(_ new: Ground) {
-        guard new != ground else { return }
-        let old = ground
-        ground = new
+    private func setAvailability(_ new: Availability) {
+        guard new != availability else { return }
+        let old = availability
+        availability = new
         loop.execute { [weak self] in
             guard let self, !isStopped else { return }
-            events?.groundChanged(from: old)
+            events?.availabilityChanged(from: old)
         }
     }
 
@@ -227,22 +231,22 @@ final class BlueZ: @unchecked Sendable {
         _ property: String, _ value: BusArgument,
         then answered: @escaping @Sendable (Result<[BusValue], BusFault>) -> Void = { _ in }
     ) {
-        guard let adapter = ground.adapter else { return }
+        guard let adapter = availability.adapter else { return }
         call(
             adapter.path, "org.freedesktop.DBus.Properties", "Set",
             [.text(BlueZObjects.adapterInterface), .text(property), .variant([value])], then: answered)
     }
 
     /// Exports an object on the bus; nil while there is no bus.
-    func serve(_ path: String, _ called: @escaping (BusRequest) -> Void) -> BusObject? {
-        bus?.serve(path, called)
+    func export(at path: String, _ handler: @escaping (BusRequest) -> Void) -> BusObject? {
+        bus?.export(at: path, handler)
     }
 }
 
 /// Receives changes of bluetoothd and its adapters. All calls come on the loop, never from inside a call to `BlueZ`.
 protocol BlueZEvents: AnyObject {
-    /// `BlueZ.ground` has changed. If an adapter came into use, `BlueZ.objects` already has the devices it sees.
-    func groundChanged(from old: BlueZ.Ground)
+    /// `BlueZ.availability` has changed. If an adapter came into use, `BlueZ.objects` already has the devices it sees.
+    func availabilityChanged(from old: BlueZ.Availability)
     /// The adapter in use sees that device, or something about the device has changed.
     func deviceSeen(_ device: BlueZObjects.Device)
     /// bluetoothd has removed that device.

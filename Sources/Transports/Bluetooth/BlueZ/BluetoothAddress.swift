@@ -67,7 +67,7 @@ package struct BluetoothDestination: Hashable, Sendable, CustomStringConvertible
     /// Parses `00:AA:01:00:00:42/3`, or an address without the channel.
     package init(_ address: TransportAddress) throws(NighError) {
         guard address.scheme == BluetoothTransport.schemeName else {
-            throw Self.invalid(address, "it is none of Bluetooth")
+            throw Self.invalid(address, "it is not a Bluetooth address")
         }
         let parts = address.value.split(separator: "/", maxSplits: 1, omittingEmptySubsequences: false)
         guard let device = BluetoothAddress(String(parts[0])) else {

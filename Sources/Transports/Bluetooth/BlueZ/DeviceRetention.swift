@@ -43,12 +43,12 @@ final class DeviceRetention: @unchecked Sendable {
     func deviceGone(_ device: BlueZObjects.Device) { kept.remove(device.path) }
 
     /// The adapter or bluetoothd may have changed.
-    func groundChanged() { for address in pipeCounts.keys { keep(address) } }
+    func availabilityChanged() { for address in pipeCounts.keys { keep(address) } }
 
     private func keep(_ address: BluetoothAddress) {
         if generation != bluez.generation { kept = [] }
         generation = bluez.generation
-        guard pipeCounts[address] != nil, let adapter = bluez.ground.adapter,
+        guard pipeCounts[address] != nil, let adapter = bluez.availability.adapter,
             let device = bluez.objects?.device(address, of: adapter), device.isBonded != true,
             kept.insert(device.path).inserted
         else { return }

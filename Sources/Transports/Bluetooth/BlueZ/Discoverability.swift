@@ -24,10 +24,10 @@ final class Discoverability: @unchecked Sendable {
         self.loop = loop
     }
 
-    func want(_ wanted: Bool) {
+    func setWanted(_ wanted: Bool) {
         isWanted = wanted
         guard !wanted else { return proceed() }
-        guard let adapter = bluez.ground.adapter, adapter.path == switched?.path else {
+        guard let adapter = bluez.availability.adapter, adapter.path == switched?.path else {
             return switched = nil
         }
         switched = nil
@@ -36,10 +36,10 @@ final class Discoverability: @unchecked Sendable {
     }
 
     /// Called when the adapter or one of its properties has changed.
-    func groundChanged() { proceed() }
+    func availabilityChanged() { proceed() }
 
     private func proceed() {
-        guard isWanted, let adapter = bluez.ground.adapter else { return }
+        guard isWanted, let adapter = bluez.availability.adapter else { return }
         guard !adapter.isDiscoverable else { return wasSeenOn = true }
         if let switched, switched.path == adapter.path, switched.generation == bluez.generation {
             // It is not on yet, or a person has switched it off.

@@ -25,9 +25,9 @@ final class PairingAgent: @unchecked Sendable {
     }
 
     /// Registers the agent when bluetoothd has restarted or has become available.
-    func groundChanged() {
-        guard bluez.ground.adapter != nil, generation != bluez.generation else { return }
-        object = bluez.serve(Self.path) { [weak self] in self?.called($0) }
+    func availabilityChanged() {
+        guard bluez.availability.adapter != nil, generation != bluez.generation else { return }
+        object = bluez.export(at: Self.path) { [weak self] in self?.called($0) }
         guard object != nil else { return }
         generation = bluez.generation
         let ability = pairing.comparesDigits ? "DisplayYesNo" : "NoInputNoOutput"
@@ -50,19 +50,19 @@ final class PairingAgent: @unchecked Sendable {
         case "Cancel":
             pending = nil
             request.answer()
-        case "AuthorizeService", "RequestAuthorization": ask(request, digits: nil)
+        case "AuthorizeService", "RequestAuthorization": requestDecision(request, digits: nil)
         case "RequestConfirmation":
             guard request.values.count == 2, let number = request.values[1].integer else { return }
             let text = String(number)
-            ask(request, digits: String(repeating: "0", count: max(0, 6 - text.count)) + text)
+            requestDecision(request, digits: String(repeating: "0", count: max(0, 6 - text.count)) + text)
         default: break
         }
     }
 
-    private func ask(_ request: BusRequest, digits: String?) {
+    private func requestDecision(_ request: BusRequest, digits: String?) {
         guard let path = request.values.first?.text else { return }
         guard pending == nil else {
-            return request.refuse("org.bluez.Error.Rejected", "another pairing is going on")
+            return request.refuse("org.bluez.Error.Rejected", "another pairing is in progress")
         }
         count += 1
         let number = count
@@ -78,6 +78,6 @@ final class PairingAgent: @unchecked Sendable {
         guard let pending, pending.number == number else { return }
         self.pending = nil
         guard !isAccepted else { return pending.request.answer() }
-        pending.request.refuse("org.bluez.Error.Rejected", "the person said no")
+        pending.request.refuse("org.bluez.Error.Rejected", "the person declined")
     }
 }

@@ -39,7 +39,7 @@ final class ProfileRegistration: @unchecked Sendable {
     private(set) var failure: NighError?
 
     /// Whether others can read the wanted record.
-    var isStanding: Bool { wanted != nil && offered == wanted }
+    var isRegistered: Bool { wanted != nil && offered == wanted }
 
     /// - Parameters:
     ///   - registered: called when a record is registered, the first one or a new one in its place.
@@ -55,7 +55,7 @@ final class ProfileRegistration: @unchecked Sendable {
     }
 
     /// Registers this record in place of the current one; nil removes the record.
-    func want(_ record: SessionRecord?) {
+    func setWanted(_ record: SessionRecord?) {
         wanted = record
         if let timer { loop.cancel(timer) }
         timer = nil
@@ -63,7 +63,7 @@ final class ProfileRegistration: @unchecked Sendable {
     }
 
     /// Registers again if bluetoothd has restarted, because it has then lost all registrations.
-    func groundChanged() { proceed() }
+    func availabilityChanged() { proceed() }
 
     private func proceed() {
         if current?.generation != bluez.generation {
@@ -77,7 +77,8 @@ final class ProfileRegistration: @unchecked Sendable {
             failure = nil
             return
         }
-        guard bluez.ground.adapter != nil, underway?.generation != bluez.generation, offered != wanted else {
+        guard bluez.availability.adapter != nil, underway?.generation != bluez.generation, offered != wanted
+        else {
             return
         }
         register(wanted)
@@ -87,7 +88,7 @@ final class ProfileRegistration: @unchecked Sendable {
         let generation = bluez.generation
         let uuid = BluetoothUUID.random()
         let path = "/nigh/p\(String(uuid.high, radix: 16))"
-        guard let object = bluez.serve(path, Self.called) else { return }
+        guard let object = bluez.export(at: path, Self.called) else { return }
         let profile = Profile(path: path, object: object, generation: generation)
         underway = (record, generation)
         // Explicitly false: otherwise bluetoothd asks for authorization, and nobody answers.

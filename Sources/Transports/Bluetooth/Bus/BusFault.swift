@@ -8,7 +8,7 @@ struct BusFault: Error, Hashable {
     /// chooses the name.
     let name: String
     /// The message of the other side.
-    let words: String
+    let message: String
 
     /// Whether the adapter or device is busy, is being switched on, or is just being removed, which bluetoothd reports by
     /// itself. A later call may succeed.
@@ -19,14 +19,14 @@ struct BusFault: Error, Hashable {
         ].contains(name)
     }
 
-    init(name: String, words: String) {
+    init(name: String, message: String) {
         self.name = name
-        self.words = words
+        self.message = message
     }
 
     init(_ error: sd_bus_error) {
         name = error.name.map { String(cString: $0) } ?? "org.freedesktop.DBus.Error.Failed"
-        words = error.message.map { String(cString: $0) } ?? ""
+        message = error.message.map { String(cString: $0) } ?? ""
     }
 
     /// The fault for an `errno` of sd-bus: the bus itself failed.

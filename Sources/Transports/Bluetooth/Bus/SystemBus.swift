@@ -117,28 +117,29 @@ final class SystemBus: @unchecked Sendable {
         armLater()
     }
 
-    /// Calls `heard` with each signal that matches `rule`, which is a D-Bus match rule.
-    func listen(_ rule: String, _ heard: @escaping (Signal) -> Void) {
+    /// Calls `handler` with each signal that matches `rule`, which is a D-Bus match rule.
+    func subscribe(to rule: String, _ handler: @escaping (Signal) -> Void) {
         guard let bus else { return }
-        let handler = Handler { message in
-            heard(
+        let slotHandler = Handler { message in
+            handler(
                 Signal(
                     path: Self.text(sd_bus_message_get_path(message)),
                     interface: Self.text(sd_bus_message_get_interface(message)),
                     member: Self.text(sd_bus_message_get_member(message)),
                     values: BusValue.all(in: message)))
         }
-        _ = keep(handler) { sd_bus_add_match_async(bus, $0, rule, Self.handle, nil, $1) }
+        _ = keep(slotHandler) { sd_bus_add_match_async(bus, $0, rule, Self.handle, nil, $1) }
         armLater()
     }
 
-    /// Exports an object at `path`. `called` gets each call to it, which must be answered once.
-    func serve(_ path: String, _ called: @escaping (BusRequest) -> Void) -> BusObject? {
+    /// Exports an object at `path`. `handler` gets each call to it, which must be answered once.
+    func export(at path: String, _ handler: @escaping (BusRequest) -> Void) -> BusObject? {
         guard let bus else { return nil }
         var slot: OpaquePointer?
-        let handler = Unmanaged.passRetained(Handler { called(BusRequest($0)) })
-        guard sd_bus_add_object(bus, &slot, path, Self.handleCall, handler.toOpaque()) >= 0, let slot else {
-            handler.release()
+        let slotHandler = Unmanaged.passRetained(Handler { handler(BusRequest($0)) })
+        guard sd_bus_add_object(bus, &slot, path, Self.handleCall, slotHandler.toOpaque()) >= 0, let slot
+        else {
+            slotHandler.release()
             return nil
         }
         sd_bus_slot_set_destroy_callback(slot, Self.releaseHandler)
@@ -277,11 +278,11 @@ final class BusRequest {
     }
 
     /// Answers that the call failed with the D-Bus error `name`.
-    func refuse(_ name: String, _ words: String) {
+    func refuse(_ name: String, _ text: String) {
         guard !isAnswered else { return }
         isAnswered = true
         var error = sd_bus_error()
-        sd_bus_error_set(&error, name, words)
+        sd_bus_error_set(&error, name, text)
         sd_bus_reply_method_error(message, &error)
         sd_bus_error_free(&error)
     }

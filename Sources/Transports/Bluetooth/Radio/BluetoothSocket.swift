@@ -57,7 +57,7 @@ final class BluetoothSocket {
     deinit { close() }
 
     /// Gives up the descriptor: another object has taken it over and closes it.
-    func giveAway() { isOpen = false }
+    func releaseDescriptor() { isOpen = false }
 
     func close() {
         guard isOpen else { return }

@@ -61,7 +61,7 @@ final class Dialler: @unchecked Sendable {
         let target = address.description
         do throws(NighError) {
             let destination = try BluetoothDestination(address)
-            if let fault = bluez.ground.fault { throw fault.error(.connecting, about: target) }
+            if let fault = bluez.availability.fault { throw fault.error(.connecting, about: target) }
             let attempt = Attempt(id, target)
             dials.begin(id, timeout: timeout)
             dials.follow(id) {
@@ -72,26 +72,26 @@ final class Dialler: @unchecked Sendable {
                 self?.forget(attempt)
             }
             waiting.append((attempt, to: destination))
-            groundChanged()
+            availabilityChanged()
         } catch {
             dials.refuse(id, error)
         }
     }
 
     /// Called when the adapter has changed. The first dials wait until it is known whether there is one.
-    func groundChanged() {
-        let fault = bluez.ground.fault
-        guard fault != nil || bluez.ground.adapter != nil else { return }
+    func availabilityChanged() {
+        let fault = bluez.availability.fault
+        guard fault != nil || bluez.availability.adapter != nil else { return }
         let known = waiting
         waiting = []
-        for (attempt, destination) in known where dials.isUnderWay(attempt.id) {
+        for (attempt, destination) in known where dials.isInProgress(attempt.id) {
             if let fault { fail(attempt, fault) } else { takeRadio(attempt, to: destination) }
         }
     }
 
     private func takeRadio(_ attempt: Attempt, to destination: BluetoothDestination) {
         attempt.hasRadio = true
-        search.dialBegins { [weak self] in self?.dial(attempt, to: destination) }
+        search.pauseInquiry(then: { [weak self] in self?.dial(attempt, to: destination) })
     }
 
     /// Cancels a dial; nothing is reported.
@@ -101,9 +101,9 @@ final class Dialler: @unchecked Sendable {
     func stop() { dials.cancelAll() }
 
     private func dial(_ attempt: Attempt, to destination: BluetoothDestination) {
-        guard dials.isUnderWay(attempt.id) else { return }
-        guard let adapter = bluez.ground.adapter else {
-            return fail(attempt, bluez.ground.fault ?? .noDaemon)
+        guard dials.isInProgress(attempt.id) else { return }
+        guard let adapter = bluez.availability.adapter else {
+            return fail(attempt, bluez.availability.fault ?? .noDaemon)
         }
         // No adapter receives its own signal.
         guard destination.device != adapter.address else {
@@ -112,7 +112,9 @@ final class Dialler: @unchecked Sendable {
                 advice: "it is this machine's own adapter")
             return dials.end(attempt.id, .failure(error))
         }
-        guard let channel = destination.channel else { return ask(attempt, destination.device, by: adapter) }
+        guard let channel = destination.channel else {
+            return queryChannel(attempt, destination.device, by: adapter)
+        }
         do throws(SocketFault) {
             let socket = try BluetoothSocket.stream(on: adapter.address)
             try socket.connect(to: destination.device, channel: channel)
@@ -133,17 +135,19 @@ final class Dialler: @unchecked Sendable {
     }
 
     /// Asks the device for its channel.
-    private func ask(_ attempt: Attempt, _ device: BluetoothAddress, by adapter: BlueZObjects.Adapter) {
+    private func queryChannel(
+        _ attempt: Attempt, _ device: BluetoothAddress, by adapter: BlueZObjects.Adapter
+    ) {
         guard let service = service() else {
             let error = NighError(
                 .connecting, .invalid("address \(attempt.target) without a channel"),
                 transport: BluetoothTransport.schemeName,
-                advice: "look for peers or let yourself be found first, so that the service is known")
+                advice: "browse or advertise first, so that the service is known")
             return dials.end(attempt.id, .failure(error))
         }
-        let inquiry = DeviceInquiry(device, for: service, by: adapter.address, on: loop) {
+        let query = DeviceQuery(device, for: service, by: adapter.address, on: loop) {
             [weak self] result in
-            guard let self, dials.isUnderWay(attempt.id) else { return }
+            guard let self, dials.isInProgress(attempt.id) else { return }
             attempt.stop = nil
             let destination = BluetoothDestination(device, channel: nil)
             switch result {
@@ -155,15 +159,15 @@ final class Dialler: @unchecked Sendable {
                 dial(attempt, to: BluetoothDestination(device, channel: record.channel))
             }
         }
-        attempt.stop = inquiry.stop
+        attempt.stop = query.stop
     }
 
     private func failed(_ attempt: Attempt, _ destination: BluetoothDestination, _ fault: BluetoothFault) {
-        guard dials.isUnderWay(attempt.id) else { return }
+        guard dials.isInProgress(attempt.id) else { return }
         attempt.stop?()
         attempt.lastFault = fault
         guard isTemporary(fault, attempt, destination) else {
-            search.doubt(destination.device)
+            search.askAgain(destination.device)
             return fail(attempt, fault)
         }
         let first = fault == .socket(EBUSY) ? Self.firstRetryWhenBusy : Self.firstRetry
@@ -194,7 +198,7 @@ final class Dialler: @unchecked Sendable {
     /// Makes bluetoothd forget a device, once per dial, unless a person has paired it: after an adapter was off, one
     /// side may have keys that the other has lost. Returns whether to dial again.
     private func forgetKeys(_ attempt: Attempt, _ address: BluetoothAddress) -> Bool {
-        guard !attempt.hasForgotten, let adapter = bluez.ground.adapter else { return false }
+        guard !attempt.hasForgotten, let adapter = bluez.availability.adapter else { return false }
         attempt.hasForgotten = true
         guard let device = bluez.objects?.device(address, of: adapter) else { return true }
         guard device.isBonded == false else { return false }

@@ -34,7 +34,7 @@ final class RFCOMMListener: @unchecked Sendable {
             } failed: {
                 failed(.socket($0.number))
             }
-            socket.giveAway()
+            socket.releaseDescriptor()
         } catch {
             throw .socket(error.number)
         }

@@ -24,8 +24,8 @@ final class RFCOMMPipe: @unchecked Sendable {
     /// The limit for waiting bytes is what a good radio sends in one second. The pieces for the kernel are small,
     /// because it turns a whole piece into frames before it sends the first one, and from about 23,000 bytes on it has
     /// no memory for that.
-    private static let measures = SocketStream.Measures(
-        highWaterMark: 256 * 1024, pieceSize: 8 * 1024, share: 16)
+    private static let sizes = SocketStream.Sizes(
+        highWaterMark: 256 * 1024, pieceSize: 8 * 1024, piecesPerWakeUp: 16)
     /// How long a closed pipe goes on sending.
     static let lingerTime = Moment.Span.seconds(10)
     /// How often a lingering pipe checks whether everything has been sent; the kernel does not report it.
@@ -70,7 +70,7 @@ final class RFCOMMPipe: @unchecked Sendable {
         remoteAddress = BluetoothDestination(otherEnd.device, channel: nil).transportAddress
         localAddress = BluetoothDestination(adapter.address, channel: nil).transportAddress
         initialSendRoom = socket.sendRoom
-        stream = SocketStream(socket.descriptor, Self.measures, on: loop)
+        stream = SocketStream(socket.descriptor, Self.sizes, on: loop)
         do throws(NighError) {
             try stream.begin(on: loop) { [weak self] in self?.handle($0) }
         } catch {
@@ -83,7 +83,7 @@ final class RFCOMMPipe: @unchecked Sendable {
     private func handle(_ events: DescriptorEvents) {
         // An error arrives as no event, or as all requested events. Reading and writing show which error it is.
         if events.isEmpty || events.contains(.readable) { read() }
-        if phase != .over, events.isEmpty || events.contains(.writable) { writeOn() }
+        if phase != .over, events.isEmpty || events.contains(.writable) { writeWaiting() }
         if events.isEmpty, phase != .over { stream.resume() }
     }
 
@@ -105,7 +105,7 @@ final class RFCOMMPipe: @unchecked Sendable {
 
     private func readEnded(_ number: Int32) {
         guard number != EAGAIN && number != EINTR else { return checkForEnd() }
-        fail(number)
+        fail(errno: number)
     }
 
     /// Ends the pipe if the socket is no longer connected. The kernel reports the error of a closed connection only
@@ -114,15 +114,15 @@ final class RFCOMMPipe: @unchecked Sendable {
         guard socket.otherEnd == nil, errno == ENOTCONN else { return }
         // More bytes may have arrived between the two checks.
         readRemaining()
-        fail(ECONNRESET)
+        fail(errno: ECONNRESET)
     }
 
     // MARK: Writing
 
-    private func writeOn() {
-        let number = stream.writeOn()
+    private func writeWaiting() {
+        let number = stream.writeWaiting()
         guard number == 0 else { return failLater(number) }
-        if phase == .open, stream.takeRelief() { handler?.pipeBecameWritable(self) }
+        if phase == .open, stream.takeWritableNotice() { handler?.pipeBecameWritable(self) }
     }
 
     // MARK: The end
@@ -131,7 +131,7 @@ final class RFCOMMPipe: @unchecked Sendable {
     private func failLater(_ number: Int32) {
         loop.execute { [weak self] in
             self?.readRemaining()
-            self?.fail(number)
+            self?.fail(errno: number)
         }
     }
 
@@ -145,16 +145,16 @@ final class RFCOMMPipe: @unchecked Sendable {
 
     /// Ends the pipe after an error. A close by the other side, the end of its program and its crash all look alike:
     /// like a reset, unless this machine's adapter was the cause.
-    private func fail(_ number: Int32) {
+    private func fail(errno number: Int32) {
         let isEnd = [0, ECONNRESET, ENOTCONN, EPIPE].contains(number)
-        guard isEnd, phase == .open else { return breakOff(.socket(number)) }
+        guard isEnd, phase == .open else { return fail(with: .socket(number)) }
         phase = .ending
         stream.end()
         timer = loop.schedule(at: loop.now + Self.adapterCheckDelay) { [weak self] in
             guard let self else { return }
             timer = nil
             let isUp = adapter.index.map(RadioSwitch.isUp) ?? true
-            breakOff(isUp ? nil : .switchedOff(adapter.name))
+            fail(with: isUp ? nil : .switchedOff(adapter.name))
         }
     }
 
@@ -163,12 +163,12 @@ final class RFCOMMPipe: @unchecked Sendable {
     func endIfOver() {
         guard phase == .ending || (phase == .open && socket.otherEnd == nil) else { return }
         readRemaining()
-        breakOff(nil)
+        fail(with: nil)
     }
 
     /// Ends the pipe and reports why. If this side has closed it, reports instead that nothing waits any more. Must not
     /// be called from inside a call by the handler.
-    func breakOff(_ fault: BluetoothFault?) {
+    func fail(with fault: BluetoothFault?) {
         guard phase != .over else { return }
         let (handler, isClosedHere) = (self.handler, phase == .lingering)
         finish()
@@ -197,7 +197,7 @@ final class RFCOMMPipe: @unchecked Sendable {
         timer = nil
         guard phase == .lingering else { return }
         let isSent = stream.waiting.isEmpty && socket.sendRoom >= initialSendRoom
-        guard !isSent, loop.now < lingerUntil, socket.otherEnd != nil else { return breakOff(nil) }
+        guard !isSent, loop.now < lingerUntil, socket.otherEnd != nil else { return fail(with: nil) }
         timer = loop.schedule(at: loop.now + Self.lingerCheckInterval) { [weak self] in self?.linger() }
     }
 }
@@ -232,9 +232,9 @@ extension RFCOMMPipe: Pipe {
         stream.isReading = true
     }
 
-    func close(_ manner: PipeCloseManner) {
+    func close(_ mode: PipeCloseMode) {
         guard phase == .open || phase == .ending else { return }
-        guard manner == .afterWriting else { return finish() }
+        guard mode == .afterWriting else { return finish() }
         if let timer { loop.cancel(timer) }
         phase = .lingering
         stream.isReading = false

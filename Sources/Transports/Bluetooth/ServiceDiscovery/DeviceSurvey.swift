@@ -8,26 +8,26 @@ import NighCore
 /// So a route is lost only when the device is asked again and no longer has the record, or does not answer twice.
 package struct DeviceSurvey {
     /// How likely a device has sessions, before it is asked.
-    package enum Promise: Int, Hashable, Sendable {
+    package enum Likelihood: Int, Hashable, Sendable {
         /// It is a kind of device that may run a program of the service.
         case possible
         /// It has announced the service, now or earlier.
-        case saysSo
+        case announced
 
         /// How many times longer a device without sessions waits to be asked again than a device with sessions.
-        fileprivate var patience: Int64 { self == .saysSo ? 2 : 6 }
+        fileprivate var pauseFactor: Int64 { self == .announced ? 2 : 6 }
     }
 
     private struct Device {
-        var promise: Promise
+        var likelihood: Likelihood
         /// The sessions that it had last, by channel. They have been reported to the session.
         var sightings: [UInt8: Sighting] = [:]
         var signal: Int64?
         /// Whether the inquiry that is in progress has seen it.
-        var isHeard = false
+        var wasSeen = false
         /// Whether bluetoothd knows it now.
         var isKnown = true
-        var nextLook: Moment
+        var nextQuery: Moment
         var wasAsked = false
         /// Whether it was to be asked again while it was being asked.
         var isStale = false
@@ -45,7 +45,7 @@ package struct DeviceSurvey {
     private static let longestPause: Int64 = 16
 
     /// How many times longer than others a device waits to be asked again while a pipe to it is open.
-    private static let patienceWithPipe: Int64 = 6
+    private static let pauseFactorWithPipe: Int64 = 6
 
     /// The time between two queries to a device that has sessions.
     package let interval: Moment.Span
@@ -70,19 +70,21 @@ package struct DeviceSurvey {
 
     /// Notes that a device was seen which offers the service, or may offer it. `signal` is in dBm; nil if unknown.
     package mutating func seen(
-        _ address: BluetoothAddress, _ promise: Promise, signal: Int64?, now: Moment
+        _ address: BluetoothAddress, _ likelihood: Likelihood, signal: Int64?, now: Moment
     ) -> [SightingChange] {
         guard devices[address] != nil || devices.count < Self.deviceLimit else { return [] }
-        var device = devices[address] ?? Device(promise: promise, nextLook: now)
-        if promise == .saysSo, device.promise == .possible { device.nextLook = min(device.nextLook, now) }
-        device.promise = promise
+        var device = devices[address] ?? Device(likelihood: likelihood, nextQuery: now)
+        if likelihood == .announced, device.likelihood == .possible {
+            device.nextQuery = min(device.nextQuery, now)
+        }
+        device.likelihood = likelihood
         // A device that was gone and is back is asked soon. A device that does not answer is asked once for each
         // inquiry that sees it.
-        if !device.isKnown || (device.failures > 0 && signal != nil && !device.isHeard) {
-            device.nextLook = min(device.nextLook, now + min(Self.retry, interval))
+        if !device.isKnown || (device.failures > 0 && signal != nil && !device.wasSeen) {
+            device.nextQuery = min(device.nextQuery, now + min(Self.retry, interval))
         }
         device.isKnown = true
-        device.isHeard = signal != nil
+        device.wasSeen = signal != nil
         // Between two inquiries bluetoothd reports no signal, so the last one is kept.
         device.signal = signal ?? device.signal
         let quality = Self.quality(of: device.signal)
@@ -98,21 +100,21 @@ package struct DeviceSurvey {
     /// Notes that bluetoothd has removed the device.
     package mutating func gone(_ address: BluetoothAddress, now: Moment) {
         devices[address]?.isKnown = false
-        lookSoon(address, now: now)
+        askSoon(address, now: now)
         forgetIfIdle(address)
     }
 
     /// Makes the device due at once, because what is known of it may have changed.
-    package mutating func lookSoon(_ address: BluetoothAddress, now: Moment) {
+    package mutating func askSoon(_ address: BluetoothAddress, now: Moment) {
         guard let device = devices[address] else { return }
-        devices[address]?.nextLook = min(device.nextLook, now)
+        devices[address]?.nextQuery = min(device.nextQuery, now)
         if asked.contains(address) { devices[address]?.isStale = true }
     }
 
     /// Notes that a pipe to or from the device was opened, so the device is present.
     package mutating func pipeOpened(_ address: BluetoothAddress, now: Moment) {
         if devices[address] == nil, devices.count < Self.deviceLimit {
-            devices[address] = Device(promise: .saysSo, isKnown: false, nextLook: now)
+            devices[address] = Device(likelihood: .announced, isKnown: false, nextQuery: now)
         }
         devices[address]?.pipes += 1
         devices[address]?.failures = 0
@@ -122,14 +124,14 @@ package struct DeviceSurvey {
     package mutating func pipeEnded(_ address: BluetoothAddress, now: Moment) {
         guard let device = devices[address], device.pipes > 0 else { return }
         devices[address]?.pipes -= 1
-        lookSoon(address, now: now)
+        askSoon(address, now: now)
         forgetIfIdle(address)
     }
 
     /// Returns the device to ask now, if any is due. Its answer must be passed to `answered` or `failed`.
     package mutating func takeDue(now: Moment) -> BluetoothAddress? {
-        let due = devices.filter { $0.value.nextLook <= now && !asked.contains($0.key) }
-        let first = due.min { ($0.value.nextLook, $0.key) < ($1.value.nextLook, $1.key) }
+        let due = devices.filter { $0.value.nextQuery <= now && !asked.contains($0.key) }
+        let first = due.min { ($0.value.nextQuery, $0.key) < ($1.value.nextQuery, $1.key) }
         if let first {
             asked.insert(first.key)
             devices[first.key]?.wasAsked = true
@@ -138,8 +140,8 @@ package struct DeviceSurvey {
     }
 
     /// When the next device is due.
-    package var nextLook: Moment {
-        devices.filter { !asked.contains($0.key) }.map(\.value.nextLook).min() ?? .never
+    package var nextQuery: Moment {
+        devices.filter { !asked.contains($0.key) }.map(\.value.nextQuery).min() ?? .never
     }
 
     /// Notes the answer of a device, with all records that it has.
@@ -163,9 +165,9 @@ package struct DeviceSurvey {
             device.sightings[record.channel] = sighting
         }
         // A device with an open pipe is present, and each query costs radio time.
-        let patience: Int64 = device.pipes > 0 ? Self.patienceWithPipe : 1
-        let factor = device.sightings.isEmpty ? device.promise.patience : patience
-        device.nextLook =
+        let pipeFactor: Int64 = device.pipes > 0 ? Self.pauseFactorWithPipe : 1
+        let factor = device.sightings.isEmpty ? device.likelihood.pauseFactor : pipeFactor
+        device.nextQuery =
             device.isStale ? now : now + Moment.Span(nanoseconds: interval.nanoseconds * factor)
         device.isStale = false
         devices[address] = device
@@ -192,7 +194,7 @@ package struct DeviceSurvey {
         device.failures += 1
         let factor = min(Int64(1) << Int64(min(device.failures - 1, 16)), Self.longestPause)
         let pause = Moment.Span(nanoseconds: interval.nanoseconds * factor)
-        device.nextLook = now + (device.failures == 1 || device.isStale ? min(Self.retry, interval) : pause)
+        device.nextQuery = now + (device.failures == 1 || device.isStale ? min(Self.retry, interval) : pause)
         device.isStale = false
         var changes: [SightingChange] = []
         if device.failures > 1, device.pipes == 0 {

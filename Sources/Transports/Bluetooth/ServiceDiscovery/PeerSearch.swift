@@ -20,7 +20,7 @@ final class PeerSearch: @unchecked Sendable {
 
     private let bluez: BlueZ
     private let loop: UVEventLoop
-    private let told: ([SightingChange]) -> Void
+    private let reportChanges: ([SightingChange]) -> Void
     private let failed: (NighError) -> Void
     private(set) var survey: DeviceSurvey
     private(set) var service: ServiceName?
@@ -31,7 +31,7 @@ final class PeerSearch: @unchecked Sendable {
     private var filterAdapter: String?
     private var cycleTimer: LoopTimer?
     private var askTimer: LoopTimer?
-    private var inquiry: DeviceInquiry?
+    private var query: DeviceQuery?
     /// The number of connections that are being made. There is no inquiry meanwhile.
     private var dialCount = 0
     /// The dials that wait until the inquiry has stopped.
@@ -41,15 +41,15 @@ final class PeerSearch: @unchecked Sendable {
     private var reportedFault: BusFault?
 
     /// - Parameters:
-    ///   - told: called with changes, never from inside a call.
+    ///   - reportChanges: called with changes, never from inside a call.
     ///   - failed: called with the reason when bluetoothd does not inquire, never from inside a call.
     init(
         _ bluez: BlueZ, interval: Moment.Span, on loop: UVEventLoop,
-        told: @escaping ([SightingChange]) -> Void, failed: @escaping (NighError) -> Void
+        reportChanges: @escaping ([SightingChange]) -> Void, failed: @escaping (NighError) -> Void
     ) {
         self.bluez = bluez
         self.loop = loop
-        self.told = told
+        self.reportChanges = reportChanges
         self.failed = failed
         survey = DeviceSurvey(interval: interval)
     }
@@ -75,19 +75,19 @@ final class PeerSearch: @unchecked Sendable {
         unschedule()
         if let askTimer { loop.cancel(askTimer) }
         askTimer = nil
-        inquiry?.stop()
-        inquiry = nil
+        query?.stop()
+        query = nil
         _ = survey.clear()
     }
 
     // MARK: Changes nearby
 
     /// Called when the adapter came, went, or was replaced.
-    func groundChanged() {
+    func availabilityChanged() {
         isInquiring = false
         filterAdapter = nil
-        inquiry?.stop()
-        inquiry = nil
+        query?.stop()
+        query = nil
         report(survey.clear())
         guard service != nil else { return }
         addKnownDevices()
@@ -95,13 +95,13 @@ final class PeerSearch: @unchecked Sendable {
     }
 
     private func addKnownDevices() {
-        guard let adapter = bluez.ground.adapter else { return }
+        guard let adapter = bluez.availability.adapter else { return }
         for device in bluez.objects?.devices(of: adapter) ?? [] { deviceSeen(device) }
     }
 
     func deviceSeen(_ device: BlueZObjects.Device) {
-        guard service != nil, let promise = promise(of: device) else { return }
-        report(survey.seen(device.address, promise, signal: device.signal, now: loop.now))
+        guard service != nil, let likelihood = likelihood(of: device) else { return }
+        report(survey.seen(device.address, likelihood, signal: device.signal, now: loop.now))
         askNext()
     }
 
@@ -115,8 +115,8 @@ final class PeerSearch: @unchecked Sendable {
     /// An inquiry response has little room. bluetoothd never updates the services of a device that it has once asked
     /// itself. And paired devices need not answer inquiries at all. So every computer and telephone is asked from time
     /// to time, and every device that does not say what it is.
-    private func promise(of device: BlueZObjects.Device) -> DeviceSurvey.Promise? {
-        if device.services.contains(serviceText) { return .saysSo }
+    private func likelihood(of device: BlueZObjects.Device) -> DeviceSurvey.Likelihood? {
+        if device.services.contains(serviceText) { return .announced }
         guard let kind = device.kind, kind != 0 else {
             return device.isPaired || device.signal != nil ? .possible : nil
         }
@@ -141,8 +141,8 @@ final class PeerSearch: @unchecked Sendable {
     }
 
     /// Asks the device again, because what was reported of it turned out to be wrong.
-    func doubt(_ device: BluetoothAddress) {
-        survey.lookSoon(device, now: loop.now)
+    func askAgain(_ device: BluetoothAddress) {
+        survey.askSoon(device, now: loop.now)
         askNext()
     }
 
@@ -150,10 +150,10 @@ final class PeerSearch: @unchecked Sendable {
 
     /// Makes room on the radio for a connection, then calls `ready`, never from inside this call. The caller must call
     /// `dialEnded` once for each call.
-    func dialBegins(_ ready: @escaping @Sendable () -> Void) {
+    func pauseInquiry(then ready: @escaping @Sendable () -> Void) {
         dialCount += 1
         waitingDials.append(ready)
-        guard isInquiring, let adapter = bluez.ground.adapter else {
+        guard isInquiring, let adapter = bluez.availability.adapter else {
             return loop.execute { [weak self] in self?.startWaitingDials() }
         }
         isInquiring = false
@@ -203,7 +203,7 @@ final class PeerSearch: @unchecked Sendable {
     }
 
     private func inquire() {
-        guard let adapter = bluez.ground.adapter, dialCount == 0, !isInquiring else { return }
+        guard let adapter = bluez.availability.adapter, dialCount == 0, !isInquiring else { return }
         isInquiring = true
         schedule(after: Self.inquiryTime)
         if filterAdapter != adapter.path {
@@ -228,7 +228,7 @@ final class PeerSearch: @unchecked Sendable {
     }
 
     private func rest() {
-        guard isInquiring, let adapter = bluez.ground.adapter else { return }
+        guard isInquiring, let adapter = bluez.availability.adapter else { return }
         isInquiring = false
         bluez.call(adapter.path, BlueZObjects.adapterInterface, "StopDiscovery")
     }
@@ -238,15 +238,15 @@ final class PeerSearch: @unchecked Sendable {
     private func askNext() {
         if let askTimer { loop.cancel(askTimer) }
         askTimer = nil
-        guard let service, let adapter = bluez.ground.adapter, inquiry == nil else { return }
+        guard let service, let adapter = bluez.availability.adapter, query == nil else { return }
         guard let device = survey.takeDue(now: loop.now) else {
-            guard survey.nextLook != .never else { return }
-            askTimer = loop.schedule(at: survey.nextLook) { [weak self] in self?.askNext() }
+            guard survey.nextQuery != .never else { return }
+            askTimer = loop.schedule(at: survey.nextQuery) { [weak self] in self?.askNext() }
             return
         }
-        inquiry = DeviceInquiry(device, for: service, by: adapter.address, on: loop) { [weak self] result in
+        query = DeviceQuery(device, for: service, by: adapter.address, on: loop) { [weak self] result in
             guard let self, self.service == service else { return }
-            inquiry = nil
+            query = nil
             switch result {
             case .success(let records): report(survey.answered(device, records, now: loop.now))
             case .failure: report(survey.failed(device, now: loop.now))
@@ -259,7 +259,7 @@ final class PeerSearch: @unchecked Sendable {
         guard !changes.isEmpty else { return }
         loop.execute { [weak self, searchCount] in
             guard let self, service != nil, searchCount == self.searchCount else { return }
-            told(changes)
+            reportChanges(changes)
         }
     }
 }

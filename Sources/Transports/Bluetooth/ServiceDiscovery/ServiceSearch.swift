@@ -6,7 +6,7 @@ package struct ServiceSearch {
     /// What to do after an answer.
     package enum Step: Hashable {
         /// Send this packet; the answer continues.
-        case ask([UInt8])
+        case send([UInt8])
         /// Stop: these are all records of sessions there.
         case done([SessionRecord])
         /// Stop: the packet does not answer the question, or the answers exceed a limit.
@@ -60,7 +60,7 @@ package struct ServiceSearch {
         }
         // A device that continues without sending anything would do so forever.
         guard length > 0 else { return .done(records) }
-        return count > 0 ? .ask(question(goingOn: rest)) : .failed
+        return count > 0 ? .send(question(goingOn: rest)) : .failed
     }
 
     private var records: [SessionRecord] {

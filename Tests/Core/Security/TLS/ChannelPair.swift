@@ -50,8 +50,8 @@ final class ChannelPair {
     }
 
     /// Makes the accepting side send a ticket for the next handshake.
-    func giveTicket() throws(NighError) {
-        accepting.giveTicket(wire: &toDialling)
+    func sendTicket() throws(NighError) {
+        accepting.sendTicket(wire: &toDialling)
         try pump()
     }
 

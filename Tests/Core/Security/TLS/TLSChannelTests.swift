@@ -9,7 +9,7 @@ import Testing
     }
 
     @Test(arguments: [1, 2, 7, 100, 1_000, Int.max])
-    func bothSidesLearnWhoIsThere(split: Int) throws {
+    func bothSidesLearnTheOthersIdentity(split: Int) throws {
         let pair = try ChannelPair(split: split)
         #expect(pair.dialling.provenPeer == nil && pair.accepting.provenPeer == nil)
         try pair.shakeHands()
@@ -66,7 +66,7 @@ import Testing
         bytes.indices.contains { bytes[$0] == part[0] && bytes[$0...].starts(with: part) }
     }
 
-    @Test func theEndIsToldAndTheOtherDirectionGoesOn() throws {
+    @Test func theEndIsReportedAndTheOtherDirectionContinues() throws {
         let pair = try ChannelPair.established()
         pair.dialling.end(wire: &pair.toAccepting)
         #expect(!pair.toAccepting.isEmpty)
@@ -123,7 +123,7 @@ import Testing
         #expect(secret(try ChannelPair.established().dialling) != ours, "another handshake, another secret")
     }
 
-    @Test func whoeverSitsBetweenTwoSharesASecretWithEachButTheyHaveNone() throws {
+    @Test func aManInTheMiddleSharesASecretWithEachSideButTheSidesShareNone() throws {
         let middle = try TLSContext(.ephemeral(seed: 66))
         let left = ChannelPair(try TLSContext(ChannelPair.dialler), middle)
         let right = ChannelPair(middle, try TLSContext(ChannelPair.accepter))
@@ -137,7 +137,7 @@ import Testing
         #expect(right.accepting.provenPeer == middle.peerID)
     }
 
-    @Test func anIdleChannelGoesOnWhenThereIsTraffic() throws {
+    @Test func anIdleChannelContinuesWhenThereIsTraffic() throws {
         let pair = try ChannelPair.established()
         let bytes = Self.pattern(200_000)
         for _ in 0..<3 {

@@ -13,7 +13,7 @@ import Testing
     }
 
     @Test(arguments: [LinkSide.dialling, .accepting])
-    func aStrangerWhoKeepsTheRulesIsWelcome(side: LinkSide) throws {
+    func aStrangerThatKeepsTheRulesIsAccepted(side: LinkSide) throws {
         let credentials = RawPeer.Credentials()
         let raw = RawPeer(side == .dialling ? .accepting : .dialling, credentials)
         let channel = try channel(side)
@@ -70,7 +70,7 @@ import Testing
 
     /// The handshake's own signature covers the certificate; the signature inside proves nothing more.
     @Test(arguments: [LinkSide.dialling, .accepting])
-    func whoHoldsTheKeyIsThatPeerWhateverSignatureTheCertificateHas(side: LinkSide) throws {
+    func thePeerWithTheKeyIsAcceptedWhateverSignatureTheCertificateHas(side: LinkSide) throws {
         let other = RawPeer.key(EVP_PKEY_ED25519)
         defer { EVP_PKEY_free(other) }
         let credentials = RawPeer.Credentials(signer: other)
@@ -81,7 +81,7 @@ import Testing
     }
 
     @Test(arguments: [LinkSide.dialling, .accepting])
-    func whoDoesNotHoldTheKeyOfItsCertificateIsRefused(side: LinkSide) throws {
+    func aPeerWithoutTheKeyOfItsCertificateIsRefused(side: LinkSide) throws {
         let stolen = RawPeer.key(EVP_PKEY_ED25519)
         defer { EVP_PKEY_free(stolen) }
         let credentials = RawPeer.Credentials()
@@ -148,7 +148,7 @@ import Testing
         }
     }
 
-    @Test func ourCertificateIsValidAtAnyTimeAndTellsNothing() throws {
+    @Test func ourCertificateIsValidAtAnyTimeAndRevealsNothing() throws {
         let certificate = try #require(TLSCertificate.selfSigned(Self.own.keyPair))
         defer { X509_free(certificate) }
         let chain = OPENSSL_sk_new_null()
@@ -201,7 +201,7 @@ import Testing
         #expect(raw.meet(try channel(.dialling))?.cause == .insecure(.versionTooOld))
     }
 
-    @Test func whoeverIsNotTheOneDialledSeesNoCertificateOfOurs() throws {
+    @Test func anotherPeerThanTheOneDialledSeesNoCertificate() throws {
         let credentials = RawPeer.Credentials()
         let raw = RawPeer(.accepting, credentials)
         let expected = Identity.ephemeral(seed: 9).peerID
@@ -234,17 +234,17 @@ import Testing
         #expect(channel.isEstablished)
         #expect(
             error?.cause.description
-                == "the other side refused our certificate: it has expired, says its clock")
+                == "the other side refused our certificate: it has expired by the other side's clock")
     }
 
     @Test(arguments: [
-        (42, "the other side refused our certificate: it is bad, or somebody else was expected"),
-        (40, "the other side broke off: no common way to secure the link"),
+        (42, "the other side refused our certificate: it is bad, or another peer was expected"),
+        (40, "the other side ended the link: no common way to secure the link"),
         (70, "the other side does not speak TLS 1.3"),
         (120, "the other side speaks TLS, but not for Nigh"),
-        (200, "the other side broke off: alert 200"),
+        (200, "the other side ended the link: alert 200"),
     ])
-    func anAlertInsteadOfAHandshakeIsToldInWords(alert: UInt8, words: String) throws {
+    func anAlertInsteadOfAHandshakeIsReportedAsText(alert: UInt8, words: String) throws {
         let channel = try channel(.dialling)
         var wire = ByteQueue()
         var plain = ByteQueue()

@@ -17,7 +17,7 @@ import Testing
         let pair = ChannelPair(dialler, accepter)
         try pair.shakeHands()
         #expect(pair.dialling.takeTicket() == nil, "it costs the server time, which it takes later")
-        try pair.giveTicket()
+        try pair.sendTicket()
         #expect(pair.accepting.takeTicket() == nil)
         let ticket = try #require(pair.dialling.takeTicket())
         #expect(pair.dialling.takeTicket() == nil, "given once")
@@ -44,7 +44,7 @@ import Testing
         #expect(!full.dialling.wasResumed && short.dialling.wasResumed)
         #expect(short.fromAccepting.count < full.fromAccepting.count)
         // And so on: each link gives the ticket for the next one.
-        try short.giveTicket()
+        try short.sendTicket()
         let next = try dial(accepter, short.dialling.takeTicket(), expected: accepterID)
         #expect(next.dialling.wasResumed)
     }
@@ -52,7 +52,7 @@ import Testing
     @Test func aTicketOutlivesALinkThatBroke() throws {
         var pair: ChannelPair? = ChannelPair(dialler, accepter)
         try pair?.shakeHands()
-        try pair?.giveTicket()
+        try pair?.sendTicket()
         let ticket = pair?.dialling.takeTicket()
         #expect(throws: NighError.self) {
             var queue = ByteQueue()
@@ -83,7 +83,7 @@ import Testing
         #expect(try dial(accepter, ticket, expected: accepterID).dialling.wasResumed, "it is still there")
     }
 
-    @Test func whoIsDialledIsCheckedAfterAResumptionToo() throws {
+    @Test func theDialledPeerIsCheckedAfterAResumptionToo() throws {
         let session = try #require(try ticket().take())
         let other = Identity.ephemeral(seed: 3).peerID
         let mislabelled = ResumptionTicket(owning: session, peer: other)

@@ -11,7 +11,7 @@ enum BluetoothRig {
     /// Replaces all adapters with new ones that are switched on and discoverable.
     static func renewAdapters() throws(Failure) {
         let process = try Spawning.spawn(
-            ["adapters-anew"], environment: Spawning.ownEnvironment, descriptors: [])
+            ["replace-adapters"], environment: Spawning.ownEnvironment, descriptors: [])
         guard Spawning.wait(for: process) == .exited(0) else { throw Failure("there are no new adapters") }
     }
 
@@ -45,7 +45,7 @@ enum BluetoothRig {
             throw Failure("a name")
         }
         rig.service = service
-        rig.patience = .seconds(40)
+        rig.timeout = .seconds(40)
         rig.quietTime = .milliseconds(300)
         rig.bulkByteCount = 2 * 1024 * 1024
         rig.pipesAtOnce = 1

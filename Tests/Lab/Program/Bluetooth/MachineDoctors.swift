@@ -2,7 +2,7 @@
 enum MachineDoctors {
     static let all = [
         Scenario(
-            "doctor", "what Bluetooth stands on is taken away piece by piece: the doctor says which",
+            "doctor", "each requirement of Bluetooth is removed in turn: the doctor names it",
             limit: .seconds(120)
         ) { lab throws(Failure) in
             let well = try lab.machine.doctor(["-t", adapter])
@@ -28,7 +28,8 @@ enum MachineDoctors {
             says: [
                 .init(
                     verdict: "warn", id: "bluetooth.discoverable",
-                    cause: "strangers' devices do not find this one", cure: "`bluetoothctl discoverable on`")
+                    cause: "devices that are not paired do not find this one",
+                    cure: "`bluetoothctl discoverable on`")
             ], status: 0
         ) { lab throws(Failure) in
             try lab.machine.run(["adapter", "hci0", "discoverable", "off"])

@@ -3,7 +3,7 @@ enum MachineFiles {
     static let all = [
         Scenario(
             "send-cut-thrice",
-            "10 MiB are sent, the air still for 4 s, an adapter off for 3 s and for 12 s: the file arrives whole, none of it sent from the start again",
+            "10 MiB are sent, the radio silent for 4 s, an adapter off for 3 s and for 12 s: the file arrives whole, none of it sent from the start again",
             limit: .seconds(180)
         ) { lab throws(Failure) in
             let machine = lab.machine
@@ -40,7 +40,7 @@ enum MachineFiles {
     ) throws(Failure) {
         let told = sender.lines.count
         try lab.machine.run(["adapter", "hci0", "power", "off"])
-        try sender.says("\"state\":\"lost\"", after: told)
+        try sender.waitForOutput("\"state\":\"lost\"", after: told)
         try lab.pass(span)
         try lab.machine.run(["adapter", "hci0", "power", "on"])
     }

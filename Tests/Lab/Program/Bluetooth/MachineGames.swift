@@ -2,22 +2,22 @@
 enum MachineGames {
     static let all = [
         Scenario(
-            "game", "two persons play over Bluetooth, and so does the machine: both sides see the same",
+            "game", "two people play over Bluetooth, and so do bots: both sides see the same",
             limit: .seconds(120)
         ) { lab throws(Failure) in
             let puma = try lab.machine.game("Puma", ["host", "--plain"], over: radio(0))
             let lynx = try lab.machine.game("Lynx", ["join", "Puma", "--plain"], over: radio(1))
             let game = try TypedGame.begin(puma, lynx, findingWithin: .seconds(40))
-            try puma.says("Lynx wants to play, over bluetooth.")
+            try puma.waitForOutput("Lynx wants to play, over bluetooth.")
             try game.play(Games.moves[0])
             try game.isWon()
             let another = try game.again()
             try another.play(Games.moves[1])
             try another.isWon()
             lynx.type("q")
-            try puma.says("Lynx left the table.")
+            try puma.waitForOutput("Lynx left the table.")
             for player in [puma, lynx] { player.signal(15) }
-            for player in [puma, lynx] { try player.ends() }
+            for player in [puma, lynx] { try player.waitForEnd() }
             try Games.machineGames(lab, 3, on: lab.machine, lab.machine, over: radio(0), radio(1))
         },
         Scenario(
@@ -28,22 +28,22 @@ enum MachineGames {
             try setLoopback(lab, isUp: true)
             let puma = try lab.machine.game("Puma", ["host", "--plain"], over: both(0))
             let lynx = try lab.machine.game("Lynx", ["--plain"], over: both(1))
-            try lynx.says("Puma, a free seat, over tcp or bluetooth", within: .seconds(40))
+            try lynx.waitForOutput("Puma, a free seat, over tcp or bluetooth", within: .seconds(40))
             lynx.type("j 1")
             let game = try TypedGame.begin(puma, lynx)
-            try puma.says("Lynx wants to play, over tcp.")
-            game.patience = .seconds(40)
+            try puma.waitForOutput("Lynx wants to play, over tcp.")
+            game.timeout = .seconds(40)
             let moves = Games.moves[0]
             try game.play(Array(moves.prefix(5)))
             try setLoopback(lab, isUp: false)
             try game.play(moves[5]) { () throws(Failure) in
                 for player in [puma, lynx] {
-                    try player.says("The game goes on over bluetooth.", within: .seconds(40))
+                    try player.waitForOutput("The game goes on over bluetooth.", within: .seconds(40))
                 }
             }
             try game.play(Array(moves.dropFirst(6)))
             try game.isWon()
-            try lab.check("nobody had left", !puma.hasSaid("Lynx left the table"))
+            try lab.check("nobody had left", !puma.hasPrinted("Lynx left the table"))
             try setLoopback(lab, isUp: true)
         },
     ]

@@ -46,7 +46,7 @@ enum MachineProgram {
                 let outcome = check.run { try BluetoothRig.make() }
                 return switch outcome.verdict {
                 case .passed: (outcome.duration, nil)
-                case .failed(let words), .skipped(let words): (outcome.duration, words)
+                case .failed(let reason), .skipped(let reason): (outcome.duration, reason)
                 }
             }
         }
@@ -62,7 +62,7 @@ enum MachineProgram {
             fflush(nil)
             result = attempt()
         }
-        return tell(name, result.duration, result.complaint)
+        return report(name, result.duration, result.complaint)
     }
 
     private static func play(_ scenario: Scenario, isQuiet: Bool) -> Result {
@@ -81,7 +81,7 @@ enum MachineProgram {
     }
 
     /// Prints the result; returns true if there is no complaint.
-    private static func tell(_ name: String, _ duration: Duration, _ complaint: String?) -> Bool {
+    private static func report(_ name: String, _ duration: Duration, _ complaint: String?) -> Bool {
         let milliseconds = Int(duration / .milliseconds(1))
         if let complaint {
             print("FAILED \(name) (\(milliseconds) ms): \(complaint)")

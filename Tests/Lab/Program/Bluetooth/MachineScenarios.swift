@@ -5,41 +5,41 @@ enum MachineScenarios {
     static let all = sessions + MachineGames.all + MachineFiles.all + MachineDoctors.all
 
     private static let sessions = [
-        Scenario("meets", "two programs find each other, talk, and part") { lab throws(Failure) in
+        Scenario("meets", "two programs find each other, talk, and disconnect") { lab throws(Failure) in
             let (puma, lynx) = try lab.meetByRadio()
-            try lab.talk(puma, lynx)
+            try lab.exchangeMessages(puma, lynx)
             puma.leave(lynx)
             try lab.wait(for: "both to have parted") {
                 puma.view(of: lynx).state == "available" && lynx.view(of: puma).state == "available"
             }
         },
-        Scenario("adapter-off", "an adapter is switched off in the midst: both are told, and go on after") {
+        Scenario("adapter-off", "an adapter is off for a while: both are notified, and continue afterwards") {
             lab throws(Failure) in
             let (puma, lynx) = try lab.meetByRadio()
             try lab.sendSteadily(puma, lynx)
             try lab.machine.run(["adapter", "hci0", "power", "off"])
-            try lab.losesLink(puma, lynx, within: .seconds(3))
+            try lab.expectLinkLoss(puma, lynx, within: .seconds(3))
             try lab.check(
                 "Puma is told why", puma.view(of: lynx).cause.contains("the adapter hci0 is powered off"))
             try lab.wait(for: "Puma's transport to be down") {
                 puma.conditions["bluetooth"]?.contains("`bluetoothctl power on`") == true
             }
             try lab.machine.run(["adapter", "hci0", "power", "on"])
-            try lab.goesOn(puma, lynx)
+            try lab.expectResume(puma, lynx)
             try lab.check("the transport is up", puma.conditions["bluetooth"] == "up")
         },
-        Scenario("adapters-gone", "the adapters are pulled out in the midst, and put in again") {
+        Scenario("adapters-gone", "the adapters are unplugged during a conversation, and plugged in again") {
             lab throws(Failure) in
             let (puma, lynx) = try lab.meetByRadio()
             try lab.sendSteadily(puma, lynx)
             try lab.machine.run(["daemon", "btvirt", "kill"])
-            try lab.losesLink(puma, lynx, within: .seconds(3))
+            try lab.expectLinkLoss(puma, lynx, within: .seconds(3))
             try lab.check("Puma is told why", puma.view(of: lynx).cause.contains("adapter"))
             try lab.wait(for: "Puma's transport to be down") {
                 puma.conditions["bluetooth"]?.contains("there is no adapter hci0") == true
             }
             try lab.machine.run(["daemon", "btvirt", "start"])
-            try lab.goesOn(puma, lynx)
+            try lab.expectResume(puma, lynx)
         },
         Scenario("bluetoothd-killed", "bluetoothd is killed: the conversation does not notice") {
             lab throws(Failure) in
@@ -53,20 +53,20 @@ enum MachineScenarios {
             try lab.check("the conversation goes on", Lifelines.isUnbroken(puma, lynx))
             try lab.machine.run(["daemon", "bluetoothd", "start"])
             try lab.wait(for: "Puma's transport to be up") { puma.conditions["bluetooth"] == "up" }
-            try lab.hush(puma, lynx)
+            try lab.stopSending(puma, lynx)
             // A third peer that has seen nobody yet finds what was registered again.
             let jaguar = try lab.machine.peer("Jaguar", .radio(1))
             try lab.wait(for: "Jaguar to find Puma", within: .seconds(40)) { jaguar.finds(puma) }
             try lab.check("it is still one conversation", Lifelines.isUnbroken(puma, lynx))
         },
-        Scenario("bluetoothd-stopped", "bluetoothd is stopped in good order, and started again") {
+        Scenario("bluetoothd-stopped", "bluetoothd is stopped cleanly, and started again") {
             lab throws(Failure) in
             let (puma, lynx) = try lab.meetByRadio()
             try lab.sendSteadily(puma, lynx)
             try lab.machine.run(["daemon", "bluetoothd", "stop"])
-            try lab.losesLink(puma, lynx, within: .seconds(5))
+            try lab.expectLinkLoss(puma, lynx, within: .seconds(5))
             try lab.machine.run(["daemon", "bluetoothd", "start"])
-            try lab.goesOn(puma, lynx)
+            try lab.expectResume(puma, lynx)
         },
         Scenario("bus-killed", "the system bus is killed and started again, and bluetoothd with it") {
             lab throws(Failure) in
@@ -85,26 +85,26 @@ enum MachineScenarios {
             let lynx = try lab.machine.peer("Lynx", .radio(1))
             try lab.wait(for: "Lynx to find Puma", within: .seconds(40)) { lynx.finds(puma) }
         },
-        Scenario("air-still-8s", "nothing moves in the air for 8 s: suspected, then heard again") {
+        Scenario("air-still-8s", "the radio is silent for 8 s: the peer is suspected, then heard again") {
             lab throws(Failure) in
             let (puma, lynx) = try lab.meetByRadio()
             try lab.sendSteadily(puma, lynx)
             try lab.machine.run(["daemon", "btvirt", "pause"])
             try lab.pass(.seconds(8))
             try lab.machine.run(["daemon", "btvirt", "resume"])
-            try lab.flowsAgain(puma, lynx)
-            try lab.hush(puma, lynx)
+            try lab.expectMessageFlow(puma, lynx)
+            try lab.stopSending(puma, lynx)
             try lab.check("it is still one conversation", Lifelines.isUnbroken(puma, lynx))
         },
         Scenario(
-            "unpaired-kept", "bluetoothd cuts no connection to a device that nobody has paired",
+            "unpaired-kept", "bluetoothd keeps the connection to a device that is not paired",
             limit: .seconds(90)
         ) {
             lab throws(Failure) in
             try keepUnpaired(lab)
         },
         Scenario(
-            "killed", "a program is killed: the other is told at once, and finds it again",
+            "killed", "a program is killed: the other is notified at once, and finds it again",
             limit: .seconds(150)
         ) {
             lab throws(Failure) in
@@ -127,13 +127,13 @@ enum MachineScenarios {
             try lab.wait(for: "20 messages to arrive") { again.received(from: puma).count == 20 }
         },
         Scenario(
-            "calls-in-vain", "who cannot be reached is told why, each for its own reason",
+            "calls-in-vain", "each call to an unreachable peer fails with its own reason",
             limit: .seconds(120)
         ) {
             lab throws(Failure) in
             try callInVain(lab)
         },
-        Scenario("late-adapter", "the adapter is off at first; switched on, all begins by itself") {
+        Scenario("late-adapter", "the adapter is off at first; once it is on, everything starts") {
             lab throws(Failure) in
             try lab.machine.run(["adapter", "hci0", "power", "off"])
             let puma = try lab.machine.peer("Puma", .radio(0))
@@ -155,7 +155,7 @@ enum MachineScenarios {
             try lab.meet(lynx, jaguar, findingWithin: .seconds(40))
             puma.quit()
             try lab.wait(for: "Lynx to lose Puma", within: .seconds(20)) { !lynx.finds(puma) }
-            try lab.talk(lynx, jaguar)
+            try lab.exchangeMessages(lynx, jaguar)
         },
         Scenario(
             "fifty-reconnects", "fifty conversations one after the other leave no descriptor behind",
@@ -173,7 +173,7 @@ enum MachineScenarios {
                 other.invite(leaver)
                 try lab.connection(of: puma, lynx, within: .seconds(20))
             }
-            try lab.talk(puma, lynx)
+            try lab.exchangeMessages(puma, lynx)
             // An inquiry, or a pipe that has just ended, may keep some open for a moment.
             try lab.wait(for: "as few descriptors as before", within: .seconds(20)) {
                 let now = (try? lab.descriptors(of: puma) + lab.descriptors(of: lynx)) ?? .max
@@ -181,7 +181,7 @@ enum MachineScenarios {
             }
         },
         Scenario(
-            "two-ways", "over a network and Bluetooth at once: one peer, and whichever is there carries it",
+            "two-ways", "over a network and Bluetooth at once: one peer, over whichever is available",
             limit: .seconds(120)
         ) {
             lab throws(Failure) in
@@ -191,24 +191,24 @@ enum MachineScenarios {
 
     private static func keepUnpaired(_ lab: Lab) throws(Failure) {
         // The seconds for which bluetoothd keeps a device after an inquiry has seen it. By default, 30.
-        let patience = 2
+        let timeoutSeconds = 2
         let settings = "/etc/bluetooth/main.conf"
         try lab.machine.run(["cp", settings, "/run/settings"])
         defer { _ = try? lab.machine.run(["cp", "/run/settings", settings]) }
         try lab.machine.run([
-            "sh", "-c", "printf '[General]\nTemporaryTimeout = \(patience)\n' >\(settings)",
+            "sh", "-c", "printf '[General]\nTemporaryTimeout = \(timeoutSeconds)\n' >\(settings)",
         ])
-        try lab.machine.run(["adapters-anew"])
+        try lab.machine.run(["replace-adapters"])
         // bluetoothd may have seen a device so long ago that it even ends the link that is just
         // being made. Then Puma invites again.
         let puma = try lab.machine.peer("Puma", .radio(0).meeting)
         let lynx = try lab.machine.peer("Lynx", .radio(1))
         try lab.connection(of: puma, lynx, within: .seconds(40))
-        try lab.talk(puma, lynx)
+        try lab.exchangeMessages(puma, lynx)
         let start = lab.journal.now
         // Meanwhile inquiries continue, each of which sees the other device again.
-        try lab.pass(.seconds(patience * 6))
-        try lab.talk(puma, lynx)
+        try lab.pass(.seconds(timeoutSeconds * 6))
+        try lab.exchangeMessages(puma, lynx)
         for (one, other) in [(puma, lynx), (lynx, puma)] {
             try lab.check(
                 "\(one.name)'s link was never lost",
@@ -225,7 +225,7 @@ enum MachineScenarios {
         let other = "00:AA:01:01:00:01"
         func call(_ address: String, fails words: String) throws(Failure) {
             let count = puma.failures.count
-            puma.tell("call bluetooth://\(address)")
+            puma.sendCommand("call bluetooth://\(address)")
             try lab.wait(for: "the call to \(address) to fail", within: .seconds(20)) {
                 puma.failures.count > count
             }
@@ -236,7 +236,7 @@ enum MachineScenarios {
         try call("\(other)/30", fails: "nobody listens there; is the program running there")
         try call(other, fails: "nobody listens there; is the program running there")
         try call("00:AA:01:77:00:77/3", fails: "is it switched on, discoverable and within")
-        try call("00:AA:01:00:00:00/3", fails: "leads back to this very session")
+        try call("00:AA:01:00:00:00/3", fails: "leads back to this session")
     }
 
     private static func twoWays(_ lab: Lab) throws(Failure) {
@@ -257,13 +257,13 @@ enum MachineScenarios {
             puma.view(of: lynx).transports.last == "bluetooth"
                 && lynx.view(of: puma).transports.last == "bluetooth"
         }
-        try lab.flowsAgain(puma, lynx)
+        try lab.expectMessageFlow(puma, lynx)
         try lab.machine.run(["ip", "link", "set", "lo", "up"])
         try lab.wait(for: "the network to carry it again", within: .seconds(40)) {
             puma.view(of: lynx).transports.last == "tcp" && lynx.view(of: puma).transports.last == "tcp"
         }
-        try lab.flowsAgain(puma, lynx)
-        try lab.hush(puma, lynx)
+        try lab.expectMessageFlow(puma, lynx)
+        try lab.stopSending(puma, lynx)
         try lab.check(
             "nobody has lost anybody for good",
             !puma.view(of: lynx).states.contains { $0.state == "disconnected" }
@@ -289,24 +289,24 @@ extension Lab {
     }
 
     /// Waits until both look for another link.
-    func losesLink(_ one: PeerProcess, _ other: PeerProcess, within limit: Duration) throws(Failure) {
+    func expectLinkLoss(_ one: PeerProcess, _ other: PeerProcess, within limit: Duration) throws(Failure) {
         try wait(for: "both to look for another link", within: limit) {
             one.view(of: other).state == "reconnecting" && other.view(of: one).state == "reconnecting"
         }
     }
 
     /// Waits until a conversation that lost its link has another one, and everything has arrived.
-    func goesOn(_ one: PeerProcess, _ other: PeerProcess) throws(Failure) {
+    func expectResume(_ one: PeerProcess, _ other: PeerProcess) throws(Failure) {
         try connection(of: one, other, within: .seconds(30))
-        try flowsAgain(one, other)
-        try hush(one, other)
+        try expectMessageFlow(one, other)
+        try stopSending(one, other)
         try check(
             "it is still one conversation",
             Lifelines.isUnbroken(one, other) && Lifelines.isUnbroken(other, one))
     }
 
     /// Waits until more than fifty further messages have arrived at each side.
-    func flowsAgain(_ one: PeerProcess, _ other: PeerProcess) throws(Failure) {
+    func expectMessageFlow(_ one: PeerProcess, _ other: PeerProcess) throws(Failure) {
         let before = (one.received(from: other).count, other.received(from: one).count)
         try wait(for: "messages to flow", within: .seconds(30)) {
             one.received(from: other).count > before.0 + 50

@@ -64,7 +64,7 @@ final class Child {
     }
 
     /// Writes a line to its input. A process that has ended does not read it.
-    func tell(_ line: String) {
+    func writeLine(_ line: String) {
         guard input >= 0 else { return }
         let bytes = Array((line + "\n").utf8)
         _ = write(input, bytes, bytes.count)

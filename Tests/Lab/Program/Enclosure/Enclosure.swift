@@ -115,16 +115,16 @@ enum Enclosure {
             do throws(Failure) {
                 try scenario.play(lab)
                 try lab.finish()
-                journal.tell("\(Journal.seconds(journal.now))  PASSED \(name)")
+                journal.writeLine("\(Journal.seconds(journal.now))  PASSED \(name)")
             } catch {
                 status = 1
                 lab.showWhatIsKnown()
-                journal.tell("\(Journal.seconds(journal.now))  FAILED \(name): \(error)")
+                journal.writeLine("\(Journal.seconds(journal.now))  FAILED \(name): \(error)")
             }
             if arguments.contains("--keep") { try lab.keep() }
         } catch {
             status = 1
-            journal.tell("\(Journal.seconds(journal.now))  FAILED \(name): \(error)")
+            journal.writeLine("\(Journal.seconds(journal.now))  FAILED \(name): \(error)")
         }
         return status
     }

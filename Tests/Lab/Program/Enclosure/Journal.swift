@@ -12,9 +12,9 @@ final class Journal {
     var now: Duration { ContinuousClock.now - start }
 
     /// Prints a line about `subject`, unless the journal is quiet.
-    func note(_ subject: String, _ words: String) {
+    func note(_ subject: String, _ text: String) {
         guard !isQuiet else { return }
-        tell("\(Journal.seconds(now))  \(subject)  \(Journal.shortened(words))")
+        writeLine("\(Journal.seconds(now))  \(subject)  \(Journal.shortened(text))")
     }
 
     /// Returns `line` with every PeerID shortened.
@@ -24,7 +24,7 @@ final class Journal {
     }
 
     /// Prints a line even if the journal is quiet.
-    func tell(_ line: String) {
+    func writeLine(_ line: String) {
         print(line)
         fflush(nil)
     }

@@ -10,10 +10,10 @@ final class Supervisor {
 
     private var children: [Child] = []
     private let environment: [String]
-    private let pace = Pace()
+    private let clock = LoadAdjustedClock()
     private let end: Duration
 
-    /// - Parameter limit: the time, as `Pace` counts it, after which every wait fails.
+    /// - Parameter limit: the time, as `LoadAdjustedClock` counts it, after which every wait fails.
     init(journal: Journal, limit: Duration) {
         self.journal = journal
         end = limit
@@ -39,7 +39,7 @@ final class Supervisor {
         child.onLine = { stream, line in
             if stream == .errors { errors.append(line) } else { output.append(line) }
         }
-        if !input.isEmpty { child.tell(input) }
+        if !input.isEmpty { child.writeLine(input) }
         child.closeInput()
         try wait("`\(name)` to end", within: limit) { child.isOver }
         guard child.ending == .exited(0) else {
@@ -49,21 +49,21 @@ final class Supervisor {
         return output
     }
 
-    /// The time so far, as `Pace` counts it: the share in which a program that always wants to run has a processor.
-    var spent: Duration {
-        pace.advance()
-        return pace.spent
+    /// The time so far, as `LoadAdjustedClock` counts it: the share in which a program that always wants to run has a processor.
+    var elapsed: Duration {
+        clock.advance()
+        return clock.elapsed
     }
 
-    /// Reads output and reaps processes until `condition` holds. Fails if that takes longer than `limit`, as `Pace`
+    /// Reads output and reaps processes until `condition` holds. Fails if that takes longer than `limit`, as `LoadAdjustedClock`
     /// counts it, or if a process ended that should not have.
     func wait(_ words: String, within limit: Duration, until condition: () -> Bool) throws(Failure) {
         let start = journal.now
-        let deadline = min(spent + limit, end)
+        let deadline = min(elapsed + limit, end)
         while true {
             if let accident = accidents.first { throw Failure(accident) }
             if condition() { return }
-            let left = deadline - spent
+            let left = deadline - elapsed
             guard left > .zero else {
                 let passed = Journal.seconds(journal.now - start).drop { $0 == " " }
                 let allowed = Journal.seconds(limit).drop { $0 == " " }

@@ -51,7 +51,7 @@ final class GameProcess {
     /// Types a line.
     func type(_ line: String) {
         host.lab.journal.note(label, "< \(line)")
-        child.tell(line)
+        child.writeLine(line)
     }
 
     /// Closes its input: the program reads the end.
@@ -65,16 +65,16 @@ final class GameProcess {
 
     // MARK: Output
 
-    /// Waits until it prints a line that contains `words`, ignoring its first `count` lines; returns that line.
+    /// Waits until it prints a line that contains `text`, ignoring its first `count` lines; returns that line.
     @discardableResult
-    func says(
-        _ words: String, after count: Int = 0, within limit: Duration = .seconds(10)
+    func waitForOutput(
+        _ text: String, after count: Int = 0, within limit: Duration = .seconds(10)
     ) throws(Failure) -> String {
         var next = count
         var found: String?
-        try host.lab.wait(for: "\(label) to say \"\(words)\"", within: limit) {
+        try host.lab.wait(for: "\(label) to say \"\(text)\"", within: limit) {
             while found == nil, next < lines.count {
-                if lines[next].contains(words) { found = lines[next] }
+                if lines[next].contains(text) { found = lines[next] }
                 next += 1
             }
             if found == nil, !isRunning { host.lab.supervisor.report("\(label) ended before it said that") }
@@ -83,8 +83,8 @@ final class GameProcess {
         return found ?? ""
     }
 
-    /// Whether it has printed a line that contains `words`.
-    func hasSaid(_ words: String) -> Bool { lines.contains { $0.contains(words) } }
+    /// Whether it has printed a line that contains `text`.
+    func hasPrinted(_ text: String) -> Bool { lines.contains { $0.contains(text) } }
 
     /// The games that the machine player has reported: the line of each, and the board that follows.
     var games: [[String]] {
@@ -104,13 +104,13 @@ final class GameProcess {
     var isRunning: Bool { !child.isOver }
 
     /// Waits until the program ends; fails if it did not end normally.
-    func ends(within limit: Duration = .seconds(10)) throws(Failure) {
+    func waitForEnd(within limit: Duration = .seconds(10)) throws(Failure) {
         try host.lab.wait(for: "\(label) to end", within: limit) { !isRunning }
-        try judge()
+        try check()
     }
 
     /// Fails if it ended abnormally, or printed an error.
-    func judge() throws(Failure) {
+    func check() throws(Failure) {
         guard child.ending == (isKilled ? .killed(SIGKILL) : .exited(0)) else {
             throw Failure("\(label) \(child.ending?.description ?? "goes on")")
         }

@@ -95,8 +95,8 @@ final class Lab {
         journal.note("lab", "\(words): after \(Journal.seconds(journal.now - start).drop { $0 == " " }) s")
     }
 
-    /// The time so far, as `Pace` counts it. What must happen soon is measured with this.
-    var spent: Duration { supervisor.spent }
+    /// The time so far, as `LoadAdjustedClock` counts it. What must happen soon is measured with this.
+    var elapsed: Duration { supervisor.elapsed }
 
     /// Fails unless `condition` holds now.
     func check(_ words: String, _ condition: Bool) throws(Failure) {
@@ -129,8 +129,8 @@ final class Lab {
         for peer in peers where peer.isRunning { peer.quit() }
         for game in games where game.isRunning { game.signal(SIGTERM) }
         try wait(for: "all peers to have ended", within: .seconds(15)) { peers.allSatisfy { !$0.isRunning } }
-        for peer in peers { try peer.judge() }
-        for game in games { try game.ends() }
+        for peer in peers { try peer.check() }
+        for game in games { try game.waitForEnd() }
     }
 
     /// Prints the state of all peers when a scenario has failed.
@@ -141,9 +141,9 @@ final class Lab {
     /// Keeps everything as it is, for a person to look at.
     func keep() throws(Failure) {
         let names = hosts.map(\.name).joined(separator: ", ")
-        journal.tell("The network is kept. `on HOST COMMAND…` runs a command on one of: \(names).")
+        journal.writeLine("The network is kept. `on HOST COMMAND…` runs a command on one of: \(names).")
         guard isatty(STDIN_FILENO) != 0 else {
-            journal.tell("kept until the input ends")
+            journal.writeLine("kept until the input ends")
             var byte: UInt8 = 0
             while case let count = read(STDIN_FILENO, &byte, 1), count > 0 || (count < 0 && errno == EINTR) {}
             return

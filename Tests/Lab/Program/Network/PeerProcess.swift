@@ -97,35 +97,35 @@ final class PeerProcess {
         if !options.isEncrypted { command.append("--unencrypted") }
         let child = try host.lab.supervisor.start(label, command)
         self.init(name, options, label: label, child: child, on: host)
-        child.onLine = { [unowned self] stream, line in take(line, from: stream) }
+        child.onLine = { [unowned self] stream, line in handle(line, from: stream) }
         try host.lab.supervisor.wait("\(label) to be ready", within: .seconds(20)) { !id.isEmpty }
     }
 
     // MARK: Commands
 
     /// Writes a line of its command language.
-    func tell(_ line: String) {
+    func sendCommand(_ line: String) {
         host.lab.journal.note(label, "< \(line)")
-        child.tell(line)
+        child.writeLine(line)
     }
 
-    func invite(_ other: PeerProcess) { tell("invite \(other.id)") }
-    func leave(_ other: PeerProcess) { tell("leave \(other.id)") }
-    func ping(_ other: PeerProcess) { tell("ping \(other.id)") }
+    func invite(_ other: PeerProcess) { sendCommand("invite \(other.id)") }
+    func leave(_ other: PeerProcess) { sendCommand("leave \(other.id)") }
+    func ping(_ other: PeerProcess) { sendCommand("ping \(other.id)") }
 
-    /// Sends `count` numbered messages with a `pause` after each. Without a count, sends until `hush`.
+    /// Sends `count` numbered messages with a `pause` after each. Without a count, sends until `stopSending`.
     func send(_ count: Int? = nil, to other: PeerProcess, every pause: Duration = .zero, size: Int = 64) {
         let milliseconds = Int(pause / .milliseconds(1))
-        tell("send \(other.id) \(count.map(String.init) ?? "on") \(size) \(milliseconds)")
+        sendCommand("send \(other.id) \(count.map(String.init) ?? "on") \(size) \(milliseconds)")
     }
 
     /// Ends what `send` began.
-    func hush() { tell("hush") }
+    func stopSending() { sendCommand("hush") }
 
     /// Tells it to quit.
     func quit() {
         child.mayEnd = true
-        tell("quit")
+        sendCommand("quit")
     }
 
     /// Sends it a signal. If the signal ends it, that is expected.
@@ -170,7 +170,7 @@ final class PeerProcess {
     }
 
     /// Fails if it received what it must not, broke a rule of states, or ended abnormally.
-    func judge() throws(Failure) {
+    func check() throws(Failure) {
         if let fault = ledger.fault { throw Failure("\(label): \(fault)") }
         if case .exited(let status)? = ending, status != 0 {
             throw Failure("\(label) ended with status \(status)")
@@ -196,7 +196,7 @@ final class PeerProcess {
 
     // MARK: Output
 
-    private func take(_ line: String, from stream: Child.Stream) {
+    private func handle(_ line: String, from stream: Child.Stream) {
         guard stream == .output else {
             errors.append(line)
             host.lab.journal.note(label, "! \(line)")
@@ -224,14 +224,14 @@ final class PeerProcess {
             conditions[words[1]] = words[2...].joined(separator: " ")
         case ("suspected", 3): views[words[1], default: View()].isSuspected = words[2] == "true"
         case ("received", 4):
-            guard let number = UInt64(words[3]) else { return misunderstand(line) }
+            guard let number = UInt64(words[3]) else { return recordUnknownLine(line) }
             ledger.didReceive(number, from: .init(peer: words[1], run: words[2]))
         case ("sent", 3):
-            guard let number = UInt64(words[2]) else { return misunderstand(line) }
+            guard let number = UInt64(words[2]) else { return recordUnknownLine(line) }
             ledger.didSend(number, to: words[1])
         case ("damaged", _): ledger.didReceiveDamaged(line)
         case ("pong", 3):
-            guard let microseconds = Int(words[2]) else { return misunderstand(line) }
+            guard let microseconds = Int(words[2]) else { return recordUnknownLine(line) }
             let slowest = views[words[1]]?.slowestRoundTrip ?? .zero
             views[words[1], default: View()].slowestRoundTrip = max(slowest, .microseconds(microseconds))
             views[words[1], default: View()].pongs += 1
@@ -242,11 +242,11 @@ final class PeerProcess {
         case ("count", 3): statistics[words[1]] = Int(words[2])
         case ("quality", 3), ("invited", _), ("uninvited", _), ("called", _), ("left", _), ("closed", _):
             break
-        default: misunderstand(line)
+        default: recordUnknownLine(line)
         }
     }
 
-    private func misunderstand(_ line: String) {
+    private func recordUnknownLine(_ line: String) {
         host.lab.supervisor.report("\(label) printed what no peer should: \(line)")
     }
 

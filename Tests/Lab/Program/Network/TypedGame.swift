@@ -5,7 +5,7 @@ final class TypedGame {
     let yellow: GameProcess
 
     /// The time that a move may take to reach the other side.
-    var patience = Duration.seconds(10)
+    var timeout = Duration.seconds(10)
     private var columns: [[Character]] = Array(repeating: [], count: 7)
     /// The lines that each side printed about moves, in order.
     private var toldRed: [String] = []
@@ -29,12 +29,12 @@ final class TypedGame {
         _ red: GameProcess, _ yellow: GameProcess, after: (red: Int, yellow: Int) = (0, 0),
         findingWithin limit: Duration = .seconds(15)
     ) throws(Failure) -> TypedGame {
-        try red.says("\(yellow.name) wants to play, over ", after: after.red, within: limit)
+        try red.waitForOutput("\(yellow.name) wants to play, over ", after: after.red, within: limit)
         red.type("y")
-        try red.says("\(yellow.name) sits down.", after: after.red)
-        try yellow.says("You sit at the table of \(red.name), and play yellow.", after: after.yellow)
-        try red.says("begins: you move first.", after: after.red)
-        try yellow.says("begins: \(red.name) moves first.", after: after.yellow)
+        try red.waitForOutput("\(yellow.name) sits down.", after: after.red)
+        try yellow.waitForOutput("You sit at the table of \(red.name), and play yellow.", after: after.yellow)
+        try red.waitForOutput("begins: you move first.", after: after.red)
+        try yellow.waitForOutput("begins: \(red.name) moves first.", after: after.yellow)
         return TypedGame(red, yellow, yellowBegins: false, after: after)
     }
 
@@ -42,8 +42,8 @@ final class TypedGame {
     func again() throws(Failure) -> TypedGame {
         let before = (red: red.lines.count, yellow: yellow.lines.count)
         yellow.type("r")
-        try yellow.says("begins: you move first.", after: before.yellow)
-        try red.says("begins: \(yellow.name) moves first.", after: before.red)
+        try yellow.waitForOutput("begins: you move first.", after: before.yellow)
+        try red.waitForOutput("begins: \(yellow.name) moves first.", after: before.red)
         return TypedGame(red, yellow, yellowBegins: true, after: before)
     }
 
@@ -65,12 +65,12 @@ final class TypedGame {
         toldYellow.append("\(isRed ? red.name : "You") \(place)")
         for (side, told, before) in [(red, toldRed, before.red), (yellow, toldYellow, before.yellow)] {
             guard let last = told.last else { continue }
-            try side.says(last, after: before, within: patience)
+            try side.waitForOutput(last, after: before, within: timeout)
             let moves = Array(side.lines[before...]).filter { $0.contains("dropped a disc into") }
             guard moves == told else { throw Failure("\(side.name) was told of \(moves), not of \(told)") }
             let count = side.lines.count
             side.type("b")
-            try side.says("R is red, Y is yellow.", after: count)
+            try side.waitForOutput("R is red, Y is yellow.", after: count)
             let board = Array(side.lines[count...].drop { $0 != Self.numbers }.dropFirst().prefix(6))
             guard board == rows else { throw Failure("\(side.name) sees the board \(board), not \(rows)") }
         }
@@ -79,8 +79,8 @@ final class TypedGame {
     /// Waits until both are told that the side that moved last has won.
     func isWon() throws(Failure) {
         let (winner, loser) = turn == 1 ? (red, yellow) : (yellow, red)
-        try winner.says("You win!", after: turn == 1 ? before.red : before.yellow)
-        try loser.says("\(winner.name) wins.", after: turn == 1 ? before.yellow : before.red)
+        try winner.waitForOutput("You win!", after: turn == 1 ? before.red : before.yellow)
+        try loser.waitForOutput("\(winner.name) wins.", after: turn == 1 ? before.yellow : before.red)
     }
 
     private static let numbers = "1 2 3 4 5 6 7"

@@ -8,7 +8,7 @@ final class Conductor: Sendable {
     private let options: PeerOptions
     private let session: Session
     private let loop: UVEventLoop
-    private let teller = Teller()
+    private let writer = LineWriter()
     /// Distinguishes the messages of this run of the program from those of an earlier one.
     private let run = UInt64.random(in: .min ... .max)
     /// Called once, when everything has been exchanged.
@@ -42,23 +42,23 @@ final class Conductor: Sendable {
     // MARK: Start and end
 
     func start() {
-        teller.say("ready \(session.id) \(Self.hexadecimal(run))")
+        writer.writeLine("ready \(session.id) \(Self.hexadecimal(run))")
         session.start(
-            onEvent: { [unowned self] in tell($0) },
-            onMessage: { [unowned self, teller] bytes, origin in
+            onEvent: { [unowned self] in report($0) },
+            onMessage: { [unowned self, writer] bytes, origin in
                 guard let message = NumberedMessage(bytes) else {
-                    return teller.say("damaged \(origin.peer)")
+                    return writer.writeLine("damaged \(origin.peer)")
                 }
-                teller.say("received \(origin.peer) \(Self.hexadecimal(message.run)) \(message.number)")
+                writer.writeLine("received \(origin.peer) \(Self.hexadecimal(message.run)) \(message.number)")
                 note { $0.didReceive(from: origin.peer) }
             })
     }
 
     /// Leaves all peers, and returns when that is done.
     func finish() {
-        hush()
-        let done = Done()
-        session.close { done.tell() }
+        stopSending()
+        let done = CompletionSignal()
+        session.close { done.signal() }
         done.wait()
         loop.shutdown()
     }
@@ -72,35 +72,39 @@ final class Conductor: Sendable {
         let words = line.split(separator: " ")
         switch (words.first, words.count) {
         case ("quit", 1): return false
-        case ("hush", 1): hush()
-        case ("statistics", 1): session.statistics { [self] in tell($0) }
-        case ("advertise", 2): session.setAdvertising(words[1] == "on")
-        case ("browse", 2): session.setBrowsing(words[1] == "on")
+        case ("hush", 1): stopSending()
+        case ("statistics", 1): session.statistics { [self] in report($0) }
+        case ("advertise", 2):
+            if words[1] == "on" { session.startAdvertising() } else { session.stopAdvertising() }
+        case ("browse", 2):
+            if words[1] == "on" { session.startBrowsing() } else { session.stopBrowsing() }
         case ("call", 2): call(String(words[1]))
         case ("info", _): change(words[1...])
         case ("invite", 2): withPeer(words[1], line) { invite($0) }
         case ("leave", 2): withPeer(words[1], line) { leave($0) }
         case ("ping", 2): withPeer(words[1], line) { ping($0) }
         case ("send", 5):
-            guard let size = Int(words[3]), let pause = Int(words[4]) else { return misunderstand(line) }
+            guard let size = Int(words[3]), let pause = Int(words[4]) else {
+                return reportUnknownCommand(line)
+            }
             withPeer(words[1], line) { send(to: $0, count: UInt64(words[2]), size: size, pause: pause) }
-        default: return misunderstand(line)
+        default: return reportUnknownCommand(line)
         }
         return true
     }
 
-    private func misunderstand(_ line: String) -> Bool {
+    private func reportUnknownCommand(_ line: String) -> Bool {
         CommandLineOfLab.complain("lab peer: cannot do \"\(line)\"; `lab peer --help` lists what can be done")
         return true
     }
 
     private func withPeer(_ word: Substring, _ line: String, _ work: (PeerID) -> Void) {
-        if let peer = PeerID(String(word)) { work(peer) } else { _ = misunderstand(line) }
+        if let peer = PeerID(String(word)) { work(peer) } else { _ = reportUnknownCommand(line) }
     }
 
     private func invite(_ peer: PeerID) {
-        session.invite(peer) { [teller] result in
-            if case .failure(let error) = result { teller.say("failed invite \(peer) \(error)") }
+        session.invite(peer) { [writer] result in
+            if case .failure(let error) = result { writer.writeLine("failed invite \(peer) \(error)") }
         }
     }
 
@@ -110,30 +114,30 @@ final class Conductor: Sendable {
 
     private func call(_ text: String) {
         guard let address = TransportAddress(text) else {
-            return teller.say("failed call \(text) that is no address")
+            return writer.writeLine("failed call \(text) that is no address")
         }
-        session.invite(at: address) { [teller] result in
+        session.invite(at: address) { [writer] result in
             switch result {
-            case .success(let peer): teller.say("called \(address) \(peer)")
-            case .failure(let error): teller.say("failed call \(address) \(error)")
+            case .success(let peer): writer.writeLine("called \(address) \(peer)")
+            case .failure(let error): writer.writeLine("failed call \(address) \(error)")
             }
         }
     }
 
     private func leave(_ peer: PeerID) {
-        session.disconnect(peer) { [teller] result in
+        session.disconnect(peer) { [writer] result in
             switch result {
-            case .success: teller.say("left \(peer)")
-            case .failure(let error): teller.say("failed leave \(peer) \(error)")
+            case .success: writer.writeLine("left \(peer)")
+            case .failure(let error): writer.writeLine("failed leave \(peer) \(error)")
             }
         }
     }
 
     private func ping(_ peer: PeerID) {
-        session.ping(peer) { [teller] result in
+        session.ping(peer) { [writer] result in
             switch result {
-            case .success(let span): teller.say("pong \(peer) \(Int(span / .microseconds(1)))")
-            case .failure(let error): teller.say("failed ping \(peer) \(error)")
+            case .success(let span): writer.writeLine("pong \(peer) \(Int(span / .microseconds(1)))")
+            case .failure(let error): writer.writeLine("failed ping \(peer) \(error)")
             }
         }
     }
@@ -144,7 +148,7 @@ final class Conductor: Sendable {
         do throws(NighError) {
             session.update(info: try DiscoveryInfo(pairs))
         } catch {
-            teller.say("failed info \(error)")
+            writer.writeLine("failed info \(error)")
         }
     }
 
@@ -164,10 +168,10 @@ final class Conductor: Sendable {
                     try await session.send(
                         NumberedMessage(run: run, number: number).bytes(size: size), to: peer)
                 } catch {
-                    if error.cause != .cancelled { teller.say("failed send \(peer) \(error)") }
+                    if error.cause != .cancelled { writer.writeLine("failed send \(peer) \(error)") }
                     return
                 }
-                teller.say("sent \(peer) \(number)")
+                writer.writeLine("sent \(peer) \(number)")
                 note { $0.didSend(to: peer) }
                 if pause > 0 { try? await Task.sleep(for: .milliseconds(pause)) }
             }
@@ -193,7 +197,7 @@ final class Conductor: Sendable {
         if isDone { exchanged() }
     }
 
-    private func hush() {
+    private func stopSending() {
         let tasks = state.withLock { state in
             defer { state.sending = [] }
             return state.sending
@@ -203,12 +207,12 @@ final class Conductor: Sendable {
 
     // MARK: Events
 
-    private func tell(_ event: SessionEvent) {
+    private func report(_ event: SessionEvent) {
         switch event {
         case .stateChanged(let peer, let from, let cause):
             show(peer)
             let reason = cause.map { " \($0)" } ?? ""
-            teller.say("state \(peer.id) \(from.rawValue) \(peer.state.rawValue)\(reason)")
+            writer.writeLine("state \(peer.id) \(from.rawValue) \(peer.state.rawValue)\(reason)")
             // A peer that has just failed to connect is not invited again before something about it changes.
             if from != .connecting { meet(peer) }
             if peer.state == .connected { exchange(with: peer.id) }
@@ -216,68 +220,70 @@ final class Conductor: Sendable {
             show(peer)
             meet(peer)
         case .invited(let invitation):
-            teller.say("invited \(invitation.peer.id)")
+            writer.writeLine("invited \(invitation.peer.id)")
             session.accept(invitation)
         case .invitationEnded(let invitation, let cause):
-            teller.say("uninvited \(invitation.peer.id) \(cause)")
-        case .suspected(let peer, let isSuspected): teller.say("suspected \(peer) \(isSuspected)")
-        case .transportChanged(let scheme, .up): teller.say("transport \(scheme) up")
-        case .transportChanged(let scheme, .down(let error)): teller.say("transport \(scheme) down \(error)")
+            writer.writeLine("uninvited \(invitation.peer.id) \(cause)")
+        case .peerUnresponsive(let peer): writer.writeLine("suspected \(peer) true")
+        case .peerResponsive(let peer): writer.writeLine("suspected \(peer) false")
+        case .transportChanged(let scheme, .up): writer.writeLine("transport \(scheme) up")
+        case .transportChanged(let scheme, .down(let error)):
+            writer.writeLine("transport \(scheme) down \(error)")
         case .listening(_, let addresses):
-            teller.say("listening " + addresses.map(\.description).joined(separator: " "))
-        case .advertised(_, let name): teller.say("advertised \(name)")
-        case .transportFailed(let error): teller.say("trouble \(error)")
-        case .trustNotKept(let error): teller.say("trouble \(error)")
-        case .pairing(let peer, let code): teller.say("pairing \(peer.id) \(code.digits)")
-        case .paired(let peer): teller.say("paired \(peer.id)")
-        case .pairingEnded(let peer, let error): teller.say("unpaired \(peer.id) \(error)")
-        case .missed(let count): teller.say("trouble \(count) events were missed")
-        case .closed: teller.say("closed")
+            writer.writeLine("listening " + addresses.map(\.description).joined(separator: " "))
+        case .advertised(_, let name): writer.writeLine("advertised \(name)")
+        case .transportFailed(let error): writer.writeLine("trouble \(error)")
+        case .trustStoreFailed(let error): writer.writeLine("trouble \(error)")
+        case .pairing(let peer, let code): writer.writeLine("pairing \(peer.id) \(code.digits)")
+        case .paired(let peer): writer.writeLine("paired \(peer.id)")
+        case .pairingEnded(let peer, let error): writer.writeLine("unpaired \(peer.id) \(error)")
+        case .eventsDropped(let count): writer.writeLine("trouble \(count) events were missed")
+        case .closed: writer.writeLine("closed")
         }
     }
 
     /// Prints the transport of a conversation if it has changed.
-    private func tellTransport(of peer: Peer) {
+    private func reportTransport(of peer: Peer) {
         guard let transport = peer.transport else { return }
         let before = state.withLock { $0.transports.updateValue(transport, forKey: peer.id) }
-        if before != transport { teller.say("over \(peer.id) \(transport)") }
+        if before != transport { writer.writeLine("over \(peer.id) \(transport)") }
     }
 
     /// Prints what discovery shows of a peer if it has changed.
     private func show(_ peer: Peer) {
-        tellTransport(of: peer)
+        reportTransport(of: peer)
         let before = state.withLock { state in
             defer { state.shown[peer.id] = peer.routes.isEmpty ? nil : peer }
             return state.shown[peer.id]
         }
         if peer.routes.isEmpty {
-            if before != nil { teller.say("lost \(peer.id)") }
+            if before != nil { writer.writeLine("lost \(peer.id)") }
         } else if before?.routes != peer.routes || before?.name != peer.name || before?.info != peer.info {
             let routes = peer.routes.map(\.address.description).joined(separator: ",")
             let info = peer.info.pairs.sorted { $0.key < $1.key }.map { "\($0.key)=\($0.value)" }
             let pairs = info.joined(separator: ",").replacing(" ", with: "_")
-            teller.say("found \(peer.id) \(routes) \(pairs) \(peer.name)")
+            writer.writeLine("found \(peer.id) \(routes) \(pairs) \(peer.name)")
             if let quality = peer.routes.compactMap(\.quality).max() {
-                teller.say("quality \(peer.id) \(Int((quality * 100).rounded()))")
+                writer.writeLine("quality \(peer.id) \(Int((quality * 100).rounded()))")
             }
         }
     }
 
-    private func tell(_ statistics: SessionStatistics) {
+    private func report(_ statistics: SessionStatistics) {
         var counts = ["dials": statistics.dials, "pipesAccepted": statistics.pipesAccepted]
         counts["pipesRefused"] = statistics.pipesRefused
         counts["sightingsIgnored"] = statistics.sightingsIgnored
         for (cause, count) in statistics.dialsFailed { counts["dialsFailed." + cause] = count }
         for (cause, count) in statistics.linksEnded { counts["linksEnded." + cause] = count }
         for (name, count) in counts.sorted(by: { $0.key < $1.key }) {
-            teller.say("count \(name.replacing(" ", with: "-")) \(count)")
+            writer.writeLine("count \(name.replacing(" ", with: "-")) \(count)")
         }
-        teller.say("count done 1")
+        writer.writeLine("count done 1")
     }
 }
 
 /// Lets one thread wait for a notification from another.
-final class Done: @unchecked Sendable {
+final class CompletionSignal: @unchecked Sendable {
     // A semaphore may be used by several threads, and must not move in memory.
     private let semaphore = UnsafeMutablePointer<sem_t>.allocate(capacity: 1)
 
@@ -288,7 +294,7 @@ final class Done: @unchecked Sendable {
         semaphore.deallocate()
     }
 
-    func tell() { sem_post(semaphore) }
+    func signal() { sem_post(semaphore) }
 
     func wait() { while sem_wait(semaphore) != 0 {} }
 }

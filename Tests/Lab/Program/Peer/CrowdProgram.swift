@@ -19,7 +19,7 @@ enum CrowdProgram {
 
     static func main() -> Int32 {
         let status = Atomic<Int32>(1)
-        let done = Done()
+        let done = CompletionSignal()
         Task {
             do {
                 try await run()
@@ -27,7 +27,7 @@ enum CrowdProgram {
             } catch {
                 CommandLineOfLab.complain("lab crowd: \(error)")
             }
-            done.tell()
+            done.signal()
         }
         done.wait()
         return status.load(ordering: .relaxed)
@@ -78,7 +78,7 @@ enum CrowdProgram {
             await hub.cut()
             for guest in guests { await guest.alone() }
             await hub.alone()
-            let after = await settled(before[round - 1])
+            let after = await waitForCount(before[round - 1])
             print(
                 "round \(round): \(after.descriptors) descriptors, \(after.bytes / 1024) KiB once all were cut"
             )
@@ -102,7 +102,7 @@ enum CrowdProgram {
     }
 
     /// Waits for the sockets: they are closed soon after the events, and those that linger some time later.
-    private static func settled(_ goal: Count) async -> Count {
+    private static func waitForCount(_ goal: Count) async -> Count {
         let limit = Moment.Span.seconds(15)
         let clock = ContinuousClock()
         let start = clock.now
@@ -139,10 +139,10 @@ private final class Member: Sendable {
         configuration.timings.handshake = .seconds(60)
         configuration.timings.loseAfter = .seconds(60)
         session = Session(configuration, identity: .ephemeral(), transports: [transport], loop: loop)
-        session.start(onEvent: { [weak self] in self?.told($0) }, onMessage: { _, _ in })
+        session.start(onEvent: { [weak self] in self?.handle($0) }, onMessage: { _, _ in })
     }
 
-    private func told(_ event: SessionEvent) {
+    private func handle(_ event: SessionEvent) {
         let going = state.withLock { state in
             switch event {
             case .invited(let invitation): session.accept(invitation)
@@ -176,13 +176,13 @@ private final class Member: Sendable {
     func ready() async { _ = await session.peers() }
 
     func listen() async -> TransportAddress {
-        session.setAdvertising(true)
+        session.startAdvertising()
         await wait { $0.address != nil }
         return state.withLock { $0.address } ?? TransportAddress(scheme: "tcp", value: "")
     }
 
     func hide() async {
-        session.setAdvertising(false)
+        session.stopAdvertising()
         await wait { $0.address == nil }
     }
 

@@ -40,8 +40,8 @@ struct PeerOptions {
           closed
         """
 
-    struct Misuse: Error {
-        let words: String
+    struct UsageError: Error {
+        let message: String
     }
 
     var name = ""
@@ -55,7 +55,7 @@ struct PeerOptions {
     var exchange: Exchange?
     var wantsHelp = false
 
-    init(_ arguments: [String]) throws(Misuse) {
+    init(_ arguments: [String]) throws(UsageError) {
         var rest = arguments[...]
         while let argument = rest.popFirst() {
             switch argument {
@@ -65,7 +65,7 @@ struct PeerOptions {
             case "--exchange":
                 guard let count = UInt64(try Self.value(of: argument, &rest)),
                     let pause = Int(try Self.value(of: argument, &rest)), count > 0, pause >= 0
-                else { throw Misuse(words: "--exchange takes a number of messages, and milliseconds") }
+                else { throw UsageError(message: "--exchange takes a number of messages, and milliseconds") }
                 exchange = Exchange(count: count, pause: pause)
             case "--name": name = try Self.value(of: argument, &rest)
             case "--transport": transport = try Self.value(of: argument, &rest)
@@ -73,24 +73,24 @@ struct PeerOptions {
             case "--role":
                 let text = try Self.value(of: argument, &rest)
                 guard let role = SessionRole(rawValue: text) else {
-                    throw Misuse(words: "there is no role \"\(text)\"")
+                    throw UsageError(message: "there is no role \"\(text)\"")
                 }
                 self.role = role
             case "--service":
                 let text = try Self.value(of: argument, &rest)
                 guard let service = ServiceName(text) else {
-                    throw Misuse(words: "\"\(text)\" is no service name")
+                    throw UsageError(message: "\"\(text)\" is not a service name")
                 }
                 self.service = service
             case "--info":
                 guard let pair = Self.pair(try Self.value(of: argument, &rest)) else {
-                    throw Misuse(words: "--info takes KEY=VALUE")
+                    throw UsageError(message: "--info takes KEY=VALUE")
                 }
                 info[pair.key] = pair.value
-            default: throw Misuse(words: "unknown argument \"\(argument)\"")
+            default: throw UsageError(message: "unknown argument \"\(argument)\"")
             }
         }
-        if name.isEmpty, !wantsHelp { throw Misuse(words: "--name is missing") }
+        if name.isEmpty, !wantsHelp { throw UsageError(message: "--name is missing") }
     }
 
     /// Splits `KEY=VALUE`.
@@ -101,8 +101,8 @@ struct PeerOptions {
 
     private static func value(
         of option: String, _ rest: inout ArraySlice<String>
-    ) throws(Misuse) -> String {
-        guard let text = rest.popFirst() else { throw Misuse(words: "\(option) needs a value") }
+    ) throws(UsageError) -> String {
+        guard let text = rest.popFirst() else { throw UsageError(message: "\(option) needs a value") }
         return text
     }
 }

@@ -29,8 +29,8 @@ enum PeerProgram {
             readCommands(from: options.exchange == nil ? STDIN_FILENO : -1, or: wake, conductor)
             conductor.finish()
             return 0
-        } catch let misuse as PeerOptions.Misuse {
-            CommandLineOfLab.complain("lab peer: \(misuse.words)")
+        } catch let usageError as PeerOptions.UsageError {
+            CommandLineOfLab.complain("lab peer: \(usageError.message)")
         } catch {
             CommandLineOfLab.complain("lab peer: \(error)")
         }
@@ -59,10 +59,10 @@ enum PeerProgram {
 }
 
 /// Prints whole lines from any thread.
-final class Teller: Sendable {
+final class LineWriter: Sendable {
     private let lock = Mutex(())
 
-    func say(_ line: String) {
+    func writeLine(_ line: String) {
         let bytes = Array((line + "\n").utf8)
         lock.withLock { _ in
             var rest = bytes[...]

@@ -15,7 +15,7 @@ enum Addresses {
                 puma.received(from: lynx).count > before.0 + 50
                     && lynx.received(from: puma).count > before.1 + 50
             }
-            try lab.hush(puma, lynx)
+            try lab.stopSending(puma, lynx)
             try lab.check("it is still one conversation", Lifelines.isUnbroken(puma, lynx))
             let used = try connections(of: lynxHost)
             try lab.check("the new address is used: \(used)", used.contains { $0.contains("10.77.0.99") })
@@ -24,7 +24,7 @@ enum Addresses {
             try lab.wait(for: "them to part") { !puma.isConnected(to: lynx) && !lynx.isConnected(to: puma) }
             puma.invite(lynx)
             try lab.connection(of: puma, lynx)
-            try lab.talk(puma, lynx)
+            try lab.exchangeMessages(puma, lynx)
         },
         Scenario("interface-later", "an interface that comes up after the peer was started is used") {
             lab throws(Failure) in
@@ -46,16 +46,16 @@ enum Addresses {
             try lab.find(puma, lynx)
             lynx.invite(puma)
             try lab.connection(of: puma, lynx, within: .seconds(2))
-            try lab.talk(puma, lynx)
+            try lab.exchangeMessages(puma, lynx)
         },
         Scenario(
-            "own-address-elsewhere", "of another's addresses, one that is also one's own is never dialled"
+            "own-address-elsewhere", "an address of a peer that is also a local address is never dialled"
         ) {
             lab throws(Failure) in
             try ownElsewhere(lab, isBridgeUsed: true)
         },
         Scenario(
-            "own-address-unused", "the same where that one is on a bridge of one's own that nobody is on"
+            "own-address-unused", "the same if that local address is on an unused bridge"
         ) {
             lab throws(Failure) in
             try ownElsewhere(lab, isBridgeUsed: false)
@@ -117,7 +117,7 @@ enum Addresses {
         try lab.find(puma, lynx, within: .seconds(20))
         puma.invite(lynx)
         try lab.connection(of: puma, lynx)
-        try lab.talk(puma, lynx)
+        try lab.exchangeMessages(puma, lynx)
     }
 
     private static func sameBridge(_ lab: Lab, daemon: Bool) throws(Failure) {
@@ -131,9 +131,9 @@ enum Addresses {
         let lynx = try hosts[1].peer("Lynx", Findings.byItself.meeting)
         try lab.connection(of: puma, lynx)
         try lab.find(puma, lynx)
-        try lab.talk(puma, lynx)
+        try lab.exchangeMessages(puma, lynx)
         for peer in [puma, lynx] {
-            peer.tell("statistics")
+            peer.sendCommand("statistics")
             try lab.wait(for: "\(peer.name)'s counts") { peer.statistics["done"] != nil }
             try lab.check(
                 "\(peer.name) never reached itself",

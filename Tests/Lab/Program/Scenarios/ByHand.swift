@@ -15,9 +15,9 @@ enum ByHand {
             "\(puma.host.address()):4000", "[\(try linkLocal(of: puma.host))%eth0]:4000",
         ]
         for address in right {
-            lynx.tell("call tcp://\(address)")
+            lynx.sendCommand("call tcp://\(address)")
             try lab.connection(of: puma, lynx)
-            try lab.talk(puma, lynx)
+            try lab.exchangeMessages(puma, lynx)
             lynx.leave(puma)
             try lab.wait(for: "them to part") { !puma.isConnected(to: lynx) && !lynx.isConnected(to: puma) }
         }
@@ -27,12 +27,12 @@ enum ByHand {
             ("\(puma.host.address()):4002", "no answer in time"),
             ("\(puma.host.address()):4001", "nobody listens there"),
             // Without a route, the kernel refuses at once. On its own network, it asks for the address without an answer.
-            ("10.99.0.1:4000", "no way there"), ("10.77.0.200:4000", "no way there"),
-            ("\(lynxHost.address()):\(try lynx.port())", "this very session"),
+            ("10.99.0.1:4000", "cannot be reached"), ("10.77.0.200:4000", "cannot be reached"),
+            ("\(lynxHost.address()):\(try lynx.port())", "back to this session"),
         ]
         for (address, reason) in wrong {
             let before = lynx.failures.count
-            lynx.tell("call tcp://\(address)")
+            lynx.sendCommand("call tcp://\(address)")
             try lab.wait(for: "the call to \(address) to fail", within: .seconds(15)) {
                 lynx.failures.count > before
             }

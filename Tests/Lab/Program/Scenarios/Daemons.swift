@@ -22,7 +22,7 @@ enum Daemons {
             let ocelot = try lab.host("ocelot").peer("Ocelot", Findings.embedded)
             try lab.find(puma, ocelot, within: .seconds(15))
             try lab.find(puma, lynx)
-            try lab.hush(puma, lynx)
+            try lab.stopSending(puma, lynx)
             try lab.check(
                 "the conversation was never broken",
                 puma.view(of: lynx).states.map(\.state).filter {
@@ -43,7 +43,7 @@ enum Daemons {
             try lab.meet(puma, lynx)
         },
         Scenario(
-            "daemon-comes-and-goes", "left to itself, a peer uses the daemon while there is one",
+            "daemon-comes-and-goes", "without an option, a peer uses the daemon while there is one",
             limit: .seconds(90)
         ) {
             lab throws(Failure) in
@@ -59,7 +59,7 @@ enum Daemons {
                 try lab.find(lynx, newcomer)
                 try lab.find(puma, lynx)
             }
-            try lab.hush(puma, lynx)
+            try lab.stopSending(puma, lynx)
             try lab.check(
                 "it is still one conversation",
                 Lifelines.isUnbroken(puma, lynx) && Lifelines.isUnbroken(lynx, puma))
@@ -67,7 +67,7 @@ enum Daemons {
             try lab.check("nobody had to be told of trouble", lab.peers.allSatisfy(\.troubles.isEmpty))
         },
         Scenario(
-            "daemon-stopped", "a daemon that stands still does not hold up the loop", limit: .seconds(90)
+            "daemon-stopped", "a daemon that is stopped does not block the loop", limit: .seconds(90)
         ) {
             lab throws(Failure) in
             let pumaHost = try lab.host("puma", daemon: true)
@@ -77,12 +77,12 @@ enum Daemons {
             lab.step("the daemon is stopped")
             pumaHost.daemon?.signal(SIGSTOP)
             // Everything that makes the transport talk to the daemon.
-            puma.tell("info mood=patient")
-            puma.tell("browse off")
-            puma.tell("browse on")
-            puma.tell("advertise off")
-            puma.tell("advertise on")
-            let (start, spent) = (lab.journal.now, lab.spent)
+            puma.sendCommand("info mood=patient")
+            puma.sendCommand("browse off")
+            puma.sendCommand("browse on")
+            puma.sendCommand("advertise off")
+            puma.sendCommand("advertise on")
+            let (start, elapsed) = (lab.journal.now, lab.elapsed)
             for _ in 0..<5 {
                 let before = (puma.view(of: lynx).pongs, lynx.view(of: puma).pongs)
                 puma.ping(lynx)
@@ -94,7 +94,7 @@ enum Daemons {
                 try lab.pass(.milliseconds(500))
             }
             // What hangs with the daemon hangs for as long as the daemon does, however busy the machine is.
-            let share = (lab.journal.now - start) / (lab.spent - spent)
+            let share = (lab.journal.now - start) / (lab.elapsed - elapsed)
             let slowest = [puma.view(of: lynx), lynx.view(of: puma)].compactMap(\.slowestRoundTrip).max()
             try lab.check(
                 "no ping took longer than 250 ms, at a pace of 1 in \(share): \(slowest ?? .zero)",
@@ -104,7 +104,7 @@ enum Daemons {
             try lab.wait(for: "Lynx to see what Puma says of itself now", within: .seconds(20)) {
                 lynx.view(of: puma).info == ["mood=patient"]
             }
-            try lab.talk(puma, lynx)
+            try lab.exchangeMessages(puma, lynx)
         },
     ]
 }

@@ -4,7 +4,7 @@ import NighLoop
 /// Discovery with foreign records, names that are taken, and firewalls.
 enum Discovery {
     static let all = [
-        Scenario("multicast-blocked", "no multicast: an address by hand works, and the reason is told") {
+        Scenario("multicast-blocked", "no multicast: an address by hand works, and the reason is reported") {
             lab throws(Failure) in
             try blocked(lab, daemon: false) { host throws(Failure) in
                 try host.dropMulticast()
@@ -13,7 +13,7 @@ enum Discovery {
         Scenario("multicast-blocked-daemon", "the same with daemons") { lab throws(Failure) in
             try blocked(lab, daemon: true) { host throws(Failure) in try host.dropMulticast() }
         },
-        Scenario("multicast-blocked-inbound", "the same where only what comes in is dropped") {
+        Scenario("multicast-blocked-inbound", "the same if only inbound multicast is dropped") {
             lab throws(Failure) in
             try blocked(lab, daemon: false) { host throws(Failure) in
                 try host.filter(in: #"iifname != "lo" udp dport 5353 drop"#)
@@ -40,9 +40,9 @@ enum Discovery {
         let puma = try hosts[0].peer("Puma", Findings.byItself)
         let lynx = try hosts[1].peer("Lynx", Findings.byItself)
         try lab.wait(for: "Puma to listen") { !puma.listening.isEmpty }
-        lynx.tell("call tcp://\(hosts[0].address()):\(try puma.port())")
+        lynx.sendCommand("call tcp://\(hosts[0].address()):\(try puma.port())")
         try lab.connection(of: puma, lynx)
-        try lab.talk(puma, lynx)
+        try lab.exchangeMessages(puma, lynx)
         for peer in [puma, lynx] {
             try lab.wait(for: "\(peer.name) to say that multicast is blocked", within: .seconds(20)) {
                 peer.troubles.contains { $0.contains("browsing") && $0.contains("multicast") }
@@ -59,7 +59,7 @@ enum Discovery {
         // is taken, and then either of the two takes another name.
         try lab.pass(.seconds(2))
         let host = try lab.host("two", daemon: daemon)
-        let (start, spent) = (lab.journal.now, lab.spent)
+        let (start, elapsed) = (lab.journal.now, lab.elapsed)
         let second = try host.peer("Puma", Findings.byItself.kept(in: "two.pem"))
         try lab.wait(for: "Lynx to see both, under two names", within: .seconds(20)) {
             lynx.finds(first) && lynx.finds(second)
@@ -69,7 +69,7 @@ enum Discovery {
             [first, second].allSatisfy { $0.advertisedName == lynx.view(of: $0).name }
         }
         // A new peer listens for only some hundredths of a second, and hears no peer that gets no processor in that time.
-        let share = (lab.journal.now - start) / (lab.spent - spent)
+        let share = (lab.journal.now - start) / (lab.elapsed - elapsed)
         let isFirstKept = lynx.view(of: first).name == "Puma"
         try lab.check(
             "the first kept its name, or does not get to speak, at a pace of 1 in \(share)",
@@ -130,7 +130,7 @@ enum Discovery {
         try lab.check("with what the record says", puma.view(of: ocelot).info == ["mood=wild"])
         puma.invite(ocelot)
         try lab.connection(of: puma, ocelot)
-        try lab.talk(puma, ocelot)
+        try lab.exchangeMessages(puma, ocelot)
         try lab.check("the wrong ones are nobody", puma.views.count == 2 && lynx.views.count == 2)
         record.signal(SIGTERM)
         try lab.wait(for: "both to lose Ocelot again") { !puma.finds(ocelot) && !lynx.finds(ocelot) }

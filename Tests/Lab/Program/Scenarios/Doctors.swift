@@ -56,10 +56,10 @@ enum Doctors {
             says: [
                 .init(
                     verdict: "fail", id: "tcp.reach", cause: "10.77.0.5:4000: no answer in time",
-                    cure: "let TCP port 4000 through"),
+                    cure: "allow TCP port 4000"),
                 .init(
                     verdict: "fail", id: "tcp.firewall", cause: "TCP port 4000: tcp dport 4000 drop",
-                    cure: "take that rule away"),
+                    cure: "remove that rule"),
             ], status: 1
         ) { lab throws(Failure) in
             let host = try lab.host("walled")

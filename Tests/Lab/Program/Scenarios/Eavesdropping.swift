@@ -5,7 +5,7 @@ import NighLoop
 enum Eavesdropping {
     static let all = [
         Scenario(
-            "overheard", "what is written down of an encrypted conversation shows two prefaces and TLS 1.3",
+            "overheard", "a capture of an encrypted conversation shows two prefaces and TLS 1.3",
             limit: .seconds(90)
         ) { lab throws(Failure) in try overhear(lab, isEncrypted: true) },
         Scenario(
@@ -39,7 +39,7 @@ enum Eavesdropping {
     private static let service = "overheard-lab"
     private static let info = "place=under the old walnut tree"
     private static let prefaceByteCount = 8
-    /// The length of the messages that `Lab.talk` sends.
+    /// The length of the messages that `Lab.exchangeMessages` sends.
     private static let messageByteCount = 64
     /// The first bytes of an Ed25519 key in every certificate (RFC 8410).
     private static let keyBeginning: [UInt8] = [
@@ -63,7 +63,7 @@ enum Eavesdropping {
         for _ in 0..<2 {
             puma.invite(lynx)
             try lab.connection(of: puma, lynx)
-            try lab.talk(puma, lynx)
+            try lab.exchangeMessages(puma, lynx)
             puma.leave(lynx)
             try lab.wait(for: "them to part") { !puma.isConnected(to: lynx) && !lynx.isConnected(to: puma) }
         }

@@ -25,14 +25,14 @@ enum Files {
             try lynx.setLink(isUp: true)
             try sending.passes(quarters: 2)
             try lynx.filter(in: resets)
-            try sender.says("\"state\":\"lost\"")
+            try sender.waitForOutput("\"state\":\"lost\"")
             try lab.pass(.seconds(3))
             try lynx.filter()
-            try sender.says("\"state\":\"back\"")
+            try sender.waitForOutput("\"state\":\"back\"")
             try sending.passes(quarters: 3)
             let told = sender.lines.count
             try lynx.filter(in: resets)
-            try sender.says("\"state\":\"ended\"", after: told, within: .seconds(20))
+            try sender.waitForOutput("\"state\":\"ended\"", after: told, within: .seconds(20))
             try lynx.filter()
             try arrives(lab, sender, receiver, folder: (puma, folder), source: (lynx, source))
         }
@@ -51,8 +51,8 @@ enum Files {
         folder: (host: Host, path: String), source: (host: Host, path: String),
         within limit: Duration = .seconds(60)
     ) throws(Failure) {
-        try sender.ends(within: limit)
-        try receiver.ends()
+        try sender.waitForEnd(within: limit)
+        try receiver.waitForEnd()
         let sum = { (host: Host, path: String) throws(Failure) -> Substring in
             let line = try host.run(["sha256sum", path]).first ?? ""
             return line.prefix { $0 != " " }
@@ -63,7 +63,8 @@ enum Files {
             "what arrived is what was sent", try sum(folder.host, "\(folder.path)/\(name)") == expected)
         try lab.check(
             "both told its hash",
-            sender.hasSaid("\"sha256\":\"\(expected)\"") && receiver.hasSaid("\"sha256\":\"\(expected)\""))
+            sender.hasPrinted("\"sha256\":\"\(expected)\"")
+                && receiver.hasPrinted("\"sha256\":\"\(expected)\""))
         let starts = sender.lines.filter { $0.contains("\"type\":\"start\"") }.map {
             Sending.number("offset_bytes", in: $0)
         }

@@ -18,7 +18,7 @@ enum Findings {
             lab throws(Failure) in
             try twoMeetSoon(lab, on: lab.host("puma", daemon: true), lab.host("lynx"))
         },
-        Scenario("link-local-only", "two hosts that have nothing but IPv6 link-local addresses") {
+        Scenario("link-local-only", "two hosts that have only IPv6 link-local addresses") {
             lab throws(Failure) in
             let puma = try lab.host("puma", addresses: .linkLocal)
             try twoMeetSoon(lab, on: puma, lab.host("lynx", addresses: .linkLocal))
@@ -69,16 +69,16 @@ enum Findings {
     ) throws(Failure) {
         let puma = try first.peer("Puma", one.meeting)
         try lab.wait(for: "Puma to listen") { !puma.listening.isEmpty }
-        let start = lab.spent
+        let start = lab.elapsed
         let lynx = try second.peer("Lynx", other.meeting)
         try lab.connection(of: puma, lynx)
-        let span = lab.spent - start
+        let span = lab.elapsed - start
         try lab.find(puma, lynx)
         try lab.check(
             "they were connected within 2 s of a processor's time, after "
                 + "\(Journal.seconds(span).drop { $0 == " " }) s",
             span < .seconds(2))
-        try lab.talk(puma, lynx)
+        try lab.exchangeMessages(puma, lynx)
         try lab.check("each knows the other and nobody else", puma.views.count == 1 && lynx.views.count == 1)
         // A report of firewalls or missing daemons where there are none is as bad as silence where there are some.
         try lab.check("nobody was told of trouble", puma.troubles.isEmpty && lynx.troubles.isEmpty)

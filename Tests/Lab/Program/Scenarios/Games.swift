@@ -27,7 +27,7 @@ enum Games {
             },
             Scenario(
                 "game-thousand",
-                "the machine plays 1,000 games with itself over TCP: all end, and both agree",
+                "two bots play 1,000 games over TCP: all end, and both sides agree",
                 limit: .seconds(120)
             ) { lab throws(Failure) in
                 let puma = try lab.host("puma")
@@ -43,7 +43,7 @@ enum Games {
                 let middle = 6
                 try game.play(Array(moves[0].prefix(middle)))
                 try game.red.host.setLink(isUp: false)
-                game.patience = .seconds(20)
+                game.timeout = .seconds(20)
                 try game.play(moves[0][middle]) { () throws(Failure) in
                     // Time is the subject.
                     try lab.pass(.seconds(5))
@@ -52,14 +52,16 @@ enum Games {
                 try game.play(Array(moves[0].dropFirst(middle + 1)))
                 try game.isWon()
                 for side in [game.red, game.yellow] {
-                    try lab.check("\(side.name) has not been told of anything", !side.hasSaid("left"))
+                    try lab.check(
+                        "\(side.name) shows no lost connection",
+                        !side.hasPrinted("No connection to") && !side.hasPrinted("left"))
                 }
             },
         ]
         + [("host", 6), ("guest", 7)].map { mover, middle in
             Scenario(
                 "game-cut-5s-\(mover)",
-                "every connection is cut for 5 s while the \(mover) moves: both are told, and the game goes on"
+                "connections are cut for 5 s while the \(mover) moves: both are notified, the game continues"
             ) { lab throws(Failure) in
                 let game = try begin(lab)
                 try game.play(Array(moves[0].prefix(middle)))
@@ -67,16 +69,16 @@ enum Games {
                 try game.red.host.filter(in: "tcp flags & rst == 0 reject with tcp reset")
                 try game.play(moves[0][middle]) { () throws(Failure) in
                     for (side, other) in [(game.red, game.yellow), (game.yellow, game.red)] {
-                        try side.says("\(other.name) \(waiting)")
+                        try side.waitForOutput(waiting(for: other.name))
                     }
                     // Time is the subject.
                     try lab.pass(.seconds(5))
                     for side in [game.red, game.yellow] {
-                        try lab.check("nobody is back before there is a way", !side.hasSaid("is back"))
+                        try lab.check("nobody is back before there is a way", !side.hasPrinted("is back"))
                     }
                     try game.red.host.filter()
                     for (side, other) in [(game.red, game.yellow), (game.yellow, game.red)] {
-                        try side.says("\(other.name) is back.")
+                        try side.waitForOutput("\(other.name) is back.")
                     }
                 }
                 try game.play(Array(moves[0].dropFirst(middle + 1)))
@@ -84,8 +86,10 @@ enum Games {
             }
         }
 
-    /// The words behind the name of a player whose link broke.
-    static let waiting = "left: waiting 10 s for them to come back."
+    /// What a player is told when the link to the player with this name breaks.
+    static func waiting(for name: String) -> String {
+        "No connection to \(name): waiting 10 s for them to come back."
+    }
 
     /// Games between two persons and some between machine players, in which nothing goes wrong.
     private static func wholeGames(
@@ -100,14 +104,14 @@ enum Games {
         try another.play(moves[1])
         try another.isWon()
         lynx.type("c Thank you!")
-        try puma.says("Lynx: Thank you!")
+        try puma.waitForOutput("Lynx: Thank you!")
         lynx.type("q")
-        try puma.says("Lynx left the table.")
+        try puma.waitForOutput("Lynx left the table.")
         puma.type("q")
-        for player in [lynx, puma] { try player.says("You are in the lobby.") }
+        for player in [lynx, puma] { try player.waitForOutput("You are in the lobby.") }
         for player in [lynx, puma] {
             player.type("q")
-            try player.ends()
+            try player.waitForEnd()
         }
         try machineGames(lab, 3, on: one, other, over: transport)
         for host in [one, other] {
@@ -125,8 +129,8 @@ enum Games {
         let robot = try one.game("Robot", ["bot"] + habits + ["1"], over: transport)
         let ghost = try other.game(
             "Ghost", ["bot", "--at", "Robot"] + habits + ["2"], over: otherTransport ?? transport)
-        try ghost.ends(within: .seconds(100))
-        try robot.ends()
+        try ghost.waitForEnd(within: .seconds(100))
+        try robot.waitForEnd()
         let games = robot.games
         try lab.check("\(count) games were played", games.count == count)
         try lab.check("both tell of the same games", games == ghost.games)

@@ -16,7 +16,7 @@ enum Lifelines {
     }
 
     static let all = [
-        Scenario("link-down-5s", "a plug pulled for 5 s: the conversation resumes, nothing lost or twice") {
+        Scenario("link-down-5s", "a plug pulled for 5 s: the conversation resumes, nothing lost or doubled") {
             lab throws(Failure) in try short(.plug, lab)
         },
         Scenario(
@@ -35,18 +35,18 @@ enum Lifelines {
             try short(.silent, lab)
         },
         Scenario(
-            "link-down-5s-by-hand", "the same without discovery: what was called by hand is called again"
+            "link-down-5s-by-hand", "the same without discovery: the address given by hand is called again"
         ) {
             lab throws(Failure) in
             let puma = try lab.host("puma").peer("Puma", .over("tcp:mdns=off"))
             let lynx = try lab.host("lynx").peer("Lynx", .over("tcp:mdns=off"))
             try lab.wait(for: "Puma to listen") { !puma.listening.isEmpty }
-            lynx.tell("call tcp://\(puma.host.address()):\(try puma.port())")
+            lynx.sendCommand("call tcp://\(puma.host.address()):\(try puma.port())")
             try lab.connection(of: puma, lynx)
             try resumes(lab, puma, lynx, after: .plug)
         },
         Scenario(
-            "link-down-60s", "a plug pulled for 60 s: both are told, and find each other again",
+            "link-down-60s", "a plug pulled for 60 s: both are notified, and find each other again",
             limit: .seconds(150)
         ) {
             lab throws(Failure) in try long(.plug, lab)
@@ -54,7 +54,7 @@ enum Lifelines {
         Scenario("link-silent-60s", "the same when neither side can notice", limit: .seconds(150)) {
             lab throws(Failure) in try long(.silent, lab)
         },
-        Scenario("connection-reset", "the connection is reset again and again: the conversation goes on") {
+        Scenario("connection-reset", "the connection is reset again and again: the conversation continues") {
             lab throws(Failure) in
             let (puma, lynx) = try meet(lab)
             try lab.sendSteadily(puma, lynx)
@@ -71,10 +71,10 @@ enum Lifelines {
                         && other.received(from: one).count > before.1 + 50
                 }
             }
-            try lab.hush(puma, lynx)
+            try lab.stopSending(puma, lynx)
             try lab.check("it is still one conversation", isUnbroken(puma, lynx) && isUnbroken(lynx, puma))
         },
-        Scenario("second-way", "of two networks that both hosts are on, the one in use goes") {
+        Scenario("second-way", "two hosts share two networks, and the one in use disappears") {
             lab throws(Failure) in
             let hosts = [
                 try lab.host("puma", addresses: .version4), try lab.host("lynx", addresses: .version4),
@@ -92,7 +92,7 @@ enum Lifelines {
                 puma.received(from: lynx).count > before.0 + 50
                     && lynx.received(from: puma).count > before.1 + 50
             }
-            try lab.hush(puma, lynx)
+            try lab.stopSending(puma, lynx)
             try lab.check("it is still one conversation", isUnbroken(puma, lynx) && isUnbroken(lynx, puma))
         },
     ]
@@ -127,7 +127,7 @@ enum Lifelines {
         try lab.wait(for: "messages to flow again", within: .seconds(20)) {
             puma.received(from: lynx).count > before.0 + 50 && lynx.received(from: puma).count > before.1 + 50
         }
-        try lab.hush(puma, lynx)
+        try lab.stopSending(puma, lynx)
         try lab.check("it is still one conversation", isUnbroken(puma, lynx) && isUnbroken(lynx, puma))
     }
 

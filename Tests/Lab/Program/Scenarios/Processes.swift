@@ -34,11 +34,11 @@ enum Processes {
             try lab.wait(for: "Puma to hear Lynx again") {
                 !puma.view(of: lynx).isSuspected && puma.isConnected(to: lynx)
             }
-            try lab.hush(puma, lynx)
-            try lab.talk(puma, lynx)
+            try lab.stopSending(puma, lynx)
+            try lab.exchangeMessages(puma, lynx)
             try lab.check("it is still one conversation", Lifelines.isUnbroken(puma, lynx))
         },
-        Scenario("stopped-40s", "stopped for 40 s: both are told, and can talk again", limit: .seconds(120)) {
+        Scenario("stopped-40s", "stopped for 40 s: both are notified, and talk again", limit: .seconds(120)) {
             lab throws(Failure) in
             let (puma, lynx) = try pair(lab)
             lynx.signal(SIGSTOP)
@@ -50,10 +50,10 @@ enum Processes {
             try lab.find(puma, lynx, within: .seconds(30))
             puma.invite(lynx)
             try lab.connection(of: puma, lynx)
-            try lab.talk(puma, lynx)
+            try lab.exchangeMessages(puma, lynx)
         },
         Scenario(
-            "crowd", "1,000 conversations of one process cut at once: no descriptor and no memory stays",
+            "crowd", "1,000 conversations of one process cut at once: no descriptor and no memory is leaked",
             limit: .seconds(120)
         ) { lab throws(Failure) in
             let lines = try lab.host("puma").run(

@@ -2,18 +2,18 @@
 struct Scenario: Sendable {
     let name: String
     /// What it shows, in a few words.
-    let words: String
+    let summary: String
     /// The time after which it fails.
     let limit: Duration
     /// Plays the scenario; throws if something is not as it must be.
     let play: @Sendable (Lab) throws(Failure) -> Void
 
     init(
-        _ name: String, _ words: String, limit: Duration = .seconds(60),
+        _ name: String, _ summary: String, limit: Duration = .seconds(60),
         _ play: @escaping @Sendable (Lab) throws(Failure) -> Void
     ) {
         self.name = name
-        self.words = words
+        self.summary = summary
         self.limit = limit
         self.play = play
     }
@@ -25,7 +25,7 @@ struct Scenario: Sendable {
     ].flatMap(\.self).sorted { $0.limit > $1.limit }
 
     /// Always fails. Not part of `all`.
-    static let failing = Scenario("failing", "fails on purpose, to see that this is seen") {
+    static let failing = Scenario("failing", "fails on purpose, to test that a failure is detected") {
         lab throws(Failure) in
         try lab.supervisor.run(["false"])
     }
@@ -76,11 +76,11 @@ extension Lab {
         try find(one, other, within: limit)
         one.invite(other)
         try connection(of: one, other, within: limit)
-        try talk(one, other)
+        try exchangeMessages(one, other)
     }
 
     /// Makes both send `count` more messages to each other, and waits until each has received everything ever sent to it.
-    func talk(_ one: PeerProcess, _ other: PeerProcess, count: Int = 20) throws(Failure) {
+    func exchangeMessages(_ one: PeerProcess, _ other: PeerProcess, count: Int = 20) throws(Failure) {
         let before = (one.sent(to: other).count, other.sent(to: one).count)
         one.send(count, to: other)
         other.send(count, to: one)
@@ -101,7 +101,7 @@ extension Lab {
         journal.note("lab", "arrived: \(counts.0) there, \(counts.1) back")
     }
 
-    /// Makes both send a message every 20 ms until `hush`.
+    /// Makes both send a message every 20 ms until `stopSending`.
     func sendSteadily(_ one: PeerProcess, _ other: PeerProcess) throws(Failure) {
         one.send(to: other, every: .milliseconds(20))
         other.send(to: one, every: .milliseconds(20))
@@ -111,9 +111,9 @@ extension Lab {
     }
 
     /// Ends the steady sending, and waits until everything has arrived.
-    func hush(_ one: PeerProcess, _ other: PeerProcess) throws(Failure) {
-        one.hush()
-        other.hush()
+    func stopSending(_ one: PeerProcess, _ other: PeerProcess) throws(Failure) {
+        one.stopSending()
+        other.stopSending()
         // A message that was being sent at that moment is either accepted and reported, or neither. The pong to a ping
         // behind it shows that this is decided.
         let before = (one.view(of: other).pongs, other.view(of: one).pongs)

@@ -1,13 +1,13 @@
-"""A stranger to Nigh, on a Bluetooth stack that is not BlueZ, who knows no more than docs/PROTOCOL.md and docs/transports/bluetooth.md.
+"""A program without Nigh, on a Bluetooth stack that is not BlueZ. It knows only docs/reference/PROTOCOL.md and docs/reference/transports/bluetooth.md.
 
 usage: "$(foreign/setup)" foreign/stranger.py call AIR-SOCKET SERVICE
        "$(foreign/setup)" foreign/stranger.py lie AIR-SOCKET SERVICE
 
 call: finds the first device that answers an inquiry, and its sessions of SERVICE by the service's UUID, connects to the first,
-reads its preface, and is rude to it in several ways. Prints what it finds, a line each; a failure is an exception.
+reads its preface, and breaks the protocol in several ways. Prints what it finds, a line each; a failure is an exception.
 
-lie: says that it has the service, and gives to each question about it another answer that is none; in the end one that is.
-Prints "asked" and what it answered. Ends by a signal.
+lie: says that it has the service, and answers each query for it with a different malformed answer, and at last with a
+correct one. Prints "asked" and what it answered. Ends by a signal.
 """
 
 import asyncio

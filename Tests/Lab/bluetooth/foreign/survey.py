@@ -1,9 +1,9 @@
-"""Joins an air with a Bluetooth stack that is not BlueZ, and prints who is there and what they offer.
+"""Joins an air with a Bluetooth stack that is not BlueZ, and prints which device is there and what it offers.
 
 usage: "$(foreign/setup)" foreign/survey.py AIR-SOCKET
 
-Looks around until somebody is found, for twenty seconds at most, and prints for each "found ADDRESS NAME", then for each
-of its service records "record HANDLE NAME", the latter where the record has one. Exit status 1 when nobody is there.
+Inquires for up to twenty seconds until a device is found, and prints "found ADDRESS NAME" for it, then "record HANDLE NAME"
+for each of its service records; NAME is left out if the record has none. Exit status 1 if no device is found.
 """
 
 import asyncio

@@ -15,13 +15,14 @@ extension UnixTransport {
 }
 
 private let entry = TransportRegistry.Entry(
-    scheme: "unix", summary: "breaks a rule", options: ["folder": "where they meet", "breaks": "which rule"],
+    scheme: "unix", summary: "breaks a rule",
+    options: ["folder": "where programs meet", "breaks": "which rule"],
     make: { spec throws(NighError) in
         guard let folder = spec.options["folder"] else {
             throw NighError(.configuring, .invalid("folder, which is missing"), transport: spec.scheme)
         }
         let breaker = RuleBreaker(
             spec.options["breaks"].flatMap(ContractRule.init), around: UnixTransport(folder: folder))
-        breaker.whenHeard = { $0.misbehave() }
+        breaker.onReceive = { $0.misbehave() }
         return breaker
     })

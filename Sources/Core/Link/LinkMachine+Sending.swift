@@ -1,0 +1,66 @@
+// What a link sends besides messages: requests and answers, standings, pings.
+
+extension LinkMachine {
+    /// The maximum number of pings that wait for their answers. It is higher than a session's
+    /// limit, because the link sends pings too.
+    static let maximumPendingPings = 256
+
+    /// Sends a request. A request to resume may follow this side's hello directly, before the other side's hello has
+    /// come, because the conversation's last link shows which version both sides speak.
+    func send(_ request: ConversationRequest, isResume: Bool) {
+        guard phase == .open || (isResume && phase == .greeting) else { return }
+        control.write(isResume ? .resume : .invite, payload: request.payload)
+    }
+
+    func send(_ acceptance: ConversationAcceptance) {
+        guard phase == .open else { return }
+        control.write(.accept, payload: acceptance.payload)
+    }
+
+    func send(_ refusal: ConversationRefusal) {
+        guard phase == .open else { return }
+        control.write(.decline, payload: refusal.payload)
+    }
+
+    func send(_ message: PairingMessage) {
+        guard phase == .open else { return }
+        control.write(.pair, payload: message.payload)
+    }
+
+    /// Sends this side's standing without allocating.
+    func send(_ standing: Standing) {
+        guard phase == .open else { return }
+        standing.write(to: control.reserve(.acknowledge, payloadLength: Standing.byteCount))
+    }
+
+    /// Sends a ping. Its pong becomes a `Step.pong` with `token`. Tokens with the highest bit set are the link's own.
+    package func ping(token: UInt64, payload: [UInt8], now: Moment) {
+        guard phase == .open else { return }
+        if pingsSent.count >= Self.maximumPendingPings,
+            let oldest = pingsSent.min(by: { $0.value < $1.value })
+        {
+            pingsSent.removeValue(forKey: oldest.key)
+        }
+        pingsSent[token] = now
+        var writer = FieldWriter()
+        writer.write(token)
+        writer.write(raw: payload)
+        control.write(.ping, payload: writer.bytes)
+    }
+
+    /// Sends a ping of the link's own. With the answer, the other side also says what it has received.
+    func sendAutomaticPing(now: Moment) {
+        ping(token: nextAutomaticPing, payload: [], now: now)
+        nextAutomaticPing = (nextAutomaticPing &+ 1) | Self.firstAutomaticPing
+    }
+
+    /// Handles a pong. Returns nil if it does not answer a ping of this side.
+    func interpretPong(_ frame: FrameDecoder.Frame, now: Moment) throws(WireError) -> Step? {
+        var reader = FieldReader(frame.bytes)
+        let token = try reader.number(UInt64.self, "a pong's token")
+        guard let sent = pingsSent.removeValue(forKey: token) else { return nil }
+        let span = now - sent
+        statistics.roundTrip.record(span)
+        return .pong(token: token, roundTrip: span)
+    }
+}

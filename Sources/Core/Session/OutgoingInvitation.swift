@@ -1,0 +1,16 @@
+/// This session's request to a peer with which it has no conversation. Loop only.
+final class OutgoingInvitation {
+    /// The ID of the proposed conversation.
+    let conversation: UInt64
+    let context: [UInt8]
+    /// The calls that get the outcome.
+    var tokens: [CallToken]
+    let attempt: Attempt
+
+    init(conversation: UInt64, context: [UInt8], token: CallToken, attempt: Attempt) {
+        self.conversation = conversation
+        self.context = context
+        tokens = [token]
+        self.attempt = attempt
+    }
+}

@@ -1,0 +1,281 @@
+// How this session requests a conversation, or that one resumes: on one route after another, until one leads to an
+// answer. SessionMachine+Answering has the other side's part.
+extension SessionMachine {
+    // MARK: The program's calls
+
+    /// Invites a known peer. The outcome is reported under `token`.
+    func invite(_ id: PeerID, context: [UInt8], timeout: Duration, token: CallToken, now: Moment) {
+        guard let peer = peers[id] else { return refuse(token, .unknownPeer, peer: id.short) }
+        guard context.count <= limits.invitationContext else {
+            return refuse(token, .limit("invitation context", limits.invitationContext), peer: peer.label)
+        }
+        guard mayConverse(with: id) else { return refuse(token, .notPaired, peer: peer.label) }
+        switch peer.phase {
+        case .connected(let conversation, _), .reconnecting(let conversation, _):
+            if conversation.departure != nil { return refuse(token, .left, peer: peer.label) }
+            return output(.finish(token, .success(id)))
+        case .inviting(let invitation): return invitation.tokens.append(token)
+        case .available(let invitation?): return accept(invitation, of: peer, token: token, now: now)
+        case .available(nil): break
+        case .unavailable, .settling, .ended: return refuse(token, .noRoute, peer: peer.label)
+        }
+        guard !isClosing else { return refuse(token, .closed, peer: peer.label) }
+        guard engagedPeers < limits.peers else {
+            return refuse(token, .limit("peers", limits.peers), peer: peer.label)
+        }
+        let deadline = now + Moment.Span(timeout)
+        let race = race(for: .peer(id), along: preferredRoutes(of: peer), until: deadline)
+        startInviting(peer, context: context, token: token, attempt: Attempt(race: race, deadline: deadline))
+        run(race, now: now)
+    }
+
+    /// Invites the peer that answers at `address`.
+    func call(
+        _ address: TransportAddress, context: [UInt8], timeout: Duration, token: CallToken, now: Moment
+    ) {
+        guard let transport = transports.firstIndex(where: { $0.scheme == address.scheme }) else {
+            let known = transports.map(\.scheme).joined(separator: ", ")
+            let error = NighError(
+                .connecting, .unavailable("this session has no transport \"\(address.scheme)\""),
+                peer: address.description, advice: "its transports: \(known)")
+            return output(.finish(token, .failure(error)))
+        }
+        guard !isClosing else { return refuse(token, .closed, peer: address.description) }
+        guard context.count <= limits.invitationContext else {
+            return refuse(
+                token, .limit("invitation context", limits.invitationContext), peer: address.description)
+        }
+        let call = AddressCall(
+            token: token, address: address, transport: transport, context: context,
+            deadline: now + Moment.Span(timeout))
+        let route = RouteRecord(transport: transport, address: address)
+        run(race(for: .address(call), along: [route], until: call.deadline), now: now)
+    }
+
+    /// Withdraws an invitation of this session.
+    func cancelInvitation(of id: PeerID, now: Moment) {
+        guard let peer = peers[id], case .inviting = peer.phase else { return }
+        fail(attemptOf: peer, with: .cancelled, now: now)
+    }
+
+    /// Cancels the call of a task that was cancelled.
+    func cancel(_ token: CallToken, now: Moment) {
+        for race in races.values {
+            guard case .address(let call) = race.purpose, call.token == token else { continue }
+            stop(race)
+            return output(
+                .finish(token, .failure(NighError(.inviting, .cancelled, peer: call.address.description))))
+        }
+        for peer in peers.values {
+            guard case .inviting(let invitation) = peer.phase, invitation.tokens.contains(token) else {
+                continue
+            }
+            guard invitation.tokens.count > 1 else {
+                return fail(attemptOf: peer, with: .cancelled, now: now)
+            }
+            invitation.tokens.removeAll { $0 == token }
+            return refuse(token, .cancelled, peer: peer.label)
+        }
+    }
+
+    func refuse(_ token: CallToken?, _ cause: NighError.Cause, peer: String) {
+        guard let token else { return }
+        output(.finish(token, .failure(NighError(.inviting, cause, peer: peer))))
+    }
+
+    // MARK: Requesting
+
+    private func startInviting(_ peer: PeerRecord, context: [UInt8], token: CallToken, attempt: Attempt) {
+        let invitation = OutgoingInvitation(
+            conversation: generator.next(), context: context, token: token, attempt: attempt)
+        move(peer, to: .inviting(invitation))
+        watch(peer)
+    }
+
+    /// Forgets the link on which the request failed, and continues with the other routes.
+    func requestFailed(_ peer: PeerRecord, with error: NighError, now: Moment) {
+        guard let attempt = peer.attempt else { return }
+        attempt.forgetLink()
+        release(linkOf: peer)
+        continueRace(attempt.race, after: error, now: now)
+    }
+
+    /// Gives up the link whose answer takes too long, because there are other routes.
+    func giveUpRequest(_ peer: PeerRecord, now: Moment) {
+        guard let attempt = peer.attempt else { return }
+        attempt.routeDeadline = .never
+        guard let link = attempt.link else { return }
+        // Not "cancelled": the other side may have accepted meanwhile, and the conversation is not over.
+        close(link, .tooSlow)
+        let error = NighError(.connecting, .timedOut, transport: transports[link.transport].scheme)
+        requestFailed(peer, with: error, now: now)
+    }
+
+    /// Sends the request on a dialled link that is open and whose peer is the right one.
+    func sendRequest(on link: Link, to peer: PeerRecord, now: Moment) {
+        guard let attempt = peer.attempt, attempt.deadline > now else { return close(link, .cancelled) }
+        link.purpose = .requesting
+        attempt.link = link
+        attempt.requestSent = true
+        // After a link has broken, its route may swallow what is sent for longer than the conversation can wait.
+        let isHurried = peer.recovery != nil && !attempt.race.routes.isEmpty
+        attempt.routeDeadline = isHurried ? now + Moment.Span(timings.nextRoute) : .never
+        watch(peer)
+        requestsMade += 1
+        var request = ConversationRequest(conversation: 0, attempt: requestsMade, standing: Standing())
+        switch peer.phase {
+        case .inviting(let invitation):
+            request.conversation = invitation.conversation
+            request.context = invitation.context
+            // Rounded up, so that the other side does not give up first.
+            request.timeoutMilliseconds = UInt32(
+                clamping: max(1, ((attempt.deadline - now).nanoseconds + 999_999) / 1_000_000))
+            // Unread bytes of earlier conversations count here in the same way as later in the conversation.
+            let granted = UInt64(max(0, limits.receiveWindow - peer.unreadLeft))
+            attempt.granted = granted
+            for lane in 0..<2 { request.standing.granted[lane] = granted }
+        case .reconnecting(let conversation, _):
+            request.conversation = conversation.id
+            request.standing = conversation.standingForNewLink()
+        case .connected(let conversation, let carrier):
+            guard mayMove(peer) else { return fail(attemptOf: peer, with: .cancelled, now: now) }
+            request.conversation = conversation.id
+            request.standing = conversation.standingForReplacementLink()
+            attempt.granted = request.standing.granted[0]
+            attempt.deadline = now + Moment.Span(timings.nextRoute)
+            hold(carrier.link)
+            watch(peer)
+        case .unavailable, .available, .settling, .ended: return close(link, .cancelled)
+        }
+        link.machine.send(request, isResume: peer.conversation != nil)
+        markDirty(link)
+    }
+
+    /// Handles the hello of the peer that was called by address.
+    func addressAnswered(_ call: AddressCall, link: Link, hello: Hello, now: Moment) {
+        guard let peer = record(of: hello.peer, name: hello.name) else {
+            let cause = NighError.Cause.limit("known peers", limits.knownPeers)
+            close(link, .tooManyLinks, because: cause)
+            return refuse(call.token, cause, peer: call.address.description)
+        }
+        peer.name = hello.name
+        if !peer.routes.contains(where: { $0.address == call.address }),
+            peer.routes.count < limits.routesPerPeer
+        {
+            peer.routes.append(RouteRecord(transport: call.transport, address: call.address, isManual: true))
+            considerBetterRoutes(of: peer, now: now)
+        }
+        if peer.state == .unavailable { updateState(of: peer) }
+        link.assign(to: peer)
+        guard peer.state == .available, peer.invitation == nil, engagedPeers < limits.peers else {
+            close(link, .superseded)
+            let left = (call.deadline - now).duration
+            invite(peer.id, context: call.context, timeout: left, token: call.token, now: now)
+            guard peer.attempt == nil, peer.conversation == nil else { return }
+            dropManualRoutes(of: peer)
+            return updateState(of: peer)
+        }
+        let others = preferredRoutes(of: peer).filter { $0.address != call.address }
+        let race = race(for: .peer(peer.id), along: others, until: call.deadline)
+        let attempt = Attempt(race: race, deadline: call.deadline, link: link)
+        startInviting(peer, context: call.context, token: call.token, attempt: attempt)
+        sendRequest(on: link, to: peer, now: now)
+    }
+
+    /// Handles the peer's acceptance of this session's request.
+    func requestAccepted(_ acceptance: ConversationAcceptance, on link: Link, now: Moment) {
+        guard let peer = link.peer, let attempt = peer.attempt, attempt.link === link,
+            link.purpose == .requesting
+        else {
+            return violated(link, "an answer without a request", now: now)
+        }
+        var expected = peer.conversation?.id
+        var tokens: [CallToken] = []
+        if case .inviting(let invitation) = peer.phase {
+            expected = invitation.conversation
+            tokens = invitation.tokens
+        }
+        guard acceptance.conversation == expected else {
+            return violated(link, "an answer for another conversation", now: now)
+        }
+        noteRequestsSeen(acceptance.attempt, from: peer, on: link)
+        _ = peer.takeAttempt()
+        let conversation = conversation(acceptance.conversation, with: peer, link: link)
+        if let granted = attempt.granted { conversation.noteGrant(granted) }
+        let carries = carry(
+            conversation, on: link, with: peer, peerStanding: acceptance.standing, now: now)
+        finish(tokens, with: peer, agreed: carries)
+    }
+
+    /// Handles the peer's refusal of this session's request.
+    func requestRefused(_ refusal: ConversationRefusal, on link: Link, now: Moment) {
+        guard let peer = link.peer, let attempt = peer.attempt, attempt.link === link,
+            link.purpose == .requesting
+        else {
+            return violated(link, "an answer without a request", now: now)
+        }
+        let cause: NighError.Cause =
+            switch refusal.code {
+            case .declined: .declined(refusal.reason, retryAfter: .seconds(Int64(refusal.retryAfterSeconds)))
+            case .full: .full
+            case .busy: .busy
+            case .unknownConversation: .unknownConversation
+            case .outOfDate: .superseded
+            }
+        switch refusal.code {
+        case .unknownConversation where peer.conversation != nil:
+            close(link, .cancelled)
+            _ = peer.takeAttempt()
+            endConversation(of: peer, cause: .unknownConversation, now: now)
+        case .outOfDate where refusal.retryAfterSeconds == 0:
+            close(link, .cancelled)
+            requestFailed(peer, with: NighError(.inviting, cause), now: now)
+        default:
+            let seconds = Int64(refusal.retryAfterSeconds)
+            fail(attemptOf: peer, with: cause, now: now, retryAfter: seconds > 0 ? .seconds(seconds) : nil)
+        }
+    }
+
+    /// Gives an attempt up: an invitation fails; a resume or a move pauses, at least for the time that the peer named.
+    func fail(
+        attemptOf peer: PeerRecord, with cause: NighError.Cause, now: Moment, retryAfter: Duration? = nil
+    ) {
+        guard let attempt = peer.attempt else { return }
+        let phase = peer.phase
+        // The other side may have accepted meanwhile. If the conversation is to continue, it must not end there.
+        abandonAttempt(of: peer, code: peer.conversation != nil ? .tooSlow : .cancelled)
+        switch phase {
+        case .inviting(let invitation):
+            let advice = retryAfter.map { "wait at least \($0.components.seconds) s before you invite again" }
+            var error = NighError(.inviting, cause, peer: peer.label, advice: advice)
+            error.retryAfter = retryAfter
+            let failures = attempt.race.failures
+            if failures.count == 1, failures[0].cause == cause {
+                error = failures[0]
+            } else {
+                error.attempts = failures
+            }
+            move(peer, to: .available(nil), cause: error)
+            for token in invitation.tokens { output(.finish(token, .failure(error))) }
+            dropManualRoutes(of: peer)
+            updateState(of: peer)
+            dialKnownAddresses(of: peer.id, now: now)
+        case .reconnecting(_, let recovery):
+            pause(recovery, of: peer, failures: attempt.race.failures, now: now, atLeast: retryAfter ?? .zero)
+        case .connected: moveFailed(of: peer, now: now, retryAfter: retryAfter ?? .zero)
+        case .unavailable, .available, .settling, .ended: break
+        }
+    }
+
+    /// Cancels everything that an attempt has under way, and forgets the attempt.
+    func abandonAttempt(of peer: PeerRecord, code: LinkClose.Code = .cancelled) {
+        guard let attempt = peer.takeAttempt() else { return }
+        release(linkOf: peer)
+        if let link = attempt.link { close(link, code) }
+        stop(attempt.race, code: code)
+    }
+
+    func dropManualRoutes(of peer: PeerRecord) {
+        peer.routes.removeAll { $0.isManual }
+    }
+}

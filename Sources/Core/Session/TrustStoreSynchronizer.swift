@@ -1,0 +1,119 @@
+/// Keeps a trust store and its file in step, without blocking the loop. It reads and writes the file on other threads,
+/// one operation at a time.
+///
+/// It checks the file again and again instead of having the system watch it. A check costs a few microseconds. A watch
+/// would cost each session a descriptor, and each event loop a way to wait for it. Besides, the folder with the file
+/// may not exist yet, and on a network file system nothing is reported of what another host writes.
+///
+/// `@unchecked Sendable`: touched on the session's loop only.
+final class TrustStoreSynchronizer: @unchecked Sendable {
+    /// The pause between two checks of the file.
+    static let checkInterval = Moment.Span.milliseconds(400)
+    /// How long a changed file must stay as it is before it is read.
+    static let settlingTime = Moment.Span.milliseconds(100)
+
+    private let store: TrustStore
+    private let loop: any EventLoop
+    private let changed: @Sendable () -> Void
+    private let failed: @Sendable (NighError) -> Void
+    private let becameIdle: @Sendable () -> Void
+    /// Whether a read or a write is under way.
+    private(set) var isBusy = false
+    private var mustSave = false
+    private var mustCheck = false
+    /// What the last check found, if the file was changed and may still be written to.
+    private var unsettled: ProtectedFile.Stamp?
+    private var nextCheck: LoopTimer?
+    /// Why the last check failed. The same reason is not reported twice in a row.
+    private var lastFailure: NighError?
+    private var observation: TrustObservation?
+
+    /// Creates a keeper, which does nothing before `start`.
+    ///
+    /// - Parameters:
+    ///   - changed: called on the loop after a pairing was made or removed, or a peer was forgotten, by this program or
+    ///     another.
+    ///   - failed: called on the loop with the error.
+    ///   - becameIdle: called on the loop once nothing is being read or written any more.
+    init(
+        _ store: TrustStore, loop: any EventLoop, changed: @escaping @Sendable () -> Void,
+        failed: @escaping @Sendable (NighError) -> Void, becameIdle: @escaping @Sendable () -> Void
+    ) {
+        self.store = store
+        self.loop = loop
+        self.changed = changed
+        self.failed = failed
+        self.becameIdle = becameIdle
+    }
+
+    /// Starts to follow the store and its file, until `stop`.
+    func start() {
+        observation = store.addObserver { [loop, changed] in loop.execute(changed) }
+        // At once, because the file may have been changed after the store was opened.
+        checkFile()
+    }
+
+    /// Ends what `start` began. What is being saved is still saved.
+    func stop() {
+        if let observation { store.removeObserver(observation) }
+        observation = nil
+        if let nextCheck { loop.cancel(nextCheck) }
+        nextCheck = nil
+        mustCheck = false
+    }
+
+    /// Writes what has changed to the file.
+    func save() {
+        mustSave = true
+        startNextOperation()
+    }
+
+    private func checkFile() {
+        guard store.hasFile else { return }
+        nextCheck = nil
+        mustCheck = true
+        startNextOperation()
+    }
+
+    private func startNextOperation() {
+        guard !isBusy, mustSave || mustCheck else { return }
+        isBusy = true
+        let (saves, checks, earlier) = (mustSave, mustCheck, unsettled)
+        (mustSave, mustCheck) = (false, false)
+        Task.detached { [store, loop] in
+            let saveFailure = saves ? Self.failure { () throws(NighError) in try store.save() } : nil
+            var unsettled: ProtectedFile.Stamp?
+            let checkFailure =
+                checks
+                ? Self.failure { () throws(NighError) in
+                    unsettled = try store.reload(ifStampIs: earlier)
+                } : nil
+            loop.execute { [unsettled] in
+                if let saveFailure { self.failed(saveFailure) }
+                if checks { self.fileChecked(unsettled, checkFailure) }
+                self.isBusy = false
+                self.startNextOperation()
+                if !self.isBusy { self.becameIdle() }
+            }
+        }
+    }
+
+    private static func failure(of work: () throws(NighError) -> Void) -> NighError? {
+        do throws(NighError) {
+            try work()
+            return nil
+        } catch {
+            return error
+        }
+    }
+
+    private func fileChecked(_ unsettled: ProtectedFile.Stamp?, _ failure: NighError?) {
+        guard observation != nil else { return }
+        self.unsettled = unsettled
+        if let failure, failure != lastFailure { failed(failure) }
+        // A file that may still change was not read.
+        if unsettled == nil { lastFailure = failure }
+        let pause = unsettled == nil ? Self.checkInterval : Self.settlingTime
+        nextCheck = loop.schedule(at: loop.now + pause) { [weak self] in self?.checkFile() }
+    }
+}

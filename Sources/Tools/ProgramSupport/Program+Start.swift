@@ -1,0 +1,20 @@
+import Arguments
+import Glibc
+
+extension Program {
+    /// Returns what `arguments` ask the program to do. If they ask for help or contain a mistake, prints that and ends
+    /// the program.
+    public func parseOrExit(_ arguments: [String], as name: String, width: Int = 80) -> Action {
+        do throws(UsageError) {
+            switch try parse(arguments, width: width) {
+            case .action(let action): return action
+            case .text(let text):
+                LineOutput.write(text, to: STDOUT_FILENO)
+                exit(0)
+            }
+        } catch {
+            LineOutput.printError("\(error)", by: name)
+            exit(UsageError.status)
+        }
+    }
+}

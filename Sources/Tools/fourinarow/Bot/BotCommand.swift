@@ -1,0 +1,76 @@
+import Arguments
+import FourInARow
+import NighLoop
+import NighCore
+import ProgramSupport
+
+/// Runs the command `fourinarow bot`: lets the bot play, and prints the results.
+struct BotCommand {
+    let options: GameCommand.BotOptions
+    let player: GameCommand.Player
+    let output: LineOutput
+    let exit: ProgramExit
+
+    /// Plays until the games are over or the program has to end. Throws if it cannot begin.
+    func run() async throws -> Int32 {
+        guard options.opponentLevel == nil || options.table == nil else {
+            throw UsageError(
+                "--at and --against do not go together: with --against both players are in this program")
+        }
+        if options.opponentLevel == nil, player.transports == "memory" {
+            throw UsageError(
+                "memory reaches nobody outside this program: add --against, or name another transport")
+        }
+        var seats = [try seat("Machine", options.level, options.seed, reports: true)]
+        if let level = options.opponentLevel {
+            // Another seed, because with the same one both bots would choose alike.
+            seats.append(try seat("Opponent", level, options.seed &+ 1, reports: false))
+        }
+        for (index, seat) in seats.enumerated() {
+            let (player, table) = (seat.player, index == 0 ? options.table : .name(seats[0].name))
+            seat.loop.execute {
+                if let table { player.join(table) } else { player.host() }
+            }
+        }
+        let status = await exit.status()
+        for seat in seats.reversed() {
+            await seat.player.close()
+            seat.loop.shutdown()
+            seat.ready.finish()
+        }
+        return status
+    }
+
+    private struct Seat {
+        let player: BotPlayer
+        let ready: PlayerSetup.Ready
+        let name: String
+
+        var loop: UVEventLoop { ready.loop }
+    }
+
+    private func seat(_ name: String, _ level: Int, _ seed: UInt64, reports: Bool) throws -> Seat {
+        var player = player
+        if !reports {
+            player.name = nil
+            player.record = nil
+        }
+        let ready = try PlayerSetup(player: player).make(
+            named: DisplayName(fitting: name), keepsIdentity: false)
+        let ownName = (player.name ?? DisplayName(fitting: name)).description
+        let report = GameReport(ownName: ownName, optionalSchemes: ready.optionalSchemes)
+        if reports { output.line("\(ownName) plays at level \(level), with seed \(seed)") }
+        let (output, exit) = (output, exit)
+        let callbacks = BotPlayer.Callbacks(
+            onNews: { view, news in
+                guard reports else { return }
+                output.lines(report.lines(for: news, in: view))
+            },
+            onFinish: { hasPlayedAll in exit.request(hasPlayedAll ? 0 : 1) })
+        return Seat(
+            player: BotPlayer(
+                .init(level: level, seed: seed, games: options.games, pause: options.pause),
+                lobby: ready.lobby, callbacks: callbacks),
+            ready: ready, name: ownName)
+    }
+}

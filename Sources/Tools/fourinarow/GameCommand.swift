@@ -1,0 +1,209 @@
+import Arguments
+import FourInARow
+import NighLoop
+import NighCore
+import SessionArguments
+
+/// What the command line asks `fourinarow` to do.
+enum GameCommand: Sendable {
+    /// A person plays, and begins at this place.
+    case play(Start, Player, DisplayOptions)
+    /// The bot plays.
+    case bot(BotOptions, Player)
+    /// Prints a completion script for this shell.
+    case completion(Shell)
+    /// Prints the manual page.
+    case manual
+
+    /// Where a person begins.
+    enum Start: Hashable, Sendable {
+        case lobby
+        case host
+        /// At a table, given by the name or address of its host. Nil means the first table that suits: one with a free
+        /// seat, or any table to watch.
+        case join(Target?, TableWish)
+    }
+
+    /// The table that is meant.
+    enum Target: Hashable, Sendable {
+        /// The table of the host with this name, or with a PeerID that begins with it.
+        case name(String)
+        case address(TransportAddress)
+
+        init(_ text: String) {
+            self = TransportAddress(text).map { .address($0) } ?? .name(text)
+        }
+    }
+
+    /// Who plays, and over which transports.
+    struct Player: Sendable {
+        /// Nil for the name of the device, or of the bot.
+        var name: DisplayName?
+        /// Nil for all transports that reach beyond this program.
+        var transports: String?
+        /// The plugins that add transports.
+        var plugins: PluginChoice = .none
+        /// Nil for the user's own identity if a person plays, and for a new one if the bot plays.
+        var identity: IdentityChoice?
+        /// The file that records what passes on the player's links; nil for none.
+        var record: RecordChoice?
+    }
+
+    /// The key pair of a player.
+    enum IdentityChoice: Sendable {
+        case file(IdentityFile)
+        case ephemeral
+    }
+
+    /// How a person sees the game.
+    struct DisplayOptions: Sendable {
+        /// Whether the game is shown as lines instead of on a screen.
+        var isPlain: Bool
+        /// Whether discs are shown as letters instead of drawings.
+        var isASCII: Bool
+        /// Whether discs are seen falling.
+        var animates: Bool
+    }
+
+    /// How the bot plays.
+    struct BotOptions: Sendable {
+        var level: Int
+        /// Decides what is left to chance in the bot's moves.
+        var seed: UInt64
+        /// The number of games after which the bot leaves; nil if it stays as long as somebody plays.
+        var games: Int?
+        /// The time that the bot waits before each move, so that people can follow.
+        var pause: Duration
+        /// The table at which the bot plays; nil for a table of its own.
+        var table: Target?
+        /// The level of another bot that plays the other side in this program; nil for none.
+        var opponentLevel: Int?
+    }
+}
+
+extension GameCommand {
+    /// The commands, options and operands.
+    static let program = Program(
+        Command<GameCommand>(
+            "fourinarow", "Four in a Row with somebody nearby, over Wi-Fi or Bluetooth",
+            text: """
+                The board has seven columns of six cells. Two players take turns to drop a disc into a column. The first \
+                player with four discs in a row, across, up or diagonally, wins. Without a command, it shows the tables \
+                near you. There you can host a table of your own, sit down at one, watch, or play against the machine.
+                """,
+            playerOptions, displayOptions,
+            examples: [
+                Example("", "see who plays near you"),
+                Example("--transport bluetooth", "over Bluetooth only"),
+            ],
+            subcommands: [
+                Command(
+                    "host", "Opens a table of your own", playerOptions, displayOptions,
+                    examples: [Example("--name Puma", "as Puma")]
+                ) { .play(.host, $0, $1) },
+                Command(
+                    "join", "Sits down at somebody's table", playerOptions, displayOptions, tableOperand,
+                    examples: [
+                        Example("", "the first table with a free seat"),
+                        Example("Puma", "Puma's table"),
+                        Example("tcp://192.168.1.7:4000", "the table at this address, without a search"),
+                    ]
+                ) { .play(.join($2, .seat), $0, $1) },
+                Command(
+                    "watch", "Watches a game", playerOptions, displayOptions, tableOperand,
+                    examples: [Example("Puma", "the game at Puma's table")]
+                ) { .play(.join($2, .watch), $0, $1) },
+                botCommand,
+                Command(
+                    "completion", "Prints the completion script for a shell",
+                    Operand("SHELL", .choice(of: Shell.self), "the shell")
+                ) { .completion($0) },
+                Command("manual", "Prints the manual page, for man -l -") { .manual },
+            ]
+        ) { .play(.lobby, $0, $1) },
+        sections: [
+            Section(
+                "Exit status",
+                "0 on success, 1 if something failed, 2 if the command line is wrong, 3 if the system "
+                    + "has too few free descriptors or threads."),
+            Section(
+                "Environment",
+                "NO_COLOR, if it is not empty, turns colours off. TERM, COLORTERM, LC_ALL, LC_CTYPE and LANG "
+                    + "say what the terminal can show."),
+        ])
+
+    private static let botCommand = Command<GameCommand>(
+        "bot", "Lets the machine play",
+        text: """
+            The machine opens a table of its own and plays against anybody who sits down there, or it plays at somebody \
+            else's table. It prints a line for each event, and the board at the end of each game.
+            """,
+        playerOptions,
+        Option(
+            "level", short: "l", .integer("1..9", in: Bot.levels), default: 5,
+            "how well it plays; level 9 makes no mistakes"),
+        Option(
+            "seed",
+            Notation<UInt64>("NUMBER") { text in
+                guard let seed = UInt64(text) else { throw UsageError("a seed is a whole number, 0 or more") }
+                return seed
+            }, "decides the random choices among its moves; by default a random number"),
+        Option(
+            "games", .integer("NUMBER", in: 1...1_000_000),
+            "the number of games after which it leaves; by default no limit"),
+        Option(
+            "pause", .duration(), default: .milliseconds(300),
+            "how long it waits before each move, so that people can follow"),
+        Option(
+            "at", Notation<Target>("NAME|ADDRESS", write: { "\($0)" }) { Target($0) },
+            "plays at this table instead of its own"),
+        Option(
+            "against", .integer("1..9", in: Bot.levels),
+            "also plays the other side, in this program, at this level"),
+        examples: [
+            Example("--level 9", "an opponent to practise with"),
+            Example("--at Puma", "plays at Puma's table"),
+            Example("--against 3 --games 1 --transport memory", "one game of the machine against itself"),
+        ]
+    ) { player, level, seed, games, pause, table, opponent in
+        .bot(
+            BotOptions(
+                level: level, seed: seed ?? .random(in: .min ... .max), games: games, pause: pause,
+                table: table,
+                opponentLevel: opponent), player)
+    }
+
+    private static let tableOperand = Operand(
+        optional: "NAME|ADDRESS", Notation<Target>("NAME|ADDRESS", write: { "\($0)" }) { Target($0) },
+        "the table of this host, or at this address; by default the first that suits")
+
+    private static let playerOptions = OptionGroup(
+        "Who plays, and over what",
+        Option(
+            "name", short: "n", .displayName,
+            "the name that others see; by default your name or the device's (bot: Machine)"),
+        Option(
+            "transport", short: "t", .transports,
+            "the transports to use, such as tcp,bluetooth; by default all"),
+        Option(
+            "identity", .identityFile,
+            "the identity file, or ephemeral for a temporary identity; by default your own (bot: a temporary one)"
+        ),
+        PluginChoice.sessionOptions,
+        RecordChoice.options
+    ) { name, transports, identity, plugins, record in
+        Player(
+            name: name, transports: transports, plugins: plugins,
+            identity: identity.map { $0.map { .file($0) } ?? .ephemeral }, record: record)
+    }
+
+    private static let displayOptions = OptionGroup(
+        "How it looks",
+        Option(
+            flag: "plain",
+            "prints a line for each event and reads moves as numbers, for screen readers; always on in pipes"
+        ),
+        Option(flag: "ascii", "draws with ASCII characters only"),
+        Option(switch: "animation", default: true, "whether discs are seen falling")
+    ) { DisplayOptions(isPlain: $0, isASCII: $1, animates: $2) }
+}

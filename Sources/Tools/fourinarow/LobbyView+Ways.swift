@@ -1,8 +1,0 @@
-import FourInARow
-import NighCore
-
-extension LobbyView {
-    /// The addresses at which others reach the local player's table. Only the bot in this program can use the address
-    /// in memory, so it is left out.
-    var waysForOthers: [TransportAddress] { addresses.filter { $0.scheme != "memory" } }
-}

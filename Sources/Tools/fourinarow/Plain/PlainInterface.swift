@@ -1,0 +1,50 @@
+import FourInARow
+import NighCore
+import ProgramSupport
+
+/// Shows the game as lines on the standard output, and reads commands from the standard input. The end of the input
+/// ends the program.
+///
+/// `@unchecked Sendable`: `dialog` is guarded by the lock.
+final class PlainInterface: UserInterface, @unchecked Sendable {
+    private let output: LineOutput
+    private let lock = Lock()
+    private var dialog: PlainDialog?
+    private let input: TypedLines
+
+    /// Throws if there are no descriptors left.
+    init(_ output: LineOutput) throws(NighError) {
+        self.output = output
+        input = try TypedLines()
+    }
+
+    func start(_ view: LobbyView, onRequest: @escaping @Sendable (UserRequest) -> Void) throws {
+        let dialog = PlainDialog(view)
+        lock.withLock { self.dialog = dialog }
+        write(dialog.greeting)
+        try input.start { [self] line in
+            if let line { handle(line, onRequest) } else { onRequest(.quit) }
+        }
+    }
+
+    func show(_ view: LobbyView, _ news: LobbyNews?) {
+        write(lock.withLock { dialog?.lines(for: view, news) } ?? [])
+    }
+
+    func showRefusal(_ breach: Breach) {
+        guard let view = lock.withLock({ dialog?.view }) else { return }
+        showMessage(Sentences.sentence(for: breach, in: view))
+    }
+
+    func showMessage(_ text: String) { write([PlainDialog.asSentence(text)]) }
+
+    func stop() { input.stop() }
+
+    private func write(_ lines: [String]) { output.lines(lines) }
+
+    private func handle(_ line: String, _ onRequest: @Sendable (UserRequest) -> Void) {
+        guard let reply = lock.withLock({ dialog?.reply(to: line) }) else { return }
+        write(reply.lines)
+        for request in reply.requests { onRequest(request) }
+    }
+}

@@ -1,0 +1,22 @@
+import FourInARow
+import NighCore
+
+/// What the person at the screen wants from the program.
+enum UserRequest: Hashable {
+    /// Open a table.
+    case host
+    /// Go to a table.
+    case join(PeerID, TableWish)
+    /// Play against the bot.
+    case playBot(level: Int)
+    /// Let a peer sit down, or not.
+    case answer(PeerID, accept: Bool)
+    /// Perform an action at the table.
+    case act(Action)
+    /// Return to the lobby: leave the table, or cancel the attempt to join one.
+    case leave
+    /// End the program.
+    case quit
+    /// Stop the program, as Ctrl-Z does.
+    case suspend
+}

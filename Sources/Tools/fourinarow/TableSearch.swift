@@ -1,0 +1,62 @@
+import FourInARow
+import NighCore
+
+/// Waits until the table that the command line asks for is seen, and then says whose it is. A value without I/O.
+struct TableSearch {
+    /// What the program has to do now.
+    enum Step: Hashable {
+        case join(PeerID)
+        case joinAddress(TransportAddress)
+        /// Several hosts have this name. The person has to choose by PeerID.
+        case ambiguous(String, [PeerID])
+    }
+
+    private let target: GameCommand.Target?
+    let wish: TableWish
+    private var isDone = false
+    private var reportedAmbiguous: [PeerID] = []
+
+    init(_ target: GameCommand.Target?, _ wish: TableWish) {
+        self.target = target
+        self.wish = wish
+    }
+
+    /// The words for the table while the search goes on; nil when it is over.
+    var description: String? {
+        guard !isDone else { return nil }
+        return switch target {
+        case .name(let name): "\(name)'s table"
+        case .address(let address): "a table at \(address)"
+        case nil: wish == .seat ? "a table with a free seat" : "a table to watch"
+        }
+    }
+
+    /// Gives up the search, because the person has gone elsewhere.
+    mutating func stop() { isDone = true }
+
+    /// Returns what to do about the tables that are seen now, if anything.
+    mutating func next(for view: LobbyView) -> Step? {
+        guard !isDone else { return nil }
+        let fitting: [TableListing]
+        switch target {
+        case .address(let address):
+            isDone = true
+            return .joinAddress(address)
+        case .name(let name):
+            let wanted = name.lowercased()
+            fitting = view.tables.filter {
+                $0.name.lowercased() == wanted || (wanted.count >= 4 && $0.id.description.hasPrefix(wanted))
+            }
+        case nil: fitting = Array(view.tables.filter { wish == .watch || $0.hasFreeSeat }.prefix(1))
+        }
+        guard fitting.count < 2 else {
+            let ids = fitting.map(\.id)
+            guard ids != reportedAmbiguous, case .name(let name) = target else { return nil }
+            reportedAmbiguous = ids
+            return .ambiguous(name, ids)
+        }
+        guard let table = fitting.first else { return nil }
+        isDone = true
+        return .join(table.id)
+    }
+}

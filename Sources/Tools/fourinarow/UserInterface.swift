@@ -1,0 +1,19 @@
+import FourInARow
+
+/// How a person sees the game and enters commands: a screen, or lines.
+protocol UserInterface: AnyObject, Sendable {
+    /// Starts to show `view`. Calls `onRequest`, on any thread, with what the person wants.
+    func start(_ view: LobbyView, onRequest: @escaping @Sendable (UserRequest) -> Void) throws
+
+    /// Shows the current view and what has just happened. Called on the lobby's loop, which it must not block.
+    func show(_ view: LobbyView, _ news: LobbyNews?)
+
+    /// Reports that the last request is not possible.
+    func showRefusal(_ breach: Breach)
+
+    /// Shows another sentence.
+    func showMessage(_ text: String)
+
+    /// Gives back the terminal and everything else that was taken over to show the game. Nothing is called afterwards.
+    func stop()
+}

@@ -1,0 +1,312 @@
+import NighCore
+import NighTestKit
+
+/// One thing that the network or the program does to the session in the harness. Together the cases are everything
+/// that can happen.
+enum Event {
+    /// Discovery sees the other session, or no longer sees it.
+    case sight(Bool)
+    /// A pipe comes in.
+    case open
+    /// The oldest dial succeeds with a pipe. Without a dial, a pipe comes in.
+    case answer
+    /// The oldest dial fails.
+    case refuse
+    /// The pipe with this index receives bytes.
+    case bytes(Int, [UInt8])
+    /// The other end has closed the pipe.
+    case cut(Int)
+    /// The other end writes no more.
+    case end(Int)
+    /// The other end takes nothing for now, or takes bytes again.
+    case block(Int, Bool)
+    case pass(milliseconds: Int)
+    case act(Action)
+}
+
+/// An action of the program.
+enum Action: CaseIterable {
+    case invite
+    case inviteByAddress
+    case knowAddress
+    case cancel
+    case sendSmall
+    case sendLarge
+    case sendBulk
+    case sendUnreliable
+    case ping
+    case read
+    case leave
+    case leaveAll
+}
+
+/// How the program behaves: how it answers invitations, and how it reads messages.
+struct ProgramBehavior {
+    enum Answer {
+        case accept
+        case decline
+        case none
+    }
+
+    var answer = Answer.accept
+    var readsInbox = false
+}
+
+/// A session in a simulated environment: its transport, its pipes and its clock do what the events say.
+final class SessionHarness: @unchecked Sendable {
+    // Confined to the thread that runs the loop.
+    let loop: VirtualEventLoop
+    let session: Session
+    let transport = HarnessTransport()
+    private let other: Identity
+    private(set) var pipes: [HarnessPipe] = []
+    private(set) var hasClosed = false
+    private var reads = 0
+    private var lastStatistics = SessionStatistics()
+
+    static let identities = [Identity.ephemeral(seed: 1), .ephemeral(seed: 2)]
+    static let address = TransportAddress(scheme: "stage", value: "other")
+
+    /// Returns a configuration with limits so low that they are reached.
+    static func configuration(_ own: Int) -> SessionConfiguration {
+        var configuration = SessionConfiguration(service: "fuzz", name: DisplayName(fitting: "stage \(own)"))
+        configuration.seed = UInt64(own + 1)
+        // Recorded events are replayed and changed. Neither is possible with encryption.
+        configuration.security = .none
+        // The transport is the harness itself, which reports what events say, in any order.
+        configuration.checksTransports = false
+        configuration.limits.frame = 8_192
+        configuration.limits.message = 40_000
+        configuration.limits.receiveWindow = 16_384
+        configuration.limits.sendBuffer = 32_768
+        configuration.limits.peers = 2
+        configuration.limits.knownPeers = 3
+        configuration.limits.pendingInvitations = 2
+        configuration.limits.unauthenticatedPipes = 4
+        configuration.limits.routesPerPeer = 2
+        return configuration
+    }
+
+    init(_ own: Int, behavior: ProgramBehavior, loop: VirtualEventLoop) throws {
+        self.loop = loop
+        other = Self.identities[1 - own]
+        session = Session(
+            Self.configuration(own), identity: Self.identities[own], transports: [transport], loop: loop)
+        let onMessage: MessageHandler = { [weak self] bytes, _ in self?.reads += bytes.byteCount }
+        session.start(
+            onEvent: { [weak self] event in self?.handle(event, behavior) },
+            onMessage: behavior.readsInbox ? nil : onMessage)
+        try loop.runQueued()
+    }
+
+    private func handle(_ event: SessionEvent, _ behavior: ProgramBehavior) {
+        switch event {
+        case .invited(let invitation):
+            switch behavior.answer {
+            case .accept: session.accept(invitation)
+            case .decline: session.decline(invitation, reason: "not now", retryAfter: .seconds(3))
+            case .none: break
+            }
+        case .closed: hasClosed = true
+        default: break
+        }
+    }
+
+    func perform(_ event: Event) throws {
+        switch event {
+        case .sight(let isThere): sight(isThere)
+        case .open: open(dial: nil)
+        case .answer: open(dial: transport.takeDial())
+        case .refuse:
+            if let dial = transport.takeDial() {
+                transport.events?.dialFailed(dial, error: NighError(.connecting, .refused), by: transport)
+            }
+        case .bytes(let index, let bytes): pipe(index)?.deliver(ByteSlice(bytes))
+        case .cut(let index): pipe(index)?.cut()
+        case .end(let index): pipe(index)?.end()
+        case .block(let index, let isBlocked): pipe(index)?.block(isBlocked)
+        case .pass(let milliseconds): try loop.run(for: .milliseconds(milliseconds))
+        case .act(let action): act(action)
+        }
+        repeat {
+            try loop.runQueued()
+        } while pipes.reduce(false) { $1.deliverHeld() || $0 }
+    }
+
+    private func pipe(_ index: Int) -> HarnessPipe? { pipes.isEmpty ? nil : pipes[index % pipes.count] }
+
+    private func open(dial: DialID?) {
+        guard let events = transport.events, pipes.count < 32 else { return }
+        let pipe = HarnessPipe(on: loop)
+        pipes.append(pipe)
+        events.pipeOpened(pipe, dial: dial, by: transport)
+    }
+
+    private func sight(_ isThere: Bool) {
+        guard isThere else {
+            transport.events?.routeLost(Self.address, by: transport)
+            return
+        }
+        let advertisement = Advertisement(
+            service: session.configuration.service, peer: other.peerID, name: DisplayName(fitting: "other"))
+        transport.events?.routeFound(
+            Sighting(address: Self.address, advertisement: advertisement), by: transport)
+    }
+
+    private func act(_ action: Action) {
+        switch action {
+        case .invite:
+            session.invite(other.peerID, context: [1, 2, 3], timeout: .seconds(20)) { _ in }
+        case .inviteByAddress: session.invite(at: Self.address, timeout: .seconds(20)) { _ in }
+        case .knowAddress: transport.events?.addressKnown(Self.address, by: transport)
+        case .cancel: session.cancelInvitation(of: other.peerID)
+        case .sendSmall: send(100, .reliable)
+        case .sendLarge: send(10_000, .reliable)
+        case .sendBulk: send(8_300, .reliable(.bulk))
+        case .sendUnreliable: send(50, .unreliable)
+        case .ping: session.ping(other.peerID, payload: [9, 9]) { _ in }
+        case .read: while session.messages.poll() != nil { reads += 1 }
+        case .leave: session.disconnect(other.peerID)
+        case .leaveAll: session.disconnectAll()
+        }
+    }
+
+    private func send(_ count: Int, _ reliability: Reliability) {
+        // Not connected, or no room: a program must handle both.
+        try? session.trySend([UInt8](repeating: 0xA5, count: count), to: other.peerID, reliability)
+    }
+
+    func statistics() throws -> SessionStatistics {
+        session.statistics { [weak self] in self?.lastStatistics = $0 }
+        try loop.runQueued()
+        return lastStatistics
+    }
+
+    /// Closes the session. Afterwards nothing may be left.
+    func close() throws {
+        session.close {}
+        for pipe in pipes { pipe.block(false) }
+        try loop.run(for: .seconds(30))
+        guard hasClosed else { throw Finding("the session did not close") }
+        transport.events = nil
+    }
+}
+
+/// A transport that dials nobody. It remembers the dials, and events answer them.
+final class HarnessTransport: Transport, @unchecked Sendable {
+    // Confined to the loop's thread.
+    let scheme = "stage"
+    let capabilities = TransportCapabilities(
+        datagrams: false, typicalMTU: 1_400, typicalLatency: .zero, expectedConnectTime: .zero, priority: 1)
+    var events: (any TransportEvents)?
+    private var dials: [DialID] = []
+
+    func start(on loop: any EventLoop, events: any TransportEvents) { self.events = events }
+    func advertise(_ advertisement: Advertisement) {}
+    func updateAdvertisement(_ advertisement: Advertisement) {}
+    func stopAdvertising() {}
+    func browse(_ service: ServiceName) {}
+    func stopBrowsing() {}
+    func dial(_ address: TransportAddress, as dial: DialID, timeout: Duration) { dials.append(dial) }
+    func cancelDial(_ dial: DialID) { dials.removeAll { $0 == dial } }
+    func diagnose() -> [Diagnosis] { [] }
+
+    func shutdown() {
+        events = nil
+        dials = []
+    }
+
+    var hasDial: Bool { !dials.isEmpty }
+
+    func takeDial() -> DialID? { dials.isEmpty ? nil : dials.removeFirst() }
+}
+
+/// One end of a pipe whose other end is played by events. Confined to the thread that runs the loop; hence
+/// `@unchecked Sendable`.
+final class HarnessPipe: Pipe, @unchecked Sendable {
+    let localAddress: TransportAddress? = nil
+    let remoteAddress: TransportAddress? = nil
+    private(set) var counters = PipeCounters()
+    /// What the session has written and nobody has taken.
+    private(set) var written = ByteQueue()
+    private(set) var isClosed = false
+    private let loop: any EventLoop
+    private var handler: (any PipeHandler)?
+    /// The handler that has closed the pipe, and is notified next that nothing waits.
+    private var drainHandler: (any PipeHandler)?
+    private var isPaused = false
+    private var isBlocked = false
+    private var heldSlices: [ByteSlice] = []
+
+    /// The room that the pipe always reports, unless it is blocked.
+    private static let room = 1 << 18
+
+    init(on loop: any EventLoop) { self.loop = loop }
+
+    var writableBytes: Int { isBlocked ? 0 : Self.room }
+
+    func start(handler: any PipeHandler) { self.handler = handler }
+
+    func write(_ queue: inout ByteQueue) {
+        counters.bytesWritten += queue.byteCount
+        written.append(contentsOf: &queue)
+    }
+
+    func pauseReading() { isPaused = true }
+    func resumeReading() { isPaused = false }
+
+    func close(_ mode: PipeCloseMode) {
+        guard !isClosed else { return }
+        isClosed = true
+        if mode == .afterWriting { drainHandler = handler }
+        handler = nil
+        loop.execute { [self] in
+            drainHandler?.pipeDrained(self)
+            drainHandler = nil
+        }
+    }
+
+    func takeWritten() -> [UInt8] {
+        defer { written.removeAll() }
+        return written.bytes
+    }
+
+    func deliver(_ bytes: ByteSlice) {
+        guard !isPaused else {
+            // Keeps up to 64 slices until reading resumes, and drops the others.
+            if heldSlices.count < 64 { heldSlices.append(bytes) }
+            return
+        }
+        counters.bytesReceived += bytes.count
+        handler?.pipe(self, received: bytes)
+    }
+
+    /// Delivers a slice that came while reading was paused. Returns whether there was one.
+    func deliverHeld() -> Bool {
+        guard !isPaused, !heldSlices.isEmpty else { return false }
+        deliver(heldSlices.removeFirst())
+        return true
+    }
+
+    func cut() {
+        let handler = handler
+        self.handler = nil
+        isClosed = true
+        handler?.pipeClosed(self, error: nil)
+    }
+
+    func end() { handler?.pipeEnded(self) }
+
+    func block(_ isBlocked: Bool) {
+        guard self.isBlocked != isBlocked else { return }
+        self.isBlocked = isBlocked
+        if !isBlocked { handler?.pipeBecameWritable(self) }
+    }
+}
+
+/// A failed check.
+struct Finding: Error {
+    let message: String
+
+    init(_ message: String) { self.message = message }
+}

@@ -1,0 +1,167 @@
+import Arguments
+import JSONText
+import Measuring
+import NighLoop
+import NighCore
+
+/// `nigh bench`: measures the throughput between two `nigh` programs, and the round trip under that load.
+struct BenchCommand: Subcommand {
+    let commandName = "bench"
+    let output: OutputOptions
+    let session: SessionOptions
+    let choice: PeerChoice
+    let plan: BenchPlan
+    let timeout: Duration
+
+    static let description = Command<any Subcommand>(
+        "bench", "Measures the throughput to and from a `nigh host`, and the round trip under load",
+        text: """
+            PEER is a name, the beginning of a PeerID, or an address of a peer that runs `nigh host`. The sender sends messages \
+            of one size as fast as its session takes them, reliably and in order. Both ends count: the result is what was \
+            received between a mark and an end that travel with the messages.
+
+            Up is from here to PEER. Meanwhile ten pings per second are sent: how much longer they take than without load shows \
+            what a full link does to all other traffic on it. On a full link all buffers on the path are full, so a slow link \
+            with large buffers needs some seconds more than --seconds.
+            """,
+        OutputOptions.options, SessionOptions.options, BenchCommand.planOptions, BenchCommand.reportOptions,
+        Option(
+            "wait", .duration(in: .milliseconds(100) ... .seconds(86_400)), default: .seconds(20),
+            "the time limit for finding the peer, reaching it and getting its answer"),
+        Operand("PEER", .peer, "the peer that runs `nigh host`"),
+        examples: [
+            Example("Puma", "measures up, down, and both at once, five seconds each"),
+            Example(
+                "Puma --direction up --size 64,1k,16k,64k,1m --seconds 2",
+                "shows how the throughput depends on the message size"),
+            Example(
+                "tcp://192.168.1.7:4000 --min-rate 100M",
+                "checks that the link is at least as fast as Fast Ethernet; exit status 4 if not"),
+            Example("Puma --report link.html", "writes a report with plots, as one page to keep or send on"),
+        ]
+    ) { output, session, plan, report, timeout, choice in
+        var plan = plan
+        plan.report = report
+        return BenchCommand(output: output, session: session, choice: choice, plan: plan, timeout: timeout)
+    }
+
+    private static let planOptions = OptionGroup(
+        "Runs",
+        Option(
+            "direction", short: "d", .choice(of: BenchPlan.Directions.self), default: .each,
+            "the direction; each measures up, then down, then both at once"),
+        Option(
+            "size", .list(of: .size("SIZES", in: Int(BenchLimits.smallestMessage)...(16 << 20)), atMost: 16),
+            default: [16 << 10],
+            "the message size in bytes; several sizes are measured one after the other, as in 64,1k,16k"),
+        Option(
+            "seconds", .seconds(in: .milliseconds(100) ... .seconds(590)), default: .seconds(5),
+            "how long each run is measured"),
+        Option(
+            "warm-up", .duration(in: .zero ... .seconds(10)), default: .seconds(1),
+            "how long each run sends before it is measured"),
+        Option("min-rate", .rate(), "exit status 4 if any direction of any run is slower")
+    ) { directions, sizes, measured, warmUp, leastRate in
+        BenchPlan(
+            directions: directions, sizes: sizes, measured: measured, warmUp: warmUp, leastBitRate: leastRate,
+            report: nil)
+    }
+
+    private static let reportOptions = OptionGroup(
+        "Report",
+        Option(
+            "report", .file(),
+            "writes a report with tables and plots, as one page that needs only a browser"),
+        Option(flag: "force", "overwrites the report's file if it exists")
+    ) { path, force in
+        if force, path == nil { throw UsageError("--force needs --report") }
+        return path.map { BenchPlan.Report(path: $0, overwrites: force) }
+    }
+
+    static let idle = Results.Kind("idle", plural: "idle")
+    static let run = Results.Kind("run", plural: "runs")
+
+    func run(_ results: Results, _ interruption: Interruption) async throws -> ExitStatus {
+        try plan.report?.check()
+        let commandSession = try CommandSession(session, role: .client, results: results)
+        let client = ClientBox()
+        commandSession.start(
+            onEvent: { client.value?.handle($0) }, onMessage: { client.value?.receive($0, $1) })
+        var findings = BenchFindings(
+            startedAt: WallClock.text("%Y-%m-%d %H:%M:%S UTC"), security: session.security,
+            own: commandSession.session.configuration.name,
+            ownID: commandSession.session.id)
+        do {
+            let choice = choice, timeout = timeout
+            let peer = try await interruption.cancelling {
+                let peer = try await commandSession.connect(
+                    to: choice, for: .bench, .init(timeLimit: timeout))
+                await commandSession.onLoop { client.value = BenchClient($0, peer: peer, results: results) }
+                return peer
+            }
+            findings.peer = peer
+            guard let client = await commandSession.onLoop({ _ in client.value }) else {
+                throw CancellationError()
+            }
+            (findings.limits, findings.software) = try await interruption.cancelling {
+                try await client.sendHello()
+            }
+            findings.idle = try await interruption.cancelling { try await client.measureIdle() }
+            reportStart(findings, results)
+            for order in plan.orders {
+                let run = try await interruption.cancelling { try await client.measure(order) }
+                findings.runs.append(run)
+                results.report(Self.run, run.json, lines: [])
+            }
+        } catch {
+            await commandSession.close()
+            // The runs before the interruption are reported.
+            guard interruption.isRequested, !findings.runs.isEmpty else {
+                throw interruption.isRequested ? CancellationError() : error
+            }
+            findings.wasInterrupted = true
+            return try summarize(findings, results)
+        }
+        await commandSession.close()
+        return try summarize(findings, results)
+    }
+
+    private func reportStart(_ findings: BenchFindings, _ results: Results) {
+        guard let peer = findings.peer else { return }
+        let idle = findings.idle.percentileInWords(0.5) ?? "-"
+        results.report(
+            Self.idle,
+            [
+                .init("peer", .object(PingCommand.members(of: peer))),
+                .init("software", .text(findings.software)), .init("round_trip_ms", findings.idle.json),
+            ],
+            lines: [
+                Line("\(peer.name)", .strong)
+                    + Line(
+                        " (\(peer.id.short)) over \(peer.transport ?? "?"), \(session.security.rawValue); round trip without load \(idle)"
+                    )
+            ])
+    }
+
+    private func summarize(_ findings: BenchFindings, _ results: Results) throws -> ExitStatus {
+        results.live.end()
+        try plan.report?.write(BenchReport(findings).page)
+        var table = BenchRun.table
+        for run in findings.runs { run.addRows(to: &table) }
+        let missed = plan.missed(by: findings.runs)
+        results.summarize(
+            [
+                .init("peer", findings.peer.map { .object(PingCommand.members(of: $0)) } ?? .null),
+                .init("security", .text(session.security.rawValue)),
+                .init("interrupted", .bool(findings.wasInterrupted)),
+                .init("report", JSON(plan.report?.path)), .init("missed", .list(missed.map(JSON.text))),
+            ],
+            lines: table.lines + missed.map { Line("missed: ", .bad) + Line($0) })
+        return missed.isEmpty ? .success : .missed
+    }
+}
+
+/// Holds the client once it exists. `@unchecked Sendable`: used on the session's loop only.
+private final class ClientBox: @unchecked Sendable {
+    var value: BenchClient?
+}

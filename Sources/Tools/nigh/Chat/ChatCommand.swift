@@ -1,0 +1,102 @@
+import Arguments
+import Glibc
+import JSONText
+import NighLoop
+import NighCore
+import NighMemory
+import Terminal
+
+/// `nigh chat`: sends typed lines to everyone in the chat, and shows theirs.
+struct ChatCommand: Subcommand {
+    let commandName = "chat"
+    let output: OutputOptions
+    let session: SessionOptions
+    let peer: PeerChoice?
+    let timeout: Duration
+
+    static let description = Command<any Subcommand>(
+        "chat", "Chats with everyone connected",
+        text: """
+            Without PEER it shows the peers nearby and waits for an invitation; with PEER it invites that peer. Each line \
+            goes to all connected peers: those that you invited, and those that invited you. Two peers that are both \
+            connected to a third are not connected to each other, unless one invites the other.
+
+            If a link breaks, the chat waits for another one, and lines sent meanwhile still arrive. /who lists the peers, \
+            and /quit leaves. The end of the input also leaves, once all lines have arrived. With PEER the chat ends when \
+            nobody is connected any more.
+            """,
+        Operand(optional: "PEER", .peer, "the peer to invite"), OutputOptions.options, SessionOptions.options,
+        Option(
+            "wait", .duration(in: .seconds(1)...(.seconds(86_400))), default: .seconds(30),
+            "the time limit for finding PEER, reaching it and getting its answer"),
+        examples: [
+            Example("", "waits for an invitation"),
+            Example("puma", "invites the device called puma"),
+            Example(
+                "puma --json-lines", "for programs: reads lines, and prints JSON"),
+        ]
+    ) { peer, output, session, timeout in
+        ChatCommand(output: output, session: session, peer: peer, timeout: timeout)
+    }
+
+    func run(_ results: Results, _ interruption: Interruption) async throws -> ExitStatus {
+        let session = try CommandSession(self.session, role: .peer, accepting: [.chat], results: results)
+        let isAtTerminal =
+            results.isText && isTerminal(STDIN_FILENO) && isTerminal(STDOUT_FILENO)
+            && !TerminalTraits.ofThisProcess.isDumb
+        let relay = EventRelay()
+        session.startReading { relay.enqueue($0) }
+        var first: Peer?
+        if let peer {
+            first = try await interruption.cancelling { [timeout] in
+                try await session.connect(to: peer, for: .chat, .init(timeLimit: timeout))
+            }
+        }
+        let interface: any ChatInterface = isAtTerminal ? try TerminalChatInterface() : PlainChatInterface()
+        let room = ChatRoom(
+            interface, over: session, on: ThreadEventLoop(), results, endsWhenAlone: first != nil)
+        relay.pass(to: room)
+        // From here on the room writes to the terminal.
+        _ = await session.onLoop { $0.onWarning = { room.warn(of: $0) } }
+        await room.listen()
+        interruption.onRequest { room.leave() }
+        let outcome = await room.run()
+        let shown = interface.stop()
+        await session.close()
+        if !shown.isEmpty { results.report(ChatRoom.line, [], lines: shown) }
+        var members: [JSON.Member] = [
+            .init("said", .integer(outcome.sentLines)), .init("heard", .integer(outcome.receivedLines)),
+        ]
+        guard let error = outcome.error else {
+            results.summarize(members, lines: [])
+            return .success
+        }
+        members.append(.init("error", Results.json(of: error)))
+        results.summarize(members, lines: [])
+        results.remark("\(error)")
+        return .failed
+    }
+}
+
+/// Keeps session events until there is a room to pass them to.
+///
+/// `@unchecked Sendable`: the lock guards all mutable state.
+private final class EventRelay: @unchecked Sendable {
+    private let lock = Lock()
+    private var early: [SessionEvent] = []
+    private var room: ChatRoom?
+
+    func enqueue(_ event: SessionEvent) {
+        lock.withLock {
+            if let room { room.enqueue(event) } else { early.append(event) }
+        }
+    }
+
+    func pass(to room: ChatRoom) {
+        lock.withLock {
+            for event in early { room.enqueue(event) }
+            early = []
+            self.room = room
+        }
+    }
+}

@@ -1,0 +1,71 @@
+import JSONText
+import NighLoop
+
+/// Formats peers for the reports of commands.
+enum PeerReport {
+    /// Everything known about a peer, as members of a JSON object.
+    static func members(of peer: Peer) -> [JSON.Member] {
+        [
+            .init("id", .text(peer.id.description)), .init("short_id", .text(peer.id.short)),
+            .init("name", .text(peer.name.description)), .init("state", .text(peer.state.rawValue)),
+            .init("transport", JSON(peer.transport)),
+            .init(
+                "routes",
+                .list(
+                    peer.routes.map { route in
+                        [
+                            "address": .text(route.address.description),
+                            "transport": .text(route.address.scheme), "signal": JSON(route.quality),
+                        ]
+                    })),
+            .init(
+                "info",
+                .object(peer.info.pairs.sorted { $0.key < $1.key }.map { .init($0.key, .text($0.value)) })),
+            .init("trust", JSON(peer.trust.map(jsonName))),
+        ]
+    }
+
+    /// What is known of a peer's key, as one word for JSON.
+    static func jsonName(for trust: PeerTrust) -> String {
+        switch trust {
+        case .paired: "paired"
+        case .known: "known"
+        case .new: "new"
+        case .newWithKnownName: "new_with_known_name"
+        }
+    }
+
+    /// What is known of a peer's key, for a person.
+    static func line(for trust: PeerTrust?) -> Line {
+        switch trust {
+        case .paired: Line("paired", .good)
+        case .known: "known"
+        case .new: Line("new", .faint)
+        case .newWithKnownName: Line("new, with the name of a known peer", .warning)
+        case nil: Line("not proven", .faint)
+        }
+    }
+
+    /// What a peer advertises about itself, for a person.
+    static func line(for info: DiscoveryInfo) -> Line {
+        Line(info.pairs.sorted { $0.key < $1.key }.map { "\($0.key)=\($0.value)" }.joined(separator: " "))
+    }
+
+    /// The addresses at which a peer can be reached, for a person. An address that contains the PeerID is shortened to
+    /// its scheme, because the PeerID stands next to it.
+    static func routes(to peer: Peer) -> Line {
+        Line(
+            peer.routes.map { route in
+                route.address.value.contains(peer.id.description) ? route.address.scheme : "\(route.address)"
+            }.joined(separator: " "))
+    }
+
+    /// An age in words, as short as possible.
+    static func age(_ seconds: Int) -> String {
+        switch seconds {
+        case ..<120: "\(seconds) s"
+        case ..<7_200: "\(seconds / 60) min"
+        default: "\(seconds / 3_600) h"
+        }
+    }
+}

@@ -1,0 +1,246 @@
+import JSONText
+import NighLoop
+import NighCore
+
+/// A path to a peer that was found to work.
+struct PeerPath: Sendable {
+    let scheme: String
+    let address: TransportAddress
+    let peer: PeerID
+    let name: DisplayName
+    /// The shortest round trip.
+    let roundTrip: Duration
+
+    var json: JSON {
+        [
+            "transport": .text(scheme), "address": .text("\(address)"), "peer": .text("\(peer)"),
+            "name": .text("\(name)"), "round_trip_ms": .number(roundTrip.milliseconds),
+        ]
+    }
+}
+
+/// Checks the path to one other device, step by step: found, its addresses, a connection, TLS, hello, version, ping.
+struct PeerCheck: Sendable {
+    let choice: PeerChoice
+    let service: ServiceName
+    let security: SessionSecurity
+    /// How long the peer is looked for.
+    let timeout: Duration
+    /// The transports that can be tried.
+    let runners: [TransportRunner]
+
+    private static let dialTimeout = Duration.seconds(5)
+    private static let pause = Duration.milliseconds(50)
+    private static let subject = "peer"
+
+    /// An address to try.
+    private struct Place: Sendable {
+        let runner: TransportRunner
+        let address: TransportAddress
+        let expected: PeerID?
+    }
+
+    /// Reports how far the path works. Returns it if it works to the end.
+    func report(to reporter: FindingReporter) async throws -> PeerPath? {
+        let places = try await places(reporter)
+        guard !places.isEmpty else { return nil }
+        for place in places { reporter.showProgress("peer.address \(place.address)") }
+        let firstPipe = FirstPipe(plan)
+        let outcomes = await dial(places, firstPipe)
+        try Task.checkCancellation()
+        let isAnyOpen = outcomes.contains { (try? $0.get()) != nil }
+        for (place, outcome) in zip(places, outcomes) {
+            let subject = "\(place.address)"
+            switch outcome {
+            case .success(let span):
+                reporter.report(
+                    Finding("peer.address", subject, .pass, "can be reached", duration: span.duration))
+            case .failure(let error):
+                reporter.report(
+                    Finding("peer.address", subject, failed: error, as: isAnyOpen ? .warn : .fail))
+            }
+        }
+        guard let first = firstPipe.opening else {
+            reporter.report(
+                Finding(
+                    "peer.connect", Self.subject, .fail, "none of \(places.count) addresses can be reached",
+                    advice: "follow the advice for the first one"))
+            return nil
+        }
+        let place = places[first.index]
+        reporter.report(
+            Finding("peer.connect", Self.subject, .pass, "\(place.address) was reached first"))
+        return try await LinkCheck(events: first.events, place.runner.transport.scheme, place.address)
+            .report(to: reporter)
+    }
+
+    private var plan: LinkProbe.Plan {
+        var plan = LinkProbe.Plan(
+            identity: .ephemeral(), service: service, name: DoctorCommand.name)
+        plan.isEncrypted = security != .none
+        return plan
+    }
+
+    // MARK: Finding the addresses
+
+    private func places(_ reporter: FindingReporter) async throws -> [Place] {
+        switch choice {
+        case .address(let address):
+            guard let runner = runners.first(where: { $0.transport.scheme == address.scheme }) else {
+                reporter.report(
+                    Finding(
+                        "peer.resolve", "\(address)", .fail,
+                        "none of the checked transports has such addresses",
+                        advice: "name its transport: --transport \(address.scheme)"))
+                return []
+            }
+            return await places(behind: address, expected: nil, by: runner, reporter)
+        case .named(let text):
+            guard let sightings = try await find(text, reporter) else { return [] }
+            var places: [Place] = []
+            for (runner, sighting) in sightings {
+                places += await self.places(
+                    behind: sighting.address, expected: sighting.advertisement.peer, by: runner, reporter)
+            }
+            return places
+        }
+    }
+
+    private func places(
+        behind address: TransportAddress, expected: PeerID?, by runner: TransportRunner,
+        _ reporter: FindingReporter
+    ) async -> [Place] {
+        reporter.showProgress("peer.resolve \(address)")
+        do {
+            let all = try await runner.places(behind: address, within: Self.dialTimeout)
+            guard !all.isEmpty else {
+                throw NighError(
+                    .connecting, .unreachable, advice: "it is no longer visible on the network: try again")
+            }
+            let list = all.map(\.value).joined(separator: ", ")
+            reporter.report(Finding("peer.resolve", "\(address)", .pass, list))
+            return all.map { Place(runner: runner, address: $0, expected: expected) }
+        } catch let error as NighError {
+            reporter.report(Finding("peer.resolve", "\(address)", failed: error))
+        } catch {
+            reporter.report(Finding("peer.resolve", "\(address)", .fail, "\(error)"))
+        }
+        return []
+    }
+
+    /// Waits for the peer with that name, or with a PeerID that begins with `text`. Returns its sightings over each
+    /// transport; nil if there is no such peer, or several.
+    private func find(_ text: String, _ reporter: FindingReporter) async throws -> [(
+        TransportRunner, Sighting
+    )]? {
+        reporter.showProgress("peer.found \(text)")
+        let start = ContinuousClock.now
+        for runner in runners { runner.browse(service) }
+        var seen: [(TransportRunner, Sighting)] = []
+        while true {
+            try Task.checkCancellation()
+            seen = []
+            for runner in runners { seen += await runner.seen().map { (runner, $0) } }
+            let meant = seen.filter { choice.matches($0.1.advertisement) }
+            let peers = Set(meant.map(\.1.advertisement.peer))
+            let elapsed = ContinuousClock.now - start
+            if peers.count > 1 {
+                let names = Set(meant.map { "\($0.1.advertisement.name) (\($0.1.advertisement.peer.short))" })
+                reporter.report(
+                    Finding(
+                        "peer.found", text, .fail,
+                        "several peers match: \(names.sorted().joined(separator: ", "))",
+                        advice: "choose one by the beginning of its PeerID"))
+                return nil
+            }
+            if let peer = peers.first {
+                let schemes = meant.map(\.0.transport.scheme).joined(separator: " and ")
+                reporter.report(
+                    Finding("peer.found", text, .pass, "\(peer.short), over \(schemes)", duration: elapsed))
+                return meant
+            }
+            if elapsed > timeout { break }
+            try await Task.sleep(for: Self.pause)
+        }
+        let others = Set(seen.map { "\($0.1.advertisement.name) (\($0.1.advertisement.peer.short))" })
+            .sorted()
+        let finding =
+            others.isEmpty
+            ? "no peer with the service \(service) is visible"
+            : "only these peers with the service \(service) are visible: \(others.joined(separator: ", "))"
+        reporter.report(
+            Finding(
+                "peer.found", text, .fail, finding,
+                advice:
+                    "check that its program runs, with the service \(service), on the same network; run `nigh doctor` "
+                    + "there, or use --peer with its address"))
+        return nil
+    }
+
+    // MARK: Connecting
+
+    /// Dials all addresses at once, and probes the link over the first pipe that opens.
+    private func dial(_ places: [Place], _ firstPipe: FirstPipe) async -> [Result<Moment.Span, NighError>] {
+        let outcomes = await withTaskGroup { group in
+            for (index, place) in places.enumerated() {
+                group.addTask {
+                    let runner = place.runner
+                    let outcome = await runner.dial(place.address, timeout: Self.dialTimeout) { pipe in
+                        firstPipe.opened(
+                            pipe, index, over: runner.transport.scheme, expected: place.expected,
+                            on: runner.loop)
+                    }
+                    return (index, outcome)
+                }
+            }
+            return await group.reduce(into: [Int: Result<Moment.Span, NighError>]()) { $0[$1.0] = $1.1 }
+        }
+        return places.indices.map { outcomes[$0] ?? .failure(NighError(.connecting, .cancelled)) }
+    }
+
+    /// The first pipe that opened, and the probe that runs over it. Pipes open on several loops.
+    ///
+    /// `@unchecked Sendable`: the lock guards all mutable state.
+    private final class FirstPipe: @unchecked Sendable {
+        private let plan: LinkProbe.Plan
+        private let lock = Lock()
+        private var first: (index: Int, events: AsyncStream<LinkProbe.Event>)?
+
+        init(_ plan: LinkProbe.Plan) { self.plan = plan }
+
+        var opening: (index: Int, events: AsyncStream<LinkProbe.Event>)? { lock.withLock { first } }
+
+        func opened(
+            _ pipe: any Pipe, _ index: Int, over scheme: String, expected: PeerID?, on loop: UVEventLoop
+        ) {
+            let (stream, continuation) = AsyncStream.makeStream(of: LinkProbe.Event.self)
+            let isFirst = lock.withLock {
+                guard first == nil else { return false }
+                first = (index, stream)
+                return true
+            }
+            guard isFirst else { return pipe.close(.now) }
+            var plan = plan
+            plan.expected = expected
+            do throws(NighError) {
+                try LinkProbe(pipe, over: scheme, plan, on: loop) { event in
+                    continuation.yield(event)
+                    if case .ended = event { continuation.finish() }
+                }
+            } catch {
+                pipe.close(.now)
+                continuation.yield(.ended(error))
+                continuation.finish()
+            }
+        }
+    }
+}
+
+extension PeerChoice {
+    /// Returns whether the choice names the peer of this advertisement.
+    fileprivate func matches(_ advertisement: Advertisement) -> Bool {
+        guard case .named(let text) = self else { return false }
+        return advertisement.name.description == text
+            || text.utf8.count >= 4 && advertisement.peer.description.hasPrefix(text)
+    }
+}

@@ -1,0 +1,104 @@
+import NighLoop
+import NighCore
+
+/// Checks one transport from the ground up: its own diagnosis, while it really listens and advertises, and what can be
+/// seen from outside.
+struct TransportCheck: Sendable {
+    let runner: TransportRunner
+    /// Whether the user named the transport. If not, missing hardware is no failure.
+    let isNamedByUser: Bool
+
+    var scheme: String { runner.transport.scheme }
+
+    /// How long pending lines of the diagnosis are waited for.
+    private static let pendingTimeout = Duration.seconds(8)
+    private static let pause = Duration.milliseconds(50)
+    private static let reachTimeout = Duration.seconds(2)
+
+    /// Lines that only count activity. They are reported only if they are no pass.
+    private static let unremarkable: Set = ["pipes", "devices", "peers", "services-seen"]
+    /// Lines about hardware that a machine may lack.
+    private static let hardware: Set = ["kernel", "adapter"]
+
+    /// Starts a transport and makes it listen and advertise, under a service and a PeerID that nobody else uses and
+    /// that exist only for this check.
+    static func begin(_ transport: any Transport, isNamedByUser: Bool) throws -> TransportCheck {
+        let runner = try TransportRunner(of: transport)
+        runner.advertise(
+            Advertisement(
+                service: Self.anyService(), peer: Identity.ephemeral().peerID, name: DoctorCommand.name))
+        return TransportCheck(runner: runner, isNamedByUser: isNamedByUser)
+    }
+
+    private static func anyService() -> ServiceName {
+        let digits = String(UInt64.random(in: 1 << 40..<1 << 41), radix: 36)
+        return ServiceName("nd-\(digits)") ?? SessionOptions.ownService
+    }
+
+    /// Reports all lines of the diagnosis in order, each as soon as it and those before it are known. Returns whether
+    /// the transport works.
+    func report(to reporter: FindingReporter) async throws -> Bool {
+        let clock = ContinuousClock()
+        let deadline = clock.now + Self.pendingTimeout
+        var reported: Set<String> = []
+        while true {
+            try Task.checkCancellation()
+            let lines = await runner.diagnose()
+            let isLate = clock.now >= deadline
+            let known = isLate ? lines[...] : lines.prefix { !$0.isPending }
+            for line in known where reported.insert(line.id).inserted {
+                try await report(line, to: reporter)
+            }
+            guard known.count < lines.count else { break }
+            reporter.showProgress("\(scheme).\(lines[known.count].id)")
+            try await Task.sleep(for: Self.pause)
+        }
+        return await runner.condition(within: .zero) == .up
+    }
+
+    private func report(_ line: Diagnosis, to reporter: FindingReporter) async throws {
+        if line.verdict == .pass, Self.unremarkable.contains(line.id) { return }
+        var finding = Finding(line, of: scheme)
+        if finding.verdict == .fail, !isNamedByUser, Self.hardware.contains(line.id) {
+            finding.verdict = .warn
+        }
+        reporter.report(finding)
+        guard scheme == "tcp", line.id == "port", line.verdict == .pass else { return }
+        reporter.showProgress("tcp.reach")
+        let addresses = await runner.listeningAddresses()
+        guard let port = addresses.lazy.compactMap(Self.port).first else { return }
+        reporter.report(await reach(addresses, port))
+        reporter.report(await Firewall.check(port: port))
+    }
+
+    private static func port(of address: TransportAddress) -> UInt16? {
+        address.value.split(separator: ":").last.flatMap { UInt16($0) }
+    }
+
+    /// Dials this machine's own addresses: what cannot be reached from here cannot be reached from anywhere.
+    private func reach(_ addresses: [TransportAddress], _ port: UInt16) async -> Finding {
+        let (id, subject) = ("tcp.reach", "connections to itself")
+        let some = addresses.prefix(8)
+        let outcomes = await withTaskGroup { group in
+            for address in some {
+                group.addTask {
+                    (address, await runner.dial(address, timeout: Self.reachTimeout) { $0.close(.now) })
+                }
+            }
+            return await group.reduce(into: [TransportAddress: Result<Moment.Span, NighError>]()) {
+                $0[$1.0] = $1.1
+            }
+        }
+        let failed: [(TransportAddress, NighError)] = some.compactMap { address in
+            guard case .failure(let error)? = outcomes[address] else { return nil }
+            return (address, error)
+        }
+        guard !failed.isEmpty else {
+            return Finding(id, subject, .pass, "answered at each of \(some.count) addresses")
+        }
+        let finding = failed.map { "\($0.0.value): \($0.1.cause)" }.joined(separator: "; ")
+        return Finding(
+            id, subject, failed.count == some.count ? .fail : .warn, finding,
+            advice: "allow TCP port \(port) in this machine's firewall")
+    }
+}

@@ -1,0 +1,82 @@
+import Arguments
+import JSONText
+import NighLoop
+import NighCore
+
+/// `nigh pair`: two people compare digits to make sure that nobody is between their devices.
+struct PairCommand: Subcommand {
+    let commandName = "pair"
+    let output: OutputOptions
+    let session: SessionOptions
+    /// Nil means that this side waits for a peer that asks.
+    let peer: PeerChoice?
+    let timeout: Duration
+
+    static let description = Command<any Subcommand>(
+        "pair", "Pairs this device with another, so that each trusts the other's key",
+        text: """
+            Start it on both devices: without PEER on the one that waits, with PEER on the other. Both show six digits. \
+            Compare them, side by side or on the phone. If they are the same, answer y on both: then nobody is in between, \
+            and each device remembers the other's key as paired, for all your programs. If they differ, answer n: then the \
+            devices are not paired.
+
+            PEER may run any program that accepts pairing, not only `nigh pair`: name its service with --service. Answers \
+            are read from the standard input.
+            """,
+        OutputOptions.options, SessionOptions.options,
+        Option(
+            "timeout", .duration(in: .seconds(1) ... .seconds(86_400)), default: .seconds(120),
+            "how long to wait for the other peer"),
+        Operand(
+            optional: "PEER", .peer,
+            "the peer to pair with: a name, the beginning of a PeerID, or an address"),
+        examples: [
+            Example("", "waits for a peer that wants to pair"), Example("Puma", "asks Puma to pair"),
+        ]
+    ) { PairCommand(output: $0, session: $1, peer: $3, timeout: $2) }
+
+    func run(_ results: Results, _ interruption: Interruption) async throws -> ExitStatus {
+        if case .ephemeral? = session.identity {
+            throw UsageError("a temporary identity cannot be paired: leave --identity ephemeral out")
+        }
+        if session.security == .none {
+            throw UsageError("pairing needs encryption: leave --security none out")
+        }
+        let commandSession = try CommandSession(session, role: .peer, accepting: [.pair], results: results) {
+            $0.acceptsPairing = true
+        }
+        guard commandSession.isOwnIdentity else {
+            await commandSession.close()
+            throw NighError(
+                .pairing, .sameIdentity, advice: "end it, or pair there, and try again")
+        }
+        let pairing = PairingDialog(commandSession, results)
+        do {
+            let partner = try await pairing.run(with: peer, within: timeout, interruption)
+            let problem = Self.saveError(commandSession.session.trust)
+            await commandSession.close()
+            if let problem { throw problem }
+            results.summarize(
+                [.init("paired", true)] + PeerReport.members(of: partner),
+                lines: [
+                    Line("Paired", .good) + " with " + Line(partner.name.description, .strong)
+                        + " (\(partner.id.description))."
+                ])
+            return .success
+        } catch {
+            await commandSession.close()
+            throw error
+        }
+    }
+
+    /// Saves the trust store and returns the error if that fails. The session saves it by itself a little later, but
+    /// this command exists for it, so a failure must be reported.
+    private static func saveError(_ trust: TrustStore) -> NighError? {
+        do throws(NighError) {
+            try trust.save()
+            return nil
+        } catch {
+            return error
+        }
+    }
+}

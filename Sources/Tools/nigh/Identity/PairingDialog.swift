@@ -1,0 +1,129 @@
+import Glibc
+import JSONText
+import NighLoop
+import NighCore
+
+/// One pairing: finds the other peer, shows the digits, and asks the person.
+///
+/// `@unchecked Sendable`: all mutable state is confined to the session's loop.
+final class PairingDialog: @unchecked Sendable {
+    private let commandSession: CommandSession
+    private let results: Results
+    private var waiting: CheckedContinuation<Peer, any Error>?
+    private var outcome: Result<Peer, any Error>?
+    /// The task in which this side asks the other for a pairing.
+    private var request: Task<Void, Never>?
+
+    static let digitsKind = Results.Kind("digits", plural: "digits")
+
+    init(_ commandSession: CommandSession, _ results: Results) {
+        self.commandSession = commandSession
+        self.results = results
+    }
+
+    /// Pairs with the peer that `choice` names, or with a peer that asks if `choice` is nil. Returns that peer.
+    func run(with choice: PeerChoice?, within timeout: Duration, _ interruption: Interruption) async throws
+        -> Peer
+    {
+        commandSession.start(onEvent: { [self] in handle($0) })
+        interruption.onRequest { [self] in
+            commandSession.loop.execute { [self] in end(.failure(Interrupted())) }
+        }
+        if let choice {
+            commandSession.loop.execute { [self] in
+                request = Task {
+                    do { try await requestPairing(with: choice, within: timeout) } catch {
+                        // Once the digits are shown, the outcome arrives as an event.
+                        commandSession.loop.execute { [self] in if !isBusy { end(.failure(error)) } }
+                    }
+                }
+            }
+        } else {
+            commandSession.loop.execute { [self] in
+                commandSession.loop.schedule(at: commandSession.loop.now + Moment.Span(timeout)) { [self] in
+                    guard !isBusy else { return }
+                    end(
+                        .failure(
+                            commandSession.transportsUnavailable
+                                ?? NighError(.pairing, .timedOut, advice: Self.advice)))
+                }
+            }
+            results.live.show([
+                "Waiting for a peer that wants to pair; run on the other device: "
+                    + Line("nigh pair \(commandSession.session.configuration.name)", .strong)
+            ])
+        }
+        return try await withCheckedThrowingContinuation { continuation in
+            commandSession.loop.execute { [self] in
+                waiting = continuation
+                if let outcome { end(outcome) }
+            }
+        }
+    }
+
+    private static let advice =
+        "start `nigh pair` on the other device, too, and connect both to the same network"
+
+    /// Whether two people are comparing the digits. The command's timeout does not apply then.
+    private var isBusy = false
+
+    private func requestPairing(with choice: PeerChoice, within timeout: Duration) async throws {
+        let session = commandSession.session
+        try await commandSession.call(choice, for: .pair, .init(timeLimit: timeout)) { target, timeout in
+            switch target {
+            case .peer(let id): try await session.pair(id)
+            case .address(let address):
+                // The peer at an address is known only once there is a conversation.
+                let id = try await session.invite(
+                    at: address, context: Purpose.pair.context, timeout: timeout)
+                try await session.pair(id)
+            }
+        }
+    }
+
+    private func end(_ result: Result<Peer, any Error>) {
+        outcome = outcome ?? result
+        guard let outcome else { return }
+        request?.cancel()
+        waiting?.resume(with: outcome)
+        waiting = nil
+    }
+
+    private func handle(_ event: SessionEvent) {
+        switch event {
+        case .pairing(let peer, let code): show(code, of: peer)
+        case .paired(let peer): end(.success(peer))
+        case .pairingEnded(let peer, let cause):
+            // No digits were shown yet: this side may ask again, or reports by itself why it does not.
+            guard isBusy || request == nil else { return }
+            isBusy = false
+            results.remark("pairing with \(peer.name) failed: \(cause)")
+            end(.failure(cause))
+        case .invited(let invitation): commandSession.session.accept(invitation)
+        default: break
+        }
+    }
+
+    private func show(_ code: PairingCode, of peer: Peer) {
+        isBusy = true
+        // If this side asked a second time, neither pairing would go on.
+        request?.cancel()
+        results.live.show([])
+        results.report(
+            Self.digitsKind,
+            [.init("digits", .text(code.digits))] + PeerReport.members(of: peer),
+            lines: [
+                Line(peer.name.description, .strong) + " (\(peer.id.short)) should show the same digits:",
+                "    " + Line(code.description, .strong),
+            ])
+        if !results.isText { results.remark("\(peer.name) (\(peer.id.short)) should show \(code)") }
+        // A person may take long, so the answer must not be awaited on the loop. Without an answer, this thread ends
+        // only with the program.
+        let commandSession = commandSession
+        let results = results
+        BlockingTask.run {
+            let agree = Question.isConfirmed("Are they the same on both devices?", results)
+            commandSession.session.confirmPairing(with: peer.id, digitsAgree: agree)
+        }
+    }
+}

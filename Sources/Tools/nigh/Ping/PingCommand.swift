@@ -1,0 +1,147 @@
+import Arguments
+import JSONText
+import NighLoop
+import NighCore
+
+/// `nigh ping`: pings one peer repeatedly, and reports how long each round trip takes.
+struct PingCommand: Subcommand {
+    let commandName = "ping"
+    let output: OutputOptions
+    let session: SessionOptions
+    let choice: PeerChoice
+    let plan: PingPlan
+    let thresholds: PingThresholds
+    /// How long the peer is looked for and called; nil means without limit.
+    let timeout: Duration?
+
+    static let description = Command<any Subcommand>(
+        "ping", "Measures the round trip to a peer repeatedly",
+        text: """
+            PEER is a name, the beginning of a PeerID (four characters are enough), or an address as `nigh host` prints it. Every \
+            session answers pings by itself once its program has accepted the invitation; `nigh host` always accepts.
+
+            A ping overtakes messages that wait, so it measures the path and not the queue. A ping that falls due while there is \
+            no link counts as lost, and is not sent later: so the loss shows for how long the link was gone. The session looks for \
+            another link by itself. When the conversation has ended, this command calls the peer again. Replies continue once \
+            there is a link.
+
+            Jitter is the mean absolute difference between each round trip and the one before. Percentiles are by nearest rank, \
+            and accurate to within 1.6 %; minimum, mean and maximum are exact. Only counts are kept, so it may run for months.
+            """,
+        OutputOptions.options, SessionOptions.options,
+        PingCommand.planOptions, PingCommand.thresholdOptions,
+        Option(
+            "wait", .duration(in: .milliseconds(100) ... .seconds(86_400)), default: .seconds(20),
+            "the time limit for finding the peer, reaching it and getting its answer"),
+        Operand("PEER", .peer, "the peer to ping"),
+        examples: [
+            Example("Puma", "pings Puma once a second until Ctrl-C"),
+            Example(
+                "tcp://192.168.1.7:4000 -c 100 -i 10ms",
+                "sends 100 pings, 10 ms apart, without discovery"),
+            Example("Puma --until", "waits until Puma answers"),
+            Example(
+                "Puma -c 200 -i 50ms --max-p99 20ms --max-loss 1%",
+                "checks that the link is good enough for a game; exit status 4 if not"),
+        ]
+    ) { output, session, plan, thresholds, timeout, choice in
+        PingCommand(
+            output: output, session: session, choice: choice, plan: plan, thresholds: thresholds,
+            timeout: plan.endsWithReply ? nil : timeout)
+    }
+
+    private static let planOptions = OptionGroup(
+        "Pings",
+        Option(
+            "count", short: "c", .integer("COUNT", in: 1...1_000_000_000),
+            "the number of pings; by default it pings until Ctrl-C"),
+        Option(
+            "interval", short: "i", .duration("INTERVAL", in: .zero ... .seconds(3_600)),
+            default: .seconds(1),
+            "the time between two pings; with 0 the next is sent as soon as the one before is answered"),
+        Option("size", .size("BYTES", in: 0...1_024), default: 32, "the payload of each ping in bytes"),
+        Option(
+            "timeout", .duration(in: .milliseconds(1) ... .seconds(3_600)), default: .seconds(5),
+            "how long to wait for an answer; then the ping counts as lost"),
+        Option(
+            flag: "until",
+            "looks for the peer without a time limit, and ends with the first reply, for example while a device starts"
+        ),
+        Option(flag: "quiet", short: "q", "leaves out single replies and losses")
+    ) { count, interval, size, timeout, until, quiet in
+        if until, count != nil {
+            throw UsageError("--until ends with the first reply, so it cannot be used with --count")
+        }
+        return PingPlan(
+            count: count, interval: interval, size: size, timeout: timeout, endsWithReply: until,
+            isQuiet: quiet)
+    }
+
+    private static let thresholdOptions = OptionGroup(
+        "Thresholds",
+        Option(
+            "max-p99", .duration(in: .microseconds(1) ... .seconds(3_600)),
+            "exit status 4 if the 99th percentile of the round trips is longer"),
+        Option("max-loss", .percent, "exit status 4 if a larger share of the pings is lost")
+    ) { p99, loss in PingThresholds(p99: p99, loss: loss) }
+
+    func run(_ results: Results, _ interruption: Interruption) async throws -> ExitStatus {
+        let commandSession = try CommandSession(session, role: .client, results: results) {
+            // The maximum that a session allows: this command must also work with a short interval on a stalled link.
+            $0.limits.pendingPings = 192
+        }
+        let pinger = Pinger(commandSession, choice: choice, plan: plan, results: results)
+        commandSession.start(onEvent: { pinger.handle($0) })
+        let peer: Peer
+        do {
+            let calling = CommandSession.CallLimits(timeLimit: timeout, retriesAddresses: timeout == nil)
+            peer = try await interruption.cancelling { [choice] in
+                try await commandSession.connect(to: choice, for: .ping, calling)
+            }
+        } catch {
+            await commandSession.close()
+            throw interruption.isRequested ? CancellationError() : error
+        }
+        reportPeer(peer, results)
+        interruption.onRequest { pinger.finish() }
+        let tally = await pinger.run(with: peer)
+        let leftOut = await commandSession.onLoop { _ in pinger.itemsLeftOut }
+        await commandSession.close()
+        return summarize(tally, about: peer, leftOut: leftOut, results)
+    }
+
+    static let peerKind = Results.Kind("peer", plural: "peers")
+    static let kinds = [peerKind] + Pinger.kinds
+
+    private func reportPeer(_ peer: Peer, _ results: Results) {
+        results.report(
+            Self.peerKind, Self.members(of: peer),
+            lines: [
+                Line("\(peer.name)", .strong)
+                    + Line(
+                        " (\(peer.id.short)) is connected over \(peer.transport ?? "?"); \(plan.size) bytes a ping"
+                    )
+            ])
+    }
+
+    static func members(of peer: Peer) -> [JSON.Member] {
+        [
+            .init("name", .text(peer.name.description)), .init("peer_id", .text(peer.id.description)),
+            .init("transport", JSON(peer.transport)),
+        ]
+    }
+
+    private func summarize(_ tally: PingTally, about peer: Peer, leftOut: Int, _ results: Results)
+        -> ExitStatus
+    {
+        let missed = tally.received > 0 ? thresholds.missed(by: tally) : []
+        results.summarize(
+            [.init("peer", .object(Self.members(of: peer)))] + tally.json + [
+                .init("items_left_out", .integer(leftOut)),
+                .init("missed", .list(missed.map(JSON.text))),
+            ],
+            lines: ["" as Line] + tally.lines(about: peer) + missed.map { Line("missed: ", .bad) + Line($0) })
+        guard tally.received > 0 else { return .failed }
+        return missed.isEmpty ? .success : .missed
+    }
+}

@@ -1,0 +1,153 @@
+import NighCore
+import Testing
+
+@testable import FourInARow
+@testable import fourinarow
+
+struct PlainDialogTests {
+    private static func peer(_ number: UInt8) throws -> PeerID {
+        try #require(PeerID(bytes: [UInt8](repeating: number, count: PeerID.byteCount)))
+    }
+
+    private static func lobby(_ tables: [TableListing] = []) throws -> LobbyView {
+        LobbyView(name: "Lynx", id: try peer(1), tables: tables)
+    }
+
+    private static func table(_ number: UInt8, _ name: String, isFree: Bool = true) throws -> TableListing {
+        TableListing(
+            id: try peer(number), name: name, hasFreeSeat: isFree, transports: ["tcp", "bluetooth"],
+            quality: 0.5)
+    }
+
+    /// Lynx at Puma's table after these moves.
+    private static func visiting(_ columns: [Int], disc: Disc? = .yellow) throws -> LobbyView {
+        var table = Table()
+        try table.apply(.sat(try #require(Words("Lynx"))))
+        for index in columns {
+            let turn = try #require(table.game?.turn)
+            try table.apply(table.happening(of: .move(try #require(Column(index))), by: turn))
+        }
+        var view = try lobby()
+        view.place = .visiting(
+            TableView(
+                table: table, ownDisc: disc,
+                host: Person(id: try peer(2), name: "Puma", transport: "tcp"), guest: nil, pending: nil))
+        return view
+    }
+
+    @Test("Tables are listed with their numbers once, and again when they change or disappear")
+    func tables() throws {
+        var dialog = PlainDialog(try Self.lobby())
+        let puma = try Self.table(2, "Puma")
+        let owl = try Self.table(3, "Owl", isFree: false)
+        #expect(
+            dialog.lines(for: try Self.lobby([owl, puma]), nil) == [
+                "Table 1: Owl, a game to watch, over tcp or bluetooth, signal 50 %.",
+                "Table 2: Puma, a free seat, over tcp or bluetooth, signal 50 %.",
+            ])
+        #expect(dialog.lines(for: try Self.lobby([owl, puma]), nil).isEmpty)
+        #expect(dialog.lines(for: try Self.lobby([puma]), nil) == ["The table of Owl is gone."])
+        #expect(
+            dialog.reply(to: "l").lines == ["Table 1: Puma, a free seat, over tcp or bluetooth, signal 50 %."]
+        )
+        #expect(dialog.reply(to: "j").requests == [.join(puma.id, .seat)])
+        #expect(dialog.reply(to: "w 1").requests == [.join(puma.id, .watch)])
+        #expect(dialog.reply(to: "j 2").lines.first == "There is no table 2.")
+        #expect(dialog.reply(to: "j 2").requests.isEmpty)
+    }
+
+    @Test("Each move is reported with its column's number, and each turn once")
+    func moves() throws {
+        var dialog = PlainDialog(try Self.lobby())
+        #expect(
+            dialog.lines(for: try Self.visiting([]), .table(.joined(seated: true)))
+                == ["You sit at the table of Puma, and play yellow."])
+        #expect(
+            dialog.lines(for: try Self.visiting([]), .table(.began(number: 1, starter: .red)))
+                == ["Game 1 begins: Puma moves first."])
+        let first = try #require(Cell(column: Column.allCases[3], row: 0))
+        #expect(
+            dialog.lines(for: try Self.visiting([3]), .table(.moved(.red, first)))
+                == ["Puma dropped a disc into column 4, row 1.", "It's your turn: 1 to 7."])
+        #expect(dialog.lines(for: try Self.visiting([3]), nil).isEmpty)
+        #expect(dialog.reply(to: "4").requests == [.act(.move(Column.allCases[3]))])
+        let second = try #require(Cell(column: Column.allCases[3], row: 1))
+        #expect(
+            dialog.lines(for: try Self.visiting([3, 3]), .table(.moved(.yellow, second)))
+                == ["You dropped a disc into column 4, row 2."])
+    }
+
+    @Test("The end is reported with the board")
+    func end() throws {
+        var dialog = PlainDialog(try Self.visiting([0, 1, 0, 1, 0, 1]))
+        let over = try Self.visiting([0, 1, 0, 1, 0, 1, 0])
+        #expect(
+            dialog.lines(for: over, .table(.ended(.line(.red)))) == [
+                "Puma wins.", "1 2 3 4 5 6 7", ". . . . . . .", ". . . . . . .", "R . . . . . .",
+                "R Y . . . . .",
+                "R Y . . . . .", "R Y . . . . .", "R is red, Y is yellow.",
+            ])
+        #expect(dialog.reply(to: "r").requests == [.act(.rematch)])
+        #expect(dialog.reply(to: "b").lines.count == 8)
+    }
+
+    @Test("A watcher gets the whole board on joining")
+    func watching() throws {
+        var dialog = PlainDialog(try Self.lobby())
+        let lines = dialog.lines(for: try Self.visiting([3], disc: nil), .table(.joined(seated: false)))
+        #expect(lines.first == "You watch at the table of Puma.")
+        #expect(lines.contains(". . . R . . ."))
+        #expect(!lines.contains { $0.contains("your turn") })
+    }
+
+    @Test("y accepts a player who asks, and n declines")
+    func asked() throws {
+        var view = try Self.lobby()
+        view.place = .hosting(TableView(table: Table(), ownDisc: .red, host: nil, guest: nil, pending: nil))
+        let owl = SeatRequest(id: try Self.peer(3), name: "Owl", transport: "tcp")
+        view.seatRequests = [owl]
+        var dialog = PlainDialog(try Self.lobby())
+        #expect(
+            dialog.lines(for: view, nil) == ["You host a table. Others nearby see it under the name Lynx."])
+        view.addresses = [
+            TransportAddress(scheme: "tcp", value: "192.168.1.7:4000"),
+            TransportAddress(scheme: "memory", value: "m1"),
+        ]
+        #expect(dialog.lines(for: view, nil) == ["From elsewhere it is reached at tcp://192.168.1.7:4000"])
+        #expect(
+            dialog.lines(for: view, .seatRequested(owl)) == [
+                "Owl wants to play, over tcp.", "Accept? y or n",
+            ])
+        #expect(dialog.reply(to: "y").requests == [.answer(owl.id, accept: true)])
+        #expect(dialog.reply(to: "n").requests == [.answer(owl.id, accept: false)])
+        view.seatRequests = []
+        _ = dialog.lines(for: view, nil)
+        #expect(dialog.reply(to: "y") == .init(lines: ["Nobody waits for an answer."]))
+    }
+
+    @Test("A known name with another key is marked in the question and in the list of tables")
+    func knownName() throws {
+        let other = try Self.peer(9)
+        let warning = "You know Owl with another key (\(other.short)): this may be somebody else."
+        var owl = SeatRequest(id: try Self.peer(3), name: "Owl", transport: "tcp")
+        owl.trust = .newWithKnownName(of: [other])
+        var view = try Self.lobby()
+        view.seatRequests = [owl]
+        var dialog = PlainDialog(try Self.lobby())
+        let question = dialog.lines(for: view, .seatRequested(owl))
+        #expect(question.first == "Owl wants to play, over tcp.")
+        #expect(question.contains(warning) && question.contains("Accept? y or n"))
+        var table = try Self.table(3, "Owl")
+        table.trust = .newWithKnownName(of: [other])
+        #expect(dialog.lines(for: try Self.lobby([table]), nil).contains { $0.hasSuffix(warning) })
+        let news = LobbyNews.hasKnownName(owl.id, name: "Owl", .newWithKnownName(of: [other]))
+        #expect(dialog.lines(for: try Self.lobby([table]), news).contains(warning))
+    }
+
+    @Test("q leaves a table, and ends the program in the lobby")
+    func quitting() throws {
+        #expect(PlainDialog(try Self.visiting([])).reply(to: "q").requests == [.leave])
+        #expect(PlainDialog(try Self.lobby()).reply(to: "q").requests == [.quit])
+        #expect(PlainDialog(try Self.lobby()).reply(to: "nonsense").requests.isEmpty)
+    }
+}
