@@ -128,11 +128,15 @@ struct BenchmarkSetting: @unchecked Sendable {
         case .handler: break
         case .inbox:
             Task(executorPreference: loop) {
-                for await message in messages { message.withBuffer { handle(message.sender, $0) } }
+                while let message = await messages.next() {
+                    message.withBuffer { handle(message.sender, $0) }
+                }
             }
         case .pool:
             Task {
-                for await message in messages { message.withBuffer { handle(message.sender, $0) } }
+                while let message = await messages.next() {
+                    message.withBuffer { handle(message.sender, $0) }
+                }
             }
         }
     }

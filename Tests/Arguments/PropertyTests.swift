@@ -58,7 +58,7 @@ struct PropertyTests {
     ]
 
     @Test("Arguments that the usage line shows are accepted in any order", arguments: 0..<20 as Range<UInt64>)
-    func whatHelpShowsIsUnderstood(_ seed: UInt64) throws {
+    func theUsageLineIsAccepted(_ seed: UInt64) throws {
         var dice = Dice(state: seed)
         for command in Sample.program.outline.all where command.isComplete {
             let path = Array(command.path.dropFirst())

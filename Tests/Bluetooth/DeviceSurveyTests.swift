@@ -58,7 +58,7 @@ struct DeviceSurveyTests {
         #expect(fail(&survey) == [])
     }
 
-    @Test func aDeviceWithAPipeIsThereWhateverItDoesNotAnswer() {
+    @Test func aDeviceWithAPipeIsNotLostWhenItDoesNotAnswer() {
         var survey = surveyed()
         survey.pipeOpened(Self.device, now: seconds(1))
         for _ in 0..<5 { #expect(fail(&survey) == []) }
@@ -67,7 +67,7 @@ struct DeviceSurveyTests {
         #expect(fail(&survey) == [.lost(sighting(Samples.sessionRecord()).address)])
     }
 
-    @Test func aDeviceIsHeldByTheLastOfItsPipes() {
+    @Test func aDeviceIsNotLostBeforeItsLastPipeEnds() {
         var survey = surveyed()
         for _ in 0..<2 { survey.pipeOpened(Self.device, now: seconds(1)) }
         survey.pipeEnded(Self.device, now: seconds(1))
@@ -79,13 +79,13 @@ struct DeviceSurveyTests {
     }
 
     /// bluetoothd publishes each record on every adapter of the machine.
-    @Test func aRecordOfAnotherAdapterIsNotThere() {
+    @Test func recordsOfOtherAdaptersAreIgnored() {
         var survey = surveyed()
         let elsewhere = Samples.sessionRecord(1, channel: 4, adapter: Samples.other)
         #expect(survey.answered(Self.device, [Samples.sessionRecord(), elsewhere], now: seconds(10)) == [])
     }
 
-    @Test func thisSideIsNeverFound() {
+    @Test func aSessionDoesNotFindItself() {
         var survey = DeviceSurvey(interval: Self.interval)
         survey.own = Samples.peers[0]
         _ = survey.seen(Self.device, .announced, signal: nil, now: seconds(0))
@@ -96,7 +96,7 @@ struct DeviceSurveyTests {
             ])
     }
 
-    @Test func aSessionThatListensElsewhereNowHasOneRoute() {
+    @Test func aSessionThatChangesItsChannelHasOneRoute() {
         var survey = surveyed()
         let moved = Samples.sessionRecord(channel: 9, handle: 0x1_0006)
         let address = sighting(Samples.sessionRecord()).address
@@ -108,7 +108,7 @@ struct DeviceSurveyTests {
 
     /// For a moment the old record is there beside the new one. Their order says nothing.
     @Test(arguments: [false, true])
-    func ofTwoRecordsOfOneSessionTheLaterCounts(_ isReversed: Bool) {
+    func theNewerOfTwoRecordsOfASessionIsUsed(_ isReversed: Bool) {
         var survey = surveyed()
         let records = [
             Samples.sessionRecord(name: "old", channel: 3, handle: 7),
@@ -119,7 +119,7 @@ struct DeviceSurveyTests {
         #expect(changes == [.lost(sighting(records[0]).address), .found(sighting(records[1]))])
     }
 
-    @Test func twoSessionsOfOneDeviceAreTwo() {
+    @Test func twoSessionsOnOneDeviceAreReportedSeparately() {
         var survey = surveyed()
         let records = [Samples.sessionRecord(), Samples.sessionRecord(1, channel: 4)]
         #expect(survey.answered(Self.device, records, now: seconds(10)) == [.found(sighting(records[1]))])
@@ -151,7 +151,7 @@ struct DeviceSurveyTests {
             ])
     }
 
-    @Test func withoutAnAdapterNothingIsSeen() {
+    @Test func nothingIsFoundWithoutAnAdapter() {
         var survey = surveyed()
         let more = Samples.sessionRecord(1, channel: 4)
         _ = survey.answered(Self.device, [Samples.sessionRecord(), more], now: seconds(10))
@@ -170,7 +170,7 @@ struct DeviceSurveyTests {
 
     // MARK: When devices are asked
 
-    @Test func aNewDeviceIsAskedAtOnceAndOnlyOnceAtATime() {
+    @Test func aNewDeviceIsQueriedAtOnceAndOnlyOnceAtATime() {
         var survey = DeviceSurvey(interval: Self.interval)
         #expect(survey.nextQuery == .never)
         _ = survey.seen(Self.device, .possible, signal: nil, now: seconds(5))
@@ -182,7 +182,7 @@ struct DeviceSurveyTests {
         #expect(survey.takeDue(now: seconds(100)) == nil)
     }
 
-    @Test func theDeviceThatWaitedLongestIsAskedFirst() {
+    @Test func theDeviceThatWaitedLongestIsQueriedFirst() {
         var survey = DeviceSurvey(interval: Self.interval)
         _ = survey.seen(Samples.other, .possible, signal: nil, now: seconds(1))
         _ = survey.seen(Self.device, .possible, signal: nil, now: seconds(2))
@@ -193,7 +193,7 @@ struct DeviceSurveyTests {
     @Test(
         arguments: [(DeviceSurvey.Likelihood.possible, 60), (.announced, 20)]
             as [(DeviceSurvey.Likelihood, Int64)])
-    func aDeviceWithoutSessionsIsAskedLessOften(_ likelihood: DeviceSurvey.Likelihood, _ pause: Int64) {
+    func aDeviceWithoutSessionsIsQueriedLessOften(_ likelihood: DeviceSurvey.Likelihood, _ pause: Int64) {
         var survey = DeviceSurvey(interval: Self.interval)
         _ = survey.seen(Self.device, likelihood, signal: nil, now: seconds(0))
         _ = survey.takeDue(now: seconds(0))
@@ -201,7 +201,7 @@ struct DeviceSurveyTests {
         #expect(survey.nextQuery == seconds(pause))
     }
 
-    @Test func aDeviceThatSaysItHasTheServiceNowIsAskedAtOnce() {
+    @Test func aDeviceThatStartsToAdvertiseTheServiceIsQueriedAtOnce() {
         var survey = DeviceSurvey(interval: Self.interval)
         _ = survey.seen(Self.device, .possible, signal: nil, now: seconds(0))
         _ = survey.takeDue(now: seconds(0))
@@ -212,7 +212,7 @@ struct DeviceSurveyTests {
         #expect(survey.nextQuery == seconds(4))
     }
 
-    @Test func aDeviceThatDoesNotAnswerIsAskedLessAndLessOften() {
+    @Test func queriesOfAnUnansweringDeviceBackOff() {
         var survey = DeviceSurvey(interval: Self.interval)
         _ = survey.seen(Self.device, .announced, signal: nil, now: seconds(0))
         var pauses: [Int64] = []
@@ -224,14 +224,14 @@ struct DeviceSurveyTests {
         #expect(pauses == [2, 20, 40, 80, 160, 160, 160, 160])
     }
 
-    @Test func aShortIntervalIsThatOfASecondTryAsWell() {
+    @Test func aShortIntervalAppliesToRetriesToo() {
         var survey = DeviceSurvey(interval: .seconds(1))
         _ = survey.seen(Self.device, .announced, signal: nil, now: seconds(0))
         #expect(fail(&survey) == [])
         #expect(survey.nextQuery == seconds(1))
     }
 
-    @Test func aDeviceThatIsSeenAgainIsAskedSoon() {
+    @Test func aDeviceThatIsSeenAgainIsQueriedSoon() {
         var survey = surveyed()
         for _ in 0..<6 { _ = fail(&survey) }
         let now = survey.nextQuery + .seconds(-100)
@@ -241,7 +241,7 @@ struct DeviceSurveyTests {
         #expect(survey.nextQuery == now + .seconds(2))
     }
 
-    @Test func aDeviceThatIsForgottenIsAskedOnceMore() {
+    @Test func aRemovedDeviceIsQueriedOnceMoreBeforeItIsLost() {
         var survey = surveyed()
         survey.gone(Self.device, now: seconds(3))
         #expect(survey.takeDue(now: seconds(3)) == Self.device)
@@ -255,7 +255,7 @@ struct DeviceSurveyTests {
         #expect(survey.takeDue(now: seconds(4)) == Self.device)
     }
 
-    @Test func aDeviceThatIsForgottenAndAnswersStays() {
+    @Test func aRemovedDeviceThatAnswersIsNotLost() {
         var survey = surveyed()
         survey.gone(Self.device, now: seconds(3))
         _ = survey.takeDue(now: seconds(3))
@@ -264,7 +264,7 @@ struct DeviceSurveyTests {
         #expect(survey.nextQuery == seconds(13))
     }
 
-    @Test func aDeviceThatOpensAPipeIsAskedToo() {
+    @Test func aDeviceThatOpensAPipeIsQueried() {
         var survey = DeviceSurvey(interval: Self.interval)
         survey.pipeOpened(Self.device, now: seconds(1))
         #expect(survey.takeDue(now: seconds(1)) == Self.device)
@@ -280,7 +280,7 @@ struct DeviceSurveyTests {
         #expect(survey.counts.asked == 0)
     }
 
-    @Test func aCrowdIsBounded() {
+    @Test func theNumberOfKnownDevicesIsBounded() {
         var survey = DeviceSurvey(interval: Self.interval)
         for number in 0..<300 {
             _ = survey.seen(BluetoothAddress(number: UInt64(number)), .possible, signal: nil, now: seconds(0))

@@ -15,7 +15,7 @@ struct FaultTests {
         ("org.freedesktop.DBus.Error.UnknownObject", true), ("org.bluez.Error.NotAuthorized", false),
         ("org.freedesktop.DBus.Error.UnknownMethod", false),
     ])
-    func whatPassesByItselfIsNoFailure(_ name: String, _ isTemporary: Bool) {
+    func temporaryBusErrorsAreRecognized(_ name: String, _ isTemporary: Bool) {
         #expect(BusFault(name: name, message: "").isTemporary == isTemporary)
     }
 
@@ -39,7 +39,7 @@ struct FaultTests {
             (.notOffered, "nobody listens there", "looking for the same service?"),
             (.daemon(bus), "bluetoothd reported Strange: no idea", nil),
         ] as [(BluetoothFault, String, String?)])
-    func eachFaultHasItsWordsAndItsAdvice(_ fault: BluetoothFault, _ words: String, _ advice: String?) {
+    func eachFaultHasACauseAndAdvice(_ fault: BluetoothFault, _ words: String, _ advice: String?) {
         let error = fault.error(.starting)
         #expect(error.transport == "bluetooth")
         #expect("\(error.cause)".contains(words))
@@ -72,7 +72,7 @@ struct FaultTests {
             (ENFILE, .system(ENFILE, "Too many open files in system"), "ulimit -n"),
             (EIO, .system(EIO, "Input/output error"), nil),
         ] as [(Int32, NighError.Cause, String?)])
-    func eachErrorOfASocketIsPutIntoWords(_ number: Int32, _ cause: NighError.Cause, _ advice: String?) {
+    func eachSocketErrorHasACauseAndAdvice(_ number: Int32, _ cause: NighError.Cause, _ advice: String?) {
         let error = BluetoothFault.socket(number).error(.connecting, about: "00:AA:01:00:00:42/3")
         #expect(error.cause == cause)
         #expect(error.peer == "00:AA:01:00:00:42/3")
@@ -99,11 +99,11 @@ struct FaultTests {
         ("org.bluez.Error.Blocked", "the adapter adapter is blocked"),
         ("org.bluez.Error.Failed", "bluetoothd reported Failed: words"), ("", "bluetoothd reported : words"),
     ])
-    func eachErrorOfBluetoothdIsPutIntoWords(_ name: String, _ words: String) {
+    func eachBluetoothdErrorHasAReadableCause(_ name: String, _ words: String) {
         #expect("\(BluetoothFault(BusFault(name: name, message: "words")).cause)".contains(words))
     }
 
-    @Test func anErrorOfTheSystemHasANameOnTheBus() {
+    @Test func systemErrorsHaveDBusNames() {
         #expect(BusFault(errno: EACCES).name == "org.freedesktop.DBus.Error.AccessDenied")
         #expect(!BusFault(errno: ENOENT).message.isEmpty)
     }

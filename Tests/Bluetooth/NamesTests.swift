@@ -28,7 +28,7 @@ struct NamesTests {
         }
     }
 
-    @Test func aUUIDIsReadInEachOfItsLengths() {
+    @Test func aUUIDOfEachLengthIsParsed() {
         let rfcomm = BluetoothUUID(short: 3)
         #expect(rfcomm.description == "00000003-0000-1000-8000-00805f9b34fb")
         #expect(BluetoothUUID([0, 3]) == rfcomm)
@@ -39,7 +39,7 @@ struct NamesTests {
         }
     }
 
-    @Test func aRandomUUIDSaysThatItIsOneAndIsNobodyElses() {
+    @Test func randomUUIDsHaveVersion4AndAreUnique() {
         let uuids = (0..<100).map { _ in BluetoothUUID.random() }
         #expect(Set(uuids).count == 100)
         for uuid in uuids {
@@ -48,7 +48,7 @@ struct NamesTests {
         }
     }
 
-    @Test func anAddressIsWrittenAsItWasRead() {
+    @Test func anAddressSurvivesParsingAndPrinting() {
         for text in ["00:AA:01:00:00:42", "FF:FF:FF:FF:FF:FF", "00:00:00:00:00:00"] {
             #expect(BluetoothAddress(text)?.description == text)
             #expect(BluetoothAddress(text.lowercased())?.description == text)
@@ -57,7 +57,7 @@ struct NamesTests {
         #expect(BluetoothAddress(number: .max).description == "FF:FF:FF:FF:FF:FF")
     }
 
-    @Test func theKernelsOrderOfBytesIsTheOtherWayRound() throws {
+    @Test func theKernelStoresAddressBytesInReverseOrder() throws {
         let address = try #require(BluetoothAddress("01:02:03:04:05:06"))
         #expect(address.raw.b.0 == 6)
         #expect(address.raw.b.5 == 1)
@@ -69,11 +69,11 @@ struct NamesTests {
         "00:AA:01:00:00:+4", "00:AA:01:00:00:-1", "00:AA:01:00:00:0x", "0:0AA:01:00:00:42",
         "00-AA-01-00-00-42", "00:AA:01:00:00:é", " 00:AA:01:00:00:42", "00:AA:01:00:00:42\0", "00AA01000042",
     ])
-    func whatIsNoAddressIsNone(_ text: String) {
+    func invalidAddressesAreRejected(_ text: String) {
         #expect(BluetoothAddress(text) == nil)
     }
 
-    @Test func aDestinationIsWrittenAsItWasRead() throws {
+    @Test func aDestinationSurvivesParsingAndPrinting() throws {
         for text in [
             "bluetooth://00:AA:01:00:00:42/1", "bluetooth://00:AA:01:00:00:42/30",
             "bluetooth://00:AA:01:00:00:42",
@@ -91,14 +91,14 @@ struct NamesTests {
         ("00:AA:01:00:00:42/+3", "1 to 30"), ("00:AA:01:00:00:42/03", "1 to 30"),
         ("00:AA:01:00:00:42/3/", "1 to 30"), ("00:AA:01:00:00:42/three", "1 to 30"),
     ])
-    func whatIsNoDestinationIsSaidWithAnExample(_ value: String, _ advice: String) throws {
+    func invalidDestinationsAreRejectedWithAnExample(_ value: String, _ advice: String) throws {
         let address = TransportAddress(scheme: "bluetooth", value: value)
         let error = try #require(throws: NighError.self) { try BluetoothDestination(address) }
         #expect(error.stage == .connecting)
         #expect(error.advice?.contains(advice) == true)
     }
 
-    @Test func anAddressOfAnotherTransportIsNoDestination() throws {
+    @Test func anAddressOfAnotherTransportIsRejected() throws {
         let address = TransportAddress(scheme: "tcp", value: "00:AA:01:00:00:42")
         let error = try #require(throws: NighError.self) { try BluetoothDestination(address) }
         #expect("\(error)".contains("it is not a Bluetooth address"))

@@ -29,12 +29,12 @@ struct ServiceSearchTests {
         "Puma", "<name value=\"0x0100\"/>", "Jürgen & Søn's \"phone\" ]]>", "🐆", "-->", "%s\\0",
         String(repeating: "é", count: 31),
     ])
-    func aRecordIsReadAsItWasWritten(_ name: String) throws {
+    func aRecordSurvivesWritingAndReading(_ name: String) throws {
         let record = Samples.sessionRecord(name: name)
         #expect(try ask(RecordKeeper([try keep(record)])).records == [record])
     }
 
-    @Test func allThatAProgramMayTellFits() throws {
+    @Test func theLargestAdvertisementFitsIntoARecord() throws {
         let info = try DiscoveryInfo([
             "a": String(repeating: "é", count: 126), "<&\">'": String(repeating: "x", count: 138),
         ])
@@ -46,7 +46,7 @@ struct ServiceSearchTests {
     }
 
     @Test(arguments: [1, 2, 7, 48, 512, 60_000])
-    func anAnswerInPartsIsTheSame(_ share: Int) throws {
+    func anAnswerInPartsIsReassembled(_ share: Int) throws {
         let records = (0..<3).map {
             Samples.sessionRecord($0, name: "Puma \($0)", channel: UInt8($0 + 1), handle: UInt32($0 + 1))
         }
@@ -55,11 +55,11 @@ struct ServiceSearchTests {
         #expect((answer.questions == 1) == (share >= 512))
     }
 
-    @Test func aDeviceWithoutSessionsReportsNone() throws {
+    @Test func aDeviceWithoutSessionsHasNoRecords() throws {
         #expect(try ask(RecordKeeper([])).records.isEmpty)
     }
 
-    @Test func whatIsRegisteredCanBeFoundByItsServiceAndInNoOtherWay() throws {
+    @Test func aRecordListsItsServiceAsItsOnlyClass() throws {
         let record = try Samples.record(name: "Puma")
         guard case .sequence(let classes) = try #require(record.value(of: 1)),
             case .uuid(let uuid) = classes[0],
@@ -73,7 +73,7 @@ struct ServiceSearchTests {
         #expect(group == [0x10, 0x02])
     }
 
-    @Test func aQuestionIsWhatTheSpecificationAsksFor() {
+    @Test func aRequestHasTheFormOfTheSpecification() {
         var search = ServiceSearch(for: Samples.service)
         let pattern: [UInt8] = [0x35, 17, 0x1C] + BluetoothUUID(of: Samples.service).bytes
         let attributes: [UInt8] = [
@@ -101,7 +101,7 @@ struct ServiceSearchTests {
             (0x0301, nil), (0x0301, .text([])), (0x0301, .text(Array("00:AA:01".utf8))),
             (0x0301, .text([0xFF, 0xFE])), (0x0301, .unsigned(0x00AA_0100_0042, bytes: 8)),
         ] as [(UInt64, SentValue?)])
-    func aRecordThatIsNoneOfASessionIsPassedOver(_ number: UInt64, _ value: SentValue?) throws {
+    func recordsThatDescribeNoSessionAreSkipped(_ number: UInt64, _ value: SentValue?) throws {
         let good = try Samples.record(name: "Puma")
         var attributes = good.attributes.filter { $0.number != number }
         if let value { attributes.append((number, value)) }
@@ -109,7 +109,7 @@ struct ServiceSearchTests {
         #expect(records == [Samples.sessionRecord()])
     }
 
-    @Test func whatASessionNeedNotSayMayBeMissing() throws {
+    @Test func optionalAttributesMayBeMissing() throws {
         let attributes = try Samples.record(name: "Puma").attributes.filter {
             ![0, 0x0100].contains($0.number)
         }
@@ -119,7 +119,7 @@ struct ServiceSearchTests {
         #expect(!record.advertisement.name.description.isEmpty)
     }
 
-    @Test func aCrowdOfRecordsIsLookedAtInPart() throws {
+    @Test func theNumberOfRecordsIsBounded() throws {
         let records = (0..<80).map { Samples.sessionRecord(channel: UInt8($0 % 30 + 1), handle: UInt32($0)) }
         let found = try ask(RecordKeeper(try records.map(keep), share: 3_000)).records
         #expect(found == Array(records.prefix(ServiceSearch.recordLimit)))
@@ -132,7 +132,7 @@ struct ServiceSearchTests {
         return search.received(packet(Array(search.begin()[1...2])))
     }
 
-    @Test func anAnswerThatIsCutOrGoesOnIsNone() throws {
+    @Test func truncatedAndOverlongAnswersAreRejected() throws {
         let lists = SentValue.sequence([try Samples.record(name: "Puma").list(of: Set(0...0xFFFF))]).bytes
         let whole = RecordKeeper.packet(lists, [0], number: [0, 1])
         #expect(step { _ in whole } == .done([Samples.sessionRecord()]))
@@ -140,7 +140,7 @@ struct ServiceSearchTests {
         #expect(step { _ in whole + [0] } == .failed)
     }
 
-    @Test func anAnswerToAnotherQuestionIsNone() {
+    @Test func answersToOtherRequestsAreRejected() {
         #expect(step { RecordKeeper.packet([0x35, 0], [0], number: $0) } == .done([]))
         #expect(step { _ in RecordKeeper.packet([0x35, 0], [0], number: [0, 2]) } == .failed)
         // A refusal, and a request.
@@ -150,7 +150,7 @@ struct ServiceSearchTests {
         }
     }
 
-    @Test func lengthsThatLieAreNoticed() {
+    @Test func wrongLengthsAreDetected() {
         // The length of the packet, of the lists in it, and of the continuation.
         #expect(step { [7] + $0 + [0, 4, 0, 2, 0x35, 0, 0] } == .failed)
         #expect(step { [7] + $0 + [0, 6, 0, 2, 0x35, 0, 0] } == .failed)
@@ -164,11 +164,11 @@ struct ServiceSearchTests {
     }
 
     @Test(arguments: [[], [0x35, 5], [0x08, 1], [0x35, 2, 0x08, 1], [0x00]] as [[UInt8]])
-    func listsThatAreNoneHaveNoRecords(_ bytes: [UInt8]) {
+    func invalidListsYieldNoRecords(_ bytes: [UInt8]) {
         #expect(step { RecordKeeper.packet(bytes, [0], number: $0) } == .done([]))
     }
 
-    @Test func anEndlessAnswerIsGivenUp() {
+    @Test func anEndlessAnswerIsAbandoned() {
         #expect(step { RecordKeeper.packet([], [1, 1], number: $0) } == .failed)
         var search = ServiceSearch(for: Samples.service)
         var question = search.begin()
@@ -183,7 +183,7 @@ struct ServiceSearchTests {
         #expect(asked == ServiceSearch.answerLimit / 1_024)
     }
 
-    @Test func anAnswerThatWasGivenIsNotTakenAgain() throws {
+    @Test func aRepeatedAnswerIsRejected() throws {
         var search = ServiceSearch(for: Samples.service)
         var keeper = RecordKeeper([try Samples.record(name: "Puma")], share: 10)
         let question = search.begin()

@@ -8,7 +8,7 @@ import Testing
 /// Tests the transport on a machine without Bluetooth: it reports that once, refuses requests, and gets in nobody's
 /// way. On machines with Bluetooth, the tests ask for an adapter that does not exist.
 struct WithoutBluetoothTests {
-    @Test func itReportsOnceThatItIsDown() throws {
+    @Test func theTransportReportsOnceThatItIsDown() throws {
         let user = TransportUser()
         try #require(user.wait { !$0.conditions.isEmpty })
         user.call { _ in }
@@ -27,7 +27,7 @@ struct WithoutBluetoothTests {
         user.shutdown()
     }
 
-    @Test func aDialFailsWithTheSameWords() throws {
+    @Test func aDialFailsWithTheReportedCause() throws {
         let user = TransportUser()
         user.dial("bluetooth://00:AA:01:00:00:42/3")
         try #require(user.wait { !$0.failures.isEmpty && !$0.conditions.isEmpty })
@@ -41,7 +41,7 @@ struct WithoutBluetoothTests {
     }
 
     @Test(arguments: ["bluetooth://nobody", "tcp://127.0.0.1:1"])
-    func anAddressThatIsNoneFailsTheDial(_ address: String) throws {
+    func anInvalidAddressFailsTheDial(_ address: String) throws {
         let user = TransportUser()
         user.dial(address)
         try #require(user.wait { !$0.failures.isEmpty })
@@ -63,7 +63,7 @@ struct WithoutBluetoothTests {
     }
 
     /// Requests are kept until there is an adapter. Until then they have no effect and cause no error.
-    @Test func advertisingAndLookingWait() throws {
+    @Test func advertisingAndBrowsingWaitForAnAdapter() throws {
         let known = TransportAddress(scheme: "bluetooth", value: "00:AA:01:00:00:42")
         let user = TransportUser(knownAddresses: [known])
         user.call {
@@ -83,7 +83,7 @@ struct WithoutBluetoothTests {
         user.shutdown()
     }
 
-    @Test func nothingIsReportedAfterTheEnd() {
+    @Test func nothingIsReportedAfterShutdown() {
         let user = TransportUser()
         user.call {
             let address = TransportAddress(scheme: "bluetooth", value: "00:AA:01:00:00:42/3")
@@ -106,7 +106,7 @@ struct WithoutBluetoothTests {
         transport.shutdown()
     }
 
-    @Test func aLoopWithoutSocketsIsSaid() async throws {
+    @Test func aLoopWithoutSocketsIsReported() async throws {
         let loop = ThreadEventLoop()
         defer { loop.shutdown() }
         let session = Session(

@@ -6,7 +6,7 @@ import Testing
 
 @Suite struct FuzzTests {
     @Test(arguments: Target.allCases)
-    func nothingIsFoundInAShortRun(target: Target) throws {
+    func aShortRunFindsNothing(target: Target) throws {
         var options = Options()
         options.targets = [target]
         options.inputs = 300
@@ -14,7 +14,7 @@ import Testing
     }
 
     /// A recorded scenario must be valid before it is mutated. Otherwise no mutated input gets past the first check.
-    @Test func whatWasRecordedIsUnderstoodWhenItIsPlayedAgain() throws {
+    @Test func recordedScenariosReplayWithoutErrors() throws {
         var reached: [String: SessionStatistics] = [:]
         for scenario in try Corpus.record() {
             let loop = VirtualEventLoop()
@@ -40,7 +40,7 @@ import Testing
     }
 
     /// As above, for the targets that generate their inputs themselves.
-    @Test func whatIsMadeUpIsOftenRightToTheEnd() throws {
+    @Test func generatedInputsAreOftenValid() throws {
         let corpus = try Corpus.record()
         let frames = Mutator.frames(of: corpus)
         var (paired, understood) = (0, 0)

@@ -38,7 +38,7 @@ struct EventLoopTests {
         await withCheckedContinuation { continuation in loop.execute { continuation.resume() } }
     }
 
-    @Test(arguments: kinds) func runsWorkInOrderAndNeverInsideTheCall(_ kind: Kind) async {
+    @Test(arguments: kinds) func workRunsInOrderAndNeverInsideTheCall(_ kind: Kind) async {
         let loop = kind.make()
         defer { loop.shutdown() }
         let notes = Notes()
@@ -72,7 +72,7 @@ struct EventLoopTests {
         #expect(notes.all == ["1", "2", "3"])
     }
 
-    @Test(arguments: kinds) func timeAdvancesAlsoForOthers(_ kind: Kind) async {
+    @Test(arguments: kinds) func timeAdvancesForOtherThreads(_ kind: Kind) async {
         let loop = kind.make()
         defer { loop.shutdown() }
         let before = loop.now
@@ -81,7 +81,7 @@ struct EventLoopTests {
     }
 
     /// A turn must not use the time at which the loop went to sleep. Otherwise the deadlines that it sets would pass at once.
-    @Test(arguments: kinds) func aTurnsTimeIsNotThatBeforeTheLoopFellAsleep(_ kind: Kind) async {
+    @Test(arguments: kinds) func aTurnDoesNotUseTheTimeBeforeTheLoopSlept(_ kind: Kind) async {
         let loop = kind.make()
         defer { loop.shutdown() }
         for _ in 0..<20 {
@@ -94,7 +94,7 @@ struct EventLoopTests {
         }
     }
 
-    @Test(arguments: kinds) func anActorCanLiveOnIt(_ kind: Kind) async {
+    @Test(arguments: kinds) func anActorCanUseALoopAsItsExecutor(_ kind: Kind) async {
         actor Resident {
             nonisolated let loop: any OwnThreadLoop
             nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
@@ -108,7 +108,7 @@ struct EventLoopTests {
         #expect(await task.value)
     }
 
-    @Test(arguments: kinds) func whatWaitsAtShutdownIsDropped(_ kind: Kind) async {
+    @Test(arguments: kinds) func pendingWorkIsDroppedAtShutdown(_ kind: Kind) async {
         let loop = kind.make()
         let notes = Notes()
         await withCheckedContinuation { continuation in
@@ -124,7 +124,7 @@ struct EventLoopTests {
         #expect(notes.all == [])
     }
 
-    @Test(arguments: kinds) func manyThreadsMayGiveWork(_ kind: Kind) async {
+    @Test(arguments: kinds) func manyThreadsMaySubmitWork(_ kind: Kind) async {
         let loop = kind.make()
         defer { loop.shutdown() }
         let notes = Notes()
@@ -170,7 +170,7 @@ struct EventLoopTests {
     }
 
     /// Runs in a process of its own, because otherwise no other test could start a thread meanwhile.
-    @Test func aThreadThatCannotBeHadIsAnError() async {
+    @Test func aThreadThatCannotStartIsAnError() async {
         await #expect(processExitsWith: .success) {
             ResourceLimits.preventThreads()
             let error = #expect(throws: NighError.self) { try LoopThread().start {} }
@@ -178,7 +178,7 @@ struct EventLoopTests {
         }
     }
 
-    @Test(arguments: kinds) func aStoppedLoopIsLetGo(_ kind: Kind) {
+    @Test(arguments: kinds) func aStoppedLoopIsReleased(_ kind: Kind) {
         weak var forgotten: (any OwnThreadLoop)?
         do {
             let loop = kind.make()

@@ -213,7 +213,7 @@ final class PipeEnd: PipeHandler, @unchecked Sendable {
     }
 
     /// Releases the pipe.
-    func letGo() { run { [self] in pipe = nil } }
+    func release() { run { [self] in pipe = nil } }
 
     var pipeIsAlive: Bool { run { [self] in seenPipe != nil } }
 

@@ -30,7 +30,7 @@ import Testing
             }
         }
 
-        func letGo() { listening = nil }
+        func release() { listening = nil }
 
         func routeFound(_ sighting: Sighting, by transport: any Transport) {}
         func routeChanged(_ sighting: Sighting, by transport: any Transport) {}
@@ -101,12 +101,12 @@ import Testing
     }
 
     @Test("After its owner releases it, it reports nothing")
-    func isLetGoOf() throws {
+    func isReleased() throws {
         let house = House()
         house.listening?.begin()
         try house.loop.run(for: .zero)
         house.listening?.stop()
-        house.letGo()
+        house.release()
         try house.loop.run(for: .seconds(10))
         #expect(house.reports == ["1"])
     }

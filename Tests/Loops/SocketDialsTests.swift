@@ -58,7 +58,7 @@ import Testing
     }
 
     @Test("A dial that fails, is cancelled, or ends with all others closes its descriptor")
-    func closes() throws {
+    func closesSurviveARoundTrip() throws {
         let ends = try (0..<3).map { _ in try Self.pair() }
         defer { for end in ends { close(end.far) } }
         let caller = Caller()

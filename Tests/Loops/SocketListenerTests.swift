@@ -122,7 +122,7 @@ import Testing
     }
 
     @Test("A closed listener accepts nobody, even if it was closed inside its callback")
-    func closes() {
+    func closesSurviveARoundTrip() {
         let name = Self.newName()
         let descriptor = UnixTransport.listeningSocket(at: name, backlog: 10)
         let socket = SocketIdentity(descriptor)
@@ -141,7 +141,7 @@ import Testing
     }
 
     @Test("A listener that is released closes its socket")
-    func isLetGoOf() {
+    func isReleased() {
         let name = Self.newName()
         let descriptor = UnixTransport.listeningSocket(at: name, backlog: 10)
         let socket = SocketIdentity(descriptor)

@@ -238,7 +238,7 @@ import Testing
     }
 
     @Test("A handler that closes when it receives bytes is not called again for other bytes")
-    func closedWhenTold() {
+    func closingInAHandlerStopsCallbacks() {
         let ground = Ground { $0.close(.afterWriting) }
         ground.far.write(Stream.bytes(0..<1_000))
         #expect(ground.far.isAtEnd)
@@ -315,7 +315,7 @@ import Testing
         let stream = Stream.bytes(0..<2_000_000)
         ground.end.write(stream)
         ground.end.close(.afterWriting)
-        ground.end.letGo()
+        ground.end.release()
         #expect(ground.end.pipeIsAlive)
         #expect(ground.far.read(stream.count) == stream)
         ground.far.close()
@@ -331,7 +331,7 @@ import Testing
             let end = PipeEnd(sockets.near, on: loop)
             end.write(Stream.bytes(0..<3_000_000))
             if isLingering { end.close(.afterWriting) }
-            end.letGo()
+            end.release()
             loop.shutdown()
             #expect(!end.socket.isOpen)
             #expect(end.log == [])

@@ -106,7 +106,7 @@ import Testing
 
     /// Without this, the bytes in between would be delivered although the handler has paused.
     @Test("A handler that pauses is not called again in that turn")
-    func pausingWhenTold() {
+    func pausingInAHandlerStopsCallbacks() {
         let loop = UVEventLoop()
         defer { loop.shutdown() }
         let sockets = SocketPair()

@@ -3,7 +3,7 @@ import Testing
 @testable import NighMDNS
 
 struct DomainNameTests {
-    @Test func readsWhatItWrites() throws {
+    @Test func namesSurviveWritingAndReading() throws {
         let labels = ["A. b\\#1", "Größe", "_greet", "_tcp", "local"].map { Array($0.utf8) }
         let name = try #require(DomainName(labels: labels))
         #expect(DomainName(wire: name.wire)?.labels == labels)
@@ -24,23 +24,23 @@ struct DomainNameTests {
             [], [0], [1], [1, 97], [2, 97, 0], [1, 97, 0, 0], [64] + [UInt8](repeating: 97, count: 64) + [0],
             [0xC0, 0], [1, 97, 0xC0, 0], [1, 0, 0], [2, 0xC3, 0x28, 0],
         ] as [[UInt8]])
-    func refusesWhatIsNoName(_ wire: [UInt8]) {
+    func invalidWireNamesAreRejected(_ wire: [UInt8]) {
         #expect(DomainName(wire: wire) == nil)
     }
 
     @Test(arguments: ["", ".", "a..b", #"a\"#, #"a\1"#, #"a\12"#, #"a\999b"#, #"a\000b"#, #"a\x"#, ".a"])
-    func refusesTextThatIsNoName(_ text: String) {
+    func invalidTextNamesAreRejected(_ text: String) {
         #expect(DomainName(escaped: text) == nil)
     }
 
-    @Test func isBounded() {
+    @Test func namesAreBounded() {
         let long = [UInt8](repeating: 97, count: 63)
         #expect(DomainName(labels: [long, long, long, [UInt8](repeating: 97, count: 61)])?.wire.count == 255)
         #expect(DomainName(labels: [long, long, long, [UInt8](repeating: 97, count: 62)]) == nil)
         #expect(DomainName(labels: [long + [97]]) == nil)
     }
 
-    @Test func labelsBelow() {
+    @Test func theLabelBelowADomainIsFound() {
         let type = DomainName(literal: "_greet._tcp.local")
         #expect(DomainName(literal: "Puma._GREET._tcp.local").label(below: type) == Array("Puma".utf8))
         #expect(DomainName(literal: "Puma._other._tcp.local").label(below: type) == nil)

@@ -10,7 +10,7 @@ import Testing
 struct EmbeddedTests {
     private let service = ServiceName("t-" + String(UInt32.random(in: .min ... .max), radix: 36))!
 
-    @Test func twoFindEachOtherAndSayGoodbye() async throws {
+    @Test func twoServicesFindEachOtherAndSayGoodbye() async throws {
         let first = Neighbour(service)
         let second = Neighbour(service)
         first.publish("First", port: 4_001, text: "a")
@@ -50,7 +50,7 @@ struct EmbeddedTests {
         for neighbour in [first, second, third] { await neighbour.end() }
     }
 
-    @Test func ofTwoAtTheSameMomentOneGivesWay() async throws {
+    @Test func oneOfTwoSimultaneousServicesIsRenamed() async throws {
         let neighbours = (0..<2).map { _ in Neighbour(service) }
         for (number, neighbour) in neighbours.enumerated() {
             neighbour.publish("Puma", port: 4_001 + UInt16(number), text: "\(number)")
@@ -64,7 +64,7 @@ struct EmbeddedTests {
         for neighbour in neighbours + [watcher] { await neighbour.end() }
     }
 
-    @Test func startedAndEndedManyTimesNothingIsLeft() async throws {
+    @Test func repeatedStartsAndStopsLeaveNothingOpen() async throws {
         /// The number of mDNS sockets of this process.
         func sockets() -> Int {
             (0..<Int32(1_024)).count { descriptor in
@@ -93,14 +93,14 @@ struct EmbeddedTests {
         #expect(sockets() < 20)
     }
 
-    @Test func whatIsLetGoOfWithoutAWordSaysGoodbyeToo() async throws {
+    @Test func aReleasedServiceAlsoSaysGoodbye() async throws {
         let first = Neighbour(service)
         let second = Neighbour(service)
         first.browse()
         second.publish("Second", port: 4_002, text: "b")
         second.browse()
         _ = try await first.wait { $0.found["Second"] }
-        second.letGo()
+        second.release()
         _ = try await first.wait { $0.losses.contains("Second") ? true : nil }
         await first.end()
         await second.end()
@@ -122,7 +122,7 @@ struct EmbeddedTests {
         loop.shutdown()
     }
 
-    @Test func anInterfaceThatIsNotThereIsNamed() async throws {
+    @Test func aMissingInterfaceIsNamedInTheError() async throws {
         for mode in ServiceDiscovery.Mode.allCases {
             let neighbour = Neighbour(service, mode: mode, interface: "no-such-if")
             neighbour.browse()
@@ -183,7 +183,7 @@ private final class Neighbour: ServiceDiscoveryEvents, @unchecked Sendable {
     }
 
     /// Releases the discovery without shutting it down.
-    func letGo() { loop.execute { self.discovery = nil } }
+    func release() { loop.execute { self.discovery = nil } }
 
     /// Shuts the discovery down, which sends its goodbyes.
     func end() async {

@@ -29,7 +29,7 @@ struct ResourceRecordTests {
         #expect(TextRecord(data: [])?.entries == [])
     }
 
-    @Test func textOfStrangers() {
+    @Test func invalidTextEntriesAreSkipped() {
         func pieces(_ texts: String...) -> [UInt8] {
             texts.flatMap { [UInt8($0.utf8.count)] + Array($0.utf8) }
         }
@@ -67,11 +67,11 @@ struct ResourceRecordTests {
             [0xFF, 2] + [UInt8](repeating: 0, count: 13) + [0xFB],
             [UInt8](repeating: 0, count: 10) + [0xFF, 0xFF, 10, 0, 0, 1], [UInt8](repeating: 1, count: 17),
         ] as [[UInt8]])
-    func noHostHasThese(_ bytes: [UInt8]) {
+    func unusableHostAddressesAreRejected(_ bytes: [UInt8]) {
         #expect(HostAddress(bytes: bytes, interface: 2) == nil)
     }
 
-    @Test func aPublicationSaysAllThatDnsSdAsksFor() {
+    @Test func aPublicationHasEveryRecordThatDNSSDRequires() {
         let publication = Publication(
             type: ServiceType(tcp: "greet").domain, instance: DomainName(literal: "Puma._greet._tcp.local"),
             service: ServiceRecord(port: 1, host: DomainName(literal: "h.local")),

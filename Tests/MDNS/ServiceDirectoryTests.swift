@@ -12,7 +12,7 @@ struct ServiceDirectoryTests {
         #expect(try network.reports() == ["up daemon"])
     }
 
-    @Test func putsRecordsTogether() throws {
+    @Test func recordsAreCombinedIntoAService() throws {
         daemon.reportRecord("_greet._tcp.local", .pointer, DomainName(literal: "Puma._greet._tcp.local").wire)
         daemon.reportRecord("Puma._greet._tcp.local", .text, [3, 97, 61, 49])
         daemon.reportRecord(
@@ -26,7 +26,7 @@ struct ServiceDirectoryTests {
         #expect(try network.reports() == ["found Puma%2 h.local:7 10.0.0.5,fe80:0:0:0:0:0:0:5%2 a=1"])
     }
 
-    @Test func reportsChangesAndLosses() throws {
+    @Test func changesAndLossesAreReported() throws {
         daemon.announce("Puma")
         #expect(try network.reports() == ["found Puma%2 other.local:1 10.0.0.9 v=1"])
         // As Avahi does it: the new record comes first, and the old one goes a second later.
@@ -39,7 +39,7 @@ struct ServiceDirectoryTests {
         #expect(daemon.watches.count == 1, "nothing of it is watched any more")
     }
 
-    @Test func eachInterfaceForItself() throws {
+    @Test func aServiceIsReportedForEachInterface() throws {
         daemon.announce("Puma")
         daemon.announce("Puma", address: [10, 1, 0, 9], interface: 3)
         #expect(
@@ -52,7 +52,7 @@ struct ServiceDirectoryTests {
         #expect(try network.reports() == ["lost Puma%2"])
     }
 
-    @Test func heardOverBothVersionsItIsLostWithTheLast() throws {
+    @Test func aServiceSeenOverIPv4AndIPv6IsLostOnceBothAreGone() throws {
         daemon.announce("Puma")
         let pointer = DomainName(literal: "Puma._greet._tcp.local").wire
         daemon.reportRecord("_greet._tcp.local", .pointer, pointer, version: 1)
@@ -63,7 +63,7 @@ struct ServiceDirectoryTests {
         #expect(try network.reports() == ["lost Puma%2"])
     }
 
-    @Test func whatIsIncompleteForAMomentIsNotLost() throws {
+    @Test func aBrieflyIncompleteServiceIsNotLost() throws {
         daemon.announce("Puma")
         _ = try network.reports()
         daemon.reportRecord("other.local", .address4, [10, 0, 0, 9], isPresent: false)
@@ -153,7 +153,7 @@ struct ServiceDirectoryTests {
             ServiceRecord(port: port, host: DomainName(literal: host)).data, isPresent: isPresent)
     }
 
-    @Test func aForgedHostStandsBesideTheTrueOneUntilItGoes() throws {
+    @Test func aForgedHostIsReportedBesideTheTrueOneUntilItIsRemoved() throws {
         daemon.announce("Puma")
         let alone = "found Puma%2 other.local:1 10.0.0.9 v=1"
         #expect(try network.reports() == [alone])
@@ -168,7 +168,7 @@ struct ServiceDirectoryTests {
         #expect(daemon.watches.count == 5)
     }
 
-    @Test func aForgedTextStandsBesideTheTrueOneUntilItGoes() throws {
+    @Test func aForgedTextIsReportedBesideTheTrueOneUntilItIsRemoved() throws {
         daemon.announce("Puma")
         _ = try network.reports()
         daemon.reportRecord("Puma._greet._tcp.local", .text, [3, 118, 61, 57])
@@ -210,7 +210,7 @@ struct ServiceDirectoryTests {
     }
 
     /// Without the check, discovery would take a peer for this program itself if a forged record names this program.
-    @Test func nobodyBecomesOnesOwnByAForgedRecord() throws {
+    @Test func aForgedRecordDoesNotMarkAPeerAsOwn() throws {
         network.publish("Own")
         try network.run(.seconds(1))
         daemon.announce("Puma")
@@ -221,7 +221,7 @@ struct ServiceDirectoryTests {
                 == "found Puma%2 own.local:4000 10.0.0.1 or other.local:1 10.0.0.9 v=1")
     }
 
-    @Test func aWatchThatFailsIsTriedAgain() throws {
+    @Test func aFailedWatchIsRetried() throws {
         let error = AvahiProblem.error(-17, .browsing, message: "")
         daemon.reportRecord("_greet._tcp.local", .pointer, DomainName(literal: "Puma._greet._tcp.local").wire)
         daemon.fail("Puma._greet._tcp.local", .service, error)
@@ -247,7 +247,7 @@ struct ServiceDirectoryTests {
     }
 
     /// Swift treats composed and decomposed umlauts as equal; DNS does not.
-    @Test func namesThatOnlyLookAlikeAreTwo() throws {
+    @Test func namesThatOnlyLookAlikeAreDistinct() throws {
         daemon.announce("K\u{FC}che", host: "a.local")
         daemon.announce("Ku\u{308}che", host: "b.local")
         #expect(try network.reports().count == 2)
@@ -256,7 +256,7 @@ struct ServiceDirectoryTests {
         #expect(keys[0] != keys[1])
     }
 
-    @Test func aNameInOtherLettersTakesThePlaceOfTheOldOne() throws {
+    @Test func aNameWithOtherCaseReplacesTheOldOne() throws {
         daemon.announce("Puma")
         #expect(try network.reports() == ["found Puma%2 other.local:1 10.0.0.9 v=1"])
         daemon.down()

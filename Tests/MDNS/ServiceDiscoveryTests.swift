@@ -6,7 +6,7 @@ import Testing
 struct ServiceDiscoveryTests {
     private static let gone = NighError(.starting, .unavailable("gone"))
 
-    @Test func theDaemonIsTakenWhereItAnswers() throws {
+    @Test func theDaemonIsUsedIfItAnswers() throws {
         let network = Network(mode: .automatic)
         network.publish("Puma")
         try network.run(.seconds(1))
@@ -14,7 +14,7 @@ struct ServiceDiscoveryTests {
         #expect(network.embedded.isEmpty)
     }
 
-    @Test func withoutTheDaemonThisProcessSpeaks() throws {
+    @Test func theEmbeddedBackendIsUsedWithoutTheDaemon() throws {
         let network = Network(mode: .automatic, daemon: FakeBackend(.daemon))
         network.publish("Puma")
         network.daemon.down()
@@ -22,7 +22,7 @@ struct ServiceDiscoveryTests {
         #expect(try network.reports() == ["up embedded", "published Puma"])
     }
 
-    @Test func aDaemonThatSaysNothingIsNotWaitedFor() throws {
+    @Test func theEmbeddedBackendReplacesASilentDaemon() throws {
         let network = Network(mode: .automatic, daemon: FakeBackend(.daemon))
         network.publish("Puma")
         try network.run(.milliseconds(390))
@@ -31,7 +31,7 @@ struct ServiceDiscoveryTests {
         #expect(try network.reports() == ["up embedded", "published Puma"])
     }
 
-    @Test func theDaemonDiesAndComesBackAndNobodyIsLost() throws {
+    @Test func noServiceIsLostWhenTheDaemonRestarts() throws {
         let network = Network(mode: .automatic)
         network.publish("Puma")
         network.browse()
@@ -54,7 +54,7 @@ struct ServiceDiscoveryTests {
         #expect(try network.reports() == ["lost Lynx%2"], "the daemon had its time to confirm it")
     }
 
-    @Test func theDaemonIsWaitedForWhereItMustBe() throws {
+    @Test func daemonModeWaitsForTheDaemon() throws {
         let network = Network(mode: .daemon)
         network.publish("Puma")
         network.browse()
@@ -101,7 +101,7 @@ struct ServiceDiscoveryTests {
             ])
     }
 
-    @Test func neitherWay() throws {
+    @Test func theLossOfBothBackendsIsReported() throws {
         let network = Network(mode: .automatic, daemon: FakeBackend(.daemon))
         network.browse()
         network.daemon.down(Self.gone)

@@ -11,7 +11,7 @@ struct ServicePublisherTests {
         ServiceRecord(port: port, host: DomainName(literal: host)).data
     }
 
-    @Test func publishesWhenNobodyClaimsTheName() throws {
+    @Test func aServiceIsPublishedIfItsNameIsUnclaimed() throws {
         network.publish("Puma")
         #expect(try network.reports() == ["up daemon"])
         #expect(network.names.queried == ["Puma"])
@@ -25,7 +25,7 @@ struct ServicePublisherTests {
     }
 
     @Test(arguments: [true, false])
-    func takesTheNextNameThatIsFree(isHeardDirectly: Bool) throws {
+    func aTakenNameIsReplacedByTheNextFreeOne(isHeardDirectly: Bool) throws {
         network.publish("Puma")
         for name in ["Puma", "Puma #2"] {
             _ = try network.reports()
@@ -65,7 +65,7 @@ struct ServicePublisherTests {
         #expect(try network.reports() == ["published Puma"])
     }
 
-    @Test func anEarlierLifeIsTakenOver() throws {
+    @Test func aRestartedServiceReclaimsItsName() throws {
         network.publish("Puma")
         network.names.answer(.service, claim(4_000, host: "nigh-old.local"))
         network.names.answer(.text, [5, 105, 100, 61, 109, 101])
@@ -86,7 +86,7 @@ struct ServicePublisherTests {
         #expect(try network.reports() == ["published Puma #4"])
     }
 
-    @Test func aNameNeverFreeIsGivenUpAndTriedAgain() throws {
+    @Test func aPublisherWithoutAFreeNameFailsAndRetries() throws {
         daemon.collidesWith = Set((2...200).map { "Puma #\($0)" } + ["Puma"])
         network.publish("Puma")
         try network.run(.seconds(9))
@@ -105,7 +105,7 @@ struct ServicePublisherTests {
         #expect(try network.reports() == ["up daemon", "published Puma"])
     }
 
-    @Test func textThatChangesBeforeItIsPublished() throws {
+    @Test func textMayChangeBeforeItIsPublished() throws {
         network.publish("Puma")
         network.publish("Puma", text: ["id": "me", "table": "open"])
         try network.run(.milliseconds(100))
@@ -155,7 +155,7 @@ struct ServicePublisherTests {
         #expect(try network.reports() == ["published Puma"])
     }
 
-    @Test func theOwnServiceIsSeenAsOwn() throws {
+    @Test func theOwnServiceIsMarkedAsOwn() throws {
         network.publish("Puma")
         network.browse()
         try network.run(.milliseconds(100))
@@ -174,7 +174,7 @@ struct ServicePublisherTests {
         ("Puma #99999999999999999999", "Puma #99999999999999999999 #2"),
         (String(repeating: "ä", count: 31), String(repeating: "ä", count: 30) + " #2"),
     ])
-    func alternatives(_ pair: (String, String)) {
+    func alternativeNamesAreNumberedAndFitTheLimit(_ pair: (String, String)) {
         #expect(ServicePublisher.alternative(to: pair.0) == pair.1)
         #expect(pair.1.utf8.count <= 63)
     }

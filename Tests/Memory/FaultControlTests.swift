@@ -28,7 +28,7 @@ struct FaultControlTests {
         #expect(server.pipes.map(\.number) == [2])
     }
 
-    @Test func cuttingTakesOneAnAddressOrAll() throws {
+    @Test func aCutAffectsOnePipeAnAddressOrAll() throws {
         let (pair, client, server) = try makePair()
         let (first, _) = try pair.connect()
         let (second, _) = try pair.connect()
@@ -59,7 +59,7 @@ struct FaultControlTests {
         #expect(client.log == [])
     }
 
-    @Test func aBlockIsSilenceAndNewDialsTimeOut() throws {
+    @Test func aBlockDropsBytesAndNewDialsTimeOut() throws {
         let (pair, control, _) = try makePair()
         let (client, server) = try pair.connect()
         control.block(.address(Pair.serverAddress))
@@ -81,7 +81,7 @@ struct FaultControlTests {
         #expect(accepted.received == [4])
     }
 
-    @Test func aBlockMayGoOneWay() throws {
+    @Test func aBlockMayAffectOneDirection() throws {
         let (pair, control, _) = try makePair()
         let (client, server) = try pair.connect()
         control.block(.all, .outgoing, dials: .refuse)
@@ -93,7 +93,7 @@ struct FaultControlTests {
         #expect(pair.client.log.last == "failed 2: nobody listens there")
     }
 
-    @Test func aBlockedPipeThatSaidNothingComesBack() throws {
+    @Test func anUnusedBlockedPipeWorksAgain() throws {
         let (pair, control, _) = try makePair()
         let (client, server) = try pair.connect()
         control.block()
@@ -137,7 +137,7 @@ struct FaultControlTests {
         #expect(pair.client.lastPipe.log == ["closed"])
     }
 
-    @Test func aStallHoldsAndAReleaseLetsGo() throws {
+    @Test func aStallHoldsBytesUntilTheRelease() throws {
         let (pair, control, _) = try makePair()
         let (client, server) = try pair.connect()
         control.stall(.address(Pair.serverAddress), .outgoing)
@@ -153,7 +153,7 @@ struct FaultControlTests {
         #expect(client.log == ["writable"])
     }
 
-    @Test func aStallOnTheWayInSlowsTheOtherEnd() throws {
+    @Test func anIncomingStallSlowsTheOtherEnd() throws {
         let (pair, control, _) = try makePair()
         control.stall()
         let (client, server) = try pair.connect()

@@ -18,7 +18,7 @@ struct FaultPlanTests {
         #expect(try FaultPlan(parsing: "rate=64k,split=1m").description == "rate=65536,split=1048576")
     }
 
-    @Test func bitsASecondAndPercentagesAreUnderstood() throws {
+    @Test func bitRatesAndPercentagesAreParsed() throws {
         let plan = try FaultPlan(parsing: "rate=64kbit,cut=5%,flip=0.01%,refuse=100%")
         #expect(plan.bytesPerSecond == 8_000)
         #expect(plan.cut == .init(1, outOf: 20))
@@ -32,7 +32,7 @@ struct FaultPlanTests {
         #expect(FaultPlan.guide.allSatisfy { !$0.value.isEmpty && !$0.meaning.isEmpty })
     }
 
-    @Test func nothingIsNoFault() throws {
+    @Test func anEmptyPlanHasNoFaults() throws {
         #expect(try FaultPlan(parsing: "") == .none)
         #expect(FaultPlan.none.description == "")
     }
@@ -58,7 +58,7 @@ struct FaultPlanTests {
         ("seed=1,seed=2", "given twice"),
         ("delay=1s,", "faults are written key=value"),
     ])
-    func whatIsWrongIsSaid(_ text: String, _ words: String) {
+    func invalidPlansAreReported(_ text: String, _ words: String) {
         let error = #expect(throws: NighError.self) { try FaultPlan(parsing: text) }
         #expect(error?.description.contains(words) == true, "\(String(describing: error))")
     }

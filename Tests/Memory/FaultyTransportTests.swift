@@ -13,7 +13,7 @@ struct FaultyTransportTests {
 
     private static let payload = (0..<100_000).map { UInt8(truncatingIfNeeded: $0 &* 31 ^ $0 >> 8) }
 
-    @Test func withoutFaultsItIsNotThere() throws {
+    @Test func aTransportWithoutFaultsPassesEverythingOn() throws {
         let (pair, _) = try makePair()
         let (client, server) = try pair.connect()
         client.send(Self.payload)
@@ -88,7 +88,7 @@ struct FaultyTransportTests {
         #expect(to.sliceCount > 1_500)
     }
 
-    @Test func flipsSpoilAboutAsManyBytesAsAsked() throws {
+    @Test func flipsChangeAboutTheRequestedShareOfBytes() throws {
         let (pair, _) = try makePair("flip=1/100,direction=out")
         let (client, server) = try pair.connect()
         client.send(Self.payload)
@@ -99,7 +99,7 @@ struct FaultyTransportTests {
         #expect(server.received.count == Self.payload.count)
     }
 
-    @Test func chanceCutsInSomeSecondOfALife() throws {
+    @Test func aRandomCutOccursAtItsStatedRate() throws {
         func age(_ spec: String) throws -> Int? {
             let (pair, control) = try makePair(spec)
             _ = try pair.connect()
@@ -142,7 +142,7 @@ struct FaultyTransportTests {
         #expect(server.received == [1] && client.received == [2])
     }
 
-    @Test func aPlannedCutIsALostLinkHere() throws {
+    @Test func aPlannedCutIsReportedAsALostLink() throws {
         let (pair, _) = try makePair("cut-after=5s")
         let (client, server) = try pair.connect()
         try pair.loop.run(for: .milliseconds(4_999))
@@ -153,7 +153,7 @@ struct FaultyTransportTests {
     }
 
     @Test(arguments: ["out", "in"])
-    func truncationLetsExactlySoManyBytesPass(_ direction: String) throws {
+    func truncationPassesExactlyTheGivenNumberOfBytes(_ direction: String) throws {
         let (pair, _) = try makePair("cut-after-bytes=1000,direction=\(direction)")
         let (client, server) = try pair.connect()
         let (from, to) = direction == "out" ? (client, server) : (server, client)
@@ -167,7 +167,7 @@ struct FaultyTransportTests {
         #expect(server.log.last?.hasPrefix("closed") == true)
     }
 
-    @Test func bytesVanishWithoutAWord() throws {
+    @Test func vanishingBytesAreNotReported() throws {
         let (pair, control) = try makePair("vanish-after=1s,direction=in")
         let (client, server) = try pair.connect()
         try pair.loop.run(for: .seconds(1))
@@ -206,7 +206,7 @@ struct FaultyTransportTests {
         #expect(pair.client.takeLog() == [])
     }
 
-    @Test func someOddsHitSomeDials() throws {
+    @Test func aRefusalChanceAffectsSomeDials() throws {
         let (pair, _) = try makePair("refuse=1/3,seed=5")
         for _ in 0..<300 { pair.client.dial(Pair.serverAddress) }
         try pair.loop.runQueued()

@@ -17,7 +17,7 @@ struct MemoryPipeTests {
         #expect(client.log == ["drained"] && client.received == [])
     }
 
-    @Test func aPausedReaderIsWaitedForAWhile() throws {
+    @Test func closingWaitsForAPausedReader() throws {
         let pair = try Pair()
         let (client, server) = try pair.connect()
         server.pipe.pauseReading()
@@ -44,7 +44,7 @@ struct MemoryPipeTests {
         #expect(pair.loop.now == Moment(nanoseconds: 0) + MemoryTransport.lingerTime)
     }
 
-    @Test func closingWhileTheOtherLingersEndsItsWait() throws {
+    @Test func closingEndsTheWaitOfALingeringPeer() throws {
         let pair = try Pair()
         let (client, server) = try pair.connect()
         server.pipe.pauseReading()
@@ -68,7 +68,7 @@ struct MemoryPipeTests {
         #expect(client.log == ["drained"] && server.log == ["drained"])
     }
 
-    @Test func closingNowDropsWhatWaits() throws {
+    @Test func closingNowDropsUnreadBytes() throws {
         let pair = try Pair()
         let (client, server) = try pair.connect()
         client.pipe.close(.now)
@@ -99,7 +99,7 @@ struct MemoryPipeTests {
         #expect(server.pipe.counters.bytesReceived == server.receivedCount)
     }
 
-    @Test func pausingInsideACallbackHoldsTheRest() throws {
+    @Test func pausingInACallbackHoldsTheRemainingBytes() throws {
         let pair = try Pair()
         let (client, server) = try pair.connect()
         server.onReceived = { $0.pipe.pauseReading() }

@@ -24,7 +24,7 @@ struct MemoryTransportTests {
         #expect(client.received == Array("pong".utf8))
     }
 
-    @Test func whatIsAdvertisedChangesAndGoes() throws {
+    @Test func advertisementsAreFoundChangedAndLost() throws {
         let pair = try Pair()
         pair.client.transport.browse("test")
         try pair.loop.runQueued()
@@ -81,7 +81,7 @@ struct MemoryTransportTests {
         #expect(Set(recorders.map { $0.takeLog() }).count == 3)
     }
 
-    @Test func nobodyAnswersAtASilentAddress() throws {
+    @Test func aDialToASilentAddressTimesOut() throws {
         let loop = VirtualEventLoop()
         let hub = MemoryHub()
         let client = Recorder(MemoryTransport(hub: hub), on: loop)
@@ -109,7 +109,7 @@ struct MemoryTransportTests {
         #expect(pair.client.takeLog() == ["failed 1: invalid address tcp://[::1]:1"])
     }
 
-    @Test func theRegistryMakesIt() throws {
+    @Test func theRegistryCreatesTheMemoryTransport() throws {
         var registry = TransportRegistry()
         try registry.register(MemoryTransport.registryEntry)
         #expect(try registry.make(TransportSpec(parsing: "memory")).scheme == "memory")
@@ -127,7 +127,7 @@ struct MemoryTransportTests {
         #expect(throws: NighError.self) { try registry.make(TransportSpec(parsing: "memory:port=1")) }
     }
 
-    @Test func shutdownIsReportedToTheOthersOnly() throws {
+    @Test func shutdownIsReportedOnlyToOtherTransports() throws {
         let pair = try Pair()
         pair.client.transport.browse("test")
         let (client, server) = try pair.connect()

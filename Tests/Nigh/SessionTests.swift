@@ -119,7 +119,7 @@ import Testing
     }
 
     @Test("delivers messages that were sent before it closes, and ends its sequences")
-    func closes() async throws {
+    func closesSurviveARoundTrip() async throws {
         let (puma, lynx, _, asLynx) = try await pair()
         let events = puma.events
         for number in 0..<1_000 { try await asLynx.send(number) }
@@ -141,7 +141,7 @@ import Testing
     }
 
     @Test("says goodbye when the program releases it")
-    func letGo() async throws {
+    func saysGoodbyeWhenReleased() async throws {
         let lynx = try session("Lynx") { $0.connectsAutomatically = true }
         let events = lynx.events
         do {

@@ -18,17 +18,17 @@ struct AddressTests {
         "", "1.2.3", "1.2.3.4.5", "example.org", "fe80::1%nowhere0", "fe80::1%", "1.2.3.4%lo", ":::1",
         "1.2.3.4\0", "::1\0.example.org", "fe80::1%lo\0", "fe80::1%+1",
     ])
-    func whatIsNoNumberIsNone(_ text: String) {
+    func invalidNumericAddressesAreRejected(_ text: String) {
         #expect(SocketAddress(numeric: text, port: 1) == nil)
     }
 
     @Test(arguments: ["10.0.0.7", "fe80::abcd%lo", "2001:db8::1"])
-    func theSystemsFormLosesNothing(_ text: String) throws {
+    func anAddressSurvivesConversionToSockaddr(_ text: String) throws {
         let address = try #require(SocketAddress(numeric: text, port: 65_535))
         #expect(address.withSockaddr { socket, _ in SocketAddress(socket) } == address)
     }
 
-    @Test func addressesKnowWhatTheyAreGoodFor() throws {
+    @Test func addressesReportTheirScope() throws {
         func address(_ text: String) throws -> SocketAddress {
             try #require(SocketAddress(numeric: text, port: 1))
         }
@@ -73,7 +73,7 @@ struct AddressTests {
         ("tcp://-:1", "host"), ("tcp://a..b:1", "host"), ("tcp:host=x", "host=HOST,port=PORT"),
         ("tcp:host=x,port=1,colour=red", "host=HOST,port=PORT"), ("udp://x:1", "address udp://x:1"),
     ])
-    func whatIsWrongIsSaid(_ text: String, _ words: String) throws {
+    func invalidDestinationsAreReported(_ text: String, _ words: String) throws {
         let error = #expect(throws: NighError.self) { try destination(text) }
         #expect(error?.description.contains(words) == true, "\(String(describing: error))")
         #expect(error?.stage == .connecting)

@@ -7,7 +7,7 @@ import Testing
 
 /// Tests the addresses that are dialled for a peer that was found at several addresses.
 struct DiallerTests {
-    @Test func thePlacesBehindAPeerAreAllOfItsAddressesUpToSixtyFour() throws {
+    @Test func aPeerHasAtMost64AddressesToDial() throws {
         let loop = UVEventLoop()
         defer { loop.shutdown() }
         let peer = Identity.ephemeral().peerID

@@ -63,7 +63,7 @@ struct NeighboursTests {
         return neighbours.addresses(of: peer, ownHosts: hosts, ownPort: port).map(\.hostDescription)
     }
 
-    @Test func aPeerOnTwoInterfacesIsOne() throws {
+    @Test func aPeerOnTwoInterfacesIsReportedOnce() throws {
         var neighbours = Neighbours()
         let first = neighbours.update(service("Puma", text(puma)), of: "game")
         #expect(try first == [.found(sighting(puma, "Puma"))])
@@ -77,7 +77,7 @@ struct NeighboursTests {
         #expect(neighbours.remove(service("Puma", []).key) == [])
     }
 
-    @Test func twoOfOneNameAreTwo() throws {
+    @Test func twoPeersWithOneNameAreDistinct() throws {
         var neighbours = Neighbours()
         _ = neighbours.update(service("Puma", text(puma)), of: "game")
         let other = neighbours.update(service("Puma", text(lynx), on: 3), of: "game")
@@ -95,21 +95,21 @@ struct NeighboursTests {
         #expect(try said == [.changed(sighting(puma, "Panther", ["table": "open"]))])
     }
 
-    @Test func anInstanceTakenOverByAnotherPeerIsThatPeer() throws {
+    @Test func anInstanceTakenOverByAnotherPeerIsReportedAsThatPeer() throws {
         var neighbours = Neighbours()
         _ = neighbours.update(service("Puma", text(puma)), of: "game")
         let changes = neighbours.update(service("Puma", text(lynx)), of: "game")
         #expect(try changes == [.lost(sighting(puma, "").address), .found(sighting(lynx, "Puma"))])
     }
 
-    @Test func oneselfIsNeverSeen() {
+    @Test func ownServicesAreIgnored() {
         var neighbours = Neighbours(own: puma)
         #expect(neighbours.update(service("Puma", text(puma)), of: "game") == [])
         #expect(neighbours.update(service("Lynx", text(lynx), isOwn: true), of: "game") == [])
         #expect(neighbours.count == 0)
     }
 
-    @Test func whatIsNoSessionIsIgnoredAndCounted() {
+    @Test func servicesThatAreNotSessionsAreIgnoredAndCounted() {
         var neighbours = Neighbours()
         let wrong: [[(String, String)]] = [
             [], [("v", "1")], [("v", ""), ("id", puma.description)], [("v", "01"), ("id", puma.description)],
@@ -126,13 +126,13 @@ struct NeighboursTests {
         #expect(neighbours.ignored["Printer 4"] == .badIdentity("puma"))
     }
 
-    @Test func aTextThatBecomesWrongLosesThePeer() throws {
+    @Test func aTextThatBecomesInvalidLosesThePeer() throws {
         var neighbours = Neighbours()
         _ = neighbours.update(service("Puma", text(puma)), of: "game")
         #expect(neighbours.update(service("Puma", []), of: "game") == [.lost(try sighting(puma, "").address)])
     }
 
-    @Test func pairsThatCanBeNoneAreLeftOut() throws {
+    @Test func invalidPairsAreLeftOut() throws {
         var neighbours = Neighbours()
         var entries = text(puma, [("table", "open"), ("averylongkey", "x")])
         entries += [TextEntry(key: "raw", value: [0xFF, 0xFE]), TextEntry(key: "flag", value: nil)].compactMap
@@ -141,7 +141,7 @@ struct NeighboursTests {
         #expect(try changes == [.found(sighting(puma, "Puma", ["table": "open"]))])
     }
 
-    @Test func aPeerThatDoesNotOpenIsLostUntilItDoes() throws {
+    @Test func anUnreachablePeerIsLostUntilItIsReachable() throws {
         var neighbours = Neighbours()
         _ = neighbours.update(service("Puma", text(puma)), of: "game")
         let found = SightingChange.found(try sighting(puma, "Puma"))
@@ -167,7 +167,7 @@ struct NeighboursTests {
         #expect(try changes == [.lost(sighting(puma, "").address), .found(sighting(lynx, "Puma"))])
     }
 
-    @Test func anAddressThatIsOnesOwnTooIsNotDialled() {
+    @Test func anAddressThatThisMachineAlsoHasIsNotDialled() {
         var neighbours = Neighbours()
         let bridge: [UInt8] = [172, 17, 0, 1]
         _ = neighbours.update(
@@ -184,7 +184,7 @@ struct NeighboursTests {
 
     // MARK: Forged announcements
 
-    @Test func aForgedTextBesideTheTrueOneIsAnotherPeer() throws {
+    @Test func aForgedTextBesideTheTrueOneIsReportedAsAnotherPeer() throws {
         var neighbours = Neighbours()
         _ = neighbours.update(service("Puma", text(puma)), of: "game")
         let both = neighbours.update(service("Puma", texts: [text(lynx), text(puma)]), of: "game")
@@ -198,7 +198,7 @@ struct NeighboursTests {
         #expect(neighbours.count == 0)
     }
 
-    @Test func aForgedTextThatIsNoneHidesNobody() throws {
+    @Test func anInvalidForgedTextDoesNotHideAPeer() throws {
         var neighbours = Neighbours(own: lynx)
         let nonsense = [TextEntry(key: "v", value: "1")].compactMap { $0 }
         let changes = neighbours.update(
@@ -209,7 +209,7 @@ struct NeighboursTests {
     }
 
     @Test(arguments: [false, true])
-    func aForgedAnnouncementWithManyAddressesPushesNoneOut(isFirst: Bool) {
+    func manyForgedAddressesDoNotDisplaceTheTrueOnes(isFirst: Bool) {
         var neighbours = Neighbours()
         let true6 = [0xFE, 0x80] + [UInt8](repeating: 0, count: 13) + [7]
         let lie = service("Evil", text(puma), addresses: forged)
@@ -224,7 +224,7 @@ struct NeighboursTests {
         #expect(hosts(neighbours, puma).count == 2)
     }
 
-    @Test func aForgedHostOfTheSameInstancePushesNoneOut() {
+    @Test func aForgedHostDoesNotDisplaceTheTrueAddress() {
         var neighbours = Neighbours()
         let places = [place(forged, port: 1), place([[10, 0, 0, 7]])]
         _ = neighbours.update(service("Puma", texts: [text(puma)], places: places), of: "game")
@@ -234,7 +234,7 @@ struct NeighboursTests {
     }
 
     @Test(arguments: [0, 100])
-    func manyForgedAnnouncementsPushNoneOut(before: Int) {
+    func manyForgedAnnouncementsDoNotDisplaceTheTrueAddress(before: Int) {
         var neighbours = Neighbours()
         for number in 0..<100 {
             if number == before { _ = neighbours.update(service("Puma", text(puma)), of: "game") }
@@ -246,7 +246,7 @@ struct NeighboursTests {
 
     /// The peer does not count as absent because nobody opens a pipe at the forged addresses: it
     /// is probed where it is dialled.
-    @Test func aPeerOfThisMachineIsDialledWhereverElseItIsSaidToBe() {
+    @Test func aLocalPeerIsDialledDespiteForgedAddresses() {
         var neighbours = Neighbours()
         let own = ["10.0.0.1"]
         let here: [UInt8] = [10, 0, 0, 1]
@@ -262,7 +262,7 @@ struct NeighboursTests {
         #expect(!hosts(neighbours, puma, own: own, port: 4000).contains("10.0.0.1"))
     }
 
-    @Test func aPeerThatDoesNotAcceptStaysAbsentWhenAForgedPortGoes() throws {
+    @Test func anUnreachablePeerStaysAbsentWhenAForgedPortIsRemoved() throws {
         var neighbours = Neighbours()
         let places = [place(forged, port: 1), place([[10, 0, 0, 7]])]
         _ = neighbours.update(service("Puma", texts: [text(puma)], places: places), of: "game")

@@ -17,7 +17,7 @@ struct NetworkWatchTests {
     }
 
     /// When more changes than the kernel keeps, the socket reports an error once. The watch must go on after that.
-    @Test func aFloodOfChangesDoesNotMakeItDeaf() throws {
+    @Test func aFloodOfChangesDoesNotStopTheWatch() throws {
         let loop = UVEventLoop()
         defer { loop.shutdown() }
         let notes = Notes()

@@ -49,7 +49,7 @@ struct PresenceCheckTests {
         #expect(loop.now - start <= .seconds(30))
     }
 
-    @Test func oneMissedKnockIsNoProof() throws {
+    @Test func oneFailedProbeDoesNotLoseAPeer() throws {
         let house = House()
         house.opens = false
         let presence = check(house)
@@ -61,7 +61,7 @@ struct PresenceCheckTests {
         #expect(house.reports == [true])
     }
 
-    @Test func aDoubtIsLookedIntoAtOnce() throws {
+    @Test func aDoubtfulPeerIsProbedAtOnce() throws {
         let house = House()
         house.opens = false
         let presence = check(house)

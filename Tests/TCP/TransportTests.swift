@@ -42,7 +42,7 @@ struct TransportTests {
 
     // MARK: Dialling
 
-    @Test func aRefusalSaysWhereAndWhatToDo() throws {
+    @Test func aRefusedDialReportsTheAddressAndAdvice() throws {
         let nobody = PlainSocket()
         let neighbour = Neighbour()
         neighbour.dial("tcp://127.0.0.1:\(nobody.port)")
@@ -55,7 +55,7 @@ struct TransportTests {
         neighbour.shutdown()
     }
 
-    @Test func silenceSaysHowLongAndWhatToDo() throws {
+    @Test func aDialThatTimesOutReportsAdvice() throws {
         let silent = SilentPort()
         let neighbour = Neighbour()
         neighbour.dial("tcp://127.0.0.1:\(silent.port)", timeout: .milliseconds(50))
@@ -77,7 +77,7 @@ struct TransportTests {
     }
 
     /// Runs in a process of its own, because otherwise no other test could start a thread meanwhile.
-    @Test func aNameThatNoThreadCanLookUpFailsTheDial() async {
+    @Test func aDialFailsIfNoThreadCanResolveTheName() async {
         await #expect(processExitsWith: .success) {
             let neighbour = Neighbour()
             ResourceLimits.preventThreads()
@@ -98,7 +98,7 @@ struct TransportTests {
     }
 
     /// Each of these places can be dialled by itself.
-    @Test func thePlacesBehindAnAddressAreThoseADialWouldTry() throws {
+    @Test func anAddressResolvesToTheAddressesThatADialTries() throws {
         let neighbour = Neighbour()
         let results = Mutex<[Result<[TransportAddress], NighError>]>([])
         func ask(_ text: String) {
@@ -128,7 +128,7 @@ struct TransportTests {
         neighbour.shutdown()
     }
 
-    @Test func bothFamiliesAreListenedOn() throws {
+    @Test func aListenerAcceptsIPv4AndIPv6() throws {
         let host = Neighbour()
         host.advertise()
         try #require(host.wait { !$0.listening.isEmpty })
@@ -166,7 +166,7 @@ struct TransportTests {
 
     // MARK: Listening
 
-    @Test func aPortInUseIsSaidAndTakenWhenItIsFree() throws {
+    @Test func aPortInUseIsReportedAndUsedOnceItIsFree() throws {
         let taken = PlainSocket()
         taken.listen()
         let neighbour = Neighbour(TCPOptions(port: taken.port, interface: "lo", discovery: .off))
@@ -182,7 +182,7 @@ struct TransportTests {
         neighbour.shutdown()
     }
 
-    @Test func anInterfaceThatIsNotThereIsSaid() throws {
+    @Test func aMissingInterfaceIsReported() throws {
         let neighbour = Neighbour(TCPOptions(interface: "nowhere0", discovery: .off))
         neighbour.advertise()
         try #require(neighbour.wait { !$0.conditions.isEmpty && !$0.advertisingFailures.isEmpty })
@@ -195,7 +195,7 @@ struct TransportTests {
         neighbour.shutdown()
     }
 
-    @Test func aLoopWithoutSocketsIsSaid() async throws {
+    @Test func aLoopWithoutSocketsIsReported() async throws {
         let loop = ThreadEventLoop()
         defer { loop.shutdown() }
         let session = Session(
@@ -253,7 +253,7 @@ struct TransportTests {
     }
 
     /// Writing to a connection that the other side has closed kills a process that does not handle SIGPIPE.
-    @Test func writingIntoNothingIsAnErrorAndNoSignal() throws {
+    @Test func writingToAClosedConnectionIsAnErrorWithoutASignal() throws {
         let (neighbour, socket) = try connected()
         neighbour.call { $0.dialled[0].pauseReading() }
         socket.reset()
@@ -269,7 +269,7 @@ struct TransportTests {
     }
 
     /// When a write fails, the last bytes of the other side and its reset may both be there already.
-    @Test func whatCameBeforeABreakIsStillRead() throws {
+    @Test func bytesReceivedBeforeABreakAreRead() throws {
         let (neighbour, socket) = try connected()
         let words = [UInt8](repeating: 1, count: 50_000)
         let reply = ByteSlice([UInt8](repeating: 2, count: 1_000_000))

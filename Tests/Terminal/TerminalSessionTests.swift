@@ -180,7 +180,7 @@ import Testing
     }
 
     @Test("An output that is no terminal, cannot draw or is taken is refused, and left unchanged")
-    func refusals() throws {
+    func refusalsSurviveARoundTrip() throws {
         let null = open("/dev/null", O_RDWR)
         defer { close(null) }
         let terminal = try PseudoTerminal()

@@ -30,7 +30,7 @@ struct BrokenSessionTests {
     @Test(
         arguments: Mangling.allCases,
         ["every-size", "many-small", "in-pieces", "cut-in-stream", "waiting-sender", "leave", "close"])
-    func messagesThatAreNotThoseSentAreNoticed(_ mangling: Mangling, _ check: String) {
+    func changedMessagesAreDetected(_ mangling: Mangling, _ check: String) {
         expectFailure(check) { rig(nil, mangling) }
     }
 
@@ -41,7 +41,7 @@ struct BrokenSessionTests {
     ]
 
     @Test(arguments: defects)
-    func aTransportThatBreaksItsContractIsNoticed(_ defect: Defect, _ check: String) {
+    func aTransportThatBreaksItsContractIsDetected(_ defect: Defect, _ check: String) {
         expectFailure(check) { rig(defect) }
     }
 
@@ -49,7 +49,7 @@ struct BrokenSessionTests {
     private static let lonely = ["call-nobody"]
 
     @Test(arguments: SessionConformance.checks)
-    func noCheckPassesWhereNobodyReachesAnybody(_ check: ConformanceCheck) {
+    func onlyChecksThatNeedNoPeerPassWithoutOne(_ check: ConformanceCheck) {
         let isPassed = check.run {
             var rig = TransportRig(
                 "apart", on: VirtualEventLoop(),
@@ -61,7 +61,7 @@ struct BrokenSessionTests {
         #expect(isPassed == Self.lonely.contains(check.name))
     }
 
-    @Test func aTransportWithNothingWrongFailsNothing() {
+    @Test func aCorrectTransportPassesEveryCheck() {
         let report = checkSessionConformance { rig(nil) }
         #expect(report.isPassed, "\(report)")
     }

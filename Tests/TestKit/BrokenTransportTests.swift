@@ -17,7 +17,7 @@ struct BrokenTransportTests {
     }
 
     @Test(arguments: Defect.allCases)
-    func itsCheckNotices(_ defect: Defect) {
+    func theCheckDetectsTheDefect(_ defect: Defect) {
         let report = checkTransportConformance(only: [defect.rawValue]) { rig(defect) }
         guard report.outcomes.count == 1, case .failed = report.outcomes[0].verdict else {
             Issue.record("nobody noticed: \(report)")
@@ -25,19 +25,19 @@ struct BrokenTransportTests {
         }
     }
 
-    @Test func aTransportWithNothingWrongFailsNothing() {
+    @Test func aCorrectTransportPassesEveryCheck() {
         let report = checkTransportConformance { rig(nil) }
         #expect(report.isPassed, "\(report)")
     }
 
-    @Test func theReportSaysWhatIsWrongAndWhatMustHold() {
+    @Test func theReportStatesTheViolationAndTheRule() {
         let report = checkTransportConformance(only: ["quiet-after-close"]) { rig(.callsBackAfterClose) }
         #expect(!report.isPassed)
         #expect(report.description.contains("pipeClosed was reported after close"))
         #expect(report.description.contains("What must hold: after close the pipe reports nothing"))
     }
 
-    @Test func aRigThatCannotBeMadeIsAFailure() {
+    @Test func aRigThatCannotBeCreatedIsAFailure() {
         let error = NighError(.starting, .unavailable("no adapter"))
         let report = checkTransportConformance(only: ["diagnose"]) { throw error }
         #expect(report.description.contains("the rig could not be made: starting: no adapter"))

@@ -30,7 +30,7 @@ struct ConformanceTests {
         #expect(outcome.verdict == .passed)
     }
 
-    @Test func theChecksHaveNamesOfTheirOwn() {
+    @Test func checkNamesAreUnique() {
         let names = TransportConformance.checks.map(\.name)
         #expect(Set(names).count == names.count)
         #expect(names.count >= 25)
@@ -44,7 +44,7 @@ struct ConformanceTests {
         #expect(!checkTransportConformance(only: ["no-such-check"]) { .memory(isVirtual: true) }.isPassed)
     }
 
-    @Test func whatDoesNotApplyIsSkippedWithAReason() {
+    @Test func inapplicableChecksAreSkippedWithAReason() {
         let report = checkTransportConformance(only: ["dial-timeout"]) {
             var rig = TransportRig.memory(isVirtual: true)
             rig.silentAddress = nil

@@ -26,7 +26,7 @@ struct MessageLedgerTests {
         }
     }
 
-    @Test func whatArrivesAsSentIsFine() {
+    @Test func messagesThatArriveAsSentAreAccepted() {
         var table = Table()
         for length in [20, 0, 5, 300, 16, 70_000, 1] {
             let main = table.send(length)
@@ -39,7 +39,7 @@ struct MessageLedgerTests {
     }
 
     @Test(arguments: [3, 40])
-    func aDuplicateIsSeen(_ length: Int) {
+    func aDuplicateIsDetected(_ length: Int) {
         var table = Table()
         let first = table.send(20)
         let second = table.send(length)
@@ -48,7 +48,7 @@ struct MessageLedgerTests {
         #expect(table.arrives(second) == .exactlyOnce)
     }
 
-    @Test func aDuplicateBeforeTheNextIsSeen() {
+    @Test func aDuplicateBeforeTheNextIsDetected() {
         var table = Table()
         let first = table.send(20)
         _ = table.send(20)
@@ -57,7 +57,7 @@ struct MessageLedgerTests {
     }
 
     @Test(arguments: [3, 40])
-    func aGapIsSeen(_ length: Int) {
+    func aGapIsDetected(_ length: Int) {
         var table = Table()
         let first = table.send(20)
         _ = table.send(length + 1)
@@ -67,14 +67,14 @@ struct MessageLedgerTests {
         #expect(table.ledger.missing(in: table.stream) == 2)
     }
 
-    @Test func aMissingBeginningIsSeen() {
+    @Test func aMissingBeginningIsDetected() {
         var table = Table()
         _ = table.send(20)
         let second = table.send(20)
         #expect(table.arrives(second) == .order)
     }
 
-    @Test func aSpoiltByteIsSeen() {
+    @Test func aCorruptedByteIsDetected() {
         var table = Table()
         let first = table.send(100)
         var second = table.send(100)
@@ -83,7 +83,7 @@ struct MessageLedgerTests {
         #expect(table.arrives(second) == .order)
     }
 
-    @Test func aStrayMessageIsSeen() {
+    @Test func aStrayMessageIsDetected() {
         var table = Table()
         let elsewhere = table.ledger.open(from: 0, run: 1, to: 2)
         let stray = table.ledger.nextMessage(in: elsewhere, row: .main, length: 20)
@@ -92,13 +92,13 @@ struct MessageLedgerTests {
         #expect(table.arrives([1, 2, 3]) == .order)
     }
 
-    @Test func theWrongLaneIsSeen() {
+    @Test func theWrongLaneIsDetected() {
         var table = Table()
         let message = table.send(20)
         #expect(table.arrives(message, .bulk) == .order)
     }
 
-    @Test func aConversationOpenedAgainIsSeen() {
+    @Test func aMessageOfAnEarlierConversationIsDetected() {
         var table = Table()
         let old = table.send(20)
         let late = table.send(20)
@@ -108,7 +108,7 @@ struct MessageLedgerTests {
         #expect(table.arrives(late) == .exactlyOnce)
     }
 
-    @Test func aStreamInTwoConversationsIsSeen() {
+    @Test func aStreamInTwoConversationsIsDetected() {
         var table = Table()
         let first = table.send(20)
         let second = table.send(20)
@@ -130,7 +130,7 @@ struct PeerStateCheckerTests {
     private let peer = Identity.ephemeral(seed: 1).peerID
     private let error = NighError(.conversing, .linkLost)
 
-    @Test func aWholeLifeIsFine() {
+    @Test func everyAllowedTransitionIsAccepted() {
         var checker = PeerStateChecker()
         let moves: [PeerState] = [
             .available, .connecting, .connected, .reconnecting, .connected, .disconnected, .available,
@@ -142,18 +142,18 @@ struct PeerStateCheckerTests {
         #expect(checker.state(of: peer) == .unavailable)
     }
 
-    @Test func anIllegalMoveIsSeen() {
+    @Test func anIllegalTransitionIsDetected() {
         var checker = PeerStateChecker()
         #expect(checker.record(peer, .available, from: .unavailable, cause: nil) == nil)
         #expect(checker.record(peer, .connected, from: .available, cause: nil)?.rule == .moves)
     }
 
-    @Test func aSkippedStateIsSeen() {
+    @Test func aSkippedStateIsDetected() {
         var checker = PeerStateChecker()
         #expect(checker.record(peer, .connecting, from: .available, cause: nil)?.rule == .moves)
     }
 
-    @Test func aFailureWithoutACauseIsSeen() {
+    @Test func aFailureWithoutACauseIsDetected() {
         var checker = PeerStateChecker()
         #expect(checker.record(peer, .available, from: .unavailable, cause: nil) == nil)
         #expect(checker.record(peer, .connecting, from: .available, cause: nil) == nil)

@@ -31,7 +31,7 @@ struct PlantedFaultTests {
     }
 
     @Test(arguments: Fault.allCases)
-    func aSessionThatContradictsItselfIsReported(_ fault: Fault) {
+    func anInconsistentSessionIsReported(_ fault: Fault) {
         for seed in [1, 2, 4] as [UInt64] {
             let report = World.run(seed: seed) { world in apply(world, fault) }
             #expect(

@@ -17,7 +17,7 @@ struct SessionConformanceTests {
         #expect(outcome.verdict == .passed)
     }
 
-    @Test func theChecksHaveNamesOfTheirOwn() {
+    @Test func checkNamesAreUnique() {
         let names = SessionConformance.checks.map(\.name)
         #expect(Set(names).count == names.count)
         #expect(Set(names).isDisjoint(with: TransportConformance.checks.map(\.name)))

@@ -8,7 +8,7 @@ struct VirtualEventLoopTests {
         var all: [String] = []
     }
 
-    @Test func nothingRunsByItself() throws {
+    @Test func workRunsOnlyWhenTheLoopIsRun() throws {
         let loop = VirtualEventLoop()
         let notes = Notes()
         loop.execute { notes.all.append("ran") }
@@ -18,7 +18,7 @@ struct VirtualEventLoopTests {
         #expect(try !loop.runTurn())
     }
 
-    @Test func aTurnLeavesWhatItQueuesToTheNext() throws {
+    @Test func workQueuedInATurnRunsInTheNext() throws {
         let loop = VirtualEventLoop()
         let notes = Notes()
         loop.execute {
@@ -49,7 +49,7 @@ struct VirtualEventLoopTests {
         #expect(loop.pending == (0, 0))
     }
 
-    @Test func itRunsUntilAConditionHolds() throws {
+    @Test func theLoopRunsUntilAConditionHolds() throws {
         let loop = VirtualEventLoop()
         let notes = Notes()
         loop.schedule(at: loop.now + .seconds(5)) { notes.all.append("five") }
@@ -59,7 +59,7 @@ struct VirtualEventLoopTests {
         #expect(loop.now == Moment(nanoseconds: 5_000_000_000))
     }
 
-    @Test func goingRoundForEverIsAFailure() {
+    @Test func anEndlessLoopOfWorkIsAFailure() {
         let loop = VirtualEventLoop(workLimit: 100)
         @Sendable func again() { loop.execute(again) }
         again()
@@ -67,7 +67,7 @@ struct VirtualEventLoopTests {
         #expect(error?.description.contains("still busy after 100 pieces of work") == true)
     }
 
-    @Test func aTimerThatSetsItselfAnewIsNeverIdle() {
+    @Test func aTimerThatRepeatsItselfIsNeverIdle() {
         let loop = VirtualEventLoop(workLimit: 100)
         @Sendable func again() { loop.schedule(at: loop.now + .seconds(1), again) }
         again()

@@ -52,12 +52,12 @@ struct Stream {
         case .loopTask:
             let messages = Messages(session.messages)
             return Task(executorPreference: session.loop) {
-                for await _ in messages { meter.count() }
+                while await messages.next() != nil { meter.count() }
             }
         case .task:
             let messages = Messages(session.messages)
             return Task {
-                for await _ in messages { meter.count() }
+                while await messages.next() != nil { meter.count() }
             }
         }
     }

@@ -4,7 +4,7 @@ import Testing
 
 /// bluetoothd and its adapters come and go. A fake bluetoothd on a real bus behaves as the real one does.
 struct BlueZTests {
-    @Test func theGroundIsFollowedThroughEverythingThatCanHappenToIt() throws {
+    @Test func availabilityFollowsEveryChangeOfBluetoothdAndItsAdapters() throws {
         let room = try BusRoom()
         let user = BlueZUser(in: room)
         #expect(room.wait(for: "bluetoothd is not running"))
@@ -32,7 +32,7 @@ struct BlueZTests {
         room.call { next.stop() }
     }
 
-    @Test func anAdapterThatWasAskedForIsWaitedForAndNoOtherTaken() throws {
+    @Test func onlyTheRequestedAdapterIsUsed() throws {
         let room = try BusRoom()
         let fake = try FakeBluetoothd.start(in: room) { $0.plug(700) }
         let user = BlueZUser(in: room, adapter: "hci701")
@@ -49,7 +49,7 @@ struct BlueZTests {
         room.call { fake.stop() }
     }
 
-    @Test func theAdapterInUseIsLeftOnlyWhenItGoes() throws {
+    @Test func anAdapterIsReplacedOnlyWhenItBecomesUnavailable() throws {
         let room = try BusRoom()
         let fake = try FakeBluetoothd.start(in: room) {
             $0.plug(701)
@@ -104,7 +104,7 @@ struct BlueZTests {
     }
 
     /// With the bus, bluetoothd goes too, and everything that was registered with it.
-    @Test func aBusThatDiesIsLookedForAgain() throws {
+    @Test func aLostBusIsReconnected() throws {
         let room = try BusRoom()
         let fake = try FakeBluetoothd.start(in: room) { $0.plug(700) }
         let user = BlueZUser(in: room)

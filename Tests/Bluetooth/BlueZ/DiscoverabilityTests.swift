@@ -6,7 +6,7 @@ import Testing
 struct DiscoverabilityTests {
     private static let on = "hci700, discoverable"
 
-    @Test func itIsSwitchedOnAndOffAgain() throws {
+    @Test func discoverabilityIsSwitchedOnAndOff() throws {
         let room = try BusRoom()
         let fake = try FakeBluetoothd.start(in: room) { $0.plug(700) }
         let user = BlueZUser(in: room)
@@ -49,7 +49,7 @@ struct DiscoverabilityTests {
         room.call { fake.stop() }
     }
 
-    @Test func aRestartedBluetoothdIsAskedAgain() throws {
+    @Test func discoverabilityIsRequestedAgainFromARestartedBluetoothd() throws {
         let room = try BusRoom()
         let fake = try FakeBluetoothd.start(in: room) { $0.plug(700) }
         let user = BlueZUser(in: room)
@@ -62,7 +62,7 @@ struct DiscoverabilityTests {
         room.call { next.stop() }
     }
 
-    @Test func aRefusalIsKeptForTheDiagnosis() throws {
+    @Test func aRefusalOfDiscoverabilityIsKeptForTheDiagnosis() throws {
         let room = try BusRoom()
         let fake = try FakeBluetoothd.start(in: room) {
             $0.plug(700)

@@ -81,7 +81,7 @@ struct PairingAgentTests {
         scene.end()
     }
 
-    @Test func whatBluetoothdTakesBackIsAnsweredNoMore() throws {
+    @Test func cancelledRequestsAreNotAnswered() throws {
         let scene = try Scene()
         scene.call("RequestAuthorization", [.path(Self.device)])
         try #require(scene.room.wait(for: "asked"))
@@ -99,7 +99,7 @@ struct PairingAgentTests {
     @Test(arguments: [
         "RequestPinCode", "RequestPasskey", "DisplayPinCode", "RequestConfirmation", "Nonsense",
     ])
-    func whatItCannotDoIsRefused(_ member: String) throws {
+    func unsupportedMethodsAreRefused(_ member: String) throws {
         let scene = try Scene()
         scene.call(member, [.path(Self.device)])
         #expect(scene.room.wait(for: "\(member) was refused: org.freedesktop.DBus.Error.UnknownMethod"))
@@ -107,7 +107,7 @@ struct PairingAgentTests {
         scene.end()
     }
 
-    @Test func justWorksLetsEverybodyIn() throws {
+    @Test func justWorksAcceptsEveryDevice() throws {
         let room = try BusRoom()
         let fake = try FakeBluetoothd.start(in: room) { $0.plug(700) }
         let user = BlueZUser(in: room)
@@ -125,7 +125,7 @@ struct PairingAgentTests {
         room.call { fake.stop() }
     }
 
-    @Test func anotherBluetoothdIsAnsweredToo() throws {
+    @Test func theAgentIsRegisteredWithARestartedBluetoothd() throws {
         let scene = try Scene()
         scene.room.call { [fake = scene.fake] in fake.stop() }
         let next = try FakeBluetoothd.start(in: scene.room) { $0.plug(700) }
@@ -136,7 +136,7 @@ struct PairingAgentTests {
         scene.room.call { next.stop() }
     }
 
-    @Test func afterItsEndNobodyIsAnswered() throws {
+    @Test func aStoppedAgentRefusesRequests() throws {
         let scene = try Scene()
         scene.call("RequestAuthorization", [.path(Self.device)])
         try #require(scene.room.wait(for: "asked"))

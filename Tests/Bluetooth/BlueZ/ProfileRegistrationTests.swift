@@ -24,7 +24,7 @@ struct ProfileRegistrationTests {
         return (registered, fake.calls(of: "UnregisterProfile").compactMap { $0.values.first?.text })
     }
 
-    @Test func aRecordIsRegisteredAsBluetoothdWantsIt() throws {
+    @Test func aRecordIsRegisteredInTheFormThatBluetoothdRequires() throws {
         let room = try BusRoom()
         let fake = try FakeBluetoothd.start(in: room) { $0.plug(700) }
         let user = BlueZUser(in: room)
@@ -48,7 +48,7 @@ struct ProfileRegistrationTests {
         room.call { fake.stop() }
     }
 
-    @Test func aNewRecordStandsBeforeTheOldOneGoes() throws {
+    @Test func aNewRecordIsRegisteredBeforeTheOldOneIsRemoved() throws {
         let room = try BusRoom()
         let fake = try FakeBluetoothd.start(in: room) { $0.plug(700) }
         let user = BlueZUser(in: room)
@@ -71,7 +71,7 @@ struct ProfileRegistrationTests {
         room.call { fake.stop() }
     }
 
-    @Test func ofRecordsThatChangeFasterThanBluetoothdAnswersTheLastStands() throws {
+    @Test func onlyTheLastOfSeveralQuickChangesIsRegistered() throws {
         let room = try BusRoom()
         let fake = try FakeBluetoothd.start(in: room) {
             $0.plug(700)
@@ -91,7 +91,7 @@ struct ProfileRegistrationTests {
         room.call { fake.stop() }
     }
 
-    @Test func aRecordThatIsNotWantedAnyMoreWhenItStandsGoes() throws {
+    @Test func aRecordWithdrawnDuringItsRegistrationIsRemoved() throws {
         let room = try BusRoom()
         let fake = try FakeBluetoothd.start(in: room) {
             $0.plug(700)
@@ -122,7 +122,7 @@ struct ProfileRegistrationTests {
         room.call { next.stop() }
     }
 
-    @Test func aBluetoothdThatStoppedDuringTheRegistrationGetsItAgain() throws {
+    @Test func aRegistrationThatBluetoothdInterruptedIsRepeated() throws {
         let room = try BusRoom()
         let fake = try FakeBluetoothd.start(in: room) {
             $0.plug(700)
@@ -174,7 +174,7 @@ struct ProfileRegistrationTests {
         room.call { next.stop() }
     }
 
-    @Test func bluetoothdMayLetGoOfARecordInGoodOrder() throws {
+    @Test func aReleaseByBluetoothdIsAnswered() throws {
         let room = try BusRoom()
         let fake = try FakeBluetoothd.start(in: room) { $0.plug(700) }
         let user = BlueZUser(in: room)

@@ -33,7 +33,7 @@ struct SystemBusTests {
         room.call { bus.close() }
     }
 
-    @Test func aCallThatIsNoneFailsInALaterTurn() throws {
+    @Test func anInvalidCallFailsInALaterTurn() throws {
         let room = try BusRoom()
         let bus = try room.connect()
         room.call {
@@ -49,7 +49,7 @@ struct SystemBusTests {
         room.call { bus.close() }
     }
 
-    @Test func anAnswerThatDoesNotComeIsWaitedForSoLong() throws {
+    @Test func aCallTimesOutWithoutAnAnswer() throws {
         let room = try BusRoom()
         let (server, client) = (try named(in: room), try room.connect())
         let kept = Kept()
@@ -67,7 +67,7 @@ struct SystemBusTests {
         room.call { for bus in [server, client] { bus.close() } }
     }
 
-    @Test func valuesOfEveryKindArriveAsTheyWere() throws {
+    @Test func valuesOfEveryKindArriveUnchanged() throws {
         let room = try BusRoom()
         let (server, client) = (try named(in: room), try room.connect())
         let kept = Kept()
@@ -156,7 +156,7 @@ struct SystemBusTests {
         room.call { for bus in [server, client] { bus.close() } }
     }
 
-    @Test func aRequestAndAnObjectMayOutliveTheirBus() throws {
+    @Test func requestsAndObjectsMayOutliveTheirBus() throws {
         let room = try BusRoom()
         let (server, client) = (try named(in: room), try room.connect())
         let kept = Kept()
@@ -215,7 +215,7 @@ struct SystemBusTests {
         room.call { other.close() }
     }
 
-    @Test func aBusThatIsNotThereFails() throws {
+    @Test func connectingToAMissingBusFails() throws {
         let room = try BusRoom()
         room.daemon.stop()
         #expect(throws: BusFault.self) { try room.connect() }

@@ -3,7 +3,7 @@ import Testing
 @testable import NighCore
 
 @Suite struct ByteQueueTests {
-    @Test func neighboursLeaveAsOneSlice() {
+    @Test func adjacentSlicesAreMerged() {
         let whole = ByteSlice(Array(0..<100))
         var queue = ByteQueue()
         for start in stride(from: 0, to: 100, by: 10) { queue.append(whole[start..<start + 10]) }
@@ -26,13 +26,13 @@ import Testing
         #expect(queue.isEmpty && queue.sliceCount == 0 && queue.popFirst() == nil)
     }
 
-    @Test func emptySlicesTakeNoPlace() {
+    @Test func emptySlicesAreNotQueued() {
         var queue = ByteQueue()
         queue.append(ByteSlice([UInt8]()))
         #expect(queue.isEmpty && queue.sliceCount == 0 && queue.first == nil)
     }
 
-    @Test func whatHasLeftIsLetGoOf() {
+    @Test func drainedChunksAreReleased() {
         var queue = ByteQueue()
         weak var chunk: Chunk?
         do {
@@ -47,7 +47,7 @@ import Testing
     }
 
     @Test(arguments: 0..<20 as Range<UInt64>)
-    func itDoesWhatAnArrayOfBytesDoes(seed: UInt64) {
+    func aByteQueueBehavesLikeAnArrayOfBytes(seed: UInt64) {
         var random = SeededGenerator(seed: seed)
         var source = Source()
         var queue = ByteQueue()

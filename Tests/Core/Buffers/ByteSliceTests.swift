@@ -23,13 +23,13 @@ import Testing
         #expect(copy.chunk.capacity == 4, "a copy keeps no large chunk in memory")
     }
 
-    @Test func equalityIsOfBytesNotOfPlaces() {
+    @Test func slicesWithEqualBytesAreEqual() {
         #expect(ByteSlice([1, 2]) == ByteSlice([0, 1, 2])[1..<3])
         #expect(ByteSlice([1, 2]) != ByteSlice([1, 3]))
         #expect(ByteSlice([1, 2]) != ByteSlice([1, 2, 3]))
     }
 
-    @Test func onlyNeighboursInOneChunkJoin() {
+    @Test func onlyAdjacentSlicesOfOneChunkAreJoined() {
         let whole = ByteSlice(Array(0..<10))
         #expect(whole[0..<3].joined(with: whole[3..<7])?.bytes == [0, 1, 2, 3, 4, 5, 6])
         #expect(whole[0..<3].joined(with: whole[4..<7]) == nil, "a gap")
@@ -37,7 +37,7 @@ import Testing
         #expect(whole[0..<3].joined(with: ByteSlice([3, 4])) == nil, "another chunk")
     }
 
-    @Test func aThrownErrorComesThroughWithItsType() {
+    @Test func aThrownErrorKeepsItsType() {
         struct Fault: Error, Equatable {}
         #expect(throws: Fault()) { try ByteSlice([1]).withUnsafeBytes { _ throws(Fault) in throw Fault() } }
     }
@@ -45,7 +45,7 @@ import Testing
 
 @Suite struct ChunkTests {
     /// The memory behind a chunk belongs to something else, so an attempt to write there must stop the program.
-    @Test func claimingMoreThanThereIsStopsTheProgram() async {
+    @Test func claimingMoreThanTheCapacityStopsTheProgram() async {
         await #expect(processExitsWith: .failure) { _ = Chunk(capacity: 8).claim(9) }
         await #expect(processExitsWith: .failure) { _ = Chunk(capacity: 8).claim(-1) }
     }
@@ -62,7 +62,7 @@ import Testing
         #expect(chunk.slice(from: chunk.filled).isEmpty)
     }
 
-    @Test func aChunkNobodyReadsIsUsedAgain() {
+    @Test func aChunkWithoutReadersIsReused() {
         var pool = ChunkPool(chunkSize: 16, keepAtMost: 1)
         let place = recycleOne(in: &pool)
         let again = pool.take()
@@ -70,7 +70,7 @@ import Testing
         #expect(again.filled == 0)
     }
 
-    @Test func aChunkSomebodyReadsIsNot() {
+    @Test func aChunkWithAReaderIsNotReused() {
         var pool = ChunkPool(chunkSize: 16, keepAtMost: 4)
         let chunk = pool.take()
         chunk.append([UInt8(5)])

@@ -13,7 +13,7 @@ import Testing
         return ObjectIdentifier(chunk)
     }
 
-    @Test func whatWasGivenBackIsHandedOutEmpty() {
+    @Test func aRecycledChunkIsEmpty() {
         let chunk = Chunk(capacity: 1_000)
         _ = chunk.claim(700)
         chunks.recycle(chunk)
@@ -42,7 +42,7 @@ import Testing
         #expect(chunks.take(30_000).capacity == 30_000)
     }
 
-    @Test func noMoreIsKeptThanTheLimits() {
+    @Test func keptChunksStayWithinTheLimits() {
         for size in [10_000, 30_000, 40_000, 50_000, 60_000] { recycleOne(size) }
         #expect(chunks.extent == (LargeChunks.countLimit, 180_000))
         #expect(chunks.takeIfKept(10_000) == nil, "the oldest went")
@@ -56,14 +56,14 @@ import Testing
         #expect(chunks.extent == (1, LargeChunks.byteLimit))
     }
 
-    @Test func aChunkIsKeptOnce() {
+    @Test func aChunkRecycledTwiceIsKeptOnce() {
         let chunk = Chunk(capacity: 100)
         chunks.recycle(chunk)
         chunks.recycle(chunk)
         #expect(chunks.extent == (1, 100))
     }
 
-    @Test func whatIsReadForEverDoesNotFillTheLimitForEver() {
+    @Test func chunksThatStayInUseAreReplaced() {
         let stored = (0..<LargeChunks.countLimit).map { _ in Chunk(capacity: 20_000) }
         for chunk in stored { chunks.recycle(chunk) }
         recycleOne(20_000)
@@ -73,7 +73,7 @@ import Testing
         withExtendedLifetime(stored) {}
     }
 
-    @Test func whatIsNotUsedIsGivenUp() {
+    @Test func unusedChunksAreReleased() {
         #expect(chunks.isEmpty)
         recycleOne(20_000)
         #expect(chunks.takeIfKept(20_000) != nil)
@@ -105,7 +105,7 @@ import Testing
         #expect(part == message[20_001..<40_000])
     }
 
-    @Test func otherBytesAreCopied() {
+    @Test func foreignBytesAreCopied() {
         recycleOne(30_000)
         let bytes = [UInt8](repeating: 9, count: 25_000)
         let slice = bytes.withUnsafeBytes { chunks.slice(of: $0) }

@@ -4,7 +4,7 @@ import Testing
 
 @Suite struct RingTests {
     @Test(arguments: 0..<20 as Range<UInt64>)
-    func itDoesWhatAnArrayDoes(seed: UInt64) {
+    func aRingBehavesLikeAnArray(seed: UInt64) {
         var random = SeededGenerator(seed: seed)
         var ring = Ring<Int>()
         var reference: [Int] = []
@@ -35,7 +35,7 @@ import Testing
         #expect(ring.isEmpty && ring.popFirst() == nil && ring.popLast() == nil && ring.first == nil)
     }
 
-    @Test func whatLeavesIsLetGoOf() {
+    @Test func itemsThatLeaveTheRingAreReleased() {
         final class Witness {}
         var ring = Ring<Witness>()
         weak var front: Witness?

@@ -27,13 +27,13 @@ import Testing
         return verdicts
     }
 
-    @Test func silenceIsAskedSuspectedAndLostAtExactMoments() {
+    @Test func aSilentPeerIsPingedSuspectedAndLostAtExactMoments() {
         let verdicts = verdicts(of: keepAlive())
         #expect(verdicts.map(\.0) == [.sendPing, .suspect, .giveUp])
         #expect(verdicts.map(\.1) == [.seconds(5), .seconds(10), .seconds(15)])
     }
 
-    @Test func beforeItsDeadlineItWaits() {
+    @Test func keepAliveWaitsUntilItsDeadline() {
         var keepAlive = keepAlive()
         for (deadline, verdict) in [(5, KeepAlive.Verdict.sendPing), (10, .suspect), (15, .giveUp)] {
             let moment = Self.start + .seconds(Int64(deadline))
@@ -60,7 +60,7 @@ import Testing
     }
 
     /// A loop that was blocked (a stopped process, a long computation) did not read, so its peers were not silent.
-    @Test func aLoopThatStoodStillLosesNoPeer() {
+    @Test func aBlockedLoopDoesNotLosePeers() {
         var keepAlive = keepAlive()
         let late = Self.start + .seconds(100)
         check(keepAlive.check(at: late), .sendPing)
@@ -78,7 +78,7 @@ import Testing
         (.seconds(15), .seconds(15)), (.seconds(8), .seconds(15)), (.nanoseconds(1), .nanoseconds(1)),
         (.seconds(-1), .seconds(-1)), (.seconds(Int64.max), .seconds(Int64.max)),
     ])
-    func nobodyIsLostUnasked(ask: Duration, lose: Duration) {
+    func noPeerIsLostBeforeItIsPinged(ask: Duration, lose: Duration) {
         let verdicts = verdicts(of: keepAlive(ask: ask, lose: lose))
         #expect(verdicts.map(\.0) == [.sendPing, .suspect, .giveUp], "\(verdicts)")
         #expect(zip(verdicts, verdicts.dropFirst()).allSatisfy { $0.1 <= $1.1 })
@@ -87,7 +87,7 @@ import Testing
 }
 
 @Suite struct LinkKeepAliveTests {
-    @Test func silenceIsAskedSuspectedAndLostAtExactMoments() throws {
+    @Test func aSilentPeerIsPingedSuspectedAndLostAtExactMoments() throws {
         let pair = try LinkPair.open()
         let start = pair.now
         pair.accepting.isHeldUp = true
@@ -141,7 +141,7 @@ import Testing
         #expect(!pair.dialling.notes.contains(.suspected))
     }
 
-    @Test func timesAsShortAsTheyGetEndEveryLinkAndHangNothing() throws {
+    @Test func zeroTimeoutsEndTheLinkWithoutAHang() throws {
         let pair = LinkPair(
             dialling: LinkPair.settings(seed: 1) {
                 $0.pingAfter = .zero; $0.loseAfter = .zero
@@ -218,7 +218,7 @@ import Testing
         #expect(chunks.count <= 3)
     }
 
-    @Test func whatSomebodyStillReadsIsNotOverwritten() {
+    @Test func chunksInUseAreNotOverwritten() {
         var generator = SeededGenerator(seed: 3)
         var writer = ControlWriter()
         var kept: [(ByteQueue, [UInt8])] = []

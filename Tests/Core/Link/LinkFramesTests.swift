@@ -99,7 +99,7 @@ import Testing
         #expect(pair.accepting.closed?.cause == .protocolViolation("a ping of 1033 bytes"))
     }
 
-    @Test func aPongNobodyAskedForIsIgnored() throws {
+    @Test func anUnexpectedPongIsIgnored() throws {
         let pair = try LinkPair.open()
         pair.dialling.machine.ping(token: 7, payload: [], now: pair.now)
         let pong = Frames.frame(.pong, [0, 0, 0, 0, 0, 0, 0, 7])
@@ -110,7 +110,7 @@ import Testing
         #expect(pair.dialling.machine.phase == .open)
     }
 
-    @Test func aFloodOfPingsIsBoundedByHowFastTheAnswersAreTaken() throws {
+    @Test func aFloodOfPingsIsReadOnlyAsFastAsItsAnswersAreSent() throws {
         let pair = try LinkPair.open()
         let machine = pair.accepting.machine
         let ping = Frames.frame(.ping, [UInt8](repeating: 1, count: 8 + 1_024))
@@ -143,7 +143,7 @@ import Testing
         #expect(answered == LinkMachine.maximumPendingPings)
     }
 
-    @Test func aCloseReachesTheOtherSideWithCodeAndWords() throws {
+    @Test func aCloseReachesTheOtherSideWithItsCode() throws {
         for code in 0...15 {
             let pair = try LinkPair.open()
             let code = try #require(LinkClose.Code(rawValue: UInt16(code)))
@@ -159,7 +159,7 @@ import Testing
         }
     }
 
-    @Test func nothingCountsAfterAClose() throws {
+    @Test func framesAfterACloseAreIgnored() throws {
         let pair = try LinkPair.open()
         pair.accepting.receive(
             Frames.frame(.message, [1]) + Frames.frame(.close, LinkClose(.left).payload)
@@ -180,7 +180,7 @@ import Testing
         #expect(other.dialling.gather() == [])
     }
 
-    @Test func aBrokenPipeSaysNoMore() throws {
+    @Test func aLinkWithABrokenPipeReportsNothingMore() throws {
         let pair = try LinkPair.open()
         pair.dialling.machine.ping(token: 1, payload: [], now: pair.now)
         pair.dialling.machine.pipeClosed()
@@ -208,7 +208,7 @@ import Testing
         #expect(machine.statistics.unreliableSent == 1)
     }
 
-    @Test func bytesAreCountedBothWays() throws {
+    @Test func bytesAreCountedInBothDirections() throws {
         let pair = LinkPair()
         try pair.deliverAll()
         let (dialling, accepting) = (pair.dialling.machine.statistics, pair.accepting.machine.statistics)
@@ -217,7 +217,7 @@ import Testing
         #expect(dialling.bytesSent > 8)
     }
 
-    @Test func nonsenseOnAnOpenLinkAlwaysEndsItOrIsUnderstood() throws {
+    @Test func randomBytesOnAnOpenLinkCloseItAtMostOnce() throws {
         var generator = SeededGenerator(seed: 77)
         for _ in 0..<300 {
             let pair = try LinkPair.open()

@@ -3,7 +3,7 @@ import Testing
 @testable import NighCore
 
 @Suite struct LinkGreetingTests {
-    @Test func twoMeet() throws {
+    @Test func twoLinksCompleteTheHandshake() throws {
         let pair = LinkPair()
         try pair.deliverAll()
         for (end, seed) in [(pair.dialling, UInt8(2)), (pair.accepting, 1)] {
@@ -15,7 +15,7 @@ import Testing
         }
     }
 
-    @Test func theyMeetHoweverTheBytesAreCut() throws {
+    @Test func theHandshakeCompletesWithAnySplitOfTheBytes() throws {
         for seed in 0..<50 as Range<UInt64> {
             var generator = SeededGenerator(seed: seed)
             let pair = LinkPair(split: { Int.random(in: 1...Int(1 + seed % 20), using: &generator) })
@@ -26,7 +26,7 @@ import Testing
         }
     }
 
-    @Test func emptySlicesAreNothing() throws {
+    @Test func emptySlicesAreIgnored() throws {
         let pair = LinkPair()
         pair.dialling.receive([], now: pair.now)
         let bytes = pair.accepting.gather()
@@ -50,7 +50,7 @@ import Testing
         #expect(pair.dialling.gather() == [])
     }
 
-    @Test func aVersionRangeMeetsAnOlderOne() throws {
+    @Test func theHighestCommonVersionIsChosen() throws {
         let pair = LinkPair(
             dialling: LinkPair.settings(seed: 1, hello: Frames.hello(seed: 1, versions: 1...2)))
         try pair.deliverAll()
@@ -76,7 +76,7 @@ import Testing
         #expect(pair.accepting.closed?.cause == .noCommonSecurity(theyEncrypt: false))
     }
 
-    @Test func anotherServiceIsTurnedAway() throws {
+    @Test func aPeerOfAnotherServiceIsRejected() throws {
         let pair = LinkPair(
             accepting: LinkPair.settings(seed: 2, hello: Frames.hello(seed: 2, service: "chess")))
         try pair.deliverAll()
@@ -84,7 +84,7 @@ import Testing
         #expect(pair.accepting.closed?.cause == .wrongService("test"))
     }
 
-    @Test func aDialToOneselfIsFoundOut() throws {
+    @Test func aDialToItselfIsDetected() throws {
         let own = Frames.hello(seed: 1, incarnation: 5)
         let pair = LinkPair(
             dialling: LinkPair.settings(seed: 1, hello: own),
@@ -94,7 +94,7 @@ import Testing
         #expect(pair.accepting.closed?.cause == .selfDial)
     }
 
-    @Test func anotherProgramOfTheSameIdentityIsNotOneself() throws {
+    @Test func anotherProgramWithTheSameIdentityIsDetected() throws {
         let pair = LinkPair(
             dialling: LinkPair.settings(seed: 1, hello: Frames.hello(seed: 1, incarnation: 5)),
             accepting: LinkPair.settings(seed: 1, hello: Frames.hello(seed: 1, incarnation: 6)))
@@ -103,7 +103,7 @@ import Testing
         #expect(pair.accepting.closed?.cause == .sameIdentity)
     }
 
-    @Test func garbageInsteadOfAPreface() {
+    @Test func anInvalidPrefaceEndsTheLink() {
         for bytes in ["GET / HTTP/1.1\r\n", "NIGHT-OF-THE", "NIGH\u{2}\u{1}\u{0}\u{0}"].map({ Array($0.utf8) }
         ) {
             let pair = LinkPair()
@@ -157,7 +157,7 @@ import Testing
         #expect(pair.dialling.closed?.isByPeer == true)
     }
 
-    @Test func aSilentLinkIsGivenUp() throws {
+    @Test func aSilentHandshakeTimesOut() throws {
         let pair = LinkPair()
         pair.dialling.isHeldUp = true
         pair.accepting.isHeldUp = true
@@ -173,7 +173,7 @@ import Testing
         }
     }
 
-    @Test func tricklingBytesDoesNotStretchTheHandshake() {
+    @Test func tricklingBytesDoNotExtendTheHandshake() {
         let pair = LinkPair()
         var now = pair.now
         let hello = Preface(security: .plaintext).bytes + Frames.frame(.hello, Frames.hello(seed: 1).payload)
@@ -187,7 +187,7 @@ import Testing
         #expect(pair.accepting.times == [pair.now + .seconds(10)])
     }
 
-    @Test func aHandshakeOfNoTimeEndsAtOnce() throws {
+    @Test func aHandshakeTimeoutOfZeroEndsTheLinkAtOnce() throws {
         let pair = LinkPair(accepting: LinkPair.settings(seed: 2) { $0.handshake = .zero })
         #expect(pair.accepting.machine.deadline == pair.now)
         _ = pair.accepting.machine.timeArrived(now: pair.now)

@@ -25,7 +25,7 @@ import Testing
             accepting: try accepting ?? settings(Self.accepter))
     }
 
-    @Test func bothKnowTheOthersKey() throws {
+    @Test func bothSidesKnowTheOthersKey() throws {
         let pair = try pair()
         try pair.deliverAll()
         #expect(
@@ -38,7 +38,7 @@ import Testing
     /// Bits without a meaning are ignored today and may get one in a later version, so a change of them must be detected.
     @Test(
         arguments: [(5, 0x01), (5, 0x04), (5, 0x80), (6, 0x01), (7, 0x80)], [LinkSide.dialling, .accepting])
-    func aChangedPrefaceIsFoundOutByBoth(_ change: (byte: Int, bits: UInt8), of side: LinkSide) throws {
+    func bothSidesDetectAChangedPreface(_ change: (byte: Int, bits: UInt8), of side: LinkSide) throws {
         let pair = try pair()
         let (from, to) =
             side == .dialling ? (pair.dialling, pair.accepting) : (pair.accepting, pair.dialling)
@@ -66,7 +66,7 @@ import Testing
     }
 
     @Test(arguments: [LinkSide.dialling, .accepting])
-    func withoutEncryptionOnOneSideBothSayWhich(side plain: LinkSide) throws {
+    func bothSidesReportWhichOneDoesNotEncrypt(side plain: LinkSide) throws {
         let pair = try pair(
             dialling: settings(Self.dialler, isPlain: plain == .dialling),
             accepting: settings(Self.accepter, isPlain: plain == .accepting))
@@ -92,7 +92,7 @@ import Testing
         #expect(!other.notes.contains(.opened))
     }
 
-    @Test func anotherPeerThatAnswersDoesNotLearnTheDialler() throws {
+    @Test func aWrongPeerThatAnswersDoesNotLearnTheDialler() throws {
         let wanted = Identity.ephemeral(seed: 3).peerID
         let pair = try pair(dialling: settings(Self.dialler, expected: wanted))
         try pair.deliverAll()
@@ -122,7 +122,7 @@ import Testing
     }
 
     /// One read returns everything that arrived meanwhile, however many writes that was.
-    @Test func whatWasReadTogetherWithAChangedBitAndBeforeItCounts() throws {
+    @Test func messagesReadBeforeAChangedBitAreDelivered() throws {
         let pair = try pair()
         try pair.deliverAll()
         let messages: [[UInt8]] = [[1], [2, 2], [3, 3, 3], [4]]

@@ -38,7 +38,7 @@ import Testing
         return (channel, pair)
     }
 
-    @Test func afterEachPingAndItsAnswerMemoryIsGivenUp() throws {
+    @Test func memoryIsReleasedAfterEachPingAndPong() throws {
         let (channel, pair) = try Self.open()
         #expect(channel.releases == 0, "the hellos are traffic")
         try pair.pass(.seconds(5))
@@ -61,7 +61,7 @@ import Testing
     }
 
     /// 256 bytes at once still count as keep-alive.
-    @Test func aLittleIsNoTraffic() throws {
+    @Test func smallFramesDoNotCountAsTraffic() throws {
         let (channel, pair) = try Self.open()
         try pair.pass(.seconds(5))
         let before = channel.releases

@@ -15,7 +15,7 @@ import Testing
     }
 
     /// A distant deadline must stay distant. If it wrapped around, it would be due at once.
-    @Test func nothingWrapsRoundAtTheEndsOfTime() {
+    @Test func arithmeticSaturatesAtTheEndsOfTime() {
         let late = Moment(nanoseconds: .max - 5)
         let early = Moment(nanoseconds: .min + 5)
         #expect(late + .seconds(1) == .never)
@@ -49,11 +49,11 @@ import Testing
         (9_999_000_000, "9999 ms"), (10_000_000_000, "10 s"), (Int64.max, "9223372036 s"),
         (Int64.min, "-9223372036 s"),
     ])
-    func spansReadWell(nanoseconds: Int64, text: String) {
+    func spansHaveReadableDescriptions(nanoseconds: Int64, text: String) {
         #expect(Span(nanoseconds: nanoseconds).description == text)
     }
 
-    @Test func theEndOfTimeReadsAsNever() {
+    @Test func theEndOfTimeIsDescribedAsNever() {
         #expect("\(Moment.never)" == "never")
         #expect("\(Moment(nanoseconds: 5_000_000))" == "5 ms")
     }
@@ -80,7 +80,7 @@ import Testing
         #expect(one.next() != forkOfOne.next())
     }
 
-    @Test func chancesComeAboutAsOftenAsTheySay() {
+    @Test func chancesOccurAtTheirStatedRate() {
         var generator = SeededGenerator(seed: 3)
         let hits = (0..<10_000).count { _ in generator.oneIn(10) }
         #expect((900...1_100).contains(hits))

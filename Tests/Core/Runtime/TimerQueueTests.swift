@@ -2,7 +2,7 @@ import NighCore
 import Testing
 
 @Suite struct TimerQueueTests {
-    @Test func whatIsDueComesInTheOrderOfMomentsThenOfAdding() {
+    @Test func dueTimersComeInOrderOfTimeThenOfInsertion() {
         var queue = TimerQueue<String>()
         queue.add("late", at: Moment(nanoseconds: 20))
         queue.add("first", at: Moment(nanoseconds: 10))
@@ -20,7 +20,7 @@ import Testing
         #expect(queue.count == 0 && queue.earliest == nil)
     }
 
-    @Test func whatIsRemovedDoesNotCome() {
+    @Test func removedTimersDoNotFire() {
         var queue = TimerQueue<Int>()
         let numbers = (0..<10).map { queue.add($0, at: Moment(nanoseconds: Int64($0))) }
         #expect(queue.remove(numbers[4]) == true)
@@ -37,7 +37,7 @@ import Testing
 
     /// Compares with a plain sorted array, with so few different moments that many are equal.
     @Test(arguments: 0..<20 as Range<UInt64>)
-    func itDoesWhatASortedArrayDoes(seed: UInt64) {
+    func aTimerQueueBehavesLikeASortedArray(seed: UInt64) {
         var random = SeededGenerator(seed: seed)
         var queue = TimerQueue<Int>()
         var reference: [(moment: Moment, number: UInt64, element: Int)] = []
@@ -65,7 +65,7 @@ import Testing
         #expect(queue.takeDue(at: .never) == nil)
     }
 
-    @Test func elementsAreLetGoOfOnceTaken() {
+    @Test func takenElementsAreReleased() {
         final class Witness {}
         var queue = TimerQueue<Witness>()
         weak var taken: Witness?
@@ -83,7 +83,7 @@ import Testing
         #expect(taken == nil)
     }
 
-    @Test func whatIsStaleIsForgottenAndTheRestComesInOrder() {
+    @Test func removingStaleTimersKeepsTheOrderOfTheOthers() {
         var queue = TimerQueue<Int>()
         // 0 to 999 in another order.
         for number in 0..<1_000 {

@@ -29,7 +29,7 @@ private let knownKey = """
         #expect(error?.advice?.contains("HOME") == true)
     }
 
-    @Test func theFirstLoadMakesAFileForItsOwnerAlone() throws {
+    @Test func theFirstLoadCreatesAFileThatOnlyItsOwnerCanRead() throws {
         let file = IdentityFile(path: folder.path + "/share/nigh/identity.pem")
         let identity = try file.load()
         #expect(TemporaryFolder.mode(of: file.path) == 0o600)
@@ -40,7 +40,7 @@ private let knownKey = """
         #expect(try file.load(createIfMissing: false) == identity)
     }
 
-    @Test func aFileOtherProgramsMadeIsRead() throws {
+    @Test func filesFromOtherProgramsAreRead() throws {
         let plain = IdentityFile(path: folder.file("plain.pem", knownKey))
         let peer = "a3r73d62fg5wbk2zkv66mhw3blwnwiyrgs7dbz23ivpy4g3zf6uq"
         #expect(try plain.load().peerID.description == peer)
@@ -53,13 +53,13 @@ private let knownKey = """
         #expect(try locked.load().peerID.description == peer)
     }
 
-    @Test func whatIsWrittenIsWhatOtherProgramsRead() throws {
+    @Test func identitiesAreWrittenInTheStandardFormat() throws {
         let original = IdentityFile(path: folder.file("known.pem", knownKey))
         let text = try original.load().keyPair.pem().withBytes { String(decoding: $0, as: UTF8.self) }
         #expect(text == knownKey)
     }
 
-    @Test func theFileSaysWhoseKeyItHolds() throws {
+    @Test func theFileNamesThePeerIDOfItsKey() throws {
         let file = IdentityFile(path: folder.path + "/identity.pem")
         let peer = try file.load().peerID
         let lines = TemporaryFolder.text(of: file.path).split(separator: "\n")
@@ -67,7 +67,7 @@ private let knownKey = """
         #expect(lines.dropFirst().first == "-----BEGIN PRIVATE KEY-----")
     }
 
-    @Test func aBitFlippedInTheKeyIsNoticed() throws {
+    @Test func aFlippedBitInTheKeyIsDetected() throws {
         let owner = "a3r73d62fg5wbk2zkv66mhw3blwnwiyrgs7dbz23ivpy4g3zf6uq"
         let marked = "PeerID: \(owner)\n" + knownKey
         #expect(try IdentityFile(path: folder.file("sound.pem", marked)).load().peerID.description == owner)
@@ -93,14 +93,14 @@ private let knownKey = """
         #expect(TemporaryFolder.mode(of: folder.path) == 0o755)
     }
 
-    @Test func aLinkToASoundFileIsFollowed() throws {
+    @Test func aLinkToAValidFileIsFollowed() throws {
         let target = folder.file("elsewhere.pem", knownKey)
         let link = folder.path + "/identity.pem"
         #expect(symlink(target, link) == 0)
         #expect(try IdentityFile(path: link).load() == IdentityFile(path: target).load())
     }
 
-    @Test func withoutLeaveToCreateAMissingFileIsAnError() {
+    @Test func aMissingFileIsAnErrorIfItMayNotBeCreated() {
         let error = refusal(of: folder.path + "/identity.pem", createIfMissing: false)
         #expect(error?.cause == .unavailable("there is no identity file \(folder.path)/identity.pem"))
         #expect(TemporaryFolder.names(in: folder.path).isEmpty)
@@ -129,7 +129,7 @@ private let knownKey = """
         #expect(refusal(of: link)?.advice == "`chmod 600 \(link)`")
     }
 
-    @Test func aLinkToNothingIsRefusedAndKept() {
+    @Test func aDanglingLinkIsRefusedAndKept() {
         let link = folder.path + "/identity.pem"
         #expect(symlink(folder.path + "/nowhere", link) == 0)
         let error = refusal(of: link)
@@ -137,7 +137,7 @@ private let knownKey = """
         #expect(TemporaryFolder.names(in: folder.path) == ["identity.pem"])
     }
 
-    @Test func aFileOfSomebodyElseIsRefused() {
+    @Test func aFileOfAnotherUserIsRefused() {
         // Only root can give a file away. Other users take /etc/passwd, which belongs to root.
         var path = "/etc/passwd"
         if geteuid() == 0 {
@@ -149,7 +149,7 @@ private let knownKey = """
         #expect(error?.advice?.contains("`chown \(geteuid()) \(path)`") == true)
     }
 
-    @Test func whatIsNoRegularFileIsRefused() {
+    @Test func onlyARegularFileIsAccepted() {
         let directory = folder.path + "/directory"
         #expect(mkdir(directory, 0o700) == 0)
         let pipe = folder.path + "/pipe"

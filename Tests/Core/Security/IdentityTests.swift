@@ -36,13 +36,13 @@ private func bytes(_ digits: String) -> [UInt8] {
         #expect(PeerID(publicKey: bytes(publicKey)) == identity.peerID)
     }
 
-    @Test func aPeerIDIsMadeOfAWholePublicKeyOnly() {
+    @Test func aPeerIDNeedsAWholePublicKey() {
         #expect(PeerID(publicKey: [UInt8](repeating: 1, count: 31)) == nil)
         #expect(PeerID(publicKey: [UInt8](repeating: 1, count: 33)) == nil)
         #expect(PeerID(publicKey: [UInt8]()) == nil)
     }
 
-    @Test func everyEphemeralIdentityIsAnother() {
+    @Test func ephemeralIdentitiesAreUnique() {
         let peers = Set((0..<20).map { _ in Identity.ephemeral().peerID })
         #expect(peers.count == 20)
     }
@@ -55,7 +55,7 @@ private func bytes(_ digits: String) -> [UInt8] {
         #expect(known == "ct6ox7n3gtk7sav6qwuepg6keydyxie3wympqtdmtaruxjodza7a")
     }
 
-    @Test func nothingPrintedGivesTheKeyAway() throws {
+    @Test func printingAnIdentityDoesNotRevealTheKey() throws {
         let identity = Identity.ephemeral(seed: 1)
         var dumped = ""
         dump(identity, to: &dumped)

@@ -60,7 +60,7 @@ import Testing
 
     // MARK: Agreement
 
-    @Test func theExampleOfTheProtocolPage() throws {
+    @Test func theExampleInTheProtocolPageIsReproduced() throws {
         var (one, two) = (Self.askingSide(), Self.askedSide())
         let digest = "8001fad474d1c4d967c40f2a7aeef989d3ad5494f75793bbfd7f07cd9daef4d4"
         let message = try begin(&one)
@@ -84,13 +84,13 @@ import Testing
         }
     }
 
-    @Test func zeroesInFrontAreShown() throws {
+    @Test func leadingZeroesAreShown() throws {
         var one = Self.askingSide()
         var two = Self.askedSide(nonce: [UInt8](repeating: 0x80, count: 30) + [0, 5])
         #expect(try compare(&one, &two).map(\.description) == ["008 816", "008 816"])
     }
 
-    @Test func bothShowTheSameDigitsAndOthersEachTime() throws {
+    @Test func bothSidesShowTheSameDigitsAndEachExchangeShowsNewOnes() throws {
         var codes: Set<PairingCode> = []
         for _ in 0..<50 {
             var (one, two) = (Self.askingSide(nonce: nil), Self.askedSide(nonce: nil))
@@ -120,7 +120,7 @@ import Testing
         }
     }
 
-    @Test func confirmationsThatCrossPairToo() throws {
+    @Test func crossingConfirmationsPairBothPeers() throws {
         var (one, two) = (Self.askingSide(), Self.askedSide())
         _ = try compare(&one, &two)
         #expect(one.confirm() == .send(.confirmed))
@@ -129,7 +129,7 @@ import Testing
         #expect(try two.receive(.confirmed) == .bothConfirmed(send: nil))
     }
 
-    @Test func nobodyConfirmsDigitsThatAreNotShown() throws {
+    @Test func digitsCannotBeConfirmedBeforeTheyAreShown() throws {
         var (one, two) = (Self.askingSide(), Self.askedSide())
         #expect(one.confirm() == .nothing)
         #expect(two.confirm() == .nothing)
@@ -165,7 +165,7 @@ import Testing
 
     // MARK: An attacker in the middle
 
-    @Test func everythingThatIsBoundChangesTheDigits() throws {
+    @Test func everyBoundInputChangesTheDigits() throws {
         let eve = PeerID.numbered(9)
         var codes: Set<PairingCode> = []
         let exchanges = [
@@ -214,7 +214,7 @@ import Testing
             keyingMaterial: PairingExchangeTests.secret(PairingExchangeTests.bytes(from: 200)))
     }
 
-    @Test func aRelayGetsTheSameDigitsByChanceOnly() throws {
+    @Test func aRelayMatchesTheDigitsOnlyByChance() throws {
         var same = 0
         for _ in 0..<500 {
             var relay = Relay()
@@ -226,7 +226,7 @@ import Testing
         #expect(same <= 1)
     }
 
-    @Test func aRelayCannotPassTheMessagesOn() throws {
+    @Test func aRelayCannotForwardTheMessages() throws {
         var relay = Relay()
         let commitment = try begin(&relay.one)
         guard case .send(let nonce) = try relay.two.receive(commitment),
@@ -239,7 +239,7 @@ import Testing
         #expect(throws: Violation.brokenCommitment) { try relay.two.receive(reveal) }
     }
 
-    @Test func aNonceChosenAfterTheOthersWasSeenIsFoundOut() throws {
+    @Test func aNonceThatBreaksItsCommitmentIsDetected() throws {
         var (one, two) = (Self.askingSide(), Self.askedSide())
         let commitment = try begin(&one)
         _ = try two.receive(commitment)
@@ -296,7 +296,7 @@ import Testing
         return phases
     }
 
-    @Test func whatIsOutOfOrderIsAViolation() throws {
+    @Test func messagesOutOfOrderAreViolations() throws {
         for (name, exchange, allowed) in try phases() {
             for message in Self.all {
                 var copy = exchange
@@ -309,7 +309,7 @@ import Testing
         }
     }
 
-    @Test func aViolationSaysWhatCameWhen() {
+    @Test func aViolationNamesTheMessageAndThePhase() {
         var two = Self.askedSide()
         let violation = #expect(throws: Violation.self) { try two.receive(.confirmed) }
         #expect(

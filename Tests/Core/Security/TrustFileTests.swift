@@ -16,7 +16,7 @@ import Testing
 
     // MARK: The text
 
-    @Test func itIsTextThatExplainsItself() throws {
+    @Test func aTrustFileIsReadableText() throws {
         let store = try store()
         store.remember(Self.bob, name: DisplayName(exactly: "Bob")!)
         store.pair(Self.ada, name: DisplayName(exactly: "Ada's den")!)
@@ -32,7 +32,7 @@ import Testing
             ])
     }
 
-    @Test func whatAPersonWroteStaysWhereItIs() throws {
+    @Test func handWrittenLinesAndCommentsAreKept() throws {
         let text = """
             # my devices
 
@@ -69,7 +69,7 @@ import Testing
         ("a\u{A0}b", "\"a\\u{a0}b\""), ("\u{301}x", "\"\\u{301}x\""), ("#", "\"#\""),
         ("👩\u{200D}💻", "\"👩\\u{200d}💻\""), ("\u{E0041}", "\"\\u{e0041}\""),
     ])
-    func anyNameComesBackAndHidesNothing(name: String, written: String) throws {
+    func anyNameIsEscapedAndReadBack(name: String, written: String) throws {
         let store = try store()
         store.pair(Self.ada, name: DisplayName(exactly: name)!)
         try store.save()
@@ -90,7 +90,7 @@ import Testing
     // MARK: Refusals
 
     @Test(arguments: DamagedLine.all)
-    func aDamagedLineIsNamedAndKept(line: DamagedLine) throws {
+    func aDamagedLineIsReportedAndKept(line: DamagedLine) throws {
         let text = "nigh-peers 1\n\nknown \(Self.bob) 2026-02-28 2026-02-28 \"Bob\"\n\(line.text)\n"
         _ = folder.file("peers", text)
         let sentence = refusal(try store())
@@ -133,7 +133,7 @@ import Testing
         #expect(stat(path, &status) == 0 && status.st_size == text.utf8.count)
     }
 
-    @Test func bytesThatAreNoTextAreRefused() {
+    @Test func invalidUTF8IsRefused() {
         let descriptor = open(path, O_WRONLY | O_CREAT, 0o600)
         let bytes = Array("nigh-peers 1\n# ".utf8) + [0xFF]
         #expect(write(descriptor, bytes, bytes.count) == bytes.count)
@@ -141,7 +141,7 @@ import Testing
         #expect(refusal(try store()).contains("it is not UTF-8"))
     }
 
-    @Test func onePeerTooManyIsRefused() {
+    @Test func aFileBeyondThePeerLimitIsRefused() {
         let lines = (0...TrustBook.maximumCount).map {
             "known \(PeerID.numbered($0)) 2026-02-28 2026-02-28 \"x\""
         }
@@ -159,7 +159,7 @@ import Testing
         #expect(sentence.contains("`chmod 600 \(path)`"))
     }
 
-    @Test func aFileOthersCanReadIsTakenAndHiddenAtTheNextChange() throws {
+    @Test func aFileOthersCanReadIsAcceptedAndMadePrivateWhenSaved() throws {
         _ = folder.file("peers", "nigh-peers 1\n", mode: 0o644)
         let store = try store()
         store.pair(Self.ada, name: DisplayName(exactly: "Ada")!)
@@ -192,7 +192,7 @@ import Testing
     }
 
     @Test(arguments: [".peers.draft", ".peers.lock"])
-    func aSymbolicLinkInTheWayOfWritingIsNotFollowed(name: String) throws {
+    func writingDoesNotFollowSymbolicLinks(name: String) throws {
         let target = folder.file("elsewhere", "untouched")
         #expect(symlink(target, folder.path + "/" + name) == 0)
         let store = try store()
@@ -206,7 +206,7 @@ import Testing
         #expect(TemporaryFolder.text(of: target) == "untouched")
     }
 
-    @Test func aFileOfSomebodyElseIsRefused() {
+    @Test func aFileOfAnotherUserIsRefused() {
         // Only root can give a file away. Other users take /etc/passwd, which belongs to root.
         var path = "/etc/passwd"
         if geteuid() == 0 {
@@ -216,7 +216,7 @@ import Testing
         #expect(refusal(try TrustStore(path: path)).contains("it belongs to user"))
     }
 
-    @Test func whatIsNoRegularFileIsRefused() {
+    @Test func onlyARegularFileIsAccepted() {
         #expect(mkfifo(path, 0o600) == 0)
         #expect(refusal(try store()).contains("it is not a regular file"))
     }

@@ -24,7 +24,7 @@ import Testing
 
     // MARK: Known peers
 
-    @Test func nobodyIsKnownAtFirst() {
+    @Test func anEmptyStoreKnowsNoPeer() {
         let store = TrustStore.ephemeral()
         #expect(store.trust(in: ada, called: name("Ada")) == .new)
         #expect(store.peers.isEmpty)
@@ -53,7 +53,7 @@ import Testing
         // A number takes room from a name that has none to spare.
         (String(repeating: "x", count: 63), String(repeating: "x", count: 60) + " #2"),
     ])
-    func aStrangerWithAKnownNameIsPointedOut(known: String, newcomer: String) {
+    func aNewPeerWithAKnownNameIsFlagged(known: String, newcomer: String) {
         let store = TrustStore.ephemeral()
         store.remember(bob, name: name(known))
         store.remember(eve, name: name("Eve"))
@@ -63,13 +63,13 @@ import Testing
     @Test(arguments: [
         ("Puma", "Pumas"), ("Puma", "Puma 2"), ("Puma", "Puma #0"), ("Puma #x", "Puma"), ("A b", "Ab"),
     ])
-    func anotherNameIsAnotherName(known: String, newcomer: String) {
+    func aNewPeerWithADifferentNameIsNotFlagged(known: String, newcomer: String) {
         let store = TrustStore.ephemeral()
         store.remember(bob, name: name(known))
         #expect(store.trust(in: ada, called: name(newcomer)) == .new)
     }
 
-    @Test func thePairedOneOfSeveralNamesakesComesFirst() {
+    @Test func pairedPeersComeFirstAmongPeersOfTheSameName() {
         let store = TrustStore.ephemeral()
         for id in [eve, ada, bob] { store.remember(id, name: name("Puma")) }
         store.pair(bob, name: name("Puma #2"))
@@ -90,7 +90,7 @@ import Testing
         #expect(store.peers.map(\.isPaired) == [true, true, false, false])
     }
 
-    @Test func daysAreThoseOfPairingOrFirstMeeting() throws {
+    @Test func entriesHaveTheDayOfPairingOrOfTheFirstMeeting() throws {
         let calendar = Calendar("2026-11-21")
         let store = try TrustStore(file: nil, today: calendar.today)
         store.remember(ada, name: name("Ada"))
@@ -123,7 +123,7 @@ import Testing
 
     // MARK: The file
 
-    @Test func whatWasSavedIsThereForTheNextProgram() throws {
+    @Test func savedPeersAreLoadedByTheNextProgram() throws {
         let store = try TrustStore(path: path)
         #expect(TemporaryFolder.names(in: folder.path).isEmpty, "reading makes no file")
         store.pair(ada, name: name("Ada"))
@@ -184,7 +184,7 @@ import Testing
         #expect(one.needsSaving)
     }
 
-    @Test func aFileIsTakenOverOnceNobodyWritesToItAnyMore() throws {
+    @Test func aChangedFileIsReadOnceItHasSettled() throws {
         let (one, two) = (try TrustStore(path: path), try TrustStore(path: path))
         two.pair(ada, name: name("Ada"))
         two.pair(bob, name: name("Bob"))
@@ -207,7 +207,7 @@ import Testing
         #expect(one.isPaired(ada) && one.isPaired(bob))
     }
 
-    @Test func aChangeWinsOverWhatOthersStillRemember() throws {
+    @Test func aChangeOverridesOlderMemoriesOfOtherPrograms() throws {
         let calendar = Calendar("2026-11-21")
         let first = try TrustStore(file: TrustFile(path: path), today: calendar.today)
         for id in [ada, bob, eve] { first.pair(id, name: name("Puma")) }
@@ -231,7 +231,7 @@ import Testing
         }
     }
 
-    @Test func severalChangesOfOnePeerCountInTheirOrder() throws {
+    @Test func changesOfOnePeerApplyInOrder() throws {
         let other = try TrustStore(path: path)
         for id in [ada, bob, eve] { other.pair(id, name: name("old")) }
         try other.save()
@@ -302,7 +302,7 @@ import Testing
         try store.save()
     }
 
-    @Test func aLockThatIsNeverLetGoIsAnErrorAndLosesNothing() throws {
+    @Test func aLockThatIsNeverReleasedIsAnErrorAndLosesNothing() throws {
         let store = try TrustStore(file: TrustFile(path: path, lockTimeout: .milliseconds(5)))
         store.pair(ada, name: name("Ada"))
         try store.save()
@@ -323,7 +323,7 @@ import Testing
     }
 
     /// As when another thread of the program starts a process, which holds the descriptor until its `exec`.
-    @Test func aLockIsLetGoOfAlsoWhereSomebodyElseHasItsDescriptor() throws {
+    @Test func aLockIsReleasedEvenIfAnotherProcessHasItsDescriptor() throws {
         let lock = folder.path + "/nigh/.peers.lock"
         let file = TrustFile(path: path, lockTimeout: .milliseconds(5))
         var others: [Int32] = []
@@ -389,7 +389,7 @@ import Testing
 
     // MARK: Limits
 
-    @Test func beyondTheLimitThePeerSeenLongestAgoIsForgotten() throws {
+    @Test func theLeastRecentlySeenPeerIsForgottenBeyondTheLimit() throws {
         let calendar = Calendar("2026-11-20")
         let store = try TrustStore(file: TrustFile(path: path), today: calendar.today)
         store.pair(ada, name: name("Ada"))
@@ -409,7 +409,7 @@ import Testing
         #expect(try TrustStore(path: path).peers == store.peers)
     }
 
-    @Test func aCrowdOfStrangersDrivesOutItself() throws {
+    @Test func newPeersReplaceOtherNewPeersBeyondTheLimit() throws {
         let calendar = Calendar("2026-11-20")
         let store = try TrustStore(file: TrustFile(path: path), today: calendar.today)
         store.remember(bob, name: name("Bob"))

@@ -40,7 +40,7 @@ import Testing
     }
 
     /// What arrived on the old link while it was held is delivered as soon as the move has failed, not with the next bytes.
-    @Test func whatCameDuringAMoveThatFailsIsDeliveredAtItsEnd() throws {
+    @Test func messagesReceivedDuringAFailedMoveAreDeliveredAtItsEnd() throws {
         let (first, second) = try pairOverSlow()
         let driver = first.session.driver
         let peer = try #require(first.machine.peers[second.id])
@@ -58,7 +58,7 @@ import Testing
         expectSound(first, second)
     }
 
-    @Test func aConversationGoesOnOverTheOtherWayAndReturns() throws {
+    @Test func aConversationContinuesOnTheOtherTransportAndReturns() throws {
         var plan = FaultPlan()
         plan.delay = .milliseconds(5)
         let first = place.join(plan: plan, slowPlan: plan)
@@ -69,7 +69,7 @@ import Testing
         place.cutFast(first, second)
         try talk(first, second, 500..<1_500)
         #expect(first.transport(to: second) == "slow")
-        place.mendFast(first, second)
+        place.restoreFast(first, second)
         try talk(first, second, 1_500..<15_000)
         try place.run(.seconds(20))
         for (member, other) in [(first, second), (second, first)] {
@@ -82,7 +82,7 @@ import Testing
         expectSound(first, second)
     }
 
-    @Test func whereDialsOfTheLostWayAreSwallowedTheOtherIsTakenWithinSeconds() throws {
+    @Test func theOtherTransportIsUsedWithinSecondsIfDialsGetNoAnswer() throws {
         let first = place.join()
         let second = place.join()
         try place.connect(first, second)
@@ -92,7 +92,7 @@ import Testing
         expectSound(first, second)
     }
 
-    @Test func whereTheWayFallsSilentTheOtherIsTakenAsSoonAsThePeerIsLost() throws {
+    @Test func theOtherTransportIsUsedOnceASilentPeerIsLost() throws {
         let first = place.join()
         let second = place.join()
         try place.connect(first, second)
@@ -105,7 +105,7 @@ import Testing
         expectSound(first, second)
     }
 
-    @Test func aWayThatAppearsDuringADialNobodyAnswersIsTaken() throws {
+    @Test func aRouteThatAppearsDuringAnUnansweredDialIsUsed() throws {
         let first = place.join()
         let second = place.join()
         try place.connect(first, second)
@@ -118,7 +118,7 @@ import Testing
         #expect(elapsed <= 2_300)
     }
 
-    @Test func bothAtOnceEndWithOneLink() throws {
+    @Test func simultaneousMovesEndWithOneLink() throws {
         for delay in 0..<40 {
             let place = TwoWays()
             var plan = FaultPlan()
@@ -127,7 +127,7 @@ import Testing
             let second = place.join(slowPlan: plan)
             place.cutFast(first, second)
             try place.connect(first, second)
-            place.mendFast(first, second)
+            place.restoreFast(first, second)
             for member in [first, second] {
                 let other = member.id == first.id ? second.id : first.id
                 let peer = try #require(member.machine.peers[other])
@@ -148,7 +148,7 @@ import Testing
         }
     }
 
-    @Test func aBetterWayThatRefusesDisturbsNothingAndIsTriedLessAndLess() throws {
+    @Test func aBetterRouteThatRefusesIsTriedWithBackOff() throws {
         let (first, second) = try pairOverSlow()
         func dials() -> Int { first.probe.statistics.dials + second.probe.statistics.dials }
         let before = dials()
@@ -163,7 +163,7 @@ import Testing
             #expect(member.reportedTransports(of: other) == ["slow"])
             #expect(member.probe.states(of: other.id) == [.available, .connecting, .connected])
         }
-        place.mendFast(first, second)
+        place.restoreFast(first, second)
         try place.run(.seconds(400))
         #expect(first.transport(to: second) == "fast")
         expectSound(first, second)
@@ -176,7 +176,7 @@ import Testing
         var plan = FaultPlan()
         plan.delay = .milliseconds(20)
         let (first, second) = try pairOverSlow(plan: plan, slowPlan: slowPlan, adjust: adjust)
-        place.mendFast(first, second)
+        place.restoreFast(first, second)
         let isAsking = try place.time {
             [(first, second), (second, first)].contains {
                 $0.machine.peers[$1.id]?.attempt?.requestSent ?? false
@@ -187,7 +187,7 @@ import Testing
         return isFirst ? (first, second) : (second, first)
     }
 
-    @Test func anAnswerThatNeverComesHoldsTheConversationForTwoSecondsAtMost() throws {
+    @Test func aMissingAnswerDelaysTheConversationForAtMostTwoSeconds() throws {
         let (mover, other) = try pairThatMoves()
         let (first, second) = (mover, other)
         // The request is on its way, and gets no answer.
@@ -203,11 +203,11 @@ import Testing
         #expect(mover.session.inconsistencies == [] && other.session.inconsistencies == [])
     }
 
-    @Test func aBetterWayThatBreaksAgainAndAgainIsTakenLessAndLess() throws {
+    @Test func aBetterRouteThatKeepsBreakingIsUsedWithBackOff() throws {
         let (first, second) = try pairOverSlow()
         var waits: [Int] = []
         for _ in 0..<4 {
-            place.mendFast(first, second)
+            place.restoreFast(first, second)
             waits.append(try place.time { first.transport(to: second) == "fast" })
             try place.run(.seconds(5))
             place.cutFast(first, second)
@@ -218,10 +218,10 @@ import Testing
         #expect(waits[3] > 15_000, "\(waits)")
     }
 
-    @Test func whereABetterWayWasNoneTheConversationGoesOnOverTheOneBeforeAtOnce() throws {
+    @Test func aConversationReturnsToThePreviousTransportAtOnceIfTheBetterFails() throws {
         let (first, second) = try pairOverSlow()
         for _ in 0..<3 {
-            place.mendFast(first, second)
+            place.restoreFast(first, second)
             let moved = try place.time {
                 first.transport(to: second) == "fast" && second.transport(to: first) == "fast"
             }
@@ -236,7 +236,7 @@ import Testing
         expectSound(first, second)
     }
 
-    @Test func aWayThatComesAndGoesInDiscoveryIsNotDialled() throws {
+    @Test func aRouteThatKeepsAppearingAndDisappearingIsNotDialled() throws {
         let (first, second) = try pairOverSlow()
         for member in [first, second] { member.fastTransport.stopBrowsing() }
         for (member, other) in [(first, second), (second, first)] {
@@ -244,7 +244,7 @@ import Testing
                 $0.address.scheme == "fast"
             }
         }
-        place.mendFast(first, second)
+        place.restoreFast(first, second)
         let before = first.probe.statistics.dials + second.probe.statistics.dials
         for _ in 0..<20 {
             for (member, other) in [(first, second), (second, first)] {
@@ -261,26 +261,26 @@ import Testing
         #expect(first.probe.statistics.dials + second.probe.statistics.dials == before)
     }
 
-    @Test(arguments: [false, true]) func oneSideIsEnoughToSeeTheBetterWay(greaterSees: Bool) throws {
+    @Test(arguments: [false, true]) func oneSideMayAloneSeeTheBetterRoute(greaterSees: Bool) throws {
         let isFirstGreater = Identity.ephemeral(seed: 1).peerID > Identity.ephemeral(seed: 2).peerID
         let first = place.join(seesFast: isFirstGreater == greaterSees)
         let second = place.join(seesFast: isFirstGreater != greaterSees)
         place.cutFast(first, second)
         try place.connect(first, second)
         #expect(first.transport(to: second) == "slow")
-        place.mendFast(first, second)
+        place.restoreFast(first, second)
         try place.run(.seconds(20))
         #expect(first.transport(to: second) == "fast")
         #expect(second.transport(to: first) == "fast")
         expectSound(first, second)
     }
 
-    @Test func transportsOfOnePriorityAreNotLeftForEachOther() throws {
+    @Test func aConversationDoesNotMoveBetweenTransportsOfEqualPriority() throws {
         let first = place.join(fastPriority: 200)
         let second = place.join(fastPriority: 200)
         place.cutFast(first, second)
         try place.connect(first, second)
-        place.mendFast(first, second)
+        place.restoreFast(first, second)
         let dials = first.probe.statistics.dials + second.probe.statistics.dials
         try place.run(.seconds(300))
         #expect(first.probe.statistics.dials + second.probe.statistics.dials == dials)
@@ -297,7 +297,7 @@ import Testing
             $0.limits.sendBuffer = 64 << 20
         }
         let large = [UInt8]((0..<16 << 20).lazy.map { UInt8(truncatingIfNeeded: $0 &* 7 &+ $0 >> 12) })
-        place.mendFast(first, second)
+        place.restoreFast(first, second)
         for (member, other) in [(first, second), (second, first)] {
             try member.session.trySend(Array("before".utf8), to: other.id)
             try member.session.trySend(large, to: other.id)
@@ -316,7 +316,7 @@ import Testing
         var plan = FaultPlan()
         plan.delay = .milliseconds(30)
         let (first, second) = try pairOverSlow(plan: plan, slowPlan: plan)
-        place.mendFast(first, second)
+        place.restoreFast(first, second)
         nonisolated(unsafe) var answered = 0  // the loop is virtual: one thread
         for _ in 0..<1_500 {
             for (member, other) in [(first, second), (second, first)] {
@@ -329,11 +329,11 @@ import Testing
         #expect(answered == 3_000)
     }
 
-    @Test func nobodyMovesWhilePairing() throws {
+    @Test func aConversationDoesNotMoveDuringPairing() throws {
         let (first, second) = try pairOverSlow { $0.acceptsPairing = true }
         first.session.pair(second.id) { _ in }
         try place.run(.seconds(1))
-        place.mendFast(first, second)
+        place.restoreFast(first, second)
         try place.run(.seconds(60))
         #expect(first.transport(to: second) == "slow")
         for (member, other) in [(first, second), (second, first)] {
@@ -349,7 +349,7 @@ import Testing
     enum Asking: CaseIterable { case mover, other, both }
 
     /// Pairing messages on the link that is left are no longer read.
-    @Test(arguments: Asking.allCases) func aPairingBegunWhileMovingGoesOnOverTheBetterWay(
+    @Test(arguments: Asking.allCases) func aPairingStartedDuringAMoveContinuesOnTheBetterTransport(
         asking: Asking
     ) throws {
         var slowPlan = FaultPlan()
@@ -370,14 +370,14 @@ import Testing
         expectSound(mover, other)
     }
 
-    @Test func aPairingLeftBehindByAMoveEndsAndIsReported() throws {
+    @Test func aPairingInterruptedByAMoveEndsAndIsReported() throws {
         var slowPlan = FaultPlan()
         slowPlan.delay = .milliseconds(100)
         let (first, second) = try pairOverSlow(slowPlan: slowPlan) { $0.acceptsPairing = true }
         first.probe.pair(with: second.probe)
         try place.run(.seconds(5))
         #expect(first.probe.codes.count == 1 && second.probe.codes.count == 1)
-        place.mendFast(first, second)
+        place.restoreFast(first, second)
         // The refusal is on its way over the slow link when the fast one takes over.
         first.session.confirmPairing(with: second.id, digitsAgree: false)
         let peer = try #require(first.machine.peers[second.id])
@@ -389,13 +389,13 @@ import Testing
         expectSound(first, second)
     }
 
-    @Test func whatIsLeftToSendArrivesThoughTheOtherSideMoves() throws {
+    @Test func unsentMessagesOfALeavingSessionArriveAlthoughThePeerMoves() throws {
         var slowPlan = FaultPlan()
         slowPlan.bytesPerSecond = 64 << 10
         let (first, second) = try pairOverSlow(slowPlan: slowPlan) { $0.timings.linger = .seconds(20) }
         try first.session.trySend([UInt8](repeating: 1, count: 512 << 10), to: second.id)
         first.session.disconnect(second.id)
-        place.mendFast(first, second)
+        place.restoreFast(first, second)
         try place.run(.seconds(20))
         #expect(second.reportedTransports(of: first) == ["slow", "fast"])
         #expect(second.probe.messages.map(\.bytes.count) == [512 << 10])
@@ -411,7 +411,7 @@ import Testing
         try place.connect(first, second)
         try first.session.trySend([UInt8](repeating: 1, count: 512 << 10), to: second.id)
         first.session.disconnect(second.id)
-        place.mendFast(first, second)
+        place.restoreFast(first, second)
         let dials = first.probe.statistics.dials
         try place.run(.seconds(20))
         #expect(first.probe.statistics.dials == dials)

@@ -54,7 +54,7 @@ import Testing
         return (puma, lynx, sender)
     }
 
-    @Test func fourTasksSendAndEachOnesOrderHolds() async throws {
+    @Test func fourTasksSendAndEachKeepsItsOrder() async throws {
         let (puma, lynx) = try await connectedPair()
         let each = 2_000
         try await withThrowingTaskGroup(of: Void.self) { group in

@@ -5,7 +5,7 @@ import Testing
 @testable import NighCore
 
 @Suite struct ConnectingTests {
-    @Test func twoSessionsFindEachOtherConnectAndTalk() throws {
+    @Test func twoSessionsFindEachOtherConnectAndExchangeMessages() throws {
         let place = Neighbourhood()
         let (puma, lynx) = try place.pair()
         #expect(puma.outcomes == [.success(lynx.id)])

@@ -108,7 +108,7 @@ import Testing
         #expect(pair.second.received[.bulk]?.map(\.count) == [1 << 20])
     }
 
-    @Test func bothLanesMoveWhenBothAreFull() throws {
+    @Test func bothLanesProgressWhenBothAreFull() throws {
         let pair = ConversationPair { $0.receiveWindow = 8 << 20 }
         try pair.startLink()
         for lane in Lane.allCases { try pair.first.send([UInt8](repeating: 1, count: 500_000), on: lane) }
@@ -174,7 +174,7 @@ import Testing
         #expect(reportCount > 1)
     }
 
-    @Test func moreThanWasGrantedIsRefused() throws {
+    @Test func bytesBeyondTheGrantAreRefused() throws {
         let pair = ConversationPair {
             $0.receiveWindow = 10_000
             $0.frame = 8_192
@@ -190,7 +190,7 @@ import Testing
         #expect(throws: WireError.malformed("more bytes than were allowed")) { try receive() }
     }
 
-    @Test func acknowledgementsOfWhatWasNotSentAreRefused() throws {
+    @Test func acknowledgementsOfUnsentMessagesAreRefused() throws {
         let pair = ConversationPair()
         try pair.startLink()
         try pair.first.send([1])
@@ -224,7 +224,7 @@ import Testing
         #expect(!pair.first.conversation.isDrained)
     }
 
-    @Test func anAcknowledgementThatGoesBackIsOldNews() throws {
+    @Test func anOlderAcknowledgementIsIgnored() throws {
         let pair = ConversationPair()
         try pair.startLink()
         for number in 0..<3 { try pair.first.send([UInt8(number)]) }
@@ -273,7 +273,7 @@ import Testing
         }
     }
 
-    @Test func theLargestGrantIsAGrantLikeAnyOther() throws {
+    @Test func theLargestGrantIsAccepted() throws {
         let pair = ConversationPair()
         var standing = Standing()
         standing.granted = [.max, .max]
@@ -285,7 +285,7 @@ import Testing
         _ = try pair.first.conversation.apply(standing, pool: &pair.first.pool)
     }
 
-    @Test func anAcknowledgementIsDueAWhileAfterTheFirstByte() throws {
+    @Test func anAcknowledgementIsDue100MillisecondsAfterTheFirstByte() throws {
         let pair = ConversationPair()
         try pair.startLink()
         #expect(pair.second.conversation.acknowledgeBy == .never)
@@ -299,7 +299,7 @@ import Testing
         #expect(pair.second.conversation.acknowledgeBy == .never)
     }
 
-    @Test func stagedMessagesCountLikeAnyOther() throws {
+    @Test func stagedMessagesAreCounted() throws {
         let pair = ConversationPair()
         try pair.startLink()
         let port = pair.first.conversation.port

@@ -52,7 +52,7 @@ import Testing
     }
 
     /// Both sides must count a message in pieces exactly alike. Room that one side forgets never comes back to the other.
-    @Test func piecesNeverUseTheWindowUp() throws {
+    @Test func piecesNeverExhaustTheWindow() throws {
         let place = Neighbourhood()
         let (first, second) = try place.pair { $0.limits.receiveWindow = 16 << 10 }
         let message = ByteSlice([UInt8](repeating: 7, count: 40_000))

@@ -57,7 +57,7 @@ import Testing
 
     private let message = [UInt8](repeating: 7, count: 64)
 
-    @Test func whatIsSentInOneTurnLeavesAsOneWrite() throws {
+    @Test func messagesOfOneTurnLeaveInOneWrite() throws {
         let pair = try Pair()
         for _ in 0..<300 { try pair.first.trySend(message, to: pair.second.id) }
         try pair.loop.runQueued()
@@ -78,7 +78,7 @@ import Testing
         #expect(pair.firstPipe.writes[0].reduce(0) { $0 + $1.count } == 30 * (64 + FrameHeader.byteCount))
     }
 
-    @Test func encryptedTooWhatIsSentInOneTurnLeavesAsOneWriteOfFullRecords() throws {
+    @Test func encryptedMessagesOfOneTurnLeaveInOneWriteOfFullRecords() throws {
         let pair = try Pair(security: .encrypted)
         for _ in 0..<1_000 { try pair.first.trySend(message, to: pair.second.id) }
         try pair.loop.runQueued()
@@ -89,7 +89,7 @@ import Testing
         #expect(pair.firstPipe.writes[0].reduce(0) { $0 + $1.count } == plain + records * 22)
     }
 
-    @Test func whatAnotherThreadSendsBeforeTheLoopLooksLeavesAsOneWrite() async throws {
+    @Test func messagesFromAnotherThreadLeaveInOneWrite() async throws {
         let pair = try Pair()
         let (first, peer, message) = (pair.first!, pair.second.id, message)
         try await Task.detached {

@@ -63,7 +63,7 @@ import Testing
     }
 
     @Test(arguments: Impostor.Behavior.allCases)
-    func aForgedPlaceBehindTheRouteDoesNotHideThePeer(_ behavior: Impostor.Behavior) throws {
+    func aForgedAddressBehindTheRouteDoesNotHideThePeer(_ behavior: Impostor.Behavior) throws {
         let impostor = impostor(behavior)
         let host = place.join("Host", role: .server)
         let guest = try guest(seeing: host.id) { [impostor.address, host.address] }
@@ -73,7 +73,7 @@ import Testing
         #expect(impostor.opened == 1 && impostor.closed == 1)
     }
 
-    @Test func fiftySilentPlacesBeforeTheTrueOneAreGoneThroughInTime() throws {
+    @Test func thePeerIsReachedInTimeBehindFiftySilentAddresses() throws {
         let impostors = impostors(50, .silent)
         let host = place.join("Host", role: .server)
         let guest = try guest(seeing: host.id) { impostors.map(\.address) + [host.address] }
@@ -87,7 +87,7 @@ import Testing
         #expect(impostors.allSatisfy { $0.opened == $0.closed })
     }
 
-    @Test func placesBeyondTheLimitAreLeftOut() throws {
+    @Test func addressesBeyondTheLimitAreNotDialled() throws {
         let impostors = impostors(9, .closing)
         let host = place.join("Host", role: .server)
         let guest = try guest(seeing: host.id, at: { impostors.map(\.address) + [host.address] }) {
@@ -99,7 +99,7 @@ import Testing
         #expect(guest.failure?.attempts.count == 4)
     }
 
-    @Test func somebodyElseAtAnAddressOfThePeerDoesNotHideIt() throws {
+    @Test func anotherPeerAtAnAddressOfThePeerDoesNotHideIt() throws {
         let other = place.join("Other", role: .server)
         let host = place.join("Host", role: .server)
         let guest = try guest(seeing: host.id) { [other.address, host.address] }
@@ -133,7 +133,7 @@ import Testing
         #expect(guest.statistics.dials == 1)
     }
 
-    @Test func aConversationFindsItsWayBackPastAnImpostor() throws {
+    @Test func aConversationResumesDespiteAnImpostor() throws {
         let host = place.join("Host", role: .server)
         let impostor = impostor(.silent)
         nonisolated(unsafe) var isForged = false  // the loop is virtual: one thread
@@ -149,7 +149,7 @@ import Testing
         #expect(host.texts == ["still here"])
     }
 
-    @Test func twoArePairedPastAnImpostor() throws {
+    @Test func twoSessionsPairDespiteAnImpostor() throws {
         let impostor = impostor(.silent)
         let host = place.join("Host", role: .server)
         host.session.startAcceptingPairing()
@@ -160,7 +160,7 @@ import Testing
     }
 
     /// After an invitation is cancelled, the machine keeps nothing of its race.
-    @Test func anInvitationTakenBackClosesEveryPipe() throws {
+    @Test func aCancelledInvitationClosesEveryPipe() throws {
         let impostors = impostors(20, .silent)
         let host = place.join("Host", role: .server)
         let guest = try guest(seeing: host.id) { impostors.map(\.address) }
@@ -175,7 +175,7 @@ import Testing
     }
 
     /// Finding the peer past an impostor takes time once. The next link needs none.
-    @Test func whereThePeerHasProvenItselfIsDialledFirst() throws {
+    @Test func theAddressWhereThePeerWasVerifiedIsDialledFirst() throws {
         let impostor = impostor(.silent)
         let host = place.join("Host", role: .server)
         let guest = try guest(seeing: host.id) { [impostor.address, host.address] }
@@ -188,7 +188,7 @@ import Testing
     }
 
     /// At the peer's old address, an impostor answers now.
-    @Test func aPlaceThatProvesNothingAnyMoreIsNoLongerFirst() throws {
+    @Test func anAddressThatFailsVerificationIsNoLongerDialledFirst() throws {
         let first = place.join("Host", role: .server, seed: 77)
         var places = [first.address]
         let guest = try guest(seeing: first.id) { places }
@@ -211,7 +211,7 @@ import Testing
     }
 
     /// An impostor that delays a dial does not keep the conversation from trying the honest route again.
-    @Test func aConversationDoesNotWaitForASilentRouteBeforeItTriesTheOtherAgain() throws {
+    @Test func aSilentRouteDoesNotDelayARetryOfTheOther() throws {
         let host = place.join("Host", role: .server, seed: 77)
         let guest = place.join("Guest", role: .client)
         try place.run(.seconds(1))

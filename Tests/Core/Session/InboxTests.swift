@@ -19,7 +19,7 @@ extension Inbox {
         for _ in 0..<100_000 where !condition() { await Task.yield() }
     }
 
-    @Test func whatIsPutInComesOutInOrder() async {
+    @Test func elementsComeOutInOrder() async {
         let inbox = Inbox<Int>()
         #expect(inbox.poll() == nil)
         for number in 0..<100 { inbox.append(number) }
@@ -43,7 +43,7 @@ extension Inbox {
         #expect(inbox.poll() == nil)
     }
 
-    @Test func nobodyWaitsForWhatIsElsewhere() async {
+    @Test func aReaderDoesNotWaitIfTheConditionHolds() async {
         let inbox = Inbox<Int>()
         #expect(await inbox.wait(unless: { true }))
         #expect(!inbox.hasReader)
@@ -60,7 +60,7 @@ extension Inbox {
         #expect(await reader.value == nil)
     }
 
-    @Test func theOldestMakeRoom() {
+    @Test func theOldestElementsAreDroppedBeyondTheLimit() {
         let inbox = Inbox<Int>()
         for number in 0..<10 { inbox.append(number, droppingOldestBeyond: 3) }
         #expect(inbox.takeDropped() == 7)

@@ -53,7 +53,7 @@ import Testing
         #expect(puma.outcomes.last == .success(lynx.id))
     }
 
-    @Test func whenNobodyWaitsForItAnyMoreAnInvitationIsTakenBack() throws {
+    @Test func anInvitationWithoutWaitingCallsIsCancelled() throws {
         let place = Neighbourhood()
         let puma = place.join("Puma")
         let lynx = place.join("Lynx", accepting: false)
@@ -135,7 +135,7 @@ import Testing
         #expect(lynx.state(of: puma.id) == .available)
     }
 
-    @Test func theInvitedSideNeverGivesUpFirst() throws {
+    @Test func theInvitedSideNeverTimesOutFirst() throws {
         let place = Neighbourhood()
         var plan = FaultPlan()
         plan.dialDelay = .microseconds(100_500)
@@ -154,7 +154,7 @@ import Testing
     }
 
     /// The invited side's loop may nonetheless be the first to notice the timeout.
-    @Test func anInvitationThatTheOtherSideGaveUpTimesOut() throws {
+    @Test func anInvitationThatTheOtherSideAbandonedTimesOut() throws {
         let hub = MemoryHub()
         let loops = [VirtualEventLoop(), VirtualEventLoop()]
         let probes = loops.enumerated().map { number, loop in
@@ -184,7 +184,7 @@ import Testing
         #expect(error.cause == .timedOut)
     }
 
-    @Test func takingAnInvitationBackEndsItOverThere() throws {
+    @Test func cancellingAnInvitationEndsItOnTheOtherSide() throws {
         let place = Neighbourhood()
         let puma = place.join("Puma")
         let lynx = place.join("Lynx", accepting: false)
@@ -205,7 +205,7 @@ import Testing
         #expect(puma.state(of: lynx.id) == .available)
     }
 
-    @Test func crossingInvitationsBecomeOneConnectionWithoutAnybodyAnswering() throws {
+    @Test func crossingInvitationsBecomeOneConnectionWithoutAnAnswer() throws {
         for round in 0..<50 {
             let place = Neighbourhood()
             var plan = FaultPlan()
@@ -228,7 +228,7 @@ import Testing
         }
     }
 
-    @Test func aFullTableRefusesWithThatReason() throws {
+    @Test func aFullSessionRefusesInvitationsWithThatReason() throws {
         let place = Neighbourhood()
         let host = place.join("Host") { $0.limits.peers = 1 }
         let first = place.join("First")
@@ -301,7 +301,7 @@ import Testing
         #expect(causes.contains(.unavailable("this session has no transport \"smoke\"")))
     }
 
-    @Test func dialingOneselfIsFoundOut() throws {
+    @Test func aSessionThatInvitesItselfGetsAnError() throws {
         let place = Neighbourhood()
         let puma = place.join("Puma")
         try place.run(.seconds(1))
@@ -351,7 +351,7 @@ import Testing
         #expect(puma.state(of: lynx.id) == .available)
     }
 
-    @Test func anotherServiceIsNotTalkedTo() throws {
+    @Test func aPeerOfAnotherServiceIsNotConnected() throws {
         let place = Neighbourhood()
         let puma = place.join("Puma")
         let lynx = place.join("Lynx") { $0.service = "other" }
@@ -366,7 +366,7 @@ import Testing
         #expect([.wrongService("other"), .wrongService("test"), .wrongService("")].contains(error.cause))
     }
 
-    @Test func anInvitationThatNobodyAnswersLastsHalfAMinute() throws {
+    @Test func anUnansweredInvitationLasts30Seconds() throws {
         let place = Neighbourhood()
         let puma = place.join("Puma")
         let lynx = place.join("Lynx", accepting: false)

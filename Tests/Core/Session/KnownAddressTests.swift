@@ -54,7 +54,7 @@ import Testing
         #expect(guest.statistics.dials == 2)
     }
 
-    @Test func anAddressWithoutPeerIsReportedOnceAndRetriedLessAndLessOften() throws {
+    @Test func anAddressWithoutPeerIsReportedOnceAndRetriedWithBackOff() throws {
         let place = Neighbourhood()
         let guest = guest(in: place)
         try place.run(.seconds(300))
@@ -90,7 +90,7 @@ import Testing
         #expect(failures(of: guest).map(\.cause) == [.refused, .wrongService("chess"), .refused])
     }
 
-    @Test func anAddressThatLeadsBackIsDroppedQuietly() throws {
+    @Test func anAddressOfTheSessionItselfIsDroppedQuietly() throws {
         let place = Neighbourhood()
         let lone = place.join(
             "Lone", address: Self.table,
@@ -105,10 +105,10 @@ import Testing
         #expect((2...6).contains(lone.statistics.dials), "\(lone.statistics.dials) dials")
     }
 
-    @Test func aPeerThatIsFoundAsWellIsOnePeerWithTwoRoutes() throws {
+    @Test func aPeerThatIsAlsoDiscoveredIsOnePeerWithTwoRoutes() throws {
         let place = Neighbourhood()
         let otherHub = MemoryHub()
-        func twoWays(_ name: String, seed: UInt64, known: [TransportAddress]) -> SessionProbe {
+        func twoTransports(_ name: String, seed: UInt64, known: [TransportAddress]) -> SessionProbe {
             let found = FaultyTransport(MemoryTransport(hub: place.hub))
             let hidden = RelabelledTransport(
                 MemoryTransport(hub: otherHub, address: name), scheme: "hidden", priority: 20)
@@ -125,8 +125,8 @@ import Testing
             return probe
         }
         let address = TransportAddress(scheme: "hidden", value: "Host")
-        let host = twoWays("Host", seed: 1, known: [])
-        let guest = twoWays("Guest", seed: 2, known: [address])
+        let host = twoTransports("Host", seed: 1, known: [])
+        let guest = twoTransports("Guest", seed: 2, known: [address])
         try place.run(.seconds(1))
         let peer = try #require(guest.session.driver.machine.peers[host.id])
         #expect(guest.session.driver.machine.peers.count == 1)
@@ -144,7 +144,7 @@ import Testing
         #expect(guest.session.driver.machine.peers[host.id]?.routes.count == 2)
     }
 
-    @Test func aPeerThatGoesIsLostAndTheSameOneWhenItIsBack() throws {
+    @Test func aPeerThatLeavesIsLostAndKeepsItsIDWhenItReturns() throws {
         let place = Neighbourhood()
         let first = host(in: place)
         let guest = guest(in: place)
@@ -201,7 +201,7 @@ import Testing
         #expect(guest.state(of: second.id) == .available)
     }
 
-    @Test func aSessionThatDoesNotBrowseDialsNobody() throws {
+    @Test func aSessionThatDoesNotBrowseDoesNotDial() throws {
         let place = Neighbourhood()
         let host = host(in: place)
         let guest = guest(in: place, role: .server)
@@ -216,7 +216,7 @@ import Testing
         #expect(guest.statistics.dials == 1)
     }
 
-    @Test func aVisitUnderWayHoldsUpNoEnd() throws {
+    @Test func aProbeInProgressDoesNotDelayClosing() throws {
         let place = Neighbourhood()
         var plan = FaultPlan()
         plan.hang = .all

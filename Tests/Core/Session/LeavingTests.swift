@@ -5,7 +5,7 @@ import Testing
 @testable import NighCore
 
 @Suite struct LeavingTests {
-    @Test func whatWasSentBeforeLeavingArrives() throws {
+    @Test func messagesSentBeforeLeavingArrive() throws {
         let place = Neighbourhood()
         var plan = FaultPlan()
         plan.delay = .milliseconds(50)
@@ -44,7 +44,7 @@ import Testing
     }
 
     /// By itself, the other side may delay an acknowledgement by 100 ms. The side that leaves asks for it.
-    @Test func leavingDoesNotWaitForAnAcknowledgementThatTakesItsTime() throws {
+    @Test func leavingDoesNotWaitForADelayedAcknowledgement() throws {
         let place = Neighbourhood()
         let (puma, lynx) = try place.pair()
         try puma.session.trySend(Array("last words".utf8), to: lynx.id)
@@ -143,7 +143,7 @@ import Testing
         #expect(lynx.lastCause(of: puma)?.cause == .peerLeft)
     }
 
-    @Test func closingASessionLeavesEverybodyAndCallsNothingBack() throws {
+    @Test func closingASessionLeavesEveryPeerAndStopsCallbacks() throws {
         let place = Neighbourhood()
         let (puma, lynx) = try place.pair()
         try puma.session.trySend(Array("last words".utf8), to: lynx.id)
@@ -197,7 +197,7 @@ import Testing
         #expect(puma.lastCause(of: connected.id)?.cause == .left)
     }
 
-    @Test func aSessionNobodyHoldsAnyMoreIsGone() throws {
+    @Test func anUnreferencedSessionDisappears() throws {
         let place = Neighbourhood()
         let lynx = place.join("Lynx")
         var puma: Neighbourhood.Member? = place.join("Puma")

@@ -25,7 +25,7 @@ import Testing
         #expect(guest.outcomes == [Result<PeerID, NighError>](repeating: .success(host.id), count: 5))
     }
 
-    @Test func comingAndGoingGivesNobodyMoreRoomInTheInbox() throws {
+    @Test func reconnectingGivesAPeerNoExtraRoomInTheInbox() throws {
         let place = Neighbourhood()
         let reader = place.join("Reader", reading: .inbox)
         let writer = place.join("Writer") { $0.timings.linger = .milliseconds(500) }
@@ -54,7 +54,7 @@ import Testing
     }
 
     /// An occasional transfer must not keep its memory forever.
-    @Test func theMemoryOfALargeMessageIsGivenUpWhenNoneHasFollowed() throws {
+    @Test func theMemoryOfALargeMessageIsReleasedWhenNoOtherFollows() throws {
         let place = Neighbourhood()
         let (puma, lynx) = try place.pair()
         try puma.session.trySend([UInt8](repeating: 1, count: 300_000), to: lynx.id)
@@ -66,7 +66,7 @@ import Testing
     }
 
     /// A closed pipe is kept only until it has sent its last bytes, because a session that closes waits for them.
-    @Test func aPipeThatHasSentItsLastIsLetGo() throws {
+    @Test func aClosedPipeIsReleasedOnceItHasSentItsLastBytes() throws {
         let place = Neighbourhood()
         var plan = FaultPlan.none
         plan.delay = .milliseconds(50)
@@ -113,7 +113,7 @@ import Testing
         #expect(error.cause == .linkLost)
     }
 
-    @Test func moreThanSoManyPingsDoNotWait() throws {
+    @Test func pingsBeyondTheLimitAreRefused() throws {
         let place = Neighbourhood()
         let (puma, lynx) = try place.pair()
         nonisolated(unsafe) var refused = 0  // the loop is virtual: one thread
@@ -126,7 +126,7 @@ import Testing
         #expect(answered == SessionLimits().pendingPings)
     }
 
-    @Test func cancellingATaskTakesItsInvitationBack() async throws {
+    @Test func cancellingATaskCancelsItsInvitation() async throws {
         let hub = MemoryHub()
         let loop = ThreadEventLoop()
         var configuration = SessionConfiguration(service: "test", name: DisplayName(fitting: "Puma"))

@@ -68,7 +68,7 @@ import Testing
         #expect(inbox.poll() == nil)
     }
 
-    @Test func allThatIsReadIsCountedOnceTheRunIsRead() {
+    @Test func readBytesAreCountedOnceTheRunIsRead() {
         let inbox = inbox()
         let run = numbers(0..<10)
         inbox.append(run)
@@ -123,7 +123,7 @@ import Testing
         }
     }
 
-    @Test func theLastMessageAloneHoldsTheMemory() {
+    @Test func theLastMessageKeepsTheMemory() {
         let inbox = inbox()
         var chunk = Chunk(capacity: 64)
         for _ in 0..<2 {
@@ -139,7 +139,7 @@ import Testing
         #expect(Chunk.rewindIfUnshared(&chunk), "the inbox keeps what was read")
     }
 
-    @Test func whatIsOpenKeepsNobodyWaiting() async {
+    @Test func aReaderDoesNotWaitWhileARunHasMessages() async {
         let inbox = inbox()
         inbox.append(numbers(0..<3))
         #expect(inbox.poll()?.bytes == [0])
@@ -172,7 +172,7 @@ import Testing
         #expect(await late.value == [1], "a message that is there is read also by a task that is cancelled")
     }
 
-    @Test func twoThatReadAtOnceGetEachMessageOnce() async {
+    @Test func twoConcurrentReadersGetEachMessageOnce() async {
         let inbox = inbox()
         let count = 300
         let seen = await withTaskGroup(of: [UInt8].self) { group in
@@ -200,7 +200,7 @@ import Testing
         for number in UInt8(0)..<100 { #expect(seen.count { $0 == number } == count) }
     }
 
-    @Test func theLoopIsWokenOnceForAllThatIsPutOnTheListMeanwhile() throws {
+    @Test func theLoopIsWokenOnceForSeveralPorts() throws {
         let others = (0..<3).map { _ in
             PeerPort(peer: peer, limits: SessionLimits(), peerHello: Frames.hello())
         }
@@ -215,7 +215,7 @@ import Testing
         #expect(woken.value.load(ordering: .relaxed) == 2)
     }
 
-    @Test func whatSeveralThreadsPollEachGetsOnce() async {
+    @Test func severalPollingThreadsGetEachMessageOnce() async {
         let inbox = inbox()
         let rounds = 200
         for _ in 0..<rounds { inbox.append(numbers(0..<200)) }

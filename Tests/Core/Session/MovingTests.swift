@@ -37,7 +37,7 @@ import Testing
         member.session.driver.machine.peers[peer]?.link?.machine
     }
 
-    @Test func aConversationGoesOnTwoRoundTripsAfterTheDial() throws {
+    @Test func aConversationResumesTwoRoundTripsAfterTheDial() throws {
         let (first, second) = try pair()
         first.faults.cut()
         let moved = try time { first.state(of: second.id) != .connected }
@@ -64,7 +64,7 @@ import Testing
         #expect(second.texts == ["still there"])
     }
 
-    @Test func aRestartedPeerIsNotTakenForTheOldOne() throws {
+    @Test func aRestartedPeerIsNotMistakenForTheOldOne() throws {
         let (first, second) = try pair()
         let address = second.address
         second.session.driver.crash()

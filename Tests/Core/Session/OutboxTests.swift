@@ -17,7 +17,7 @@ struct OutboxTests {
         bytes.withUnsafeBytes { outbox.appendToLast($0, to: peer, on: .main, isNext: false) }
     }
 
-    @Test func whatOtherThreadsHaveStagedGoesFirst() throws {
+    @Test func messagesStagedByOtherThreadsGoFirst() throws {
         try pair.startLink()
         var outbox = Outbox()
         try conversation.port.stage(ByteSlice([1]), on: .main, isNext: false)
@@ -27,7 +27,7 @@ struct OutboxTests {
         #expect(try arrived() == [[1], [2]])
     }
 
-    @Test func theNextMessageFindsTheSameConversationAndSaysWhetherItsLinkKnows() throws {
+    @Test func theLastConversationIsCachedForTheNextMessage() throws {
         try pair.startLink()
         var outbox = Outbox()
         #expect(appendToLast([1], to: conversation.peer, &outbox) == .notAppended)
@@ -41,7 +41,7 @@ struct OutboxTests {
         #expect(conversation.statistics.bytesSent == 2)
     }
 
-    @Test func nothingMoreIsSentToAPeerThatHasLeft() throws {
+    @Test func nothingIsSentToAPeerThatHasLeft() throws {
         try pair.startLink()
         var outbox = Outbox()
         outbox.remember(conversation)
@@ -51,7 +51,7 @@ struct OutboxTests {
         #expect(outbox.recipient(0, conversation.peer) { _ in conversation } == nil)
     }
 
-    @Test func aMessageToSeveralIsEncodedOnceAndFindsItsRecipientsAgain() throws {
+    @Test func aBroadcastIsEncodedOnceAndItsRecipientsAreCached() throws {
         try pair.startLink()
         var outbox = Outbox()
         let others = [conversation, pair.second.conversation]

@@ -39,7 +39,7 @@ import Testing
     }
 
     @Test(arguments: [false, true])
-    func peopleWhoSeeTheSameDigitsArePaired(whileConnected: Bool) throws {
+    func confirmingTheSameDigitsPairsBothPeers(whileConnected: Bool) throws {
         let (puma, lynx) = try two(areConnected: whileConnected)
         puma.pair(with: lynx)
         try place.run(.seconds(1))
@@ -59,7 +59,7 @@ import Testing
         #expect(areQuiet(puma, lynx))
     }
 
-    @Test func pairedOnceThePeersOfAStrictSessionTalk() throws {
+    @Test func pairedPeersOfAStrictSessionConnect() throws {
         let (puma, lynx) = try two { $0.security = .paired }
         puma.pair(with: lynx)
         try place.run(.seconds(1))
@@ -71,7 +71,7 @@ import Testing
         #expect(lynx.outcomes.last == .success(puma.id))
     }
 
-    @Test func aStrictSessionLetsNobodyInThatOnlyCouldBePaired() throws {
+    @Test func aStrictSessionRefusesAnUnpairedPeer() throws {
         let puma = place.join("Puma", trust: pumasTrust) {
             $0.security = .paired
             $0.acceptsPairing = true
@@ -93,7 +93,7 @@ import Testing
         #expect(areQuiet(puma, lynx))
     }
 
-    @Test func differentDigitsPairNobody() throws {
+    @Test func differentDigitsPairNoPeers() throws {
         let (puma, lynx) = try two()
         puma.pair(with: lynx)
         try place.run(.seconds(1))
@@ -119,7 +119,7 @@ import Testing
         #expect(puma.codes.count == 1)
     }
 
-    @Test func nobodyComparesForEver() throws {
+    @Test func anUnconfirmedPairingTimesOut() throws {
         let (puma, lynx) = try two()
         puma.pair(with: lynx)
         try place.run(.seconds(1))
@@ -131,7 +131,7 @@ import Testing
     }
 
     @Test(arguments: [false, true])
-    func bothMayAskAtOnce(whileConnected: Bool) throws {
+    func bothSidesMayStartPairingAtOnce(whileConnected: Bool) throws {
         let (puma, lynx) = try two(areConnected: whileConnected)
         puma.pair(with: lynx)
         lynx.pair(with: puma)
@@ -146,7 +146,7 @@ import Testing
         #expect(areQuiet(puma, lynx))
     }
 
-    @Test func onePairingAtATime() throws {
+    @Test func aSecondPairingIsRefusedAsBusy() throws {
         let (puma, lynx) = try two()
         let third = place.join("Third") { $0.acceptsPairing = true }
         try place.run(.seconds(1))
@@ -175,7 +175,7 @@ import Testing
         #expect(areQuiet(puma, lynx))
     }
 
-    @Test func leavingEndsThePairingOnTheWay() throws {
+    @Test func leavingEndsAPairingInProgress() throws {
         let (puma, lynx) = try two(areConnected: true)
         puma.pair(with: lynx)
         try place.run(.seconds(1))
@@ -209,7 +209,7 @@ import Testing
     }
 
     /// A message of the exchange that has ended crosses the first message of the next one.
-    @Test func askingAgainAtOnceCostsAtMostThePairingAndNeverTheConversation() throws {
+    @Test func pairingAgainAtOnceNeverEndsTheConversation() throws {
         let (puma, lynx) = try two(areConnected: true)
         puma.pair(with: lynx)
         try place.run(.seconds(1))
@@ -270,7 +270,7 @@ import Testing
     }
 
     /// The attacker in the middle has one key and a connection to each side. It can only pair with both as itself.
-    @Test func somebodyInTheMiddleMakesTheDigitsDiffer() throws {
+    @Test func aManInTheMiddleMakesTheDigitsDiffer() throws {
         let (puma, lynx) = try two()
         let towardsPuma = place.join("Lynx", seed: 99) { $0.acceptsPairing = true }
         let towardsLynx = place.join("Puma", seed: 99)

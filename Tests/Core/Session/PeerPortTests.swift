@@ -26,7 +26,7 @@ import Testing
         var causes: [NighError.Cause?] { answers.withLock { $0.map { $0.error?.cause } } }
     }
 
-    @Test func admitsUntilTheBufferIsUsed() throws {
+    @Test func aPortAdmitsBytesUntilTheBufferIsFull() throws {
         let port = port()
         try port.admit(0)
         #expect(port.outstanding == 4)
@@ -47,7 +47,7 @@ import Testing
         #expect(port.outstanding == 0)
     }
 
-    @Test func theSmallerMessageLimitOfTheTwoCounts() throws {
+    @Test func theSmallerMessageLimitApplies() throws {
         for (own, peer) in [(500, 300), (300, 500)] {
             let port = port(message: own, peerMessage: peer)
             try port.admit(300)
@@ -63,7 +63,7 @@ import Testing
         #expect(throws: NighError.self) { try none.admit(1) }
     }
 
-    @Test func whatIsStagedComesOutInOrder() throws {
+    @Test func stagedMessagesComeOutInOrder() throws {
         let port = port(sendBuffer: 1 << 20, message: 1 << 20)
         #expect(!port.hasStaged)
         try port.stage(ByteSlice([1]), on: .main, isNext: false)
@@ -84,7 +84,7 @@ import Testing
         #expect(port.outstanding == runs.reduce(0) { $0 + $1.bytes.count + ($1.isLarge ? 4 : 0) })
     }
 
-    @Test func waitersAreLetInOneAfterAnother() throws {
+    @Test func waitersAreAdmittedInOrder() throws {
         let port = port(sendBuffer: 100)
         let outcomes = Outcomes()
         outcomes.wait(port, 1)
@@ -136,7 +136,7 @@ import Testing
         #expect(port.takeStaged() == nil)
     }
 
-    @Test func theListIsEnteredOnce() {
+    @Test func aPortIsListedOnce() {
         let port = port()
         #expect(port.markListed())
         #expect(!port.markListed())
@@ -144,7 +144,7 @@ import Testing
         #expect(port.markListed())
     }
 
-    @Test func readingIsReportedOnceEnoughIsRead() {
+    @Test func theLoopIsNotifiedOnceEnoughIsRead() {
         let port = port()
         #expect(!port.didRead(10, notifyAfter: 100))
         #expect(port.didRead(90, notifyAfter: 100))
@@ -197,7 +197,7 @@ import Testing
     }
 
     /// Room may appear at the very moment in which a caller begins to wait for it.
-    @Test func nobodyWaitsForRoomThatIsThere() {
+    @Test func aCallerDoesNotWaitForAvailableRoom() {
         let other = ThreadEventLoop()
         let race = Race()
         var missed = 0

@@ -7,7 +7,7 @@ import Testing
         try ByteSlice(bytes).withUnsafeBytes { raw throws(WireError) in try lane.append(raw)?.bytes }
     }
 
-    @Test func largeMessagesComeTogetherFromAnyPieces() throws {
+    @Test func largeMessagesAreAssembledFromAnyPieces() throws {
         var generator = SeededGenerator(seed: 1)
         var lane = ReceiveLane(chunks: LargeChunks())
         for size in [1, 2, 100, 256 << 10, (256 << 10) + 1, 900_000] {
@@ -47,7 +47,7 @@ import Testing
         #expect(lane.received == 0)
     }
 
-    @Test func piecesThatBelongNowhereAreRefused() throws {
+    @Test func piecesWithoutAMessageAreRefused() throws {
         var lane = ReceiveLane(chunks: LargeChunks())
         #expect(throws: WireError.malformed("a piece without a message")) { try append([1], to: &lane) }
         try lane.begin(size: 3, limit: 100)
@@ -57,7 +57,7 @@ import Testing
         }
     }
 
-    @Test func oneFrameMayExceedTheGrantNotTwo() {
+    @Test func onlyOneFrameMayExceedTheGrant() {
         var lane = ReceiveLane(chunks: LargeChunks())
         #expect(lane.grant(window: 100, unread: 0) == 100)
         let exact = lane.count(99, frameLimit: 50)
@@ -81,7 +81,7 @@ import Testing
         #expect(lane.grant(window: 100, unread: 90) == 140)
     }
 
-    @Test func aNewLinkForgetsTheUnfinished() throws {
+    @Test func aNewLinkDiscardsTheUnfinishedMessage() throws {
         var lane = ReceiveLane(chunks: LargeChunks())
         _ = lane.grant(window: 100, unread: 0)
         _ = lane.count(30, frameLimit: 50)
@@ -96,7 +96,7 @@ import Testing
         #expect(lane.received == 2)
     }
 
-    @Test func messagesThatWereReadLeaveTheirMemoryToTheNext() throws {
+    @Test func theMemoryOfReadMessagesIsReused() throws {
         let chunks = LargeChunks()
         var lane = ReceiveLane(chunks: chunks)
         var used: Set<ObjectIdentifier> = []

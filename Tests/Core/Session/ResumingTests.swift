@@ -25,7 +25,7 @@ import Testing
         #expect(try #require(puma.statistics.peers[lynx.id]).reconnects > 0)
     }
 
-    @Test func whatWasUnderWayIsSentAgainAndCounted() throws {
+    @Test func unacknowledgedMessagesAreSentAgainAndCounted() throws {
         let place = Neighbourhood()
         var plan = FaultPlan()
         plan.delay = .milliseconds(40)

@@ -45,7 +45,7 @@ import Testing
         }
     }
 
-    private func twoWithTwoWays() throws -> (Neighbourhood, TwoWays, TwoWays) {
+    private func twoPeersWithTwoTransports() throws -> (Neighbourhood, TwoWays, TwoWays) {
         let place = Neighbourhood()
         let slowHub = MemoryHub()
         let puma = TwoWays("Puma", seed: 1, place: place, slowHub: slowHub)
@@ -86,7 +86,7 @@ import Testing
     }
 
     @Test func aPeerSeenOnTwoTransportsIsOnePeerAndTheBetterIsDialledFirst() throws {
-        let (place, puma, lynx) = try twoWithTwoWays()
+        let (place, puma, lynx) = try twoPeersWithTwoTransports()
         #expect(puma.session.driver.machine.peers.count == 1)
         #expect(puma.peer(lynx.session.id)?.routes.map(\.address.scheme) == ["fast", "slow"])
         puma.session.invite(lynx.session.id) { _ in }
@@ -95,8 +95,8 @@ import Testing
         #expect(puma.states == [.available, .connecting, .connected])
     }
 
-    @Test func whenTheBetterRouteFailsTheOtherIsTaken() throws {
-        let (place, puma, lynx) = try twoWithTwoWays()
+    @Test func theOtherRouteIsUsedWhenTheBetterOneFails() throws {
+        let (place, puma, lynx) = try twoPeersWithTwoTransports()
         var plan = FaultPlan()
         plan.refuse = .all
         puma.fast.plan = plan
@@ -108,7 +108,7 @@ import Testing
     }
 
     @Test func whenEveryRouteFailsTheErrorListsThemAll() throws {
-        let (place, puma, lynx) = try twoWithTwoWays()
+        let (place, puma, lynx) = try twoPeersWithTwoTransports()
         var plan = FaultPlan()
         plan.refuse = .all
         puma.fast.plan = plan
@@ -130,7 +130,7 @@ import Testing
     }
 
     @Test func aConversationMovesToTheOtherTransportWhenItsOwnDies() throws {
-        let (place, puma, lynx) = try twoWithTwoWays()
+        let (place, puma, lynx) = try twoPeersWithTwoTransports()
         puma.session.invite(lynx.session.id) { _ in }
         try place.run(.seconds(1))
         for number in 0..<20 {

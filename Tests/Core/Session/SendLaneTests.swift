@@ -113,7 +113,7 @@ private struct ModelledLane {
 
 @Suite struct SendLaneTests {
     /// Worlds check `isConsistent`, so it must be false when the counts are wrong.
-    @Test func whatIsAcknowledgedBeforeItWasSentIsOutOfOrder() {
+    @Test func anAcknowledgementOfAnUnsentMessageIsInconsistent() {
         var pool = ChunkPool(chunkSize: 1_024, keepAtMost: 4)
         var lane = SendLane(lane: .main, chunks: LargeChunks())
         lane.append(large: ByteSlice([1, 2, 3]), isCopy: false)
@@ -123,7 +123,7 @@ private struct ModelledLane {
     }
 
     @Test(arguments: 0..<60)
-    func behavesLikeItsModel(seed: UInt64) throws {
+    func aSendLaneBehavesLikeItsModel(seed: UInt64) throws {
         var generator = SeededGenerator(seed: seed)
         var model = ModelledLane()
         var granted: UInt64 = 0
@@ -179,7 +179,7 @@ private struct ModelledLane {
         }
     }
 
-    @Test func aReferenceThatFitsIsOneFrameAndGoesAgainAfterABreak() throws {
+    @Test func aReferenceThatFitsIsOneFrameAndIsSentAgainAfterABreak() throws {
         var model = ModelledLane()
         let messages = (1...4).map { [UInt8](repeating: $0, count: 60) }
         model.appendReference(messages[0])
@@ -198,7 +198,7 @@ private struct ModelledLane {
         #expect(model.outstanding == 0)
     }
 
-    @Test func aPayloadIsKeptWhereItIsIfThatIsWorthIt() {
+    @Test func largePayloadsAreReferencedInsteadOfCopied() {
         let payload = ByteSlice([UInt8](repeating: 1, count: 16 << 10))
         func refers(to count: Int, pieceLimit: Int = 16 << 10) -> Bool {
             SendLane.refersTo(payload[0..<count], pieceLimit: pieceLimit)
@@ -212,7 +212,7 @@ private struct ModelledLane {
         #expect(SendLane.refersTo(part, pieceLimit: 8 << 10))
     }
 
-    @Test func nothingLeavesWithoutAGrant() {
+    @Test func nothingIsSentWithoutAGrant() {
         var model = ModelledLane()
         model.append([1])
         #expect(model.gather(budget: 1_000, granted: 0) == 0)
@@ -264,7 +264,7 @@ private struct ModelledLane {
         #expect(chunks.count <= 3, "\(chunks.count) chunks for two messages under way")
     }
 
-    @Test func thePayloadOfTheProgramIsLeftToIt() {
+    @Test func payloadsOwnedByTheProgramAreNotRecycled() {
         let large = LargeChunks()
         var lane = SendLane(lane: .main, chunks: large)
         var pool = ChunkPool(chunkSize: 4_096, keepAtMost: 8)
@@ -276,7 +276,7 @@ private struct ModelledLane {
         #expect(large.isEmpty)
     }
 
-    @Test func aChunkWithALargeMessageInItsMiddleIsReusedToo() {
+    @Test func aChunkAroundALargeMessageIsReused() {
         var lane = SendLane(lane: .main, chunks: LargeChunks())
         var pool = ChunkPool(chunkSize: 512, keepAtMost: 4)
         var header = ControlWriter()

@@ -6,7 +6,7 @@ import Testing
 
 @Suite struct SendingTests {
     /// Room goes to the caller that has waited longest, whichever call sends the message.
-    @Test func nobodyOvertakesASenderThatWaitsForRoom() throws {
+    @Test func aWaitingSenderIsNotOvertaken() throws {
         let place = Neighbourhood()
         let (puma, lynx) = try place.pair { $0.limits.sendBuffer = 1_000 }
         puma.faults.stall()
@@ -229,7 +229,7 @@ import Testing
         #expect(guests[2].texts == ["to all", "some"])
     }
 
-    @Test func aHandlerMaySendAndLeave() throws {
+    @Test func aHandlerMaySendAndDisconnect() throws {
         let place = Neighbourhood()
         let (puma, lynx) = try place.pair()
         lynx.messageReaction = { bytes, origin, session in

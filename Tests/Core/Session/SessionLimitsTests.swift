@@ -19,7 +19,7 @@ import Testing
         { $0.pendingPings = 193 }, { $0.receiveWindow = 0 }, { $0.sendBuffer = 0 },
     ]
 
-    @Test func upToItsBoundEachLimitIsAllowed() {
+    @Test func limitsWithinTheirBoundsAreValid() {
         for change in Self.least + Self.most {
             var limits = SessionLimits()
             change(&limits)
@@ -27,7 +27,7 @@ import Testing
         }
     }
 
-    @Test func beyondItsBoundNoLimitIsAllowed() {
+    @Test func limitsBeyondTheirBoundsAreInvalid() {
         for change in Self.tooMuch {
             var limits = SessionLimits()
             change(&limits)
@@ -70,7 +70,7 @@ import Testing
         }
     }
 
-    @Test func asMuchMemoryIsKeptForLargeMessagesAsThePageSays() throws {
+    @Test func theMemoryKeptForLargeMessagesMatchesTheDocumentation() throws {
         let seconds = LargeChunks.idleLifetime.nanoseconds / 1_000_000_000
         let words =
             "\(LargeChunks.countLimit) chunks, \(LargeChunks.byteLimit >> 20) MiB in all (`LargeChunks`), "
@@ -78,7 +78,7 @@ import Testing
         #expect(try Self.page().contains(words))
     }
 
-    @Test func theDefaultsAreThoseOfThePage() throws {
+    @Test func theDefaultsMatchTheDocumentation() throws {
         let documented = try Self.documented()
         for (name, value) in Mirror(reflecting: SessionLimits()).children {
             #expect(documented["limits.\(name ?? "")"] == (value as? Int).map(Double.init), "\(name ?? "")")

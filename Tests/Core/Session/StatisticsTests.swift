@@ -81,7 +81,7 @@ import Testing
         }
     }
 
-    @Test func whatGoesASecondTimeIsCountedOnceMore() throws {
+    @Test func resentMessagesAreCountedSeparately() throws {
         let (puma, lynx) = try place.pair()
         puma.faults.stall(.all, .outgoing)
         for _ in 0..<3 { try puma.session.trySend([1], to: lynx.id) }
@@ -94,7 +94,7 @@ import Testing
         #expect(lynx.statistics.peers[puma.id]?.messagesReceived == 3)
     }
 
-    @Test func aRoundTripIsItsLastItsLeastAndAnAverage() {
+    @Test func aRoundTripHasALastAMinimumAndASmoothedValue() {
         var roundTrip = RoundTrip()
         for milliseconds in [80, 40, 120] as [Int64] { roundTrip.record(.milliseconds(milliseconds)) }
         #expect(roundTrip.last == .milliseconds(120))

@@ -5,7 +5,7 @@ import Testing
 /// Tests how many strangers may wait at a session, how long, and which of them make room for others, in virtual time.
 @Suite struct StrangerTests {
     /// The answers to a flood wait for the pipe to take them. Meanwhile the flood is not read; afterwards it is.
-    @Test func aFloodOfPingsIsReadAtTheSpeedAtWhichItsAnswersAreTaken() throws {
+    @Test func aFloodOfPingsIsReadAtTheSpeedOfItsAnswers() throws {
         let place = Neighbourhood()
         let (puma, lynx) = try place.pair()
         let driver = puma.session.driver
@@ -97,7 +97,7 @@ import Testing
         var refused: Int { machine.statistics.pipesRefused }
     }
 
-    @Test func aCrowdThatComesAndGoesLeavesNothingBehind() throws {
+    @Test func shortLivedPipesLeaveNothingBehind() throws {
         let door = try Door()
         for _ in 0..<10_000 {
             guard let link = door.openPipe() else { continue }
@@ -113,7 +113,7 @@ import Testing
         #expect(link.purpose == .finished)
     }
 
-    @Test func silentOnesMakeRoomTheOldestFirst() throws {
+    @Test func theOldestSilentLinkIsClosedToMakeRoom() throws {
         let door = try Door()
         let silent = (0..<64).compactMap { _ in door.openPipe() }
         #expect(silent.count == 64 && door.refused == 0)
@@ -142,7 +142,7 @@ import Testing
         #expect(speaking.dropFirst(32).allSatisfy { $0.purpose == .unsettled })
     }
 
-    @Test func anIdleProvenPeerMakesRoomTooAndGetsTheReason() throws {
+    @Test func anIdleVerifiedPeerIsClosedToMakeRoomAndGetsTheReason() throws {
         let door = try Door(places: 3)
         let proven = try #require(door.openPipe())
         let peer = door.honestPeer()
@@ -157,7 +157,7 @@ import Testing
     /// A stranger opens 1,000 connections per second and sends nothing, or begins handshakes, or does either at random.
     /// The round trip to the honest peer takes 20 ms.
     @Test(arguments: [0.0, 0.5, 1.0])
-    func anHonestPeerComesInThroughAFlood(ofHandshakes share: Double) throws {
+    func anHonestPeerConnectsDuringAFlood(ofHandshakes share: Double) throws {
         let door = try Door()
         var random = SeededGenerator(seed: 1)
         func flood() {
@@ -184,7 +184,7 @@ import Testing
     }
 
     @Test(arguments: [0, 1, 7, 8, 9, 100, 16_384])
-    func nobodyWaitsLongerThanTenSeconds(byteCount: Int) throws {
+    func anIncompleteHandshakeEndsAfterTenSeconds(byteCount: Int) throws {
         let door = try Door()
         var flight = ByteQueue()
         door.honestPeer().gather(into: &flight, budget: 1 << 20)

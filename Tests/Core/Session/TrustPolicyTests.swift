@@ -11,7 +11,7 @@ import Testing
 
     // MARK: Known and new
 
-    @Test func aPeerOnceTalkedToIsKnownWhenItComesAgain() throws {
+    @Test func aPeerIsKnownAfterItsFirstConversation() throws {
         let puma = place.join("Puma", trust: memory)
         let lynx = place.join("Lynx", seed: 77)
         try place.run(.seconds(1))
@@ -52,7 +52,7 @@ import Testing
         #expect(memory.peers.isEmpty)
     }
 
-    @Test func withoutEncryptionNobodyIsTrustedOrRemembered() throws {
+    @Test func noPeerIsTrustedOrRememberedWithoutEncryption() throws {
         let puma = place.join("Puma", trust: memory) { $0.security = .none }
         let lynx = place.join("Lynx") { $0.security = .none }
         try place.run(.seconds(1))
@@ -82,7 +82,7 @@ import Testing
         #expect(puma.state(of: lynx.id) == .available && lynx.state(of: puma.id) == .available)
     }
 
-    @Test func byAddressTooOnlyPairedPeersAreTalkedTo() throws {
+    @Test func aStrictSessionInvitesOnlyPairedPeersByAddress() throws {
         let puma = place.join("Puma", role: .client) { $0.security = .paired }
         let lynx = place.join("Lynx", role: .server)
         try place.run(.seconds(1))
@@ -152,7 +152,7 @@ import Testing
         #expect(lynx.lastCause(of: puma.id)?.cause == .notPaired)
     }
 
-    @Test func anInvitationThatWaitsEndsWhenItsPairingIsTakenBack() throws {
+    @Test func aPendingInvitationEndsWhenItsPairingIsRevoked() throws {
         memory.pair(Identity.ephemeral(seed: 77).peerID, name: DisplayName(fitting: "Lynx"))
         let puma = place.join("Puma", accepting: false, trust: memory) { $0.security = .paired }
         let lynx = place.join("Lynx", seed: 77)
@@ -203,7 +203,7 @@ import Testing
         #expect(lynx.endedInvitations.count == 1)
     }
 
-    @Test func encryptedAndNotEncryptedDoNotMeetAndBothSayWhy() throws {
+    @Test func encryptedAndPlaintextSessionsRefuseEachOtherWithTheReason() throws {
         let open = place.join("Open") { $0.security = .none }
         let secret = place.join("Secret")
         try place.run(.seconds(1))

@@ -69,7 +69,7 @@ import Testing
         #expect(try TrustStore(path: folder.path + "/lynx").isPaired(puma.session.id))
     }
 
-    @Test func whatAnotherProgramHasPairedCountsFromTheNextTryOn() async throws {
+    @Test func aPairingByAnotherProgramAppliesToTheNextAttempt() async throws {
         let folder = TemporaryFolder()
         let hub = MemoryHub()
         let loop = ThreadEventLoop()
@@ -95,7 +95,7 @@ import Testing
     enum Hand: CaseIterable { case anotherProgram, editor, removal }
 
     @Test(.timeLimit(.minutes(1)), arguments: Hand.allCases)
-    func aPairingTakenBackInTheFileEndsTheConversation(by hand: Hand) async throws {
+    func aPairingRevokedInTheFileEndsTheConversation(by hand: Hand) async throws {
         let folder = TemporaryFolder()
         let hub = MemoryHub()
         let loop = ThreadEventLoop()
@@ -132,7 +132,7 @@ import Testing
         await puma.session.close()
     }
 
-    @Test func aChangeOfTheFileIsLookedForAndReadWithinASecond() {
+    @Test func aChangeOfTheFileIsReadWithinASecond() {
         #expect(TrustStoreSynchronizer.checkInterval + TrustStoreSynchronizer.settlingTime < .seconds(1))
     }
 

@@ -86,7 +86,7 @@ final class TwoWays {
         }
     }
 
-    func mendFast(_ members: Member...) {
+    func restoreFast(_ members: Member...) {
         for member in members { member.fast.unblock() }
     }
 }

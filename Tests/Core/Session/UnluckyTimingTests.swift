@@ -39,7 +39,7 @@ import Testing
         #expect(lynx.messages.map(\.bytes.count) == [10_000])
     }
 
-    @Test func aYesThatCrossesTheCancellationLeadsToNothing() throws {
+    @Test func anAcceptanceThatCrossesTheCancellationIsIgnored() throws {
         var plan = FaultPlan()
         plan.delay = .milliseconds(50)
         let place = Neighbourhood()
@@ -80,7 +80,7 @@ import Testing
         #expect(count == 60)
     }
 
-    @Test func anAddressThatLedNowhereIsForgotten() throws {
+    @Test func anAddressThatFailedIsForgotten() throws {
         let place = Neighbourhood()
         let puma = place.join("puma", role: .server) { $0.limits.peers = 1 }
         let lynx = place.join("lynx", role: .server)
@@ -96,7 +96,7 @@ import Testing
         #expect(puma.states(of: wolf.id).last == .unavailable)
     }
 
-    @Test func whatIsLeftUnreadCountsInTheNextInvitation() throws {
+    @Test func unreadMessagesCountInTheNextConversation() throws {
         let place = Neighbourhood()
         let (puma, lynx) = try place.pair(.inbox) { configuration in
             configuration.limits.receiveWindow = 32_768
@@ -118,7 +118,7 @@ import Testing
         #expect(puma.state(of: lynx.id) == .connected)
     }
 
-    @Test func anInvitationThatWaitsTakesUpItsPipe() throws {
+    @Test func aPendingInvitationOccupiesItsPipe() throws {
         let place = Neighbourhood()
         let lynx = place.join("lynx", accepting: false) { $0.limits.unauthenticatedPipes = 1 }
         let puma = place.join("puma")

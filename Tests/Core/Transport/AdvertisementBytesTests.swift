@@ -18,7 +18,7 @@ struct AdvertisementBytesTests {
     }
 
     @Test("stay within their limit with the largest info")
-    func isBounded() throws {
+    func namesAreBounded() throws {
         var info = DiscoveryInfo.none
         for number in 0..<1_000 {
             guard let more = try? DiscoveryInfo(info.pairs.merging(["\(number)": ""]) { $1 }) else { break }
@@ -32,7 +32,7 @@ struct AdvertisementBytesTests {
     }
 
     @Test("are refused if any part is missing or wrong")
-    func nonsenseIsNone() throws {
+    func invalidBytesAreRejected() throws {
         let bytes = try Self.advertisement(info: ["table": "open"]).bytes
         let pieceBorders = Set(bytes.indices.filter { Advertisement(bytes: Array(bytes[..<$0])) != nil })
         // Cut behind the identity, it is complete, but without the program's info.

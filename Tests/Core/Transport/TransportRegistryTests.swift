@@ -40,7 +40,7 @@ import Testing
                 == .invalid("transport \"tcp\", given twice in \"tcp,memory,tcp:port=1\""))
     }
 
-    @Test func whatTheMakerRefusesComesThrough() {
+    @Test func anErrorOfTheFactoryIsPassedOn() {
         let refusing = TransportRegistry.Entry(scheme: "radio", summary: "") { _ throws(NighError) in
             throw NighError(.starting, .unavailable("no antenna"))
         }
@@ -48,7 +48,7 @@ import Testing
         #expect(error?.cause == .unavailable("no antenna"))
     }
 
-    @Test func aThirdPartysTransportIsAddedOnce() throws {
+    @Test func aThirdPartyTransportIsRegisteredOnce() throws {
         var registry = registry
         try registry.register(Self.entry("pigeon"))
         #expect(registry.entries.map(\.scheme) == ["memory", "pigeon", "tcp"])

@@ -10,7 +10,7 @@ import Testing
         ("memory:name=a=b,empty=", "memory", ["name": "a=b", "empty": ""]),
         ("l2cap5", "l2cap5", [:]),
     ])
-    func aSpecIsASchemeAndOptions(text: String, scheme: String, options: [String: String]) throws {
+    func aSpecHasASchemeAndOptions(text: String, scheme: String, options: [String: String]) throws {
         let spec = try TransportSpec(parsing: text)
         #expect(spec.scheme == scheme && spec.options == options)
         #expect(try TransportSpec(parsing: spec.description) == spec)
@@ -19,7 +19,7 @@ import Testing
     @Test(arguments: [
         "", ":", "TCP", "5g", "tcp,memory", "t c p", "tcp=1", "abcdefghijklmnop", " tcp", "tçp",
     ])
-    func whatHasNoSchemeIsRefused(text: String) {
+    func specsWithoutASchemeAreRejected(text: String) {
         let error = #expect(throws: NighError.self) { try TransportSpec(parsing: text) }
         #expect(error?.stage == .configuring)
         #expect(error?.cause == .invalid("transport \"\(text)\""))
@@ -29,7 +29,7 @@ import Testing
     @Test(arguments: [
         ("tcp:", ""), ("tcp:port", "port"), ("tcp:port=1,", ""), ("tcp:=1", "=1"), ("tcp:port=1,,x=2", ""),
     ])
-    func anOptionThatIsNoPairIsNamed(text: String, part: String) {
+    func anOptionWithoutAValueIsNamedInTheError(text: String, part: String) {
         let error = #expect(throws: NighError.self) { try TransportSpec(parsing: text) }
         #expect(error?.cause == .invalid("option \"\(part)\" in \"\(text)\""))
         #expect(error?.transport == "tcp")
@@ -51,7 +51,7 @@ import Testing
         ),
         ("tcp:address=fe80::1,port=2,memory:name=x:y", ["tcp:address=fe80::1,port=2", "memory:name=x:y"]),
     ])
-    func aListIsCutWhereATransportBegins(text: String, specs: [String]) throws {
+    func aListIsSplitWhereATransportBegins(text: String, specs: [String]) throws {
         #expect(try TransportSpec.list(parsing: text).map(\.description) == specs)
     }
 
@@ -77,7 +77,7 @@ import Testing
     @Test(arguments: [
         "", "tcp", "tcp:", "tcp://", "://x", "TCP://x", "tcp:/x", "tcp:x", "1tcp://x", "t c://x", ":tcp://x",
     ])
-    func whatIsNoAddressIsRefused(text: String) {
+    func malformedAddressesAreRejected(text: String) {
         #expect(TransportAddress(text) == nil)
     }
 }

@@ -3,7 +3,7 @@ import Testing
 
 @Suite struct ServiceNameTests {
     @Test(arguments: ["fourinarow", "a", "x-y-z", "http2", "2048game", "abcdefghijklmno"])
-    func whatRFC6335AllowsIsAName(text: String) {
+    func namesAllowedByRFC6335AreAccepted(text: String) {
         #expect(ServiceName(text)?.description == text)
     }
 
@@ -12,7 +12,7 @@ import Testing
         "1234", "2-4",
         "fünf", "four.row", "four\n", "ｆour",
     ])
-    func whatItForbidsIsNone(text: String) {
+    func namesForbiddenByRFC6335AreRejected(text: String) {
         #expect(ServiceName(text) == nil)
     }
 }
@@ -25,7 +25,7 @@ import Testing
         }
     }
 
-    @Test func whatIsNoNameIsRefused() {
+    @Test func invalidNamesAreRejected() {
         for text in [
             "", String(repeating: "x", count: 64), "a\nb", "\u{7}", "\u{1B}[31mred", "a\u{0}", "\u{9B}31m",
         ] {
@@ -33,7 +33,7 @@ import Testing
         }
     }
 
-    @Test func fittingMakesTheNearestName() {
+    @Test func fittingMakesTheClosestValidName() {
         #expect(DisplayName(fitting: "").description == "unnamed")
         #expect(DisplayName(fitting: "\u{0}\r\n").description == "unnamed")
         #expect(DisplayName(fitting: "Pu\nma\u{1B}").description == "Puma")
@@ -44,7 +44,7 @@ import Testing
     }
 
     @Test(arguments: 0..<50 as Range<UInt64>)
-    func whateverIsFittedIsAName(seed: UInt64) {
+    func everyFittedNameIsValid(seed: UInt64) {
         var random = SeededGenerator(seed: seed)
         var text = ""
         for _ in 0..<Int.random(in: 0..<100, using: &random) {
@@ -66,14 +66,14 @@ import Testing
     }
 
     @Test(arguments: ["", "tenletters", "a=b", "tab\t", "schlüssel", "del\u{7F}"])
-    func keysThatCannotTravelAreRefused(key: String) {
+    func invalidKeysAreRefused(key: String) {
         let error = refusal([key: "x"])
         #expect(error?.cause == .invalid("discovery info key \"\(key)\""))
         #expect(error?.advice?.contains("1 to 9") == true)
     }
 
     @Test(arguments: ["v", "id", "V", "Id", "ID"])
-    func keysOfNighsOwnAreRefused(key: String) {
+    func reservedKeysAreRefused(key: String) {
         #expect(refusal([key: "x"])?.advice == "'v' and 'id' are reserved; choose another key")
     }
 

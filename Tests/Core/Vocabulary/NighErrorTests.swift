@@ -78,7 +78,7 @@ import Testing
                 """)
     }
 
-    @Test func thePeerIsFilledInOnlyWhereNobodyWasNamed() {
+    @Test func thePeerIsFilledInOnlyIfNoneWasNamed() {
         #expect(NighError(.connecting, .refused).about("Puma").peer == "Puma")
         #expect(NighError(.connecting, .refused, peer: "Ada").about("Puma").peer == "Ada")
         #expect(NighError(.connecting, .refused, peer: "Ada").about(nil).peer == "Ada")

@@ -10,7 +10,7 @@ import Testing
         ("Puma #1000000", "Puma #1000000", 1), ("Puma #0", "Puma #0", 1), ("Puma #02", "Puma #02", 1),
         ("Puma#2", "Puma#2", 1), ("Puma #", "Puma #", 1), ("Puma #2 #3", "Puma #2", 3), (" #2", "", 2),
     ])
-    func aNumberIsOneThatWasPutThere(_ name: String, _ stem: String, _ number: Int) {
+    func onlyAnAppendedNumberIsRecognized(_ name: String, _ stem: String, _ number: Int) {
         let numbered = NumberedName(name)
         #expect(numbered.stem == stem && numbered.number == number)
     }

@@ -5,7 +5,7 @@ import Testing
 @Suite struct PeerIDTests {
     let random = PeerID(bytes: (0..<32).map { UInt8($0 * 37 & 255) })!
 
-    @Test func bytesAndTextsAreTheSamePeer() {
+    @Test func bytesAndTextDenoteTheSamePeer() {
         #expect(PeerID(bytes: random.bytes) == random)
         #expect(PeerID(random.description) == random)
         #expect(random.description.utf8.count == 52)
@@ -17,7 +17,7 @@ import Testing
         #expect(ones?.description == String(repeating: "7", count: 51) + "q")
     }
 
-    @Test func anyOtherLengthIsNoPeer() {
+    @Test func peerIDsOfOtherLengthsAreRejected() {
         for count in [0, 1, 31, 33, 64] {
             #expect(PeerID(bytes: [UInt8](repeating: 1, count: count)) == nil)
         }
@@ -29,7 +29,7 @@ import Testing
     }
 
     /// A peer must have only one spelling. Otherwise lists of trusted peers could be deceived.
-    @Test func everyOtherSpellingIsRefused() {
+    @Test func otherSpellingsAreRefused() {
         let text = random.description
         #expect(PeerID(text.uppercased()) == nil)
         #expect(PeerID(" " + text.dropFirst()) == nil)
@@ -42,7 +42,7 @@ import Testing
         #expect(accepted == "aq")
     }
 
-    @Test func theOrderIsThatOfTheBytes() {
+    @Test func peerIDsAreOrderedByTheirBytes() {
         var generator = SeededGenerator(seed: 4)
         let peers = (0..<200).map { _ -> PeerID in
             // With equal beginnings, so that the order is often decided further back.
@@ -57,7 +57,7 @@ import Testing
         #expect(Set(peers).count == Set(peers.map(\.bytes)).count)
     }
 
-    @Test func peersThatDifferInOneByteAreTwo() {
+    @Test func peersThatDifferInOneByteAreDistinct() {
         for index in 0..<32 {
             var bytes = random.bytes
             bytes[index] ^= 1
@@ -70,12 +70,12 @@ import Testing
         ("", ""), ("f", "my"), ("fo", "mzxq"), ("foo", "mzxw6"), ("foob", "mzxw6yq"), ("fooba", "mzxw6ytb"),
         ("foobar", "mzxw6ytboi"),
     ])
-    func base32IsThatOfTheStandard(plain: String, encoded: String) {
+    func base32MatchesTheStandard(plain: String, encoded: String) {
         #expect(Base32.encode(Array(plain.utf8)) == encoded)
         #expect(Base32.decode(encoded) == Array(plain.utf8))
     }
 
-    @Test func base32OfAnyBytesIsReadBack() {
+    @Test func base32DecodesEverythingItEncodes() {
         var generator = SeededGenerator(seed: 5)
         for count in 0..<70 {
             let bytes = (0..<count).map { _ in UInt8.random(in: 0...255, using: &generator) }

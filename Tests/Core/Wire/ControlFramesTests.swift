@@ -29,7 +29,7 @@ import Testing
         return standing
     }
 
-    @Test func requests() throws {
+    @Test func requestsSurviveARoundTrip() throws {
         for context in [[], [1, 2, 3], [UInt8](repeating: 7, count: 4_096)] as [[UInt8]] {
             let request = ConversationRequest(
                 conversation: .max, attempt: .max, standing: standing, timeoutMilliseconds: .max,
@@ -46,14 +46,14 @@ import Testing
         }
     }
 
-    @Test func acceptances() throws {
+    @Test func acceptancesSurviveARoundTrip() throws {
         let acceptance = ConversationAcceptance(conversation: 3, attempt: .max, standing: standing)
         try check(acceptance, acceptance.payload) { bytes throws(WireError) in
             try ConversationAcceptance(reading: bytes)
         }
     }
 
-    @Test func refusals() throws {
+    @Test func refusalsSurviveARoundTrip() throws {
         for code: ConversationRefusal.Code in [.declined, .full, .busy, .unknownConversation, .outOfDate] {
             let refusal = ConversationRefusal(
                 conversation: 4, code: code, retryAfterSeconds: .max, reason: "später")
@@ -67,7 +67,7 @@ import Testing
         #expect(read.code == .declined)
     }
 
-    @Test func closes() throws {
+    @Test func closesSurviveARoundTrip() throws {
         for code in 0...15 {
             let close = LinkClose(try #require(LinkClose.Code(rawValue: UInt16(code))), "bis bald")
             try check(close, close.payload) { bytes throws(WireError) in try LinkClose(reading: bytes) }
@@ -76,7 +76,7 @@ import Testing
         #expect(read.code == .other)
     }
 
-    @Test func standings() throws {
+    @Test func standingsSurviveARoundTrip() throws {
         var writer = FieldWriter()
         standing.write(to: &writer)
         #expect(writer.bytes.count == Standing.byteCount)
@@ -91,7 +91,7 @@ import Testing
         #expect(raw == writer.bytes)
     }
 
-    @Test func everyHeaderComesBack() {
+    @Test func everyHeaderSurvivesARoundTrip() {
         for type in FrameType.allCases {
             for length in [0, 1, 255, 65_536, FrameHeader.maximumPayload] {
                 var bytes: [UInt8] = [0, 0, 0, 0]

@@ -12,7 +12,7 @@ import Testing
         }
     }
 
-    @Test func numbersInNetworkOrder() throws {
+    @Test func numbersAreInNetworkOrder() throws {
         var writer = FieldWriter()
         writer.write(UInt8(1))
         writer.write(UInt16(0x0203))
@@ -28,7 +28,7 @@ import Testing
         }
     }
 
-    @Test func whatIsCutShortIsNamed() {
+    @Test func truncatedFieldsAreNamedInTheError() {
         #expect(throws: WireError.malformed("a count is cut short")) {
             try reading([1, 2, 3]) { reader throws(WireError) in try reader.number(UInt32.self, "a count") }
         }
@@ -58,7 +58,7 @@ import Testing
         )
     }
 
-    @Test func wordsForAPersonMoveNoCursor() throws {
+    @Test func displayTextContainsNoControlCharacters() throws {
         var writer = FieldWriter()
         writer.write(short: "bis\u{1B}[2J bald\r\n\u{85}ä 🐾")
         let words = try reading(writer.bytes) { reader throws(WireError) in try reader.displayText("words") }
@@ -88,7 +88,7 @@ import Testing
         }
     }
 
-    @Test func restIsAllThatIsLeft() throws {
+    @Test func restReturnsTheRemainingBytes() throws {
         try reading([1, 2, 3]) { reader throws(WireError) in
             _ = try reader.number(UInt8.self, "first")
             #expect(Array(reader.rest()) == [2, 3])

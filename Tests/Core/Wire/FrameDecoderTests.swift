@@ -33,7 +33,7 @@ import Testing
     }
 
     /// The fast path for whole messages accepts exactly what the normal path would.
-    @Test func aWholeMessageOverTheLimitIsNone() throws {
+    @Test func aWholeMessageOverTheLimitIsRefused() throws {
         var decoder = FrameDecoder(maximumPayload: 100)
         decoder.feed(ByteSlice(Frames.frame(.message, [UInt8](repeating: 1, count: 100))))
         #expect(decoder.nextWholeMessage()?.bytes.count == 100)
@@ -44,7 +44,7 @@ import Testing
         }
     }
 
-    @Test func everyByteAlone() {
+    @Test func framesFedByteByByteAreDecoded() {
         var generator = SeededGenerator(seed: 1)
         let (bytes, pieces) = stream(&generator)
         let decoded = decode(bytes.map { ByteSlice([$0]) }, pieces: pieces)
@@ -78,7 +78,7 @@ import Testing
         #expect(decoder.unparsedByteCount == 0)
     }
 
-    @Test func nonsenseEndsAsTheReferenceSays() {
+    @Test func corruptedFramesFailLikeTheReference() {
         var generator = SeededGenerator(seed: 4)
         for round in 0..<2_000 {
             var (bytes, _) = stream(&generator, frames: 6)
@@ -95,7 +95,7 @@ import Testing
         }
     }
 
-    @Test func aPieceIsHandedOutAsItComes() throws {
+    @Test func aPieceIsDeliveredAsItArrives() throws {
         var decoder = FrameDecoder(maximumPayload: 1_000)
         decoder.feed(ByteSlice(Frames.header(0x14, 600) + [1, 2]))
         #expect(try decoder.next().map { Array($0.bytes) } == [1, 2])
@@ -108,7 +108,7 @@ import Testing
         #expect(try decoder.next().map { Array($0.bytes) } == [7])
     }
 
-    @Test func aWholeFrameLiesInPlace() throws {
+    @Test func aWholeFrameIsNotCopied() throws {
         var decoder = FrameDecoder(maximumPayload: 1_000)
         let slice = ByteSlice(Frames.frame(0x10, [1, 2, 3]))
         decoder.feed(slice)
@@ -117,7 +117,7 @@ import Testing
         #expect(frame.wireBytes == 7)
     }
 
-    @Test func framesWithoutPayload() throws {
+    @Test func framesMayHaveNoPayload() throws {
         for size in [1, 2, 3, 4, 8] {
             var decoder = FrameDecoder(maximumPayload: 10)
             var seen = 0
@@ -138,7 +138,7 @@ import Testing
     }
 
     @Test(arguments: [UInt8(0x10), 0x14, 0x05, 0x90], [1, 4, 8])
-    func moreThanTheLimitIsRefusedAtTheHeader(type: UInt8, step: Int) {
+    func framesBeyondTheLimitAreRefusedAtTheHeader(type: UInt8, step: Int) {
         for length in [1_001, 65_536, (1 << 24) - 1] {
             let bytes = Frames.header(type, length) + [0, 0, 0, 0]
             var decoder = FrameDecoder(maximumPayload: 1_000)
@@ -184,7 +184,7 @@ import Testing
         #expect(throws: WireError.oversize(type: 0x10, length: 50, limit: 49)) { try strict.next() }
     }
 
-    @Test func whatIsRetainedStays() throws {
+    @Test func retainedBytesStayUnchanged() throws {
         var generator = SeededGenerator(seed: 5)
         for _ in 0..<100 {
             let (bytes, all) = stream(&generator, frames: 60)
@@ -215,7 +215,7 @@ import Testing
         #expect(addresses.count == 1, "a chunk was made for each split frame")
     }
 
-    @Test func memoryGrowsWithWhatCameNotWithWhatWasAnnounced() throws {
+    @Test func memoryGrowsWithReceivedBytesNotWithTheAnnouncedLength() throws {
         var decoder = FrameDecoder(maximumPayload: 16_384)
         decoder.feed(ByteSlice(Frames.header(0x10, 16_384)))
         for _ in 0..<100 {

@@ -16,13 +16,13 @@ import Testing
         }
     }
 
-    @Test func whatIsNotDefinedYetIsIgnored() throws {
+    @Test func undefinedBitsAreIgnored() throws {
         let preface = try read(Array("NIGH".utf8) + [1, 0b1111_0001, 0xFF, 0xFF])
         #expect(preface.security.contains(.plaintext))
         #expect(preface.security.strongestCommon(with: .plaintext) == .plaintext)
     }
 
-    @Test func strangersAreRefused() {
+    @Test func foreignPrefacesAreRefused() {
         #expect(throws: WireError.malformed("the other side does not speak Nigh")) {
             try read(Array("GET / HT".utf8))
         }
@@ -34,7 +34,7 @@ import Testing
         }
     }
 
-    @Test func theStrongestKindBothAcceptIsTaken() {
+    @Test func theStrongestCommonSecurityIsChosen() {
         let both: Preface.Security = [.plaintext, .tls13]
         #expect(both.strongestCommon(with: both) == .tls13)
         #expect(both.strongestCommon(with: .plaintext) == .plaintext)

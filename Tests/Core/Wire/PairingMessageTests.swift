@@ -15,14 +15,14 @@ import Testing
         try ByteSlice(bytes).withUnsafeBytes { raw throws(WireError) in try PairingMessage(reading: raw) }
     }
 
-    @Test func messagesAreWrittenAsThePageSaysAndComeBack() throws {
+    @Test func messagesMatchTheDocumentationAndSurviveARoundTrip() throws {
         for (message, bytes) in Self.messages {
             #expect(message.payload == bytes)
             #expect(try read(bytes) == message)
         }
     }
 
-    @Test func noOtherLengthIsTaken() {
+    @Test func messagesOfOtherLengthsAreRejected() {
         for (message, bytes) in Self.messages {
             for count in 0..<bytes.count {
                 #expect(throws: WireError.self, "\(message.name) cut to \(count) bytes") {
@@ -35,7 +35,7 @@ import Testing
         }
     }
 
-    @Test func anUnknownKindIsReadAsSuchWhateverFollowsAndAnUnknownReasonIsANo() throws {
+    @Test func unknownKindsAreKeptAndUnknownReasonsMeanDeclined() throws {
         for kind in [0, 6, 255] as [UInt8] {
             for rest in [[], [1], [UInt8](repeating: 7, count: 100)] as [[UInt8]] {
                 #expect(try read([kind] + rest) == .unknown(kind: kind))
@@ -57,7 +57,7 @@ import Testing
         #expect(code.number == Int(word % 1_000_000))
     }
 
-    @Test func theGreatestHashMakesTheCodeOfItsRemainder() {
+    @Test func theCodeOfTheGreatestHashIsItsRemainder() {
         #expect(PairingCode(hash: [UInt8](repeating: 0xFF, count: 32)).number == 551_615)
     }
 }

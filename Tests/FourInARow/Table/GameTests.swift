@@ -30,7 +30,7 @@ struct GameTests {
     }
 
     @Test("An impossible move is refused with the reason, and changes nothing")
-    func refusals() throws {
+    func refusalsSurviveARoundTrip() throws {
         var full = try game("aaaaaa")
         let before = full
         #expect(throws: Game.Refusal.columnFull) { try full.play(column("a"), by: .red) }

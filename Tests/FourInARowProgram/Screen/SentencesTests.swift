@@ -150,7 +150,7 @@ struct SentencesTests {
     }
 
     @Test("A refusal is worded for the person, not for the program")
-    func refusals() throws {
+    func refusalsSurviveARoundTrip() throws {
         let scene = try Scene.playing("d", watched: true)
         func refusal(_ breach: Breach, _ peer: PeerID, _ scene: Scene) -> String {
             Sentences.sentence(for: breach, in: scene.view(of: peer))

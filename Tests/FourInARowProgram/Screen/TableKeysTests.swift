@@ -63,7 +63,7 @@ struct TableKeysTests {
     }
 
     @Test("A request that the table would refuse is not made, and the screen shows why")
-    func refusals() throws {
+    func refusalsSurviveARoundTrip() throws {
         var scene = try Scene.playing("dddddd")
         #expect(scene.press(Scene.lynx, .key(.enter)) == [])
         #expect(scene.text(Scene.lynx).contains("it's not your turn"))

@@ -27,7 +27,7 @@ import Testing
         return peers
     }
 
-    @Test func twoFindEachOtherByInquiryAndTalk() async throws {
+    @Test func twoSessionsFindEachOtherByInquiryAndExchangeMessages() async throws {
         let peers = try await Permits.machines.run { try await Self.startExchange { _, _ in } }
         for peer in peers {
             #expect(OneConversation(states: peer.states).isWhole, "\(peer.output)")
@@ -37,7 +37,7 @@ import Testing
         #expect(Set(peers.flatMap { $0.events("quality").map { $0[1] } }) == ["58"])
     }
 
-    @Test func anAirThatStandsStillForEightSecondsEndsNoConversation() async throws {
+    @Test func anEightSecondStallDoesNotEndAConversation() async throws {
         let peers = try await Permits.machines.run {
             try await Self.startExchange { air, _ in
                 try await air.send("hold")
@@ -52,7 +52,7 @@ import Testing
     }
 
     /// RFCOMM relies on the arrival of every byte. A loss leaves it without credits to send more, or with a gap.
-    @Test func anAirThatLosesSixSecondsOfDataCostsTheLinkAndNoMessage() async throws {
+    @Test func losingSixSecondsOfDataCostsTheLinkButNoMessage() async throws {
         let peers = try await Permits.machines.run {
             try await Self.startExchange { air, peers in
                 try await air.send("drop")
@@ -74,7 +74,7 @@ import Testing
         }
     }
 
-    @Test func aLinkThatEndsForWantOfAnAnswerIsReplacedAtOnce() async throws {
+    @Test func aLinkThatTimesOutIsReplacedAtOnce() async throws {
         let peers = try await Permits.machines.run {
             try await Self.startExchange { air, _ in try await air.send("cut") }
         }
@@ -85,7 +85,7 @@ import Testing
         }
     }
 
-    @Test func whoIsAwayForLongerThanTheGraceIsMissedAndMetAgain() async throws {
+    @Test func aPeerAwayBeyondTheGracePeriodIsLostAndFoundAgain() async throws {
         try await Permits.machines.run {
             let air = try await BluetoothAir()
             let peers = try ["Puma", "Lynx"].map { try AirPeer($0, in: air, .seconds(100)) }
@@ -105,7 +105,7 @@ import Testing
         }
     }
 
-    @Test func whoseMachineDiesIsMissedInTime() async throws {
+    @Test func aPeerWhoseMachineDiesIsLostInTime() async throws {
         try await Permits.machines.run {
             let air = try await BluetoothAir()
             let victim = try AirPeer("Puma", in: air, .seconds(100))

@@ -16,7 +16,7 @@ import Testing
         try LabProcess(command: ["\(folder)/machine", "--time-limit", "60"] + options + ["--"] + command)
     }
 
-    @Test func aCommandsOutputErrorsAndStatusComeOut() async throws {
+    @Test func aCommandsOutputErrorsAndStatusArePassedOn() async throws {
         let command = "read -r line || echo no input; echo out; echo wrong >&2; echo $MOOD; exit 7"
         let machine = try LabProcess(command: [
             "bash", "-c",
@@ -31,7 +31,7 @@ import Testing
     }
 
     /// Terminals change bytes unless they are told not to.
-    @Test func outputComesOutAsItWas() async throws {
+    @Test func outputArrivesUnchanged() async throws {
         let bytes = #"head -c 3000000 /dev/zero | tr '\0' '\n'; printf '\003\004\021\023\t\r\n\377'"#
         let check =
             #"md5sum <(sh -c "$1") <("$0" --adapters 0 -- sh -c "$1") | cut -d ' ' -f 1 | uniq | wc -l"#
@@ -40,7 +40,7 @@ import Testing
         #expect(machine.output == "1\n")
     }
 
-    @Test func whatIsWrittenIsLostExceptWhereItIsToStay() async throws {
+    @Test func onlyWritesToTheWritableFolderAreKept() async throws {
         let place = "/tmp/nigh-machine-test-\(UInt64.random(in: .min ... .max))"
         try #require(mkdir("\(place)-kept", 0o700) == 0)
         defer {
@@ -62,7 +62,7 @@ import Testing
         try await expectNothing(of: machine)
     }
 
-    @Test func aMachineThatCannotBeMadeSaysSo() async throws {
+    @Test func aMachineThatCannotStartReportsTheReason() async throws {
         let machine = try Self.machine(["--air", "/nonexistent/air"], ["true"])
         #expect(await machine.end(within: .seconds(60)) == .exited(125))
         #expect(machine.output.contains("No such file or directory"), "\(machine.output)")
@@ -72,14 +72,14 @@ import Testing
     @Test(arguments: [
         [], ["--"], ["true"], ["--nonsense", "1", "--", "true"], ["--memory", "much", "--", "true"],
     ])
-    func aWrongCallIsRefused(arguments: [String]) async throws {
+    func invalidArgumentsAreRefused(arguments: [String]) async throws {
         let machine = try LabProcess(command: ["\(Self.folder)/machine"] + arguments)
         #expect(await machine.end(within: .seconds(20)) == .exited(2))
         #expect(machine.output.contains("machine --help"))
     }
 
     @Test(arguments: EndingTests.Way.allCases)
-    func nothingStaysWhenItIsEndedAtWork(by way: EndingTests.Way) async throws {
+    func nothingRemainsWhenItIsEndedAtWork(by way: EndingTests.Way) async throws {
         let machine = try Self.machine(["--adapters", "0"], ["sh", "-c", "echo working; sleep 1000"])
         try await until("the command works") { machine.output.contains("working") }
         way.apply(to: machine.process)
@@ -90,7 +90,7 @@ import Testing
 
     /// There is no moment between its start and its work in which its death would go unnoticed.
     @Test(arguments: [1, 5, 10, 15, 20, 30, 40, 60, 80, 150, 300, 600] as [Int])
-    func nothingStaysWhenItIsKilledEarly(afterMilliseconds milliseconds: Int) async throws {
+    func nothingRemainsWhenItIsKilledEarly(afterMilliseconds milliseconds: Int) async throws {
         let machine = try Self.machine([], ["sleep", "1000"])
         // Time is the subject: the kill must hit each part of the start.
         try await Task.sleep(for: .milliseconds(milliseconds))
@@ -100,7 +100,7 @@ import Testing
     }
 
     /// Tests what a test can do to its surroundings, and what it sees of that.
-    @Test func twoAdaptersHearEachOtherUntilTheyAreGone() async throws {
+    @Test func twoAdaptersReachEachOtherUntilTheyAreRemoved() async throws {
         let probe = "\(Self.folder)/probes/rfcomm"
         let machine = try Self.machine(
             ["--discoverable"],
@@ -131,7 +131,7 @@ import Testing
         #expect(lines.last?.hasPrefix("adapters: hci") == true, "\(machine.output)")
     }
 
-    @Test func twoMachinesMeetOnOneAirWhichCanBeStilledAndCut() async throws {
+    @Test func twoMachinesConnectOverAnAirThatCanBeHeldAndCut() async throws {
         try await Permits.machines.run {
             let air = try await BluetoothAir()
             let options = ["--discoverable", "--air", air.socket]

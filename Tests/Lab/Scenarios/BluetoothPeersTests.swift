@@ -9,7 +9,7 @@ import Testing
     /// way: the promise is that the conversation continues and that every message arrives once and in order. Emulated
     /// controllers may get stuck before two programs meet, so there is a second attempt with new ones. There is none
     /// after a message that did not arrive as it was sent.
-    @Test func findInviteTalkAndLeave() async throws {
+    @Test func twoPeersConnectExchangeMessagesAndLeave() async throws {
         var tries: [(faults: [String], isGrave: Bool, output: String)] = []
         while tries.count < 2, tries.last?.faults.isEmpty != true, !tries.contains(where: { $0.isGrave }) {
             let output = try await Permits.machines.run { try await Self.exchangeMessages() }
@@ -108,7 +108,7 @@ import Testing
             ("available connecting available connecting connected disconnected", false),
             ("", false),
         ])
-    func whatOneConversationIs(states: String, isWhole: Bool) {
+    func aCompleteConversationIsRecognized(states: String, isWhole: Bool) {
         let course = OneConversation(states: states.split(separator: " ").map(String.init))
         #expect(course.isWhole == isWhole)
     }

@@ -18,7 +18,7 @@ import Testing
             command: ["sh", "-c", "exec \(script)", "\(BluetoothAir.folder)/foreign", work, air.socket])
     }
 
-    @Test func aStrangerFindsASessionByWhatIsWrittenOfItAndIsNotObeyed() async throws {
+    @Test func aForeignClientFindsASessionAndIsRefused() async throws {
         try await Permits.machines.run {
             let air = try await BluetoothAir()
             let puma = try AirPeer("Puma", in: air, .seconds(100))
@@ -45,7 +45,7 @@ import Testing
         }
     }
 
-    @Test func answersThatAreNoneAreNobody() async throws {
+    @Test func invalidAnswersYieldNoPeer() async throws {
         try await Permits.machines.run {
             let air = try await BluetoothAir()
             let puma = try AirPeer("Puma", in: air, .seconds(100), over: "bluetooth:interval=1")

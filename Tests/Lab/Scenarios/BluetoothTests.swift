@@ -28,7 +28,7 @@ import Testing
     }
 
     @Test(arguments: Load.all)
-    func allGoesAsItShould(_ load: Load) async throws {
+    func everyBluetoothScenarioPasses(_ load: Load) async throws {
         try await Permits.machines.run {
             // Against endless runs. Beside two other runs of the whole suite, one load took more than 14 minutes.
             let limit = 1_800
@@ -52,7 +52,7 @@ import Testing
     }
 
     @Test(arguments: [["machine"], ["machine", "nonsense"], ["machine", "scenarios", "no-such"]])
-    func aWrongCallIsRefused(arguments: [String]) async throws {
+    func invalidArgumentsAreRefused(arguments: [String]) async throws {
         let lab = try LabProcess(arguments)
         #expect(await lab.end(within: .seconds(20)) == .exited(2))
     }

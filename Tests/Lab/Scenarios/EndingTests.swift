@@ -21,7 +21,7 @@ import Testing
     }
 
     @Test(arguments: Way.allCases)
-    func nothingStaysWhenItIsEndedAtWork(by way: Way) async throws {
+    func nothingRemainsWhenItIsEndedAtWork(by way: Way) async throws {
         let lab = try LabProcess(["--keep", Scenario.standing.name])
         try await until("the lab keeps a network") { lab.output.contains("kept until") }
         // A daemon may write its title over its environment, so what is inside is found by its namespaces.
@@ -43,7 +43,7 @@ import Testing
 
     /// There is no moment between its start and its work in which its death would go unnoticed.
     @Test(arguments: [1, 5, 10, 20, 30, 40, 60, 80, 120, 200, 400] as [Int])
-    func nothingStaysWhenItIsKilledEarly(afterMilliseconds milliseconds: Int) async throws {
+    func nothingRemainsWhenItIsKilledEarly(afterMilliseconds milliseconds: Int) async throws {
         let lab = try LabProcess(["--keep", Scenario.standing.name])
         // Time is the subject: the kill must hit each part of the start.
         try await Task.sleep(for: .milliseconds(milliseconds))

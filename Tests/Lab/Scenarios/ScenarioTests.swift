@@ -9,7 +9,7 @@ import Testing
     private static let permits = Permits(8)
 
     @Test(arguments: Scenario.all.map(\.name))
-    func goesAsItShould(scenario name: String) async throws {
+    func everyScenarioPasses(scenario name: String) async throws {
         let scenario = try #require(Scenario.all.first { $0.name == name })
         try await Self.permits.run {
             let lab = try LabProcess([name])
@@ -20,14 +20,14 @@ import Testing
     }
 
     /// Names must also differ from the program's own commands, which would do something else, and outside of any enclosure.
-    @Test func eachHasANameOfItsOwn() {
+    @Test func scenarioNamesAreUnique() {
         #expect(Set(Scenario.all.map(\.name)).count == Scenario.all.count)
         let words = [CrowdProgram.name, "peer", "machine", Enclosure.insideMark]
         #expect(!Scenario.callable.contains { words.contains($0.name) })
     }
 
     /// Time limits become longer on a machine where many programs want to run, but not endless.
-    @Test func timeIsCountedByWhatIsHadOfIt() {
+    @Test func theClockSlowsDownUnderLoad() {
         let start = ContinuousClock.now
         var runnable = 1
         let clock = LoadAdjustedClock(from: start, processors: 2) { runnable }
@@ -43,24 +43,24 @@ import Testing
     }
 
     /// The calling thread wants to run, so there is always one.
-    @Test func theKernelSaysHowManyWantToRun() { #expect(LoadAdjustedClock.runnableThreadCount() >= 1) }
+    @Test func runnableThreadsAreCounted() { #expect(LoadAdjustedClock.runnableThreadCount() >= 1) }
 
     /// A failure inside must be seen outside. Otherwise every scenario would pass.
-    @Test func aFailureIsSeenOutside() async throws {
+    @Test func aFailureInsideIsReportedOutside() async throws {
         let lab = try LabProcess([Scenario.failing.name])
         #expect(await lab.end(within: .seconds(60)) == .exited(1))
         #expect(lab.output.contains("FAILED"))
     }
 
     @Test(arguments: [["no-such-scenario"], ["--nonsense"], [], ["peer"], ["peer", "--name"]])
-    func aWrongCallIsRefused(arguments: [String]) async throws {
+    func invalidArgumentsAreRefused(arguments: [String]) async throws {
         let lab = try LabProcess(arguments)
         #expect(await lab.end(within: .seconds(20)) == .exited(2))
         #expect(!lab.output.isEmpty)
     }
 
     @Test(arguments: [["--list"], ["--help"], ["peer", "--help"]])
-    func itTellsAboutItself(arguments: [String]) async throws {
+    func listAndHelpArePrinted(arguments: [String]) async throws {
         let lab = try LabProcess(arguments)
         #expect(await lab.end(within: .seconds(20)) == .exited(0))
         #expect(lab.output.split(separator: "\n").count > 1)

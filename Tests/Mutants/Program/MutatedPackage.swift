@@ -170,7 +170,7 @@ struct MutatedPackage {
     /// These tests take three times as long as all others together, and the worlds cover what they test.
     private static let slowTests = [
         "twoHundredDoubleInvitationsEndWithOneLinkEach", "aLargeMessageCutInTheMiddleArrivesOnceAndWhole",
-        "aCrowdOfStrangersDrivesOutItself", "bothAtOnceEndWithOneLink",
+        "newPeersReplaceOtherNewPeersBeyondTheLimit", "simultaneousMovesEndWithOneLink",
     ]
 
     /// The test suites for what is mutated. The other tests of Core are about other code.

@@ -17,7 +17,7 @@ struct ProgramTests {
         }
     }
 
-    @Test func aReasonBelongsToItsPlace() throws {
+    @Test func aReasonBelongsToItsSite() throws {
         let site = try #require(SiteFinder.sites(in: Array("let  a = b < c".utf8), file: "A.swift").first)
         let harmless = try Harmless(
             "# A heading.\n\nA.swift\nlet a = b < c\n`<` becomes `<=`\nThey are never\nequal.\n")
@@ -25,7 +25,7 @@ struct ProgramTests {
         #expect(throws: Folder.Failure.self) { try Harmless("A.swift\nlet a = b < c\n`<` becomes `<=`\n") }
     }
 
-    @Test func theScoreCountsWhatHasAnEffect() {
+    @Test func theScoreIgnoresHarmlessMutants() {
         #expect(Mutating.Score(caught: 179, survived: 20, harmless: 30).percent == 89)
         #expect(Mutating.Score(caught: 180, survived: 20, harmless: 30).percent == 90)
     }

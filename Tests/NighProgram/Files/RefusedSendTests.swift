@@ -52,7 +52,7 @@ import Testing
     @Test(
         "Only a refusal with a retry time is tried again",
         arguments: [NighError.Cause.full, .busy, .declined("")])
-    func refusals(cause: NighError.Cause) {
+    func refusalsSurviveARoundTrip(cause: NighError.Cause) {
         var error = NighError(.inviting, cause)
         #expect(!error.isRetryable)
         error.retryAfter = .seconds(2)

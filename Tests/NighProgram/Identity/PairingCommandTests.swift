@@ -51,6 +51,7 @@ import Testing
         #expect(unpaired.status == 0)
         try unpaired.expectSchema("peers")
         #expect(try lynx.run("peers", "--paired", "--json").object()["count"] as? Int == 0)
+        #expect(try lynx.run("peers", "--paired").lines == ["No peer is paired."])
         #expect(
             try lynx.run("peers", "forget", "Puma").lines == [
                 "Puma (\(peer["short_id"] ?? "")) is forgotten."

@@ -18,7 +18,7 @@ import Testing
         try room.exchangeMessages(guest, host)
     }
 
-    @Test func opensslReachesTheHello() throws {
+    @Test func opensslCompletesTheHandshakeUpToTheHello() throws {
         let room = Room()
         let host = try room.join("Host of all")
         let output = try ForeignClient.with(RawPeer.Credentials()) { files in
@@ -35,7 +35,7 @@ import Testing
         try expectNewPeerConnects(room, host)
     }
 
-    @Test func aPeerOfLibsslAloneGreetsIsInvitedAndTalks() throws {
+    @Test func aPeerBuiltOnlyOnLibsslConnectsAndExchangesMessages() throws {
         let room = Room()
         let host = try room.join("Host")
         let credentials = RawPeer.Credentials()
@@ -116,7 +116,7 @@ import Testing
         ("20000101000000Z", "20010101000000Z", "certificate expired", "certificate expired"),
         ("20900101000000Z", "20990101000000Z", "certificate not yet valid", "bad certificate"),
     ])
-    func aCertificateOfAnotherTimeIsRefusedByName(
+    func aCertificateOutsideItsValidityIsRefusedByName(
         from: String, until: String, cause: String, words: String
     ) throws {
         try ForeignClient.with(RawPeer.Credentials(from: from, until: until)) { files in
@@ -124,7 +124,7 @@ import Testing
         }
     }
 
-    @Test func aCertificateSignedBySomebodyElseIsRefusedByName() throws {
+    @Test func aCertificateSignedByAnotherKeyIsRefusedByName() throws {
         let signer = RawPeer.key(EVP_PKEY_ED25519)
         defer { EVP_PKEY_free(signer) }
         try ForeignClient.with(RawPeer.Credentials(signer: signer, issuer: "other")) { files in

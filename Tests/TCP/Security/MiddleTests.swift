@@ -29,7 +29,7 @@ import Testing
         try room.wait("the message", lynx) { $0.texts == ["do you hear me?"] }
     }
 
-    @Test func aManInTheMiddleThatPassesHellosOnIsDetected() throws {
+    @Test func aManInTheMiddleThatForwardsHellosIsDetected() throws {
         let room = Room()
         let puma = try room.join("Puma")
         let lynx = try room.join("Lynx")
@@ -118,7 +118,7 @@ import Testing
     /// Changes one bit in each of several links, behind the handshake and at another place each time, in
     /// one conversation after the other.
     @Test(arguments: [LinkSide.dialling, .accepting])
-    func aBitChangedOnTheWayCostsALinkAndNothingElse(from side: LinkSide) throws {
+    func aBitChangedInTransitCostsOnlyALink(from side: LinkSide) throws {
         let room = Room()
         // When the length of a record is changed, the other side waits for the rest, up to 16 KiB, until keep-alive has
         // sent that much, some 70 bytes at a time.

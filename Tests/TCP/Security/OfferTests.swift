@@ -55,7 +55,7 @@ import Testing
         #expect(text.contains("Cipher is (NONE)"), "\(text)")
     }
 
-    @Test func theRest() throws {
+    @Test func otherParametersMatchTheRules() throws {
         let text = try probe(Self.rules)
         #expect(text.contains("ALPN protocol: nigh/1"), "\(text)")
         #expect(text.contains("Compression: NONE"))

@@ -46,7 +46,9 @@ struct PeersCommand: Subcommand {
     func run(_ results: Results, _ interruption: Interruption) async throws -> ExitStatus {
         let store = try TrustStore.standard()
         switch action {
-        case .show(let onlyPaired): show(store.peers.filter { $0.isPaired || !onlyPaired }, results)
+        case .show(onlyPaired: false): show(store.peers, ifNone: "No peer is known yet.", results)
+        case .show(onlyPaired: true):
+            show(store.peers.filter(\.isPaired), ifNone: "No peer is paired.", results)
         case .unpair(let text):
             let peer = try find(text, in: store)
             store.unpair(peer.id)
@@ -63,7 +65,7 @@ struct PeersCommand: Subcommand {
         return .success
     }
 
-    private func show(_ peers: [TrustedPeer], _ results: Results) {
+    private func show(_ peers: [TrustedPeer], ifNone remark: Line, _ results: Results) {
         var table = TextTable([
             ("NAME", .left), ("PEER", .left), ("KEY", .left), ("SINCE", .left), ("LAST SEEN", .left),
         ])
@@ -77,7 +79,7 @@ struct PeersCommand: Subcommand {
         }
         results.summarize(
             [.init("count", .integer(peers.count))],
-            lines: peers.isEmpty ? ["No peer is known yet."] : table.lines)
+            lines: peers.isEmpty ? [remark] : table.lines)
     }
 
     private func named(_ peer: TrustedPeer) -> Line {

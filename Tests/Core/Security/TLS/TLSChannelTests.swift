@@ -49,7 +49,7 @@ import Testing
         #expect(pair.fromDialling.count - before == 8 * 16_385 + 9 * 22)
     }
 
-    @Test func nothingOfWhatIsSaidCanBeReadOnTheWay() throws {
+    @Test func payloadsAndKeysAreNotReadableOnTheWire() throws {
         let pair = try ChannelPair.established()
         let secret = Array("a secret that nobody else may read".utf8)
         _ = try pair.send([secret, [UInt8](repeating: 0, count: 100_000), secret])
@@ -85,7 +85,7 @@ import Testing
         try pair.pump()
     }
 
-    @Test func anEndBeforeTheHandshakeSaysNothing() throws {
+    @Test func anEndBeforeTheHandshakeSendsNothing() throws {
         let pair = try ChannelPair()
         try pair.dialling.begin(wire: &pair.toAccepting)
         let before = pair.toAccepting.byteCount
@@ -94,7 +94,7 @@ import Testing
         #expect(throws: NighError.self) { try pair.send([[1]]) }
     }
 
-    @Test func keysAreRenewedBeforeTheyAreWornOut() throws {
+    @Test func keysAreRenewedBeforeTheirLimit() throws {
         let often = ChannelPair(
             try TLSContext(ChannelPair.dialler, recordsPerKey: 3), try TLSContext(ChannelPair.accepter))
         try often.shakeHands()
@@ -106,7 +106,7 @@ import Testing
         #expect(often.fromDialling.count - before == 30 * 23 + 10 * 27, "a record that says so each time")
     }
 
-    @Test func bothEndsAndNobodyElseComputeTheSameSecret() throws {
+    @Test func onlyBothEndsComputeTheSameSecret() throws {
         func secret(_ channel: TLSChannel, _ label: String = "EXPORTER-nigh", _ context: [UInt8] = [1])
             -> [UInt8]?
         {
@@ -123,7 +123,7 @@ import Testing
         #expect(secret(try ChannelPair.established().dialling) != ours, "another handshake, another secret")
     }
 
-    @Test func aManInTheMiddleSharesASecretWithEachSideButTheSidesShareNone() throws {
+    @Test func aManInTheMiddleGivesEachSideAnotherSecret() throws {
         let middle = try TLSContext(.ephemeral(seed: 66))
         let left = ChannelPair(try TLSContext(ChannelPair.dialler), middle)
         let right = ChannelPair(middle, try TLSContext(ChannelPair.accepter))
@@ -148,7 +148,7 @@ import Testing
         }
     }
 
-    @Test func manyChannelsTakeTurnsWithTheMemoryOfAFew() throws {
+    @Test func manyChannelsShareTheMemoryOfAFew() throws {
         let context = try TLSContext(ChannelPair.dialler)
         let other = try TLSContext(ChannelPair.accepter)
         let count = TLSContext.activeChannelLimit * 2 + 1
@@ -178,7 +178,7 @@ import Testing
         #expect(other.activeChannelCount == 0)
     }
 
-    @Test func whatIsStillReadIsNotOverwritten() throws {
+    @Test func slicesInUseAreNotOverwritten() throws {
         let pair = try ChannelPair.established()
         var kept: [(ByteSlice, UInt8)] = []
         for number in 0..<UInt8(100) {
@@ -191,7 +191,7 @@ import Testing
         for (slice, number) in kept { #expect(slice.bytes.allSatisfy { $0 == number }) }
     }
 
-    @Test func whatOthersLeftInTheQueueOfErrorsDoesNoHarm() throws {
+    @Test func foreignErrorsInTheErrorQueueAreIgnored() throws {
         let pair = try ChannelPair.established()
         // A call of libcrypto that fails, as another part of the program may have made it.
         #expect(PEM_read_bio_X509(nil, nil, nil, nil) == nil)

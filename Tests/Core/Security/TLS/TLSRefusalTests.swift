@@ -13,7 +13,7 @@ import Testing
     }
 
     @Test(arguments: [LinkSide.dialling, .accepting])
-    func aStrangerThatKeepsTheRulesIsAccepted(side: LinkSide) throws {
+    func aPeerThatFollowsTheRulesIsAccepted(side: LinkSide) throws {
         let credentials = RawPeer.Credentials()
         let raw = RawPeer(side == .dialling ? .accepting : .dialling, credentials)
         let channel = try channel(side)
@@ -51,7 +51,7 @@ import Testing
     }
 
     @Test(arguments: [LinkSide.dialling, .accepting])
-    func aCertificateSignedBySomebodyElseIsRefused(side: LinkSide) throws {
+    func aCertificateSignedByAnotherKeyIsRefused(side: LinkSide) throws {
         let other = RawPeer.key(EVP_PKEY_ED25519)
         defer { EVP_PKEY_free(other) }
         let raw = RawPeer(
@@ -70,7 +70,7 @@ import Testing
 
     /// The handshake's own signature covers the certificate; the signature inside proves nothing more.
     @Test(arguments: [LinkSide.dialling, .accepting])
-    func thePeerWithTheKeyIsAcceptedWhateverSignatureTheCertificateHas(side: LinkSide) throws {
+    func theSignatureOfTheCertificateIsNotValidated(side: LinkSide) throws {
         let other = RawPeer.key(EVP_PKEY_ED25519)
         defer { EVP_PKEY_free(other) }
         let credentials = RawPeer.Credentials(signer: other)
@@ -118,7 +118,7 @@ import Testing
     }
 
     @Test(arguments: [EVP_PKEY_RSA, EVP_PKEY_EC])
-    func aServerWithAnotherKindOfKeyGivesUp(kind: Int32) throws {
+    func aServerWithAnotherKindOfKeyRefusesTheLink(kind: Int32) throws {
         let raw = RawPeer(.accepting, RawPeer.Credentials(RawPeer.key(kind)))
         let error = raw.meet(try channel(.dialling))
         #expect(error?.cause == .insecure(.refused("no common way to secure the link")))
@@ -148,7 +148,7 @@ import Testing
         }
     }
 
-    @Test func ourCertificateIsValidAtAnyTimeAndRevealsNothing() throws {
+    @Test func ownCertificatesAreAlwaysValidAndRevealNothing() throws {
         let certificate = try #require(TLSCertificate.selfSigned(Self.own.keyPair))
         defer { X509_free(certificate) }
         let chain = OPENSSL_sk_new_null()
@@ -172,7 +172,7 @@ import Testing
         #expect(raw.failure?.contains("no application protocol") == true)
     }
 
-    @Test func aClientThatOffersOursAmongOthersIsWelcome() throws {
+    @Test func aClientThatOffersSeveralProtocolsIsAccepted() throws {
         let raw = RawPeer(.dialling, RawPeer.Credentials(), protocols: ["h2", "nigh/1"])
         #expect(raw.meet(try channel(.accepting)) == nil)
     }
@@ -201,7 +201,7 @@ import Testing
         #expect(raw.meet(try channel(.dialling))?.cause == .insecure(.versionTooOld))
     }
 
-    @Test func anotherPeerThanTheOneDialledSeesNoCertificate() throws {
+    @Test func aWrongPeerDoesNotSeeTheCertificate() throws {
         let credentials = RawPeer.Credentials()
         let raw = RawPeer(.accepting, credentials)
         let expected = Identity.ephemeral(seed: 9).peerID
@@ -212,14 +212,14 @@ import Testing
         #expect(raw.failure?.contains("bad certificate") == true)
     }
 
-    @Test func theOneDialledIsWelcome() throws {
+    @Test func theDialledPeerIsAccepted() throws {
         let credentials = RawPeer.Credentials()
         let raw = RawPeer(.accepting, credentials)
         #expect(raw.meet(try channel(.dialling, expected: credentials.peerID)) == nil)
         #expect(raw.isEstablished)
     }
 
-    @Test func thatOurCertificateIsRefusedIsLearntAfterOurHandshake() throws {
+    @Test func aRefusedCertificateIsReportedAfterTheHandshake() throws {
         let raw = RawPeer(.accepting) { context in
             SSL_CTX_set_verify(context, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, nil)
             SSL_CTX_set_cert_verify_callback(

@@ -63,19 +63,19 @@ import Testing
         #expect(try dial(accepter, ticket, expected: accepterID).dialling.wasResumed)
     }
 
-    @Test func aTicketIsGoodOnce() throws {
+    @Test func aTicketIsValidOnce() throws {
         let ticket = try ticket()
         let copy = ticket
         #expect(try dial(accepter, ticket, expected: accepterID).dialling.wasResumed)
         #expect(try !dial(accepter, copy, expected: accepterID).dialling.wasResumed)
     }
 
-    @Test func aTicketThatTheOtherSideForgotMeansAFullHandshake() throws {
+    @Test func anUnknownTicketMeansAFullHandshake() throws {
         let restarted = try TLSContext(ChannelPair.accepter)
         #expect(try !dial(restarted, ticket(), expected: accepterID).dialling.wasResumed)
     }
 
-    @Test func aTicketOfSomebodyElseIsNeverUsed() throws {
+    @Test func aTicketOfAnotherPeerIsNeverUsed() throws {
         let third = try TLSContext(.ephemeral(seed: 3))
         let ticket = try ticket()
         #expect(try !dial(third, ticket, expected: third.peerID).dialling.wasResumed)

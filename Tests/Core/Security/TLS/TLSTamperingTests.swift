@@ -13,7 +13,7 @@ import Testing
     }
 
     @Test(arguments: [LinkSide.dialling, .accepting])
-    func noByteOfTheHandshakeCanBeChanged(side: LinkSide) throws {
+    func changedBytesOfTheHandshakeAreDetected(side: LinkSide) throws {
         let clean = ChannelPair(dialler, accepter)
         try clean.shakeHands()
         let count = (side == .dialling ? clean.fromDialling : clean.fromAccepting).count
@@ -42,7 +42,7 @@ import Testing
         if case .insecure = cause { true } else { false }
     }
 
-    @Test func noByteOfARecordCanBeChanged() throws {
+    @Test func changedBytesOfARecordAreDetected() throws {
         let length = try ChannelPair.established().sealed([UInt8](repeating: 7, count: 40)).count
         for position in 0..<length {
             let pair = ChannelPair(dialler, accepter)
@@ -64,7 +64,7 @@ import Testing
         }
     }
 
-    @Test func aRecordThatCameTwiceIsRefused() throws {
+    @Test func aRepeatedRecordIsRefused() throws {
         let pair = try ChannelPair.established()
         let record = ByteSlice(try pair.sealed([1, 2, 3]))
         try pair.accepting.receive(record, plain: &pair.readByAccepting, wire: &pair.toDialling)
@@ -76,7 +76,7 @@ import Testing
         #expect(pair.readByAccepting.byteCount == 3)
     }
 
-    @Test func aRecordThatWasLeftOutIsNoticedByTheNext() throws {
+    @Test func theNextRecordRevealsAMissingOne() throws {
         let pair = try ChannelPair.established()
         _ = try pair.sealed([1])
         let next = ByteSlice(try pair.sealed([2]))
@@ -87,7 +87,7 @@ import Testing
         #expect(pair.readByAccepting.isEmpty)
     }
 
-    @Test func whatCameBeforeTheDamageCounts() throws {
+    @Test func recordsBeforeADamagedOneAreDelivered() throws {
         let pair = try ChannelPair.established()
         let good = try pair.sealed([1, 2, 3]) + pair.sealed([4])
         var damaged = try pair.sealed([5])
@@ -100,7 +100,7 @@ import Testing
         #expect(pair.readByAccepting.bytes == [1, 2, 3, 4])
     }
 
-    @Test func aRecordThatIsCutGivesNothing() throws {
+    @Test func aPartialRecordYieldsNoBytes() throws {
         let pair = try ChannelPair.established()
         #expect(pair.accepting.heldByteCount == 0)
         let record = ByteSlice(try pair.sealed([UInt8](repeating: 1, count: 1_000)))
@@ -143,7 +143,7 @@ import Testing
     }
 
     @Test(arguments: [LinkSide.dialling, .accepting])
-    func aHandshakeWithoutEndIsCutOff(side: LinkSide) throws {
+    func anEndlessHandshakeIsAborted(side: LinkSide) throws {
         let context = try TLSContext(ChannelPair.accepter)
         let channel = TLSChannel(context, side: side, expected: nil, ticket: nil)
         var plain = ByteQueue()

@@ -131,7 +131,7 @@ enum MachineScenarios {
             limit: .seconds(120)
         ) {
             lab throws(Failure) in
-            try callInVain(lab)
+            try failingCalls(lab)
         },
         Scenario("late-adapter", "the adapter is off at first; once it is on, everything starts") {
             lab throws(Failure) in
@@ -185,7 +185,7 @@ enum MachineScenarios {
             limit: .seconds(120)
         ) {
             lab throws(Failure) in
-            try twoWays(lab)
+            try twoTransports(lab)
         },
     ]
 
@@ -216,7 +216,7 @@ enum MachineScenarios {
         }
     }
 
-    private static func callInVain(_ lab: Lab) throws(Failure) {
+    private static func failingCalls(_ lab: Lab) throws(Failure) {
         // Done first, because a link between two devices lasts some seconds longer than its last connection, whether or
         // not new ones are allowed, and Puma asks every device that it sees for its sessions.
         try lab.machine.run(["adapter", "hci1", "discoverable", "off"])
@@ -239,7 +239,7 @@ enum MachineScenarios {
         try call("00:AA:01:00:00:00/3", fails: "leads back to this session")
     }
 
-    private static func twoWays(_ lab: Lab) throws(Failure) {
+    private static func twoTransports(_ lab: Lab) throws(Failure) {
         func options(_ number: Int) -> PeerProcess.Options {
             .over("tcp:interface=lo,mdns=embedded,bluetooth:adapter=hci\(number),interval=1")
         }

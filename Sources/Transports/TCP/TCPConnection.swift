@@ -1,0 +1,33 @@
+import CUV
+import Glibc
+import NighCore
+import NighUV
+
+/// A pipe over TCP, and the addresses of its two ends.
+struct TCPConnection {
+    let pipe: SocketPipe
+    let own: SocketAddress?
+    let other: SocketAddress?
+
+    /// Takes over a connected socket, and closes it on failure. Small messages are sent without delay.
+    init(_ descriptor: Int32, on loop: UVEventLoop) throws(NighError) {
+        TCPSocket.set(TCP_NODELAY, of: Int32(IPPROTO_TCP), to: 1, on: descriptor)
+        own = TCPSocket.address(getsockname, descriptor)
+        other = TCPSocket.address(getpeername, descriptor)
+        do throws(NighError) {
+            pipe = try SocketPipe(
+                descriptor: descriptor, scheme: TCPTransport.schemeName,
+                localAddress: own?.transportAddress, remoteAddress: other?.transportAddress, on: loop)
+        } catch {
+            Glibc.close(descriptor)
+            throw error
+        }
+    }
+}
+
+extension SocketAddress {
+    /// The address in the form that sessions use.
+    var transportAddress: TransportAddress {
+        TransportAddress(scheme: TCPTransport.schemeName, value: description)
+    }
+}
