@@ -32,7 +32,7 @@ import Testing
         #expect(guest.session.inspection.links == 0 && host.session.inspection.links == 0)
     }
 
-    /// Two tasks wait for the same invitation. The one that gives up is told so at once; the other is connected.
+    /// Two tasks wait for the same invitation. The call that gives up fails at once; the other one connects.
     @Test func aCancelledInviteFailsWhileTheOtherCallStillWaits() throws {
         let place = Neighbourhood()
         let puma = place.join("Puma")

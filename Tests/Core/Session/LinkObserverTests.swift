@@ -3,9 +3,9 @@ import Testing
 
 @testable import NighCore
 
-/// Tests what an observer of a session's links is told.
+/// Tests which events an observer of a session's links receives.
 @Suite struct LinkObserverTests {
-    /// Keeps everything that it is told.
+    /// Records all events.
     ///
     /// `@unchecked Sendable`: everything happens on the one virtual loop.
     private final class Witness: LinkObserver, @unchecked Sendable {

@@ -4,7 +4,7 @@ import Testing
 
 @testable import NighCore
 
-/// Tests which peers a session connects to, and what its program is told about a peer's key.
+/// Tests which peers a session connects to, and what it reports to its program about a peer's key.
 @Suite struct TrustPolicyTests {
     private let place = Neighbourhood()
     private let memory = TrustStore.ephemeral()

@@ -67,7 +67,7 @@ enum Sentences {
         return tableView.guest?.id == person.id
     }
 
-    /// Returns whole seconds, rounded up, so that nobody is told to wait for 0 s.
+    /// Returns whole seconds, rounded up, so that no sentence says "0 s".
     private static func seconds(_ duration: Duration) -> Int64 {
         let (seconds, rest) = duration.components
         return rest > 0 ? seconds + 1 : seconds

@@ -3,7 +3,7 @@ import Glibc
 /// The error that a file could not be read, written or transferred, in one sentence.
 struct FileFailure: Error, CustomStringConvertible {
     let description: String
-    /// The reason that the other side is told.
+    /// The reason to send to the other side.
     let stop: FileStop
 
     init(_ description: String, _ reason: FileStop.Reason = .fileTrouble, other explanation: String? = nil) {

@@ -1,8 +1,8 @@
 import NighLoop
 import NighCore
 
-/// Runs a transport without a session, to see whether it works. It advertises, browses and dials as it is told, and
-/// accepts no pipe from others.
+/// Runs a transport without a session, to see whether it works. It advertises, browses and dials at its owner's
+/// request, and accepts no pipe from others.
 ///
 /// `@unchecked Sendable`: all mutable state is confined to the loop.
 final class TransportRunner: TransportEvents, @unchecked Sendable {
