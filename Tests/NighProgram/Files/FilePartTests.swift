@@ -37,23 +37,29 @@ import Testing
         for name in others { #expect(try content(received(name)) == Data("EVILEVIL".utf8)) }
     }
 
-    /// Sends `big` slowly, calls `meddle` during the transfer, and waits until both ends have finished.
+    /// Sends `half` twice as the file `big`, calls `meddle` in between, and waits until both ends have finished. So the
+    /// transfer cannot end before `meddle` has.
     private func transfer(_ option: String = "-v", meddling meddle: () throws -> Void) throws -> (
         sent: NighCall, got: NighCall
     ) {
         let waiting = try receive("--once", option)
         let sending = try sender.start(
-            ["send", waiting.address, path("big"), "--json"] + Self.transportOptions + Self.slowly)
+            ["send", waiting.address, "-", "--as", "big", "--json"] + Self.transportOptions, reads: true)
+        sending.type(Self.half)
         try waiting.child.line(with: "\"progress\"")
         try meddle()
+        sending.type(Self.half)
+        sending.closeInput()
         let sent = try NighCall(finishing: sending)
         waiting.child.send(SIGINT)
         return (sent, try NighCall(finishing: waiting.child))
     }
 
+    private static let half = (0..<120_000).map { String($0) }.joined()
+    private static let whole = Data("\(half)\n\(half)\n".utf8)
+
     @Test("Bytes that another program writes into a partial file are never reported as received")
     func writtenInto() throws {
-        try file("big", bytes: 3_000_000)
         let (sent, got) = try transfer {
             let handle = try FileHandle(forWritingTo: URL(fileURLWithPath: received("big.part")))
             try handle.write(contentsOf: Data("changed".utf8))
@@ -67,15 +73,14 @@ import Testing
 
     @Test("Another program may read a partial file, and delays nothing")
     func readMeanwhile() throws {
-        let data = try file("big", bytes: 3_000_000)
         let (sent, got) = try transfer {
             let copy = try Child("/bin/cp", [received("big.part"), path("copy")])
             #expect(try copy.end().status == 0)
             let part = try content(path("copy"))
-            #expect(!part.isEmpty && data.starts(with: part))
+            #expect(!part.isEmpty && Self.whole.starts(with: part))
         }
         #expect(sent.status == 0 && got.status == 0, "\(sent) \(got)")
-        #expect(try content(received("big")) == data)
+        #expect(try content(received("big")) == Self.whole)
         #expect(try names() == ["big"])
     }
 
@@ -83,7 +88,6 @@ import Testing
         "A file that somebody put in a partial file's place does not get the file's name",
         arguments: ["--force", "-v"])
     func replaced(_ option: String) throws {
-        try file("big", bytes: 3_000_000)
         let other = Data("of another program".utf8)
         let (sent, got) = try transfer(option) {
             try other.write(to: URL(fileURLWithPath: received("other")))
@@ -111,7 +115,6 @@ import Testing
 
     @Test("A file whose folder was removed is not reported as received, and the reason is reported")
     func folderRemoved() throws {
-        try file("big", bytes: 3_000_000)
         let (sent, got) = try transfer { try FileManager.default.removeItem(atPath: inbox.path) }
         #expect(sent.status == 1, "\(sent)")
         #expect(got.lines.joined().contains("was moved or removed"), "\(got)")
