@@ -62,26 +62,7 @@ public struct Peer: Identifiable, Sendable {
 
     /// Sends bytes as they are. Waits while the peer's send buffer is full.
     public func send(bytes: some Collection<UInt8>) async throws(NighError) {
-        if try sendIfThereIsRoom(bytes) { return }
-        try await session.low.send(ByteSlice(bytes), to: id)
-    }
-
-    /// Sends bytes without waiting, and copies them only once, if they are contiguous and the send buffer has room. Returns
-    /// whether it did.
-    private func sendIfThereIsRoom(_ bytes: some Collection<UInt8>) throws(NighError) -> Bool {
-        guard !Task.isCancelled else { return false }
-        let result = bytes.withContiguousStorageIfAvailable { bytes in
-            Result { () throws(NighError) in
-                try session.low.trySend(UnsafeRawBufferPointer(bytes), to: id)
-            }
-        }
-        switch result {
-        case .success: return true
-        case .failure(let error):
-            guard case .bufferFull = error.cause else { throw error }
-            return false
-        case nil: return false
-        }
+        try await session.low.send(bytes, to: id)
     }
 
     /// Sends bytes as they are, to arrive soon or not at all: they never wait behind other messages and are never repeated.

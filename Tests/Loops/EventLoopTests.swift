@@ -108,6 +108,21 @@ struct EventLoopTests {
         #expect(await task.value)
     }
 
+    /// Otherwise each message that a task on the loop reads would cost a turn of its own.
+    @Test(arguments: kinds) func aTaskOnALoopCallsAsyncFunctionsWithoutWaiting(_ kind: Kind) async {
+        @concurrent func isOnLoop(_ loop: any OwnThreadLoop) async -> Bool { loop.isCurrent }
+        let loop = kind.make()
+        defer { loop.shutdown() }
+        let notes = Notes()
+        let task = Task(executorPreference: loop) {
+            loop.execute { notes.add("queued meanwhile") }
+            notes.add(await isOnLoop(loop) ? "called" : "called elsewhere")
+        }
+        await task.value
+        await drain(loop)
+        #expect(notes.all == ["called", "queued meanwhile"])
+    }
+
     @Test(arguments: kinds) func pendingWorkIsDroppedAtShutdown(_ kind: Kind) async {
         let loop = kind.make()
         let notes = Notes()

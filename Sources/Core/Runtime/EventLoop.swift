@@ -6,8 +6,8 @@
 /// Implementations: `ThreadEventLoop` (a thread that only sleeps and runs work), `VirtualEventLoop` in NighTestKit
 /// (virtual time), and the loops of transports that watch descriptors.
 public protocol EventLoop: SerialExecutor, TaskExecutor {
-    /// The time on this loop's clock. On the loop it may be the time at which the current
-    /// turn began. Callable from any thread.
+    /// The time on this loop's clock. On the loop it may be the time at which the loop last woke. Callable from any
+    /// thread.
     var now: Moment { get }
 
     /// Whether the caller runs on this loop. Callable from any thread.
@@ -15,8 +15,9 @@ public protocol EventLoop: SerialExecutor, TaskExecutor {
 
     /// Runs `work` once on the loop, in the order of the calls. Callable from any thread.
     ///
-    /// The work never runs inside the call. If called on the loop, the work runs in the same turn, after the work that
-    /// is already queued; this is how writes are gathered. A loop that has stopped drops the work.
+    /// The work never runs inside the call. If called on the loop, it runs in a later turn: after what runs now and what
+    /// is already queued, but before the loop waits again. So writes can be gathered. A loop that has stopped drops the
+    /// work.
     func execute(_ work: @escaping @Sendable () -> Void)
 
     /// Runs `work` on the loop at `moment`, never earlier, and in the order of the moments. Call this on the loop only.

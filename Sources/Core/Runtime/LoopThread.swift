@@ -116,8 +116,11 @@ package final class LoopThread: @unchecked Sendable {
 package enum LoopWork {
     /// Work from `EventLoop.execute`.
     case closure(@Sendable () -> Void)
-    /// Work from `EventLoop.enqueue`: the next part of a task.
+    /// The next part of a task that is isolated to an actor of the loop.
     case job(UnownedJob)
+    /// The next part of a task that prefers the loop and is isolated to no actor. If it ran as an actor's, every call
+    /// of an async function would queue it again.
+    case unisolatedJob(UnownedJob)
 
     /// Runs the work. Called on the loop.
     @inline(__always)
@@ -125,6 +128,7 @@ package enum LoopWork {
         switch self {
         case .closure(let run): run()
         case .job(let job): job.runSynchronously(isolatedTo: serial, taskExecutor: tasks)
+        case .unisolatedJob(let job): job.runSynchronously(on: tasks)
         }
     }
 }

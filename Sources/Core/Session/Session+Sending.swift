@@ -100,9 +100,32 @@ extension Session {
         }
     }
 
-    /// Sends `bytes` reliably to a connected peer, and waits for room. See the first `send`.
-    public func send(_ bytes: [UInt8], to peer: PeerID, on lane: Lane = .main) async throws(NighError) {
+    /// Sends `bytes` reliably to a connected peer, and waits for room. See the first `send`. Contiguous bytes that find
+    /// room are copied only once.
+    public func send(_ bytes: some Collection<UInt8>, to peer: PeerID, on lane: Lane = .main)
+        async throws(NighError)
+    {
+        if try sendIfThereIsRoom(bytes, to: peer, on: lane) { return }
         try await send(ByteSlice(bytes), to: peer, on: lane)
+    }
+
+    /// Sends contiguous bytes without waiting. Returns whether it did; if not, `send` decides what happens.
+    private func sendIfThereIsRoom(
+        _ bytes: some Collection<UInt8>, to peer: PeerID, on lane: Lane
+    ) throws(NighError) -> Bool {
+        guard !Task.isCancelled else { return false }
+        let result = bytes.withContiguousStorageIfAvailable { bytes in
+            Result { () throws(NighError) in
+                try trySend(UnsafeRawBufferPointer(bytes), to: peer, .reliable(lane))
+            }
+        }
+        switch result {
+        case .success: return true
+        case .failure(let error):
+            guard case .bufferFull = error.cause else { throw error }
+            return false
+        case nil: return false
+        }
     }
 
     /// Sends a payload reliably to all connected peers, and waits for room at each in turn.

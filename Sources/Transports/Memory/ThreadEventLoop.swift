@@ -132,6 +132,10 @@ extension ThreadEventLoop: EventLoop {
 
     public func enqueue(_ job: consuming ExecutorJob) { add(.job(UnownedJob(job))) }
 
+    /// Runs a job of a task that prefers this loop and is isolated to no actor, in a later turn.
+    @_implements(TaskExecutor,enqueue(_:))
+    public func enqueueUnisolated(_ job: consuming ExecutorJob) { add(.unisolatedJob(UnownedJob(job))) }
+
     @discardableResult
     public func schedule(at moment: Moment, _ work: @escaping @Sendable () -> Void) -> LoopTimer {
         precondition(isCurrent, "ThreadEventLoop.schedule must be called on the loop")

@@ -19,7 +19,7 @@ extension SocketFault {
         case ENODEV: "the interface does not exist; `ip link` lists the interfaces"
         case ETIMEDOUT: Self.silenceAdvice(address.port)
         case EACCES, EPERM: Self.firewallAdvice(address.port)
-        default: UVError(code: -number).shortageAdvice
+        default: shortageAdvice
         }
     }
 
@@ -33,7 +33,7 @@ extension SocketFault {
             case ENODEV: "there is no interface \(interface ?? ""); `ip link` lists the interfaces"
             case EPERM where interface != nil:
                 "binding to an interface is not allowed here: leave out interface="
-            default: UVError(code: -number).shortageAdvice
+            default: shortageAdvice
             }
         return NighError(
             .advertising, UVError(code: -number).cause, transport: TCPTransport.schemeName, advice: advice)

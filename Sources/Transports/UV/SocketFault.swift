@@ -28,7 +28,15 @@ public struct SocketFault: Error, Hashable, Sendable {
         case ETIMEDOUT: "does the other side still answer?"
         case EACCES, EPERM: "this user does not have permission to do that"
         case EADDRINUSE: "another program listens there: end it, or choose another address"
-        default: UVError(code: -number).shortageAdvice
+        default: shortageAdvice
+        }
+    }
+
+    /// What to do if the fault says that something has run out; nil for other faults.
+    package var shortageAdvice: String? {
+        switch number {
+        case EMFILE, ENFILE: "too many descriptors are open: raise `ulimit -n`"
+        default: nil
         }
     }
 

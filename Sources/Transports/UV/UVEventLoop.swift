@@ -96,7 +96,7 @@ public final class UVEventLoop: @unchecked Sendable {
 
     private static func failure(_ status: Int32) -> NighError {
         let error = UVError(code: status)
-        return NighError(.starting, error.cause, advice: error.shortageAdvice)
+        return NighError(.starting, error.cause, advice: SocketFault(error.number).shortageAdvice)
     }
 
     /// Initialises the loop's own handles. If that fails, `end` removes those that were made.
@@ -310,8 +310,12 @@ extension UVEventLoop: EventLoop {
 
     public func execute(_ work: @escaping @Sendable () -> Void) { add(.closure(work)) }
 
-    /// Runs a job of a task that prefers this executor, in a coming turn of the loop.
+    /// Runs a job of an actor that this loop executes, in a later turn.
     public func enqueue(_ job: consuming ExecutorJob) { add(.job(UnownedJob(job))) }
+
+    /// Runs a job of a task that prefers this loop and is isolated to no actor, in a later turn.
+    @_implements(TaskExecutor,enqueue(_:))
+    public func enqueueUnisolated(_ job: consuming ExecutorJob) { add(.unisolatedJob(UnownedJob(job))) }
 
     @discardableResult
     public func schedule(at moment: Moment, _ work: @escaping @Sendable () -> Void) -> LoopTimer {

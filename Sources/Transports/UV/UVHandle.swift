@@ -76,14 +76,6 @@ public struct UVError: Error, Hashable, CustomStringConvertible {
     /// libuv's text for the error.
     public var description: String { String(cString: uv_strerror(code)) }
 
-    /// What to do if the error says that something has run out; nil for other errors.
-    public var shortageAdvice: String? {
-        switch number {
-        case EMFILE, ENFILE: "too many descriptors are open: raise `ulimit -n`"
-        default: nil
-        }
-    }
-
     /// The error as the cause of a `NighError`, with libuv's text unchanged.
     public var cause: NighError.Cause { .system(number, description) }
 }
