@@ -191,7 +191,9 @@ let package = Package(
         .executableTarget(
             name: "mutants", dependencies: ["ChildPrograms", "NighCore"], path: "Tests/Mutants/Program"),
         .testTarget(name: "MutantsTests", dependencies: ["mutants"], path: "Tests/Mutants/Rewriting"),
-        .testTarget(name: "NighTests", dependencies: ["Nigh", "NighCore", "NighLoop"], path: "Tests/Nigh"),
+        .testTarget(
+            name: "NighTests", dependencies: ["Nigh", "NighCore", "NighLoop", "NighTestKit"],
+            path: "Tests/Nigh"),
         .testTarget(
             name: "MemoryTests", dependencies: ["NighCore", "NighMemory", "NighTestKit"], path: "Tests/Memory"
         ),

@@ -92,6 +92,14 @@ public final class Session: Sendable {
     /// Who this session is to others.
     public var id: PeerID { core.low.id }
 
+    /// Saves the session's identity, which may be temporary, so that later sessions are the same peer: those with
+    /// ``SessionIdentity/file(_:)`` and this path, or, without a path, those of the user's own identity. Fails if another
+    /// identity is there; no file is replaced.
+    public func saveIdentity(to path: String? = nil) throws(NighError) {
+        let file = if let path { IdentityFile(path: path) } else { try IdentityFile() }
+        try core.saveIdentity(in: file)
+    }
+
     /// The session below this one, for programs that count nanoseconds; `import NighLoop` to use all of it.
     public var lowLevel: NighCore.Session { core.low }
 

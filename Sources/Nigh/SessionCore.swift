@@ -96,6 +96,9 @@ final class SessionCore: Sendable {
         }
     }
 
+    /// Saves the identity in a file, where later sessions find it.
+    func saveIdentity(in file: IdentityFile) throws(NighError) { try file.save(identity.identity) }
+
     /// Changes the table and reports it, in one step: a new reader gets either the table or the events.
     private func update(_ peer: NighCore.Peer, reporting events: [SessionEvent]) {
         state.withLock { state in
@@ -186,6 +189,10 @@ final class SessionCore: Sendable {
             report(.invited(Invitation(invitation, in: self)))
         case .invitationEnded(let invitation, let cause):
             if !connectsAutomatically { report(.invitationEnded(Invitation(invitation, in: self), cause)) }
+        case .invitationsCrossed(let peer, let context):
+            if !connectsAutomatically {
+                report(.invitationsCrossed(Peer(peer, in: self), context: context))
+            }
         case .pairing(let peer, let code): report(.pairingCode(Peer(peer, in: self), code))
         case .paired(let peer): report(.paired(Peer(peer, in: self)))
         case .pairingEnded(let peer, let cause): report(.pairingFailed(Peer(peer, in: self), cause))

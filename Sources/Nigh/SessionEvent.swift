@@ -26,6 +26,8 @@ public enum SessionEvent: Sendable {
     case invited(Invitation)
     /// An invitation needs no answer any more: the peer withdrew it, or the time for it is over.
     case invitationEnded(Invitation, NighError)
+    /// The peer had invited, too, so the two are connected without a question. `context` is what its invitation said.
+    case invitationsCrossed(Peer, context: [UInt8])
     /// An automatic invitation failed; see ``Session/connectsAutomatically``. The session invites the peer again later, unless
     /// the peer has declined.
     case automaticInvitationFailed(Peer, NighError)

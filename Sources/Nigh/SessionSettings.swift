@@ -36,6 +36,6 @@ public enum SessionIdentity: Hashable, Sendable {
     case saved
     /// The identity in a file, which is made if it does not exist.
     case file(String)
-    /// A new identity that is forgotten with the session.
+    /// A new identity that is forgotten with the session, unless ``Session/saveIdentity(to:)`` saves it.
     case temporary
 }

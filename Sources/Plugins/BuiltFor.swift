@@ -1,5 +1,5 @@
 // Written by `make api`; do not edit. docs/reference/stability.md explains it.
 extension TransportPlugin {
     /// The Nigh that the code using this was built for.
-    @_alwaysEmitIntoClient public static var _builtFor: StaticString { "df8d4c2088d159e9" }
+    @_alwaysEmitIntoClient public static var _builtFor: StaticString { "909448dca07b39b6" }
 }

@@ -1,4 +1,5 @@
 import Nigh
+import NighTestKit
 import Testing
 
 /// Sessions as programs use them, over memory.
@@ -210,6 +211,19 @@ import Testing
             }
         }
         #expect(error?.stage == .configuring)
+    }
+
+    @Test("can save its temporary identity, and is the same peer next time")
+    func savedIdentity() async throws {
+        let folder = TemporaryFolder()
+        let path = folder.path + "/identity.pem"
+        let first = try session("Puma")
+        try first.saveIdentity(to: path)
+        let id = first.id
+        await first.close()
+        let second = try session("Puma") { $0.identity = .file(path) }
+        #expect(second.id == id)
+        await second.close()
     }
 
     @Test("refuses an invalid address, with advice")

@@ -134,11 +134,12 @@ struct NeighboursTests {
 
     @Test func invalidPairsAreLeftOut() throws {
         var neighbours = Neighbours()
-        var entries = text(puma, [("table", "open"), ("averylongkey", "x")])
+        let long = String(repeating: "x", count: 200)
+        var entries = text(puma, [("table", "open"), ("first", long), ("second", long)])
         entries += [TextEntry(key: "raw", value: [0xFF, 0xFE]), TextEntry(key: "flag", value: nil)].compactMap
         { $0 }
         let changes = neighbours.update(service("Puma", entries), of: "game")
-        #expect(try changes == [.found(sighting(puma, "Puma", ["table": "open"]))])
+        #expect(try changes == [.found(sighting(puma, "Puma", ["table": "open", "first": long]))])
     }
 
     @Test func anUnreachablePeerIsLostUntilItIsReachable() throws {

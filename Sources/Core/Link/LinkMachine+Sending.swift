@@ -17,6 +17,12 @@ extension LinkMachine {
         control.write(.accept, payload: acceptance.payload)
     }
 
+    /// Sends what this side's own invitation said, directly before it accepts the other side's.
+    func send(crossedContext context: [UInt8]) {
+        guard phase == .open else { return }
+        control.write(.crossed, payload: context)
+    }
+
     func send(_ refusal: ConversationRefusal) {
         guard phase == .open else { return }
         control.write(.decline, payload: refusal.payload)

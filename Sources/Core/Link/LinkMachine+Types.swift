@@ -20,6 +20,8 @@ extension LinkMachine {
         case request(ConversationRequest, isResume: Bool)
         case accepted(ConversationAcceptance)
         case refused(ConversationRefusal)
+        /// The context of the other side's own invitation, which it gives up because it accepts this side's.
+        case crossed([UInt8])
         /// A pairing message.
         case pairing(PairingMessage)
         /// The other side's standing has arrived; it is in `peerStanding`.

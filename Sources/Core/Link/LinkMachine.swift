@@ -261,6 +261,7 @@ package final class LinkMachine {
             return .accepted(acceptance)
         case .decline: return .refused(try ConversationRefusal(reading: frame.bytes))
         case .pair: return .pairing(try PairingMessage(reading: frame.bytes))
+        case .crossed: return .crossed(try ConversationRequest.crossedContext(reading: frame.bytes))
         case .close:
             let close = try LinkClose(reading: frame.bytes)
             finish(closedByPeer: close)

@@ -46,9 +46,23 @@ public struct IdentityFile: Hashable, Sendable {
                 .identity, .unavailable("there is no identity file \(path)"),
                 advice: "create one, or name another")
         }
-        try file.create(Self.text(of: Identity(.random())))
+        return try create(with: Identity(.random()))
+    }
+
+    /// Stores an identity that exists already, such as an ephemeral one, so that the program is the same peer from now
+    /// on. Does nothing if the file holds this identity. Fails if it holds anything else: no file is replaced.
+    public func save(_ identity: Identity) throws(NighError) {
+        guard try create(with: identity) == identity else {
+            throw file.refusal(
+                "it holds another identity", advice: "name another file, or move this one away")
+        }
+    }
+
+    /// Creates the file unless there is one, and returns the identity in it.
+    private func create(with identity: Identity) throws(NighError) -> Identity {
+        try file.create(Self.text(of: identity))
         // Read back instead of returned directly, because another program may have created the file first.
-        if let identity = try read() { return identity }
+        if let stored = try read() { return stored }
         throw file.refusal(
             "it is a symbolic link to a file that does not exist",
             advice: "remove the link, or create its target")

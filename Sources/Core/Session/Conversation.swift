@@ -73,6 +73,9 @@ package final class Conversation: FrameSource {
     /// link knows its conversation for the same reason, for received messages.)
     @exclusivity(unchecked) var link: Link?
 
+    /// What this side's own invitation said, which it gave up to accept the peer's.
+    var crossedContext: [UInt8]?
+
     /// How many links in a row have broken shortly after they began to carry the conversation.
     var briefLinks = 0
     /// Set when this side is leaving, which it does once everything that it sent is acknowledged.

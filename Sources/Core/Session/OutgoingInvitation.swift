@@ -6,6 +6,8 @@ final class OutgoingInvitation {
     /// The calls that get the outcome.
     var tokens: [CallToken]
     let attempt: Attempt
+    /// What the peer's own invitation said, if the peer gave it up to accept this one.
+    var crossedContext: [UInt8]?
 
     init(conversation: UInt64, context: [UInt8], token: CallToken, attempt: Attempt) {
         self.conversation = conversation

@@ -9,6 +9,10 @@ public enum SessionEvent: Sendable {
     /// The invitation needs no answer any more, for example because it was withdrawn or timed out, or its link was
     /// lost.
     case invitationEnded(Invitation, cause: NighError)
+    /// The peer had invited, too, so the two are connected without a question to this program. `context` is what its
+    /// invitation said. An invitation that was reported as `invited` is not reported here again. A peer that speaks an
+    /// earlier version tells nothing of its own invitation when it accepts this side's.
+    case invitationsCrossed(Peer, context: [UInt8])
     /// A pairing with the peer shows its digits. Display them, ask the person whether the other screen shows the same,
     /// and pass the answer to the session's `confirmPairing`.
     case pairing(Peer, PairingCode)

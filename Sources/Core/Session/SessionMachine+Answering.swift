@@ -3,7 +3,7 @@
 // If both sides ask at once, the side with the greater PeerID decides. If it has sent its request already, it closes
 // the other side's link ("superseded"), and the other side accepts the request that it gets. If the other side's
 // request comes first, it accepts that request and gives its own dial up. So exactly one of the two requests is
-// accepted.
+// accepted. The side that accepts also sends what its own request said, so that both programs learn the other's words.
 
 extension SessionMachine {
     // MARK: The program's answers
@@ -11,7 +11,7 @@ extension SessionMachine {
     /// Accepts an invitation for the program. Does nothing if the invitation is over.
     func accept(_ invitation: Invitation, now: Moment) {
         guard let (peer, pending) = pending(invitation) else { return }
-        accept(pending, of: peer, token: nil, now: now)
+        accept(pending, of: peer, now: now)
     }
 
     private func pending(_ invitation: Invitation) -> (PeerRecord, IncomingInvitation)? {
@@ -21,13 +21,22 @@ extension SessionMachine {
         return (peer, pending)
     }
 
-    func accept(_ invitation: IncomingInvitation, of peer: PeerRecord, token: CallToken?, now: Moment) {
+    /// Accepts an invitation, of which the program knows.
+    ///
+    /// - Parameters:
+    ///   - own: what the program says in an invitation of its own, if that is its way to accept.
+    ///   - token: the call that gets the outcome.
+    func accept(
+        _ invitation: IncomingInvitation, of peer: PeerRecord, inviting own: [UInt8]? = nil,
+        token: CallToken? = nil, now: Moment
+    ) {
         guard engagedPeers < limits.peers else {
             decline(peer, invitation, code: .full, reason: "", retryAfter: Self.retryAfterWhenFull)
             return refuse(token, .limit("peers", limits.peers), peer: peer.label)
         }
         move(peer, to: .settling)
-        let agreed = acceptRequest(invitation.request, on: invitation.link, with: peer, now: now)
+        let agreed = acceptRequest(
+            invitation.request, on: invitation.link, with: peer, inviting: own, now: now)
         finish(token.map { [$0] } ?? [], with: peer, agreed: agreed)
     }
 
@@ -76,7 +85,9 @@ extension SessionMachine {
         if let conversation = peer.conversation {
             if conversation.id == request.conversation {
                 abandonAttempt(of: peer, code: .superseded)
-                _ = acceptRequest(request, on: link, with: peer, now: now)
+                // If the peer invites again, the first acceptance was lost, and the context with it.
+                let own = isResume ? nil : conversation.crossedContext
+                _ = acceptRequest(request, on: link, with: peer, inviting: own, now: now)
                 return
             }
             if isResume { return refuse(request, on: link, .unknownConversation) }
@@ -93,9 +104,23 @@ extension SessionMachine {
         of peer: PeerRecord, by request: ConversationRequest, on link: Link, now: Moment
     ) {
         guard case .inviting(let own) = peer.phase else { return }
+        let isCrossing = own.conversation != request.conversation
         // Not "superseded": the conversation proposed there will never exist.
         abandonAttempt(of: peer)
-        finish(own.tokens, with: peer, agreed: acceptRequest(request, on: link, with: peer, now: now))
+        let agreed = acceptRequest(
+            request, on: link, with: peer, inviting: isCrossing ? own.context : nil, now: now)
+        if agreed, isCrossing {
+            output(.report(.invitationsCrossed(snapshot(of: peer), context: request.context)))
+        }
+        finish(own.tokens, with: peer, agreed: agreed)
+    }
+
+    /// Notes what the peer's own invitation said. Its acceptance of this session's invitation follows.
+    func crossedContextReceived(_ context: [UInt8], on link: Link) {
+        guard let peer = link.peer, case .inviting(let own) = peer.phase, own.attempt.link === link else {
+            return
+        }
+        own.crossedContext = context
     }
 
     /// How many seconds a peer should wait before it asks again, if it was refused for lack of room. There may be room
@@ -158,10 +183,17 @@ extension SessionMachine {
     }
 
     /// Accepts a request, and begins or continues the conversation on this link.
+    ///
+    /// - Parameter own: what this session's own invitation said, if it gives one up.
     private func acceptRequest(
-        _ request: ConversationRequest, on link: Link, with peer: PeerRecord, now: Moment
+        _ request: ConversationRequest, on link: Link, with peer: PeerRecord, inviting own: [UInt8]? = nil,
+        now: Moment
     ) -> Bool {
         let conversation = conversation(request.conversation, with: peer, link: link)
+        if let own {
+            conversation.crossedContext = own
+            link.machine.send(crossedContext: own)
+        }
         link.machine.send(
             ConversationAcceptance(
                 conversation: request.conversation, attempt: requestsMade,

@@ -102,6 +102,7 @@ extension SessionMachine {
                 requestReceived(request, isResume: isResume, on: link, now: now)
             case .accepted(let acceptance): requestAccepted(acceptance, on: link, now: now)
             case .refused(let refusal): requestRefused(refusal, on: link, now: now)
+            case .crossed(let context): crossedContextReceived(context, on: link)
             case .acknowledged: try acknowledged(on: link, now: now)
             case .message(_, let frame), .unreliable(let frame):
                 let conversation = try conversation(on: link)

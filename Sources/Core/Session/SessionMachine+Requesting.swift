@@ -15,7 +15,8 @@ extension SessionMachine {
             if conversation.departure != nil { return refuse(token, .left, peer: peer.label) }
             return output(.finish(token, .success(id)))
         case .inviting(let invitation): return invitation.tokens.append(token)
-        case .available(let invitation?): return accept(invitation, of: peer, token: token, now: now)
+        case .available(let invitation?):
+            return accept(invitation, of: peer, inviting: context, token: token, now: now)
         case .available(nil): break
         case .unavailable, .settling, .ended: return refuse(token, .noRoute, peer: peer.label)
         }
@@ -191,9 +192,11 @@ extension SessionMachine {
         }
         var expected = peer.conversation?.id
         var tokens: [CallToken] = []
+        var crossedContext: [UInt8]?
         if case .inviting(let invitation) = peer.phase {
             expected = invitation.conversation
             tokens = invitation.tokens
+            crossedContext = invitation.crossedContext
         }
         guard acceptance.conversation == expected else {
             return violated(link, "an answer for another conversation", now: now)
@@ -204,6 +207,9 @@ extension SessionMachine {
         if let granted = attempt.granted { conversation.noteGrant(granted) }
         let carries = carry(
             conversation, on: link, with: peer, peerStanding: acceptance.standing, now: now)
+        if carries, let crossedContext {
+            output(.report(.invitationsCrossed(snapshot(of: peer), context: crossedContext)))
+        }
         finish(tokens, with: peer, agreed: carries)
     }
 

@@ -16,18 +16,19 @@ public struct DiscoveryInfo: Hashable, Sendable {
 
     /// Creates discovery info from `pairs`. Fails if they break a rule.
     ///
-    /// A key has 1 to 9 printable ASCII characters without `=`. It is not `v` or `id`, which are Nigh's own.
+    /// A key has 1 or more printable ASCII characters without `=`. It is not `v` or `id`, which are Nigh's own. A peer
+    /// that speaks version 0.1 leaves out pairs whose key is longer than 9.
     /// No two keys differ only in case, because DNS text records ignore case. A pair has at most 255 bytes,
     /// and all pairs together at most 400.
     public init(_ pairs: [String: String]) throws(NighError) {
         var folded: Set<String> = []
         for (key, value) in pairs {
-            guard (1...9).contains(key.utf8.count),
+            guard !key.isEmpty,
                 key.utf8.allSatisfy({ (0x20...0x7E).contains($0) && $0 != UInt8(ascii: "=") })
             else {
                 throw NighError(
                     .configuring, .invalid("discovery info key \"\(key)\""),
-                    advice: "keys are 1 to 9 printable ASCII characters without '='")
+                    advice: "keys are one or more printable ASCII characters without '='")
             }
             guard !["v", "id"].contains(key.lowercased()) else {
                 throw NighError(
@@ -42,7 +43,7 @@ public struct DiscoveryInfo: Hashable, Sendable {
             guard key.utf8.count + value.utf8.count + 1 <= 255 else {
                 throw NighError(
                     .configuring, .limit("discovery info pair", 255),
-                    advice: "shorten the value of \"\(key)\"")
+                    advice: "shorten \"\(key)\" or its value")
             }
         }
         let checked = DiscoveryInfo(unchecked: pairs)

@@ -79,6 +79,14 @@ extension ConversationRequest {
         context = try reader.bytes(atMost: Self.contextLimit, "an invitation's context")
         try reader.finish("a request")
     }
+
+    /// Reads a `crossed` frame: the context of an invitation that its sender gives up.
+    static func crossedContext(reading bytes: UnsafeRawBufferPointer) throws(WireError) -> [UInt8] {
+        guard bytes.count <= contextLimit else {
+            throw .malformed("an invitation's context of \(bytes.count) bytes")
+        }
+        return Array(bytes)
+    }
 }
 
 /// The acceptance of a request.

@@ -17,6 +17,8 @@ package enum FrameContent {
     case begin(Lane, size: Int)
     case piece(Lane, size: Int)
     case unreliable(size: Int)
+    /// The context of an invitation that its sender gives up.
+    case crossed(context: [UInt8])
     /// A frame type of a later version, which a receiver skips.
     case unknown(type: UInt8)
 
@@ -57,6 +59,7 @@ package enum FrameContent {
             guard !bytes.isEmpty else { throw .malformed("a piece without bytes") }
             self = .piece(known == .piece ? .main : .bulk, size: bytes.count)
         case .unreliable: self = .unreliable(size: bytes.count)
+        case .crossed: self = .crossed(context: try ConversationRequest.crossedContext(reading: bytes))
         }
     }
 

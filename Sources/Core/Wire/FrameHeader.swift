@@ -51,6 +51,8 @@ package enum FrameType: UInt8, CaseIterable {
     case piece = 0x14
     case bulkPiece = 0x15
     case unreliable = 0x20
+    /// What the sender's own invitation said, which it gives up because it accepts the receiver's.
+    case crossed = 0x80
 
     /// The first optional type. Unknown types from here on are skipped.
     package static let firstOptional: UInt8 = 0x80

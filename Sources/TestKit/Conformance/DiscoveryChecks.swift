@@ -4,7 +4,7 @@ extension TransportConformance {
     static let discoveryChecks = [
         ConformanceCheck(
             "found-changed-lost",
-            "a browsing transport reports an advertisement that appears, changes and disappears"
+            "a browsing transport reports an advertisement that appears, grows to its greatest size and disappears"
         ) { testbed in
             let browser = try testbed.startTransport()
             try browser.browse()
@@ -16,7 +16,12 @@ extension TransportConformance {
             try testbed.expect(
                 browser.sighting(of: server)?.advertisement == first,
                 "found was \(String(describing: browser.sighting(of: server)?.advertisement))")
-            let second = server.advertisement("Second", info: try DiscoveryInfo(["table": "full"]))
+            let most = try DiscoveryInfo([
+                "table": "full", String(repeating: "k", count: 200): String(repeating: "v", count: 54),
+                "a": String(repeating: "ü", count: 65),
+            ])
+            try testbed.expect(most.byteCount == DiscoveryInfo.maximumByteCount, "a smaller size is checked")
+            let second = server.advertisement("Second", info: most)
             try server.call { $0.updateAdvertisement(second) }
             try testbed.wait("routeChanged, with the new name and info") {
                 browser.sighting(of: server)?.advertisement == second

@@ -177,6 +177,7 @@ final class SessionRun: @unchecked Sendable {
             if !invitations.insert(invitation.number).inserted {
                 report(.calls, "invitation \(invitation.number) arrives twice")
             }
+            check(invitation.context, from: invitation.peer)
             world.invited(self, invitation)
         case .invitationEnded(let invitation, let cause):
             note(.invitation, world.index(of: invitation.peer.id) ?? -1, 2, "invitation ended: \(cause)")
@@ -184,6 +185,12 @@ final class SessionRun: @unchecked Sendable {
             let isNew = endedInvitations.insert(invitation.number).inserted
             if !isNew || !invitations.contains(invitation.number) {
                 report(.calls, "an invitation ends that ended before, or was never reported: \(cause)")
+            }
+        case .invitationsCrossed(let peer, let context):
+            note(.invitation, world.index(of: peer.id) ?? -1, 3, "invitations crossed")
+            check(context, from: peer)
+            if states.state(of: peer.id) != .connected {
+                report(.calls, "an invitation crosses, but \(peer.id.short) is not connected")
             }
         case .closed:
             note(.event, 0, 2, "closed")
@@ -197,6 +204,14 @@ final class SessionRun: @unchecked Sendable {
         case .pairingEnded(let peer, let error): world.pairingEnded(self, with: peer, error)
         case .transportChanged, .eventsDropped, .advertised, .trustStoreFailed:
             report(.calls, "reports \(event)")
+        }
+    }
+
+    /// Checks that an invitation says what its sender made it say.
+    private func check(_ context: [UInt8], from peer: Peer) {
+        guard let other = world.index(of: peer.id), !context.isEmpty else { return }
+        if context != world.context(from: other, to: index) {
+            report(.calls, "an invitation from \(other) says \(context)")
         }
     }
 

@@ -119,10 +119,16 @@ extension World {
         let timeout = timeout ?? generator.milliseconds(100...Self.longestTimeout)
         let limit = Duration.milliseconds(Self.longestTimeout + 50)
         let call = run.call("invite \(other)", within: limit)
-        session.invite(id(other), context: [1, 2, 3], timeout: timeout) { [self] result in
+        let context = context(from: run.index, to: other)
+        session.invite(id(other), context: context, timeout: timeout) { [self] result in
             if case .failure = result { run.withdrawnFrom.insert(other) }
             invited(run, call, result, then)
         }
+    }
+
+    /// What the invitations of a member say to another. An invitation by address says nothing.
+    func context(from inviter: Int, to invited: Int) -> [UInt8] {
+        [inviter, invited].map { UInt8(truncatingIfNeeded: $0) }
     }
 
     private func invited(

@@ -187,7 +187,8 @@ private struct LinkWatch {
                 if isOpen { throw Finding("opened twice") }
                 isOpen = true
             case .responsiveAgain, .secured: break
-            case .request, .accepted, .refused, .acknowledged, .message, .begin, .piece, .unreliable, .pong,
+            case .request, .accepted, .refused, .crossed, .acknowledged, .message, .begin, .piece,
+                .unreliable, .pong,
                 .pairing:
                 if !isOpen { throw Finding("a step before the hello") }
             }

@@ -116,9 +116,11 @@ final class Bursts: Sendable {
         do { try send() } catch { fatalError("a message was refused: \(error)") }
     }
 
+    /// Sends as `Nigh.Peer.send(bytes:)` does.
     func sendUntilCancelled() async {
+        let bytes = payload.bytes
         while !Task.isCancelled {
-            do { try await sender.send(payload, to: peers[0]) } catch { return }
+            do { try await sender.send(bytes, to: peers[0]) } catch { return }
         }
     }
 }

@@ -14,6 +14,7 @@ local frame_names = {
     [0x06] = "invite", [0x07] = "accept", [0x08] = "decline", [0x09] = "resume", [0x0A] = "pair",
     [0x10] = "message on main", [0x11] = "message on bulk", [0x12] = "begin on main", [0x13] = "begin on bulk",
     [0x14] = "piece on main", [0x15] = "piece on bulk", [0x20] = "unreliable",
+    [0x80] = "crossed",
 }
 local close_codes = {
     [0] = "left", [1] = "protocolViolation", [2] = "superseded", [3] = "selfDial", [4] = "sameIdentity",
@@ -356,6 +357,13 @@ dissect[0x0A] = function(r)
     end
     r:finish("a pairing message")
     return pairing_kinds[kind]
+end
+
+dissect[0x80] = function(r)
+    local count = r:left()
+    if count > 4096 then r:fail("an invitation's context of " .. count .. " bytes") end
+    if count > 0 then r.tree:add(f.context, r.tvb:range(r.position)) end
+    return count .. " bytes of context, of an invitation that is given up"
 end
 
 -- Returns the number of the message that begins here, and advances the lane's counter.

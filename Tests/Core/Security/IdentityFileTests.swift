@@ -40,6 +40,18 @@ private let knownKey = """
         #expect(try file.load(createIfMissing: false) == identity)
     }
 
+    @Test func anEphemeralIdentityCanBeSavedLater() throws {
+        let identity = Identity.ephemeral()
+        let file = IdentityFile(path: folder.path + "/share/nigh/identity.pem")
+        try file.save(identity)
+        #expect(TemporaryFolder.mode(of: file.path) == 0o600)
+        #expect(try file.load() == identity)
+        try file.save(identity)
+        let error = #expect(throws: NighError.self) { try file.save(.ephemeral()) }
+        #expect(error?.advice == "name another file, or move this one away")
+        #expect(try file.load() == identity)
+    }
+
     @Test func filesFromOtherProgramsAreRead() throws {
         let plain = IdentityFile(path: folder.file("plain.pem", knownKey))
         let peer = "a3r73d62fg5wbk2zkv66mhw3blwnwiyrgs7dbz23ivpy4g3zf6uq"

@@ -213,9 +213,9 @@ import Testing
             let puma = place.join("Puma", seed: UInt64(100 + round), accepting: false, plan: plan)
             let lynx = place.join("Lynx", seed: UInt64(900 + round), accepting: false, plan: plan)
             try place.run(.seconds(1))
-            puma.session.invite(lynx.id) { puma.outcomes.append($0) }
+            puma.session.invite(lynx.id, context: [1]) { puma.outcomes.append($0) }
             try place.run(.milliseconds(Int64(round * 3)))
-            lynx.session.invite(puma.id) { lynx.outcomes.append($0) }
+            lynx.session.invite(puma.id, context: [2]) { lynx.outcomes.append($0) }
             try place.run(.seconds(5))
             if puma.state(of: lynx.id) != .connected, let invitation = lynx.invitations.first {
                 lynx.session.accept(invitation)
@@ -223,6 +223,7 @@ import Testing
             }
             #expect(puma.outcomes == [.success(lynx.id)], "round \(round)")
             #expect(lynx.outcomes == [.success(puma.id)], "round \(round)")
+            #expect(puma.invitingContexts == [[2]] && lynx.invitingContexts == [[1]], "round \(round)")
             #expect(puma.session.driver.machine.links.count == 1, "round \(round)")
             #expect(lynx.session.driver.machine.links.count == 1, "round \(round)")
         }
@@ -396,5 +397,18 @@ extension PeerRecord {
     /// This session's request to the peer.
     fileprivate var outgoingInvitation: OutgoingInvitation? {
         if case .inviting(let invitation) = phase { invitation } else { nil }
+    }
+}
+
+extension SessionProbe {
+    /// What others have said when they invited, whether or not this side was asked.
+    fileprivate var invitingContexts: [[UInt8]] {
+        events.compactMap { event in
+            switch event {
+            case .invited(let invitation): invitation.context
+            case .invitationsCrossed(_, let context): context
+            default: nil
+            }
+        }
     }
 }

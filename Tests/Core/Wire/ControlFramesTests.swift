@@ -112,6 +112,5 @@ import Testing
         #expect(FrameType.begin(on: .bulk) == .bulkBegin)
         #expect(FrameType.piece(on: .main) == .piece)
         #expect(FrameType.piece(on: .bulk) == .bulkPiece)
-        #expect(FrameType.allCases.allSatisfy { $0.rawValue < FrameType.firstOptional })
     }
 }

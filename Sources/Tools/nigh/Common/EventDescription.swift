@@ -15,6 +15,8 @@ enum EventDescription {
         case .invited(let invitation): return "\(named(invitation.peer)) invites over \(invitation.transport)"
         case .invitationEnded(let invitation, let cause):
             return "the invitation from \(named(invitation.peer)) has ended: \(cause)"
+        case .invitationsCrossed(let peer, _):
+            return "\(named(peer)) had invited, too, and is connected without a question"
         case .pairing(let peer, _): return "\(named(peer)) is being paired"
         case .paired(let peer): return "\(named(peer)) is paired"
         case .pairingEnded(let peer, let cause): return "\(named(peer)) is not paired: \(cause)"

@@ -114,6 +114,9 @@ struct FrameSummary {
         case .pair(let message):
             text = message.name
             details = [.init("step", .text(message.name))]
+        case .crossed(let context):
+            text = "\(context.count) bytes of context, of an invitation that is given up"
+            details = [.init("context_bytes", .integer(context.count))]
         case .begin(let lane, let size):
             self.lane = lane
             message = state.numberOfNext(frame.direction, lane)

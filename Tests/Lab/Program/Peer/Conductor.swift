@@ -239,6 +239,8 @@ final class Conductor: Sendable {
         case .pairingEnded(let peer, let error): writer.writeLine("unpaired \(peer.id) \(error)")
         case .eventsDropped(let count): writer.writeLine("trouble \(count) events were missed")
         case .closed: writer.writeLine("closed")
+        // The two are connected, which is what a scenario wants to know.
+        case .invitationsCrossed: break
         }
     }
 
