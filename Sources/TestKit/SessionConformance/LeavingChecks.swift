@@ -8,8 +8,11 @@ extension SessionConformance {
             "leave",
             "messages sent before a peer leaves arrive before its goodbye; then nothing can be sent"
         ) { testbed in
-            // This check is not about how long leaving may take.
-            let (first, second) = try testbed.connectedSessions { $0.timings.linger = testbed.rig.timeout }
+            // This check is not about how long leaving may take: it ends by its own clock, which stops while other
+            // programs have the processors.
+            let (first, second) = try testbed.connectedSessions {
+                $0.timings.linger = testbed.rig.timeout * 10
+            }
             let transfer = MessageTransfer(testbed, from: first, to: second, lengths: lengths)
             try testbed.wait("all messages were accepted") { transfer.isOver }
             let missing = Missing(transfer)
@@ -80,8 +83,9 @@ extension SessionConformance {
             "close",
             "everything accepted before a close arrives at every peer, and each peer is notified who left"
         ) { testbed in
-            // On a slow wire, sending all that was accepted takes longer than a program would wait.
-            let host = try testbed.startSession("Host") { $0.timings.linger = testbed.rig.timeout }
+            // On a slow wire, sending all that was accepted takes longer than a program would wait. This check, too,
+            // ends by its own clock.
+            let host = try testbed.startSession("Host") { $0.timings.linger = testbed.rig.timeout * 10 }
             let guests = try (1...min(3, testbed.rig.endsAtOnce - 1)).map {
                 try testbed.startSession("Guest \($0)")
             }
