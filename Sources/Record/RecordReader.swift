@@ -152,6 +152,9 @@ public struct RecordReader: Sendable {
             let (direction, isCutOff) = try fields.direction()
             let type = try fields.number(UInt8.self)
             let length = Int(try fields.number(UInt32.self))
+            guard length < 1 << 24 else {
+                throw FieldFault(what: "a frame is longer than its header can say")
+            }
             let payload = ByteSlice(fields.rest())
             guard payload.count <= length else {
                 throw FieldFault(what: "a frame has more bytes than its length says")

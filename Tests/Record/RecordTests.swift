@@ -118,6 +118,17 @@ import Testing
         #expect(throws: RecordReader.Fault.damaged(at: 24, "neither 0 nor 1")) { try Self.read(wrong) }
     }
 
+    @Test("A frame that claims to be longer than any frame is reported, and no capture is made of it")
+    func impossibleLength() throws {
+        var bytes = RecordFormat.header(time: 1, headLimit: nil)
+        RecordFormat.write(
+            RecordEntry(
+                time: 1, link: 1,
+                .frame(RecordedFrame(direction: .incoming, type: 3, length: 1 << 24, payload: ByteSlice([])))),
+            to: &bytes)
+        #expect(throws: RecordReader.Fault.self) { try Self.read(bytes) }
+    }
+
     @Test("An entry of a later kind is skipped and counted")
     func unknown() throws {
         var bytes = RecordFormat.header(time: 1, headLimit: nil) + [0, 0, 0, 3, 200, 1, 2]
