@@ -1,6 +1,8 @@
 // What a program imports: sessions for async code and `Codable` messages. `NighLoop` has the low tier below them, and
 // `NighTransport` what the author of a transport needs.
 
+@_exported import struct NighCore.ByteSlice
+@_exported import class NighCore.ByteStream
 @_exported import struct NighCore.NighError
 @_exported import struct NighCore.PairingCode
 @_exported import struct NighCore.PeerID

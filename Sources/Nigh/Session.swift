@@ -13,6 +13,8 @@ public final class Session: Sendable {
     public let name: String
     /// The messages of all peers.
     public let messages: Messages
+    /// The streams that peers open.
+    public var streams: Streams { core.streams }
     /// Whether the session has a temporary identity because another program uses the saved one.
     public let hasTemporaryIdentity: Bool
 

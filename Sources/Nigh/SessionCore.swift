@@ -46,6 +46,7 @@ final class SessionCore: Sendable {
     let loop: UVEventLoop
     private let identity: IdentityUse
     private let onEvent: (@Sendable (SessionEvent) -> Void)?
+    let streams = Streams(inbox: Inbox())
     private let state = Mutex(State())
 
     init(_ low: NighCore.Session, loop: UVEventLoop, identity: IdentityUse, settings: SessionSettings) {
@@ -168,6 +169,7 @@ final class SessionCore: Sendable {
         }
         for reader in readers { reader.finish() }
         for list in lists { list.finish() }
+        streams.inbox.finish()
         return completions
     }
 
@@ -193,6 +195,9 @@ final class SessionCore: Sendable {
             if !connectsAutomatically {
                 report(.invitationsCrossed(Peer(peer, in: self), context: context))
             }
+        case .streamOpened(let stream):
+            streams.inbox.append(stream, droppingOldestBeyond: Streams.limit)
+            report(.streamOpened(peer(stream.peer), name: stream.name))
         case .pairing(let peer, let code): report(.pairingCode(Peer(peer, in: self), code))
         case .paired(let peer): report(.paired(Peer(peer, in: self)))
         case .pairingEnded(let peer, let cause): report(.pairingFailed(Peer(peer, in: self), cause))

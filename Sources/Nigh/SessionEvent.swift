@@ -32,6 +32,9 @@ public enum SessionEvent: Sendable {
     /// the peer has declined.
     case automaticInvitationFailed(Peer, NighError)
 
+    /// The peer has opened a stream of this name, which waits in ``Session/streams``.
+    case streamOpened(Peer, name: String)
+
     /// A message was no value of the type that ``Session/messages(of:)`` reads. It was left out.
     case messageUnreadable(Peer, NighError)
 

@@ -36,7 +36,7 @@ import Testing
             #expect(peer.messagesReceived > 0 || name.hasPrefix("is quiet"), "\(name)")
             #expect((peer.reconnects > 0) == name.contains("resume"), "\(name)")
         }
-        #expect(reached.count == 18)
+        #expect(reached.count == 20)
     }
 
     /// As above, for the targets that generate their inputs themselves.

@@ -226,6 +226,63 @@ import Testing
         await second.close()
     }
 
+    @Test("carries streams in both directions, whose writer waits for the reader")
+    func streams() async throws {
+        let (puma, lynx, asPuma, asLynx) = try await pair()
+        let content = (0..<2 << 20).map { UInt8(truncatingIfNeeded: $0 &* 7 &+ $0 >> 11) }
+        let echo = Task {
+            for await stream in lynx.streams {
+                #expect(stream.name == "camera" && stream.peer == asPuma.id)
+                for try await piece in stream { try await stream.write(piece) }
+                stream.finish()
+                break
+            }
+        }
+        let stream = try await asLynx.openStream(named: "camera")
+        let writer = Task {
+            try await stream.write(content)
+            stream.finish()
+        }
+        var echoed: [UInt8] = []
+        for try await piece in stream { echoed += piece.bytes }
+        try await writer.value
+        try await echo.value
+        #expect(echoed == content)
+        await puma.close()
+        await lynx.close()
+    }
+
+    @Test("ends a stream that one side cancels with an error for the other, which says why")
+    func cancelledStream() async throws {
+        let (puma, lynx, _, asLynx) = try await pair()
+        let stream = try await asLynx.openStream(named: "camera")
+        try await stream.write([1, 2, 3])
+        var opened = lynx.streams.makeAsyncIterator()
+        let other = try #require(await opened.next())
+        other.cancel(because: "the battery is empty")
+        let reading = await #expect(throws: NighError.self) { try await stream.read() }
+        #expect(reading?.cause == .streamCancelled("the battery is empty"))
+        let writing = await #expect(throws: NighError.self) {
+            while true { try await stream.write([UInt8](repeating: 0, count: 1_000)) }
+        }
+        #expect(writing?.cause == .streamCancelled("the battery is empty"))
+        await puma.close()
+        await lynx.close()
+    }
+
+    @Test("ends the wait of a stream's task that is cancelled, and of all tasks with the session")
+    func waitingStreams() async throws {
+        let (puma, lynx, _, asLynx) = try await pair()
+        let stream = try await asLynx.openStream(named: "camera")
+        let reader = Task { try await stream.read() }
+        let writer = Task { while true { try await stream.write([UInt8](repeating: 0, count: 100_000)) } }
+        reader.cancel()
+        #expect(await reader.result.failure?.cause == .cancelled)
+        await puma.close()
+        #expect(await writer.result.failure?.cause == .left)
+        await lynx.close()
+    }
+
     @Test("refuses an invalid address, with advice")
     func address() async throws {
         let puma = try session("Puma")
@@ -281,5 +338,12 @@ import Testing
             break
         }
         await lynx.close()
+    }
+}
+
+extension Result where Failure == any Error {
+    /// The error of Nigh's with which it failed.
+    fileprivate var failure: NighError? {
+        if case .failure(let error) = self { error as? NighError } else { nil }
     }
 }

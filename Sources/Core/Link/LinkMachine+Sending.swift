@@ -36,7 +36,8 @@ extension LinkMachine {
     /// Sends this side's standing without allocating.
     func send(_ standing: Standing) {
         guard phase == .open else { return }
-        standing.write(to: control.reserve(.acknowledge, payloadLength: Standing.byteCount))
+        standing.writeAcknowledgement(
+            to: control.reserve(.acknowledge, payloadLength: Standing.byteCount &+ standing.tailLength))
     }
 
     /// Sends a ping. Its pong becomes a `Step.pong` with `token`. Tokens with the highest bit set are the link's own.

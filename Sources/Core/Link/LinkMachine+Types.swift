@@ -33,6 +33,9 @@ extension LinkMachine {
         /// The next bytes of the large message on a lane.
         case piece(Lane, FrameDecoder.Frame)
         case unreliable(FrameDecoder.Frame)
+        /// The number and the next bytes of a stream.
+        case streamData(FrameDecoder.Frame)
+        case streamControl(StreamControlFrame, wireBytes: Int)
         case pong(token: UInt64, roundTrip: Moment.Span)
         /// Bytes from a suspected peer have arrived.
         case responsiveAgain

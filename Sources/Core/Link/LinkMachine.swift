@@ -223,6 +223,7 @@ package final class LinkMachine {
         case FrameType.piece.rawValue: return .piece(.main, frame)
         case FrameType.bulkPiece.rawValue: return .piece(.bulk, frame)
         case FrameType.unreliable.rawValue: return .unreliable(frame)
+        case FrameType.streamData.rawValue: return .streamData(frame)
         default: return try interpretControl(frame, now: now)
         }
     }
@@ -240,9 +241,7 @@ package final class LinkMachine {
             try reader.finish("a message's beginning")
             return .begin(type == .begin ? .main : .bulk, size)
         case .acknowledge:
-            var reader = FieldReader(frame.bytes)
-            peerStanding = try Standing(reading: &reader)
-            try reader.finish("an acknowledgement")
+            peerStanding = try Standing(acknowledging: frame.bytes)
             return .acknowledged
         case .ping:
             guard frame.bytes.count >= 8, frame.bytes.count <= 8 + FrameType.pingPayloadLimit else {
@@ -266,8 +265,11 @@ package final class LinkMachine {
             let close = try LinkClose(reading: frame.bytes)
             finish(closedByPeer: close)
             return nil
+        case .streamControl:
+            return .streamControl(
+                try StreamControlFrame(reading: frame.bytes), wireBytes: frame.wireBytes)
         case .hello: throw .malformed("a second hello")
-        case .message, .bulkMessage, .piece, .bulkPiece, .unreliable: return nil
+        case .message, .bulkMessage, .piece, .bulkPiece, .unreliable, .streamData: return nil
         }
     }
 

@@ -1,5 +1,5 @@
-/// Everything that two sessions send each other, over any number of links: two ordered lanes in each direction, whose
-/// messages are counted, kept until acknowledged, and sent again on the next link.
+/// Everything that two sessions send each other, over any number of links: two ordered lanes of messages in each direction
+/// and one for the frames of streams, which are counted, kept until acknowledged, and sent again on the next link.
 ///
 /// It does no I/O, like the machines around it. The session machine owns it from the first request to the end. Loop
 /// only.
@@ -30,6 +30,11 @@ package final class Conversation: FrameSource {
     /// The longest message that both sides accept.
     let peerMessageLimit: Int
 
+    /// The streams, once there was one.
+    @exclusivity(unchecked) private(set) var streams: StreamTable?
+    /// What both sides have agreed about streams; nil if one of them has none.
+    private let streamAgreement: StreamTable.Agreement?
+
     /// Received bytes that the program has not read.
     @exclusivity(unchecked) private(set) var unread: Int
     @exclusivity(unchecked) private var unacknowledgedBytes = 0
@@ -40,10 +45,14 @@ package final class Conversation: FrameSource {
     /// only a little.
     private static let mainShare = 64 << 10
     private static let bulkShare = 16 << 10
+    private static let streamShare = 16 << 10
 
-    /// - Parameter unread: bytes of earlier conversations that the program has not read.
+    /// - Parameters:
+    ///   - hello: this side's own hello.
+    ///   - unread: bytes of earlier conversations that the program has not read.
     init(
-        id: UInt64, peer: Hello, port: PeerPort, unread: Int, limits: SessionLimits, timings: SessionTimings
+        id: UInt64, hello: Hello, peer: Hello, port: PeerPort, unread: Int, limits: SessionLimits,
+        timings: SessionTimings
     ) {
         self.unread = unread
         self.id = id
@@ -58,6 +67,13 @@ package final class Conversation: FrameSource {
         acknowledgeWithin = Moment.Span(timings.acknowledge)
         pieceLimit = min(limits.frame, peer.maximumFrame)
         peerMessageLimit = min(limits.message, peer.maximumMessage)
+        streamAgreement = hello.streams.flatMap { [pieceLimit] ours in
+            peer.streams.map { theirs in
+                StreamTable.Agreement(
+                    peer: peer.peer, isOdd: hello.peer > peer.peer, ours: ours, theirs: theirs,
+                    pieceLimit: pieceLimit)
+            }
+        }
     }
 
     /// False once the conversation has ended.
@@ -85,6 +101,7 @@ package final class Conversation: FrameSource {
     func stopAccepting(_ error: NighError) {
         acceptsMessages = false
         port.stop(error)
+        streams?.stopWriting(error)
     }
 
     /// Stops delivering and sending, and reports `error` to all that wait for room.
@@ -93,16 +110,19 @@ package final class Conversation: FrameSource {
         acceptsMessages = false
         link = nil
         port.close(error)
+        streams?.end(error)
         countRead(port.takeRead())
     }
 
     // MARK: Sending
 
     /// Whether everything that was accepted has been acknowledged.
-    var isDrained: Bool { sending[0].isEmpty && sending[1].isEmpty }
+    var isDrained: Bool { sending[0].isEmpty && sending[1].isEmpty && (streams?.isDrained ?? true) }
 
     /// Whether something was not written to the present link yet, whether the peer has granted it or not.
-    var hasUnsent: Bool { sending[0].hasUnsent || sending[1].hasUnsent }
+    var hasUnsent: Bool {
+        sending[0].hasUnsent || sending[1].hasUnsent || (streams?.hasUnsent ?? false)
+    }
 
     /// Appends a message that the port has admitted. A small one is copied. A large one is kept by reference if it lies
     /// in a chunk of the session's; otherwise it is copied, too.
@@ -163,15 +183,21 @@ package final class Conversation: FrameSource {
                 into: &queue, budget: min(left, Self.mainShare), granted: granted[0], pieceLimit: pieceLimit,
                 header: &header)
             left &-= main
-            guard sending[1].hasUnsent, left > 0 else {
-                if main == 0 { return }
-                continue
+            var given = main
+            if left > 0, sending[1].hasUnsent {
+                let bulk = sending[1].gather(
+                    into: &queue, budget: min(left, Self.bulkShare), granted: granted[1],
+                    pieceLimit: pieceLimit, header: &header)
+                left &-= bulk
+                given &+= bulk
             }
-            let bulk = sending[1].gather(
-                into: &queue, budget: min(left, Self.bulkShare), granted: granted[1], pieceLimit: pieceLimit,
-                header: &header)
-            left &-= bulk
-            if main &+ bulk == 0 { return }
+            if left > 0, let streams {
+                let ofStreams = streams.gather(
+                    into: &queue, budget: min(left, Self.streamShare), header: &header)
+                left &-= ofStreams
+                given &+= ofStreams
+            }
+            if given == 0 { return }
         }
     }
 
@@ -181,6 +207,7 @@ package final class Conversation: FrameSource {
         sending[0].isConsistent && sending[1].isConsistent && unread >= 0
             && receiving[0].isConsistent && receiving[1].isConsistent
             && owesAcknowledgement == (unacknowledgedBytes > 0)
+            && (streams?.isConsistent ?? true)
             && sending[0].heldCost &+ sending[1].heldCost == port.outstanding
     }
 
@@ -201,6 +228,11 @@ package final class Conversation: FrameSource {
         for lane in 0..<2 where standing.granted[lane] < granted[lane] {
             throw .malformed("a grant that shrinks")
         }
+        if let streams {
+            try streams.acknowledge(upTo: standing.streamFrames)
+        } else if standing.streamFrames > 0 {
+            throw .malformed("the acknowledgement of a stream's frame that was not sent")
+        }
         for lane in 0..<2 {
             let freed = sending[lane].acknowledge(upTo: standing.received[lane], pool: &pool)
             granted[lane] = standing.granted[lane]
@@ -216,6 +248,11 @@ package final class Conversation: FrameSource {
             guard standing.received[lane] <= sending[lane].everSent,
                 standing.received[lane] >= sending[lane].acknowledged
             else { throw .malformed("an impossible count of messages") }
+        }
+        if let streams {
+            try streams.startLink(count: standing.streamFrames)
+        } else if standing.streamFrames > 0 {
+            throw .malformed("an impossible count of stream frames")
         }
         for lane in 0..<2 {
             let freed = sending[lane].acknowledge(upTo: standing.received[lane], pool: &pool)
@@ -241,6 +278,7 @@ package final class Conversation: FrameSource {
             standing.received[lane] = receiving[lane].received
             standing.granted[lane] = UInt64(max(0, limits.receiveWindow - unread))
         }
+        standing.streamFrames = streams?.received ?? 0
         return standing
     }
 
@@ -258,6 +296,7 @@ package final class Conversation: FrameSource {
             standing.received[lane] = receiving[lane].received
             standing.granted[lane] = receiving[lane].grant(window: limits.receiveWindow, unread: unread)
         }
+        standing.streamFrames = streams?.received ?? 0
         return standing
     }
 
@@ -350,6 +389,58 @@ package final class Conversation: FrameSource {
         var result = statistics
         result.bytesWaiting = port.outstanding
         result.bytesUnread = unread
+        if let streams {
+            result.streamsOpened = streams.opened
+            result.streamBytesSent = streams.bytesSent
+            result.streamBytesReceived = streams.bytesReceived
+        }
         return result
+    }
+}
+
+// Streams, which both sides must have.
+extension Conversation {
+    /// Returns the streams, of which there may be none yet; nil if one of the sides has no streams.
+    private func openStreams() -> StreamTable? {
+        if let streams { return streams }
+        guard let streamAgreement else { return nil }
+        let table = StreamTable(
+            streamAgreement, largeChunks: port.largeChunks, chunks: port.chunks, attention: port)
+        streams = table
+        return table
+    }
+
+    /// Opens a stream.
+    func openStream(named name: String) throws(NighError) -> StreamPort {
+        guard let streams = openStreams() else {
+            throw NighError(
+                .sending, .unsupported("streams"), peer: peer.short,
+                advice: "update the peer's program, and check that neither side has limits.streams = 0")
+        }
+        return try streams.open(named: name)
+    }
+
+    /// Takes the next bytes of a stream. `retain` returns a slice of the bytes that it is given.
+    func receivedStreamData(
+        _ frame: FrameDecoder.Frame, now: Moment, retain: (UnsafeRawBufferPointer) -> ByteSlice
+    ) throws(WireError) {
+        guard let streams else { throw .malformed("bytes of a stream that is not open") }
+        try streams.receivedData(frame.bytes, retain: retain)
+        noteReceived(frame.wireBytes, now: now)
+    }
+
+    /// Takes what the peer says about a stream. Returns the stream if the peer has opened one.
+    func receivedStreamControl(
+        _ frame: StreamControlFrame, wireBytes: Int, now: Moment
+    ) throws(WireError) -> StreamPort? {
+        guard let streams = openStreams() else { throw .malformed("a stream, where there are none") }
+        let opened = try streams.receivedControl(frame)
+        noteReceived(wireBytes, now: now)
+        return opened
+    }
+
+    /// Lets the streams whose programs have done something take their turns.
+    func attendToStreams() {
+        while let stream = port.takeAttended() { streams?.attend(to: stream) }
     }
 }

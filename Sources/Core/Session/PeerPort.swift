@@ -29,7 +29,10 @@ final class PeerPort: Sendable {
     private let isListed = Atomic<Bool>(false)
     private let isOver = Atomic<Bool>(false)
     private let state = Guarded(State())
-    private let chunks: Guarded<ChunkPool>
+    let chunks: Guarded<ChunkPool>
+    /// Puts the port on the loop's list, on which it is not yet.
+    private let notify: @Sendable (PeerPort) -> Void
+    private let attendedCount = Atomic<Int>(0)
     /// The chunks into which large messages are copied.
     let largeChunks: LargeChunks
 
@@ -39,6 +42,8 @@ final class PeerPort: Sendable {
         var chunk: Chunk?
         /// The tasks that wait for room, one queue per lane.
         var waiters = [Ring<Waiter>(), Ring<Waiter>()]
+        /// The streams whose programs have done something.
+        var attended = Ring<StreamPort>()
     }
 
     private struct Waiter {
@@ -76,12 +81,15 @@ final class PeerPort: Sendable {
     /// Creates a port with nothing in it.
     ///
     /// - Parameters:
-    ///   - chunks: where messages of other threads are encoded; peers share it.
+    ///   - chunks: where messages of other threads and the bytes of streams are encoded; peers share it.
     ///   - largeChunks: where large messages are assembled and copied to; peers share it, too.
+    ///   - notify: puts the port on the loop's list.
     init(
         peer: PeerID, limits: SessionLimits, peerHello: Hello,
-        chunks: Guarded<ChunkPool> = PeerPort.makeChunks(), largeChunks: LargeChunks = LargeChunks()
+        chunks: Guarded<ChunkPool> = PeerPort.makeChunks(), largeChunks: LargeChunks = LargeChunks(),
+        notify: @escaping @Sendable (PeerPort) -> Void = { _ in }
     ) {
+        self.notify = notify
         self.peer = peer
         self.chunks = chunks
         self.largeChunks = largeChunks
@@ -272,6 +280,16 @@ final class PeerPort: Sendable {
 
     // MARK: The loop
 
+    /// Returns the next stream whose program has done something.
+    func takeAttended() -> StreamPort? {
+        guard attendedCount.load(ordering: .acquiring) > 0 else { return nil }
+        return state.withLock { state in
+            guard let stream = state.attended.popFirst() else { return nil }
+            attendedCount.wrappingSubtract(1, ordering: .relaxed)
+            return stream
+        }
+    }
+
     /// Marks the port as not listed. What is staged or read from now on lists it again.
     func markUnlisted() { isListed.store(false, ordering: .sequentiallyConsistent) }
 
@@ -337,5 +355,15 @@ final class PeerPort: Sendable {
             return waiters
         }
         for waiter in waiters { waiter.resume(error) }
+    }
+}
+
+extension PeerPort: StreamAttention {
+    func attend(to stream: StreamPort) {
+        state.withLock { state in
+            state.attended.append(stream)
+            attendedCount.wrappingAdd(1, ordering: .releasing)
+        }
+        if markListed() { notify(self) }
     }
 }

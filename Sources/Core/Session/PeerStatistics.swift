@@ -18,6 +18,12 @@ public struct PeerStatistics: Hashable, Sendable {
     public var unreliableReceived = 0
     /// Unreliable messages that were received but not kept, because the program did not read.
     public var unreliableUnread = 0
+    /// Streams that either side opened.
+    public var streamsOpened = 0
+    /// Bytes of streams written to a link for the first time.
+    public var streamBytesSent = 0
+    /// Bytes of streams received.
+    public var streamBytesReceived = 0
     /// How many times the conversation changed to another link, after one broke or to move to a better route.
     public var reconnects = 0
     /// Bytes accepted for sending and not acknowledged yet.

@@ -44,6 +44,8 @@ package struct SessionInspection {
         package let routes: [TransportAddress]
         /// How far the messages have come, by lane; empty without a conversation.
         package let lanes: [LaneProgress]
+        /// Streams that are open, or of which the other side was not told yet that they are over.
+        package let streams: Int
     }
 
     /// The incarnation of this session.
@@ -107,6 +109,7 @@ extension SessionInspection.PeerView {
             bytesUnread: peer.conversation?.unread ?? 0, isRequesting: peer.attempt != nil,
             isInvited: peer.invitation != nil, isRecovering: peer.recovery != nil,
             isLeaving: peer.conversation?.departure != nil, routes: peer.routes.map(\.address),
-            lanes: peer.conversation.map { Lane.allCases.map($0.progress) } ?? [])
+            lanes: peer.conversation.map { Lane.allCases.map($0.progress) } ?? [],
+            streams: peer.conversation?.streams?.count ?? 0)
     }
 }

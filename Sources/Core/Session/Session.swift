@@ -69,21 +69,22 @@ public final class Session: Sendable {
         let offer = try Self.offer(configuration.security, identity)
         let transports = configuration.checksTransports ? transports.map(Self.checked) : transports
         var seeds = SeededGenerator(seed: configuration.seed ?? .random(in: .min ... .max))
-        let hello = Hello(
+        var hello = Hello(
             peer: identity.peerID, incarnation: seeds.next(), service: configuration.service,
             name: configuration.name,
             maximumFrame: configuration.limits.frame, maximumMessage: configuration.limits.message)
+        hello.streams = configuration.limits.streamTerms
+        let driverReference = SessionDriver.DriverReference()
+        let portNotifier = PortNotifier(loop: loop) { driverReference.driver?.processListedPorts() }
         let machine = SessionMachine(
             hello: hello, limits: configuration.limits, timings: configuration.timings,
             transports: transports.map { .init(scheme: $0.scheme, priority: $0.capabilities.priority) },
             offer: offer, security: configuration.security,
-            trust: trust, seed: seeds.next())
+            trust: trust, seed: seeds.next(), listPort: { portNotifier.add($0) })
         machine.acceptsPairing = configuration.acceptsPairing
         let advertisement = Advertisement(
             service: configuration.service, peer: identity.peerID, name: configuration.name,
             info: configuration.info)
-        let driverReference = SessionDriver.DriverReference()
-        let portNotifier = PortNotifier(loop: loop) { driverReference.driver?.processListedPorts() }
         let driver = SessionDriver(
             machine: machine, loop: loop, transports: transports, advertisement: advertisement,
             role: configuration.role, observer: configuration.observer, directory: directory,

@@ -13,6 +13,8 @@ public enum SessionEvent: Sendable {
     /// invitation said. An invitation that was reported as `invited` is not reported here again. A peer that speaks an
     /// earlier version tells nothing of its own invitation when it accepts this side's.
     case invitationsCrossed(Peer, context: [UInt8])
+    /// A peer has opened a stream. A program that does not keep it cancels it.
+    case streamOpened(ByteStream)
     /// A pairing with the peer shows its digits. Display them, ask the person whether the other screen shows the same,
     /// and pass the answer to the session's `confirmPairing`.
     case pairing(Peer, PairingCode)

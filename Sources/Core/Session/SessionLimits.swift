@@ -32,6 +32,11 @@ public struct SessionLimits: Hashable, Sendable {
     /// Bytes from one peer that the program has not read yet, for each lane. Beyond this limit the peer may send no
     /// more. A message that is being received may exceed it by its own size.
     public var receiveWindow = 1 << 20
+    /// Streams that one peer may have open at once, besides those that this session has open to it; at most 65,535. With 0
+    /// the session has no streams in either direction.
+    public var streams = 256
+    /// Bytes of one stream that wait in each direction: from the program, and for it. Beyond this limit `write` waits.
+    public var streamWindow = 256 << 10
     /// Bytes of a ping's payload; at most 1,024.
     public var pingPayload = 1_024
     /// Pings to one peer that wait for their answer; at most 192.
@@ -41,6 +46,11 @@ public struct SessionLimits: Hashable, Sendable {
 
     /// Creates the default limits.
     public init() {}
+
+    /// What a peer is told about streams; nil if there are none.
+    var streamTerms: StreamTerms? {
+        streams > 0 ? StreamTerms(streams: streams, window: streamWindow) : nil
+    }
 
     /// The name of a limit whose value the protocol does not allow; nil if there is none.
     var invalidLimit: String? {
@@ -53,6 +63,8 @@ public struct SessionLimits: Hashable, Sendable {
             ("pendingPings", pendingPings <= LinkMachine.maximumPendingPings * 3 / 4),
             ("receiveWindow", receiveWindow > 0),
             ("sendBuffer", sendBuffer > 0),
+            ("streams", (0...Int(UInt16.max)).contains(streams)),
+            ("streamWindow", streamWindow > 0 && streamWindow <= Int(UInt32.max)),
         ]
         return limits.first { !$0.isValid }?.name
     }

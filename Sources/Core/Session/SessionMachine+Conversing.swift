@@ -10,9 +10,10 @@ extension SessionMachine {
         }
         let port = PeerPort(
             peer: peer.id, limits: limits, peerHello: hello, chunks: stagingChunks,
-            largeChunks: largeChunks)
+            largeChunks: largeChunks, notify: listPort)
         return Conversation(
-            id: id, peer: hello, port: port, unread: peer.unreadLeft, limits: limits, timings: timings)
+            id: id, hello: self.hello, peer: hello, port: port, unread: peer.unreadLeft, limits: limits,
+            timings: timings)
     }
 
     /// Makes `link` carry the conversation, to which both sides have agreed. Returns false if the peer claims something

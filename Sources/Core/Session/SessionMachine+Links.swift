@@ -116,6 +116,13 @@ extension SessionMachine {
                     return nil
                 }
                 return Delivery(whole: whole, on: lane, in: conversation)
+            case .streamData(let frame):
+                try conversation(on: link).receivedStreamData(frame, now: now) { link.machine.retain($0) }
+            case .streamControl(let frame, let wireBytes):
+                let conversation = try conversation(on: link)
+                let opened = try conversation.receivedStreamControl(frame, wireBytes: wireBytes, now: now)
+                if let opened { output(.report(.streamOpened(ByteStream(opened)))) }
+                if conversation.streams?.hasUnsent ?? false { markDirty(link) }
             case .pong(let token, let roundTrip):
                 if let waiting = pings.removeValue(forKey: token) {
                     output(.answerPing(waiting.token, .success(roundTrip)))

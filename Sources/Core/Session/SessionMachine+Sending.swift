@@ -93,7 +93,21 @@ extension SessionMachine {
             outbox.appendStaged(to: conversation)
             conversation.link.map(markDirty)
         }
+        if let conversation = peer.conversation, conversation.port === port {
+            conversation.attendToStreams()
+            if conversation.streams?.hasUnsent ?? false { conversation.link.map(markDirty) }
+        }
         countRead(port.takeRead(), from: peer)
+    }
+
+    // MARK: Streams
+
+    /// Opens a stream to a peer.
+    func openStream(named name: String, to id: PeerID) throws(NighError) -> StreamPort {
+        let conversation = try conversation(with: id)
+        let port = try conversation.openStream(named: name)
+        conversation.link.map(markDirty)
+        return port
     }
 
     // MARK: Finding the conversation

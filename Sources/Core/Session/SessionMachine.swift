@@ -41,6 +41,8 @@ final class SessionMachine {
     let stagingChunks = PeerPort.makeChunks()
     /// The chunks in which large messages are assembled and copied.
     let largeChunks = LargeChunks()
+    /// Puts a port on the list of those that the loop looks at.
+    let listPort: @Sendable (PeerPort) -> Void
     private var watchesLargeChunks = false
     /// Set by `close`: no invitations in either direction any more.
     var isClosing = false
@@ -67,8 +69,10 @@ final class SessionMachine {
 
     init(
         hello: Hello, limits: SessionLimits, timings: SessionTimings, transports: [TransportTraits],
-        offer: SecureChannelOffer, security: SessionSecurity, trust: TrustStore, seed: UInt64
+        offer: SecureChannelOffer, security: SessionSecurity, trust: TrustStore, seed: UInt64,
+        listPort: @escaping @Sendable (PeerPort) -> Void
     ) {
+        self.listPort = listPort
         self.hello = hello
         self.limits = limits
         self.timings = timings

@@ -131,6 +131,19 @@ extension NighError.Cause: CustomStringConvertible {
                 "message too large", "the message has \(size) bytes, the limit is \(limit)",
                 means: "The message is larger than the limit allows.",
                 helps: "Send it in pieces, or raise the limit on both sides.")
+        case .streamCancelled(let reason):
+            CauseFacts(
+                "stream cancelled",
+                reason.isEmpty ? "the stream was cancelled" : "the stream was cancelled: \(reason)",
+                means: "One of the two programs gave up the stream before it had ended.",
+                helps:
+                    "The words after \"cancelled\" are those of that program. Open another stream if it is "
+                    + "still needed.")
+        case .unsupported(let what):
+            CauseFacts(
+                "unsupported", "the peer does not support \(what)",
+                means: "The peer's program is of an earlier version, or has this switched off.",
+                helps: "Update the program on the other device.")
         case .notConnected:
             CauseFacts(
                 "not connected", "not connected", .mayHelp,
@@ -269,7 +282,8 @@ extension NighError.Cause: CustomStringConvertible {
     package static let kinds: [NighError.Cause] =
         [
             .refused, .unreachable, .timedOut, .cancelled, .linkLost, .reset, .silent, .declined(""), .full,
-            .busy, .bufferFull(limit: 0), .messageTooLarge(size: 0, limit: 0), .notConnected, .unknownPeer,
+            .busy, .bufferFull(limit: 0), .messageTooLarge(size: 0, limit: 0),
+            .streamCancelled(""), .unsupported(""), .notConnected, .unknownPeer,
             .noRoute, .selfDial, .sameIdentity, .wrongPeer(expected: .nobody, found: .nobody),
             .wrongService(""), .restarted, .peerLeft, .left, .unknownConversation, .superseded,
             .protocolViolation(""), .contractBroken(.eventsOnTheLoop, ""),

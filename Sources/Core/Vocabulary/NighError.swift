@@ -105,6 +105,10 @@ public struct NighError: Error, Hashable, Sendable {
         case bufferFull(limit: Int)
         /// The message has `size` bytes, and the limit is `limit`.
         case messageTooLarge(size: Int, limit: Int)
+        /// A stream was given up by one of the two programs, for this reason.
+        case streamCancelled(String)
+        /// The peer's program does not know this, or has it switched off.
+        case unsupported(String)
         /// There is no conversation with the peer.
         case notConnected
         /// No peer with that PeerID is known.

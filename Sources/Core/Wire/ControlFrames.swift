@@ -7,10 +7,14 @@ package struct Standing: Equatable {
     package var received: InlineArray<2, UInt64> = [0, 0]
     /// The number of bytes of lane frames that the other side may send on this link in total, for each lane.
     package var granted: InlineArray<2, UInt64> = [0, 0]
+    /// The number of frames of streams received since the conversation began. It is not part of the 32 bytes: it stands at
+    /// the end of the frame, unless it is zero, so that a peer without streams never gets it.
+    package var streamFrames: UInt64 = 0
 
     package static func == (left: Standing, right: Standing) -> Bool {
         left.received[0] == right.received[0] && left.received[1] == right.received[1]
             && left.granted[0] == right.granted[0] && left.granted[1] == right.granted[1]
+            && left.streamFrames == right.streamFrames
     }
 
     /// Writes all 32 bytes without allocating.
@@ -19,6 +23,21 @@ package struct Standing: Equatable {
         bytes.storeBytes(of: received[1].bigEndian, toByteOffset: 8, as: UInt64.self)
         bytes.storeBytes(of: granted[0].bigEndian, toByteOffset: 16, as: UInt64.self)
         bytes.storeBytes(of: granted[1].bigEndian, toByteOffset: 24, as: UInt64.self)
+    }
+
+    /// The length of the count at the end of a frame with this standing.
+    var tailLength: Int { streamFrames > 0 ? 8 : 0 }
+
+    /// Writes the count at the end of a frame, where it is needed.
+    func writeTail(to writer: inout FieldWriter) {
+        if streamFrames > 0 { writer.write(streamFrames) }
+    }
+
+    /// Writes the payload of an acknowledgement, `byteCount` and `tailLength` bytes, without allocating.
+    func writeAcknowledgement(to bytes: UnsafeMutableRawPointer) {
+        write(to: bytes)
+        guard streamFrames > 0 else { return }
+        bytes.storeBytes(of: streamFrames.bigEndian, toByteOffset: Self.byteCount, as: UInt64.self)
     }
 
     func write(to writer: inout FieldWriter) {
@@ -39,6 +58,22 @@ package struct Standing: Equatable {
             try reader.number(UInt64.self, "a grant of bytes"),
             try reader.number(UInt64.self, "a grant of bytes"),
         ]
+    }
+
+    /// Reads the count at the end of a frame, which may be missing, and makes sure that nothing is behind it.
+    mutating func readTail(_ reader: inout FieldReader, of what: String) throws(WireError) {
+        if reader.remaining > 0 {
+            streamFrames = try reader.number(UInt64.self, "a count of stream frames")
+            guard streamFrames > 0 else { throw .malformed("a count of no stream frames") }
+        }
+        try reader.finish(what)
+    }
+
+    /// Reads the payload of an acknowledgement.
+    init(acknowledging bytes: UnsafeRawBufferPointer) throws(WireError) {
+        var reader = FieldReader(bytes)
+        try self.init(reading: &reader)
+        try readTail(&reader, of: "an acknowledgement")
     }
 }
 
@@ -62,6 +97,7 @@ package struct ConversationRequest: Equatable {
         standing.write(to: &writer)
         writer.write(timeoutMilliseconds)
         writer.write(block: context)
+        standing.writeTail(to: &writer)
         return writer.bytes
     }
 }
@@ -77,7 +113,7 @@ extension ConversationRequest {
         standing = try Standing(reading: &reader)
         timeoutMilliseconds = try reader.number(UInt32.self, "a request's timeout")
         context = try reader.bytes(atMost: Self.contextLimit, "an invitation's context")
-        try reader.finish("a request")
+        try standing.readTail(&reader, of: "a request")
     }
 
     /// Reads a `crossed` frame: the context of an invitation that its sender gives up.
@@ -101,6 +137,7 @@ package struct ConversationAcceptance: Equatable {
         writer.write(conversation)
         writer.write(attempt)
         standing.write(to: &writer)
+        standing.writeTail(to: &writer)
         return writer.bytes
     }
 }
@@ -111,7 +148,7 @@ extension ConversationAcceptance {
         conversation = try reader.number(UInt64.self, "an acceptance's conversation")
         attempt = try reader.number(UInt64.self, "an acceptance's attempt")
         standing = try Standing(reading: &reader)
-        try reader.finish("an acceptance")
+        try standing.readTail(&reader, of: "an acceptance")
     }
 }
 

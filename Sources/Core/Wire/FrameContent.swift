@@ -17,6 +17,9 @@ package enum FrameContent {
     case begin(Lane, size: Int)
     case piece(Lane, size: Int)
     case unreliable(size: Int)
+    /// The next `size` bytes of a stream.
+    case streamData(number: UInt32, size: Int)
+    case streamControl(StreamControlFrame)
     /// The context of an invitation that its sender gives up.
     case crossed(context: [UInt8])
     /// A frame type of a later version, which a receiver skips.
@@ -39,9 +42,7 @@ package enum FrameContent {
             let (token, extra) = try Self.token(bytes, "a pong")
             self = .pong(token: token, extra: extra)
         case .acknowledge:
-            var reader = FieldReader(bytes)
-            self = .acknowledge(try Standing(reading: &reader))
-            try reader.finish("an acknowledgement")
+            self = .acknowledge(try Standing(acknowledging: bytes))
         case .invite: self = .invite(try ConversationRequest(reading: bytes))
         case .resume: self = .resume(try ConversationRequest(reading: bytes))
         case .accept: self = .accept(try ConversationAcceptance(reading: bytes))
@@ -59,6 +60,10 @@ package enum FrameContent {
             guard !bytes.isEmpty else { throw .malformed("a piece without bytes") }
             self = .piece(known == .piece ? .main : .bulk, size: bytes.count)
         case .unreliable: self = .unreliable(size: bytes.count)
+        case .streamData:
+            let number = try StreamData.number(of: bytes)
+            self = .streamData(number: number, size: bytes.count - StreamData.numberLength)
+        case .streamControl: self = .streamControl(try StreamControlFrame(reading: bytes))
         case .crossed: self = .crossed(context: try ConversationRequest.crossedContext(reading: bytes))
         }
     }
@@ -83,6 +88,8 @@ extension FrameType {
         case .bulkMessage: "message-bulk"
         case .bulkBegin: "begin-bulk"
         case .bulkPiece: "piece-bulk"
+        case .streamData: "stream-data"
+        case .streamControl: "stream-control"
         case let known?: "\(known)"
         case nil: "0x\(type < 16 ? "0" : "")\(String(type, radix: 16))"
         }

@@ -50,6 +50,10 @@ package enum FrameType: UInt8, CaseIterable {
     /// The next bytes of the announced message. They may be parsed before the frame is complete.
     case piece = 0x14
     case bulkPiece = 0x15
+    /// The next bytes of a stream.
+    case streamData = 0x18
+    /// Opens, ends or releases a stream, or says how many bytes of it may be sent.
+    case streamControl = 0x19
     case unreliable = 0x20
     /// What the sender's own invitation said, which it gives up because it accepts the receiver's.
     case crossed = 0x80

@@ -4,7 +4,7 @@ package struct Hello: Equatable {
     static let spokenVersions: ClosedRange<UInt8> = 1...1
 
     package var versions: ClosedRange<UInt8> = Self.spokenVersions
-    /// Optional abilities, one per bit. Version 1 defines none.
+    /// Optional abilities, one per bit; see `Ability`.
     package var abilities: UInt32 = 0
     package var peer: PeerID
     package var incarnation: UInt64
@@ -14,6 +14,10 @@ package struct Hello: Equatable {
     package var maximumFrame: Int
     /// The longest message that the sender accepts.
     package var maximumMessage: Int
+    /// How many streams the sender accepts, and of which length; nil if it has no streams.
+    package var streams: StreamTerms? {
+        didSet { abilities = abilities & ~Ability.streams | (streams == nil ? 0 : Ability.streams) }
+    }
     /// Both prefaces as the sender of the hello sent and received them, the dialling side's first. Nil in plaintext.
     ///
     /// Prefaces are not protected. So both sides compare here, where nobody can change anything
@@ -50,6 +54,11 @@ package struct Hello: Equatable {
         writer.write(UInt32(maximumMessage))
         writer.write(short: service.description)
         writer.write(short: name.description)
+        if let streams {
+            writer.write(Self.streamsTag)
+            writer.write(UInt16(StreamTerms.byteCount))
+            streams.write(to: &writer)
+        }
         if let prefaces {
             writer.write(Self.prefacesTag)
             writer.write(UInt16(prefaces.count))
@@ -60,6 +69,43 @@ package struct Hello: Equatable {
 
     /// The tag of the field with both prefaces.
     private static let prefacesTag: UInt8 = 0x01
+    /// The tag of the field with the terms for streams.
+    private static let streamsTag: UInt8 = 0x02
+
+    /// The bits of `abilities`. Each side uses only what both have.
+    enum Ability {
+        /// Streams: the frames `stream-data` and `stream-control`, and the count at the end of standings.
+        static let streams: UInt32 = 1 << 0
+    }
+}
+
+/// What one side of a link accepts of the other's streams.
+package struct StreamTerms: Equatable {
+    /// The number of streams that the other side may have open at once.
+    package var streams: Int
+    /// The number of bytes of each stream that the other side may send before it gets more credit.
+    package var window: Int
+
+    /// Creates terms.
+    package init(streams: Int, window: Int) {
+        self.streams = streams
+        self.window = window
+    }
+
+    static let byteCount = 6
+
+    func write(to writer: inout FieldWriter) {
+        writer.write(UInt16(streams))
+        writer.write(UInt32(window))
+    }
+
+    init(reading bytes: UnsafeRawBufferPointer) throws(WireError) {
+        var reader = FieldReader(bytes)
+        streams = Int(try reader.number(UInt16.self, "the hello's number of streams"))
+        window = Int(clamping: try reader.number(UInt32.self, "the hello's window for streams"))
+        try reader.finish("the hello's field of streams")
+        guard streams > 0, window > 0 else { throw .malformed("the hello has streams without room") }
+    }
 }
 
 extension Hello {
@@ -109,7 +155,13 @@ extension Hello {
             let content = try reader.take(
                 Int(try reader.number(UInt16.self, "a hello field's length")), "a hello field")
             if tag == Self.prefacesTag { prefaces = Array(content) }
+            if tag == Self.streamsTag, abilities & Ability.streams != 0 {
+                streams = try StreamTerms(reading: content)
+            }
             guard tag < 0x80 else { throw .malformed("the hello has an unknown critical field \(tag)") }
+        }
+        guard abilities & Ability.streams == 0 || streams != nil else {
+            throw .malformed("the hello has streams without their field")
         }
     }
 }

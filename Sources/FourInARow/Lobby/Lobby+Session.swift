@@ -24,9 +24,9 @@ extension Lobby {
             }
             notify(.transport(scheme: scheme, condition))
         case .transportFailed(let error), .trustStoreFailed(let error): notify(.otherFailure(error))
-        // The game does not pair, and a host invites nobody. A silent peer is reported once its link counts as broken.
-        case .invitationsCrossed, .pairing, .paired, .pairingEnded, .peerUnresponsive, .peerResponsive,
-            .eventsDropped, .closed:
+        // The game does not pair, a host invites nobody, and a stream that nobody keeps is cancelled. A silent peer is reported once its link counts as broken.
+        case .invitationsCrossed, .streamOpened, .pairing, .paired, .pairingEnded, .peerUnresponsive,
+            .peerResponsive, .eventsDropped, .closed:
             break
         }
     }

@@ -19,6 +19,7 @@ public func checkSessionConformance(
 public enum SessionConformance {
     /// All checks, in the order in which failures are best investigated.
     public static let checks: [ConformanceCheck] =
-        meetingChecks + invitationChecks + messageChecks + slowReaderChecks + resumeChecks + leavingChecks
+        meetingChecks + invitationChecks + messageChecks + slowReaderChecks + byteStreamChecks + resumeChecks
+        + leavingChecks
         + strangerChecks
 }

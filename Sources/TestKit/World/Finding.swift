@@ -130,6 +130,10 @@ public struct WorldCounts: Sendable, Equatable {
     public var kills = 0
     /// Sessions started again after a kill or a close.
     public var restarts = 0
+    /// Byte streams opened.
+    public var streams = 0
+    /// Bytes read from byte streams.
+    public var streamBytes = 0
     /// Pings that were answered.
     public var pings = 0
 
@@ -143,6 +147,7 @@ public struct WorldCounts: Sendable, Equatable {
             \.interruptions, \.messagesSent, \.messagesReceived, \.bytesReceived, \.messagesResent,
             \.unreliableSent, \.unreliableReceived, \.refusedSends, \.cuts, \.blocks, \.partitions, \.kills,
             \.restarts, \.pings, \.pairings, \.moves, \.damagedLinks, \.impostors,
+            \.streams, \.streamBytes,
         ]
         for field in fields { left[keyPath: field] += right[keyPath: field] }
     }

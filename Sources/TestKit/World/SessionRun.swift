@@ -192,6 +192,7 @@ final class SessionRun: @unchecked Sendable {
             if states.state(of: peer.id) != .connected {
                 report(.calls, "an invitation crosses, but \(peer.id.short) is not connected")
             }
+        case .streamOpened(let stream): world.streamOpened(self, stream)
         case .closed:
             note(.event, 0, 2, "closed")
             sawClosed = true

@@ -136,6 +136,7 @@ extension World {
     /// left over.
     func checkAtRest() {
         checkPairing()
+        checkStreamsAtRest()
         let runs = peers.compactMap(\.currentRun)
         for run in runs where !run.hasClosed {
             guard let session = run.session else { continue }

@@ -16,6 +16,8 @@ public final class World: @unchecked Sendable {
     private static let impostorsEvery: UInt64 = 5
     /// In one world in this many, all peers reach each other over two transports.
     private static let spareTransportsEvery: UInt64 = 3
+    /// In all worlds but one in this many, users open byte streams.
+    private static let noStreamsEvery: UInt64 = 5
     /// The number of log lines in a finding.
     private static let tail = 60
 
@@ -30,6 +32,13 @@ public final class World: @unchecked Sendable {
     var log: WorldLog
     var ledger = MessageLedger()
     var counts = WorldCounts()
+    /// The byte streams that users have opened or tried to open, by number.
+    var worldStreams: [WorldStream] = []
+    /// Whether users open byte streams.
+    private(set) var hasStreams = false
+    /// Decides what users do with byte streams. It is a generator of its own, so that everything else in a world stays
+    /// what it is without them.
+    var streamGenerator: SeededGenerator
     var impostors: [Impostor] = []
     /// Whether the better of the two transports can be dialled.
     var betterTransportsAreOpen: Bool
@@ -60,7 +69,10 @@ public final class World: @unchecked Sendable {
             &generator, security: seed.isMultiple(of: Self.encryptedEvery) ? .encrypted : .none)
         if seed % Self.spareTransportsEvery == 1 { plan.addSpareTransports(&generator) }
         if seed % Self.impostorsEvery == 2 { plan.addImpostors(&generator) }
+        let hasStreams = seed % Self.noStreamsEvery != 3
+        if hasStreams { plan.limitStreams(seed: seed) }
         self.init(seed: seed, plan: plan, generator: generator, keepingLog: keepingLog)
+        self.hasStreams = hasStreams
     }
 
     /// Creates a world from a given plan. Nothing happens in it by itself.
@@ -70,6 +82,7 @@ public final class World: @unchecked Sendable {
         var generator = generator
         self.seed = seed
         self.plan = plan
+        streamGenerator = SeededGenerator(seed: seed &* 0x9E37_79B9_7F4A_7C15 &+ 1)
         betterTransportsAreOpen = plan.betterTransportsOpenAt == 0
         loop = VirtualEventLoop(workLimit: workLimit)
         log = WorldLog(keepsLines: keepingLog)
@@ -229,6 +242,7 @@ public final class World: @unchecked Sendable {
             "begins at \(run.address), \(worldPeer.member.role), id \(id(worldPeer.index).short)")
         run.start()
         scheduleUser(run)
+        scheduleStreams(run)
     }
 
     /// Ends all faults, and makes the users passive. Peers that are away stay away.

@@ -49,6 +49,27 @@ enum WorldMessage {
         return bytes
     }
 
+    /// Returns bytes of a byte stream, from the place `start` on. They repeat themselves after `limit` bytes.
+    static func bytes(ofStream key: Int, from start: Int, count: Int) -> [UInt8] {
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(count)
+        while bytes.count < count {
+            let place = (start + bytes.count) % limit
+            let run = min(count - bytes.count, limit - place)
+            let first = (key &* 7_919 % spread) + place
+            bytes += table[first..<first + run]
+        }
+        return bytes
+    }
+
+    /// Returns whether these are the bytes of a byte stream from the place `start` on.
+    static func isIntact(_ bytes: UnsafeRawBufferPointer, ofStream key: Int, from start: Int) -> Bool {
+        Self.bytes(ofStream: key, from: start, count: bytes.count).withUnsafeBytes { expected in
+            guard let base = bytes.baseAddress, let right = expected.baseAddress else { return true }
+            return memcmp(base, right, bytes.count) == 0
+        }
+    }
+
     /// Returns the header of `bytes`; nil if they are too short to have one, or if its row is invalid.
     static func header(of bytes: UnsafeRawBufferPointer) -> Header? {
         guard bytes.count >= headerLength else { return nil }

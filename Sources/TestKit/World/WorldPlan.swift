@@ -116,6 +116,15 @@ struct WorldPlan {
         settling += (longest + .seconds(5)).duration
     }
 
+    /// Decides how many byte streams the members accept, and of which length. Some have none.
+    mutating func limitStreams(seed: UInt64) {
+        var generator = SeededGenerator(seed: ~seed)
+        for index in members.indices {
+            members[index].limits.streams = generator.pick([0, 1, 3, 256, 256, 256, 256, 256]) ?? 256
+            members[index].limits.streamWindow = generator.pick([1, 2_000, 64 << 10, 256 << 10]) ?? 256 << 10
+        }
+    }
+
     /// Adds impostors. In worlds where conversations must last there is one at a time, so that it cannot use up the
     /// time for a resume.
     mutating func addImpostors(_ generator: inout SeededGenerator) {

@@ -74,6 +74,27 @@ enum Corpus {
                     try recorder.peer(.sendLarge)
                     try recorder.own(.act(.read))
                 },
+                try recordScenario("resumes with streams", own) { recorder in
+                    try recorder.peer(.inviteByAddress)
+                    try recorder.peer(.sendSmall)
+                    try recorder.own(.act(.openStream))
+                    for _ in 0..<2 { try recorder.peer(.openStream) }
+                    for action: Action in [.writeStreams, .readStreams, .writeStreams, .finishStream] {
+                        try recorder.peer(action)
+                        try recorder.own(.act(action))
+                    }
+                    try recorder.withoutDelivery {
+                        try recorder.own(.act(.writeStreams))
+                        try recorder.peer(.writeStreams)
+                    }
+                    try recorder.cutAll()
+                    try recorder.pass(4_000)
+                    for action: Action in [.readStreams, .cancelStream, .cancelStream] {
+                        try recorder.own(.act(action))
+                        try recorder.peer(action)
+                    }
+                    try recorder.pass(200)
+                },
                 try recordScenario("is quiet", own) { recorder in
                     try recorder.peer(.inviteByAddress)
                     try recorder.pass(12_000)

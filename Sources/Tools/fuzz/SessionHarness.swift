@@ -36,6 +36,13 @@ enum Action: CaseIterable {
     case sendUnreliable
     case ping
     case read
+    case openStream
+    /// Writes to every stream.
+    case writeStreams
+    /// Reads what has come on every stream.
+    case readStreams
+    case finishStream
+    case cancelStream
     case leave
     case leaveAll
 }
@@ -62,6 +69,8 @@ final class SessionHarness: @unchecked Sendable {
     private(set) var pipes: [HarnessPipe] = []
     private(set) var hasClosed = false
     private var reads = 0
+    /// The streams that the program has not let go of, the oldest first.
+    private var streams: [ByteStream] = []
     private var lastStatistics = SessionStatistics()
 
     static let identities = [Identity.ephemeral(seed: 1), .ephemeral(seed: 2)]
@@ -79,6 +88,8 @@ final class SessionHarness: @unchecked Sendable {
         configuration.limits.message = 40_000
         configuration.limits.receiveWindow = 16_384
         configuration.limits.sendBuffer = 32_768
+        configuration.limits.streams = 3
+        configuration.limits.streamWindow = 5_000
         configuration.limits.peers = 2
         configuration.limits.knownPeers = 3
         configuration.limits.pendingInvitations = 2
@@ -107,6 +118,7 @@ final class SessionHarness: @unchecked Sendable {
             case .decline: session.decline(invitation, reason: "not now", retryAfter: .seconds(3))
             case .none: break
             }
+        case .streamOpened(let stream): streams.append(stream)
         case .closed: hasClosed = true
         default: break
         }
@@ -166,9 +178,24 @@ final class SessionHarness: @unchecked Sendable {
         case .sendUnreliable: send(50, .unreliable)
         case .ping: session.ping(other.peerID, payload: [9, 9]) { _ in }
         case .read: while session.messages.poll() != nil { reads += 1 }
+        case .openStream:
+            session.openStream(named: "s", to: other.peerID) { [weak self] result in
+                // Not connected, or too many: a program must handle both.
+                if let stream = try? result.get() { self?.streams.append(stream) }
+            }
+        case .writeStreams:
+            let bytes = ByteSlice([UInt8](repeating: 0x5A, count: 3_000))
+            for stream in streams { _ = try? stream.tryWrite(bytes) }
+        case .readStreams: for stream in streams { readAll(of: stream) }
+        case .finishStream: if !streams.isEmpty { streams.removeFirst().finish() }
+        case .cancelStream: streams.popLast()?.cancel(because: "enough")
         case .leave: session.disconnect(other.peerID)
         case .leaveAll: session.disconnectAll()
         }
+    }
+
+    private func readAll(of stream: ByteStream) {
+        while case .bytes(let bytes) = stream.poll() { reads += bytes.count }
     }
 
     private func send(_ count: Int, _ reliability: Reliability) {

@@ -80,12 +80,14 @@ enum Target: String, CaseIterable {
     // MARK: A link
 
     private static let hellos = (0..<2).map { own in
-        Hello(
-            peer: SessionHarness.identities[own].peerID, incarnation: 7,
-            service: SessionHarness.configuration(own).service,
-            name: SessionHarness.configuration(own).name,
-            maximumFrame: SessionHarness.configuration(own).limits.frame,
-            maximumMessage: SessionHarness.configuration(own).limits.message)
+        let configuration = SessionHarness.configuration(own)
+        var hello = Hello(
+            peer: SessionHarness.identities[own].peerID, incarnation: 7, service: configuration.service,
+            name: configuration.name, maximumFrame: configuration.limits.frame,
+            maximumMessage: configuration.limits.message)
+        hello.streams = StreamTerms(
+            streams: configuration.limits.streams, window: configuration.limits.streamWindow)
+        return hello
     }
     private static let timings = LinkTimings(
         handshake: .seconds(10), pingAfter: .seconds(5), loseAfter: .seconds(15))
@@ -188,8 +190,7 @@ private struct LinkWatch {
                 isOpen = true
             case .responsiveAgain, .secured: break
             case .request, .accepted, .refused, .crossed, .acknowledged, .message, .begin, .piece,
-                .unreliable, .pong,
-                .pairing:
+                .unreliable, .streamData, .streamControl, .pong, .pairing:
                 if !isOpen { throw Finding("a step before the hello") }
             }
         }

@@ -115,6 +115,7 @@ enum Soak {
             \(counts.refusedSends) refused because the buffer was full
             \(counts.unreliableSent) unreliable sent, \(counts.unreliableReceived) received, \(counts.pings) pings answered, \
             \(counts.pairings) ends paired
+            \(counts.streams) streams, of which \(counts.streamBytes >> 20) MiB were read
             \(result.findings.isEmpty ? "every rule held" : "\(result.findings.count) findings")
             """
     }

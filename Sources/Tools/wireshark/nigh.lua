@@ -13,7 +13,8 @@ local frame_names = {
     [0x01] = "hello", [0x02] = "close", [0x03] = "ping", [0x04] = "pong", [0x05] = "acknowledge",
     [0x06] = "invite", [0x07] = "accept", [0x08] = "decline", [0x09] = "resume", [0x0A] = "pair",
     [0x10] = "message on main", [0x11] = "message on bulk", [0x12] = "begin on main", [0x13] = "begin on bulk",
-    [0x14] = "piece on main", [0x15] = "piece on bulk", [0x20] = "unreliable",
+    [0x14] = "piece on main", [0x15] = "piece on bulk", [0x18] = "stream-data", [0x19] = "stream-control",
+    [0x20] = "unreliable",
     [0x80] = "crossed",
 }
 local close_codes = {
@@ -30,6 +31,9 @@ local pairing_kinds = {
 }
 local pairing_refusals = {
     [0] = "declined", [1] = "the digits differ", [2] = "busy", [3] = "not now", [4] = "timed out",
+}
+local stream_kinds = {
+    [0] = "open", [1] = "credit", [2] = "finish", [3] = "cancel", [4] = "stop", [5] = "release",
 }
 local lanes = { [0] = "main", [1] = "bulk" }
 local directions = { [0] = "came in", [1] = "went out" }
@@ -90,6 +94,12 @@ local f = {
     timeout = ProtoField.uint32("nigh.request.timeout", "Waits for an answer (milliseconds)"),
     context_length = ProtoField.uint16("nigh.request.context_length", "Length of the context"),
     context = ProtoField.bytes("nigh.request.context", "Context"),
+    stream_frames = ProtoField.uint64("nigh.standing.stream_frames", "Frames of streams received"),
+    -- Streams.
+    stream = ProtoField.uint32("nigh.stream", "Stream"),
+    stream_kind = ProtoField.uint8("nigh.stream.kind", "Kind", base.DEC, stream_kinds),
+    stream_name = ProtoField.string("nigh.stream.name", "Name"),
+    stream_credit = ProtoField.uint64("nigh.stream.credit", "Bytes that may be sent in all"),
     -- Pair.
     pair_kind = ProtoField.uint8("nigh.pair.kind", "Kind", base.DEC, pairing_kinds),
     pair_value = ProtoField.bytes("nigh.pair.value", "Value"),
@@ -291,16 +301,26 @@ dissect[0x04] = function(r, context)
     return string.format("token %s, %.3f ms after its ping", number, (context.time - ping.time) * 1000)
 end
 
-dissect[0x05] = function(r)
-    local counts = standing(r)
-    r:finish("an acknowledgement")
-    return counts and counts.words or ""
-end
-
 -- When one side says what it has received, the other continues to count from there.
 local function begin_counting(context, counts)
     if counts == nil or not context.first_pass then return end
     for lane = 0, 1 do context.state.next[(1 - context.side) .. "/" .. lane] = counts[lane] + 1 end
+end
+
+-- The count of the frames of streams, at the end of a frame with a standing.
+local function stream_count(r)
+    if r.broken or r:left() == 0 then return "" end
+    local count = r:number(f.stream_frames, 8, "a count of stream frames")
+    if count == nil then return "" end
+    if count == UInt64(0) then r:fail("a count of no stream frames") end
+    return ", and " .. tostring(count) .. " frames of streams"
+end
+
+dissect[0x05] = function(r)
+    local counts = standing(r)
+    local more = stream_count(r)
+    r:finish("an acknowledgement")
+    return counts and counts.words .. more or ""
 end
 
 local function request(r, context)
@@ -315,9 +335,10 @@ local function request(r, context)
     end
     local words = count ~= nil and count > 0 and r:take(count, "an invitation's context")
     if words then r.tree:add(f.context, words) end
+    local more = stream_count(r)
     r:finish("a request")
     if counts == nil then return "" end
-    return "conversation " .. conversation:tohex() .. ", attempt " .. tostring(attempt) .. ", " .. counts.words
+    return "conversation " .. conversation:tohex() .. ", attempt " .. tostring(attempt) .. ", " .. counts.words .. more
 end
 
 dissect[0x06] = function(r, context) return request(r, context) end
@@ -328,9 +349,10 @@ dissect[0x07] = function(r, context)
     r:number(f.attempt, 8, "an acceptance's attempt")
     local counts = standing(r)
     begin_counting(context, counts)
+    local more = stream_count(r)
     r:finish("an acceptance")
     if counts == nil then return "" end
-    return "conversation " .. conversation:tohex() .. ", " .. counts.words
+    return "conversation " .. conversation:tohex() .. ", " .. counts.words .. more
 end
 
 dissect[0x08] = function(r)
@@ -406,13 +428,40 @@ for lane = 0, 1 do
     dissect[0x14 + lane] = on_lane(lane, "piece")
 end
 
+dissect[0x18] = function(r, context)
+    local number = r:number(f.stream, 4, "a stream's number")
+    if number == nil then return "" end
+    if context.length == 4 then r:fail("a stream's frame without bytes") end
+    if r:left() > 0 then r.tree:add(f.payload, r.tvb:range(r.position)) end
+    return "stream " .. number .. ", " .. (context.length - 4) .. " bytes"
+end
+
+dissect[0x19] = function(r)
+    local number = r:number(f.stream, 4, "a stream's number")
+    local kind = r:number(f.stream_kind, 1, "what a control frame says of its stream")
+    if kind == nil then return "" end
+    local words = ""
+    if kind == 0 then
+        words = r:text(f.stream_name, "a stream's name") or ""
+    elseif kind == 1 then
+        words = tostring(r:number(f.stream_credit, 8, "a stream's credit") or "?") .. " bytes in all"
+    elseif kind == 3 or kind == 4 then
+        words = r:text(f.words, "why a stream was given up") or ""
+    elseif kind > 5 then
+        r:fail("a control frame of the unknown kind " .. kind)
+    end
+    r:finish("a stream's control frame")
+    local what = "stream " .. number .. ", " .. (stream_kinds[kind] or "?")
+    return words == "" and what or what .. ": " .. words
+end
+
 dissect[0x20] = function(r, context)
     if r:left() > 0 then r.tree:add(f.payload, r.tvb:range(r.position)) end
     return context.length .. " bytes"
 end
 
 -- The frames whose beginning is useful even if not all of it was captured.
-local readable_in_part = { [0x10] = true, [0x11] = true, [0x14] = true, [0x15] = true, [0x20] = true }
+local readable_in_part = { [0x10] = true, [0x11] = true, [0x14] = true, [0x15] = true, [0x18] = true, [0x20] = true }
 
 local function dissect_preface(tvb, tree, context)
     local preface = tree:add(nigh, tvb, "Nigh preface")

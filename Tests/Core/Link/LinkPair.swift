@@ -17,6 +17,8 @@ final class LinkPair {
         case begin(Lane, Int)
         case piece(Lane, [UInt8])
         case unreliable([UInt8])
+        case streamData([UInt8])
+        case streamControl(StreamControlFrame)
         case pong(UInt64, Moment.Span)
         case suspected
         case responsiveAgain
@@ -63,6 +65,8 @@ final class LinkPair {
                 case .begin(let lane, let size): note(.begin(lane, size), now)
                 case .piece(let lane, let frame): note(.piece(lane, Array(frame.bytes)), now)
                 case .unreliable(let frame): note(.unreliable(Array(frame.bytes)), now)
+                case .streamData(let frame): note(.streamData(Array(frame.bytes)), now)
+                case .streamControl(let frame, _): note(.streamControl(frame), now)
                 case .pong(let token, let span): note(.pong(token, span), now)
                 case .responsiveAgain: note(.responsiveAgain, now)
                 case .closed(let end): note(.closed(end), now)

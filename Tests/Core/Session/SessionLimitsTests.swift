@@ -65,6 +65,7 @@ import Testing
         guard let first = words.first, let count = Double(first.filter { $0 != "," }) else { return nil }
         switch words.dropFirst().first {
         case "MiB": return count * 1_048_576
+        case "KiB": return count * 1_024
         case "ms": return count / 1_000
         default: return count
         }

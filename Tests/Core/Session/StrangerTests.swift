@@ -39,7 +39,7 @@ import Testing
             machine = SessionMachine(
                 hello: Self.hello(of: Self.host), limits: limits, timings: SessionTimings(),
                 transports: [.init(scheme: "test", priority: 0)], offer: .tls(try TLSContext(Self.host)),
-                security: .encrypted, trust: .ephemeral(), seed: 1)
+                security: .encrypted, trust: .ephemeral(), seed: 1, listPort: { _ in })
             context = try TLSContext(.ephemeral(seed: 2))
         }
 

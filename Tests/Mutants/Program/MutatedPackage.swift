@@ -14,7 +14,7 @@ struct MutatedPackage {
     private static let refusedFile = ".build/mutants/refused"
 
     /// The folders of Core's machines.
-    private static let mutated = ["Session", "Link", "Wire", "Buffers"].map { "Sources/Core/\($0)/" }
+    private static let mutated = ["Session", "Lanes", "Link", "Wire", "Buffers"].map { "Sources/Core/\($0)/" }
     /// Not mutated: two files that only check consistency and decide nothing, and one that no session uses. The tests
     /// of `nigh doctor` cover the latter.
     private static let exempt = [
@@ -183,5 +183,7 @@ struct MutatedPackage {
         return "^CoreTests\\.(\(suites.sorted().joined(separator: "|")))/"
     }
 
-    private static let tested = ["Session", "Link", "Wire", "Buffers", "Runtime"].map { "Tests/Core/\($0)/" }
+    private static let tested = ["Session", "Lanes", "Link", "Wire", "Buffers", "Runtime"].map {
+        "Tests/Core/\($0)/"
+    }
 }

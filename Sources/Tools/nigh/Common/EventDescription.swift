@@ -17,6 +17,7 @@ enum EventDescription {
             return "the invitation from \(named(invitation.peer)) has ended: \(cause)"
         case .invitationsCrossed(let peer, _):
             return "\(named(peer)) had invited, too, and is connected without a question"
+        case .streamOpened(let stream): return "\(stream.peer.short) has opened the stream \(stream.name)"
         case .pairing(let peer, _): return "\(named(peer)) is being paired"
         case .paired(let peer): return "\(named(peer)) is paired"
         case .pairingEnded(let peer, let cause): return "\(named(peer)) is not paired: \(cause)"

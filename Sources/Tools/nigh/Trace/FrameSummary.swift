@@ -66,6 +66,15 @@ struct FrameSummary {
                 text = "\(lane)"
             }
         case .unreliable: text = ""
+        case .streamData:
+            guard frame.length > 4, frame.payload.count >= 4 else { return false }
+            let number = frame.payload.withUnsafeBytes {
+                UInt32(bigEndian: $0.loadUnaligned(as: UInt32.self))
+            }
+            text = "stream \(number), \(frame.length - 4) bytes"
+            details = [
+                .init("stream", .integer(Int(number))), .init("stream_bytes", .integer(frame.length - 4)),
+            ]
         default: return false
         }
         return true
@@ -114,6 +123,7 @@ struct FrameSummary {
         case .pair(let message):
             text = message.name
             details = [.init("step", .text(message.name))]
+        case .streamControl(let control): read(control)
         case .crossed(let context):
             text = "\(context.count) bytes of context, of an invitation that is given up"
             details = [.init("context_bytes", .integer(context.count))]
@@ -125,7 +135,7 @@ struct FrameSummary {
             details = [.init("message_bytes", .integer(size))]
         case .unknown: text = "of a later version, and skipped"
         // `readSize` has read those.
-        case .message, .piece, .unreliable: break
+        case .message, .piece, .unreliable, .streamData: break
         }
     }
 
@@ -143,6 +153,30 @@ struct FrameSummary {
             .init("maximum_frame_bytes", .integer(hello.maximumFrame)),
             .init("maximum_message_bytes", .integer(hello.maximumMessage)),
         ]
+        guard let streams = hello.streams else { return }
+        text += ", \(streams.streams) streams"
+        details += [
+            .init("maximum_streams", .integer(streams.streams)),
+            .init("stream_window_bytes", .integer(streams.window)),
+        ]
+    }
+
+    private mutating func read(_ frame: StreamControlFrame) {
+        details = [.init("stream", .integer(Int(frame.number)))]
+        func note(_ step: String, _ words: String = "", _ detail: JSON.Member? = nil) {
+            text = "stream \(frame.number), \(step)" + (words.isEmpty ? "" : ": \(words)")
+            details.append(.init("step", .text(step)))
+            if let detail { details.append(detail) }
+        }
+        switch frame.control {
+        case .open(let name): note("open", name, .init("stream_name", .text(name)))
+        case .credit(let bytes):
+            note("credit", "\(bytes) bytes in all", .init("credit_bytes", .integer(Int(clamping: bytes))))
+        case .finish: note("finish")
+        case .cancel(let reason): note("cancel", reason, .init("words", .text(reason)))
+        case .stop(let reason): note("stop", reason, .init("words", .text(reason)))
+        case .release: note("release")
+        }
     }
 
     private mutating func read(
@@ -171,6 +205,9 @@ struct FrameSummary {
             .init("granted_main_bytes", .integer(Int(clamping: granted[0]))),
             .init("granted_bulk_bytes", .integer(Int(clamping: granted[1]))),
         ]
+        guard standing.streamFrames > 0 else { return }
+        text += ", has \(standing.streamFrames) frames of streams"
+        details.append(.init("received_stream_frames", .integer(Int(clamping: standing.streamFrames))))
     }
 
     private mutating func read(token: UInt64, extra: Int) {

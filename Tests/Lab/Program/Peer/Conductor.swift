@@ -240,7 +240,7 @@ final class Conductor: Sendable {
         case .eventsDropped(let count): writer.writeLine("trouble \(count) events were missed")
         case .closed: writer.writeLine("closed")
         // The two are connected, which is what a scenario wants to know.
-        case .invitationsCrossed: break
+        case .invitationsCrossed, .streamOpened: break
         }
     }
 

@@ -114,6 +114,21 @@ struct SendLane {
         accepted &+= 1
     }
 
+    /// Appends a frame of any type, and returns where its payload has to be written at once.
+    mutating func appendFrame(
+        _ type: FrameType, payloadLength: Int, pool: inout ChunkPool
+    ) -> UnsafeMutableRawPointer {
+        let needed = FrameHeader.byteCount &+ payloadLength
+        if needed > room { openRun(needed, pool: &pool) }
+        let start = runEnd.unsafelyUnwrapped + freshBytes
+        FrameHeader(type: type, payloadLength: payloadLength).write(to: start)
+        room &-= needed
+        freshBytes &+= needed
+        freshMessages &+= 1
+        accepted &+= 1
+        return start + FrameHeader.byteCount
+    }
+
     /// Appends small messages that another thread has encoded already.
     mutating func append(encoded bytes: ByteSlice, messages: Int) {
         closeRun()

@@ -1,0 +1,470 @@
+import Synchronization
+
+/// Where the port of a stream reports that its program has done something. The loop will look at it.
+protocol StreamAttention: AnyObject, Sendable {
+    func attend(to stream: StreamPort)
+}
+
+/// The part of a stream that any thread may touch: what the program has written and not sent yet, what has come and is not
+/// read yet, how each direction ended, and which tasks wait.
+///
+/// Bytes are copied once on the way out, into the frames that travel. The lock is held for a few memory operations and that
+/// copy, never during a call to other code.
+final class StreamPort: Sendable {
+    let number: UInt32
+    let name: String
+    let peer: PeerID
+    /// Whether this side opened the stream.
+    let isOwn: Bool
+
+    /// The number of bytes that may wait to be sent.
+    private let room: Int
+    /// The most bytes of the stream in one frame.
+    private let frameRoom: Int
+    /// How many bytes are read before the loop is notified.
+    private let notifyAfter: UInt64
+    private let chunks: Guarded<ChunkPool>
+    private let attention: any StreamAttention
+    private let isListed = Atomic<Bool>(false)
+    private let state = Guarded(State())
+
+    /// How one direction stands.
+    private enum Direction {
+        case open
+        /// The last byte was written, or has come.
+        case finished
+        /// This side gave it up for this reason.
+        case cancelled(String)
+        /// It failed: the other side gave it up, or the conversation has ended.
+        case failed(NighError)
+    }
+
+    private struct State {
+        var sending = Direction.open
+        /// Whether the other side was told how sending ended, or need not be told.
+        var isSendingEndTaken = false
+        /// Whole frames, each within one slice.
+        var frames = ByteQueue()
+        /// The chunk that frames are written to, and the frame at its end that may still grow: where it begins, and how
+        /// many bytes of the stream it has.
+        var chunk: Chunk?
+        var growing: (start: Int, count: Int)?
+        /// The bytes of the stream in all these frames.
+        var unsent = 0
+
+        var receiving = Direction.open
+        var isStopTaken = false
+        var arrived = Ring<ByteSlice>()
+        var unread = 0
+        /// The chunk into which short pieces are copied, so that each does not keep a large one.
+        var tail: Chunk?
+        var read: UInt64 = 0
+        /// How many of the read bytes the loop knows.
+        var readTaken: UInt64 = 0
+
+        var writers: [Waiter] = []
+        var readers: [Waiter] = []
+        var lastWaiter: UInt64 = 0
+    }
+
+    private struct Waiter {
+        let number: UInt64
+        let continuation: UnsafeContinuation<Void, Never>
+    }
+
+    /// - Parameters:
+    ///   - window: the number of bytes that may wait in each direction.
+    ///   - frameRoom: the most bytes of the stream in one frame.
+    ///   - chunks: what frames are written to; streams share it.
+    init(
+        number: UInt32, name: String, peer: PeerID, isOwn: Bool, window: Int, frameRoom: Int,
+        chunks: Guarded<ChunkPool>, attention: any StreamAttention
+    ) {
+        self.number = number
+        self.name = name
+        self.peer = peer
+        self.isOwn = isOwn
+        room = window
+        self.frameRoom = frameRoom
+        notifyAfter = UInt64(max(window / 4, 1))
+        self.chunks = chunks
+        self.attention = attention
+    }
+
+    /// Runs `change` with the lock held, and has the loop look at the stream if it returns true.
+    private func changing(_ change: (inout State) -> Bool) {
+        if state.withLock(change) { attend() }
+    }
+
+    private func attend() {
+        guard !isListed.exchange(true, ordering: .acquiringAndReleasing) else { return }
+        attention.attend(to: self)
+    }
+
+    /// Marks the port as not listed. What the program does from now on lists it again. Call it before looking at the port.
+    func markUnlisted() { isListed.store(false, ordering: .sequentiallyConsistent) }
+
+    // MARK: Writing
+
+    /// Takes as many bytes as there is room for, and returns how many. Fails if nothing can be written any more.
+    func write(_ bytes: UnsafeRawBufferPointer) throws(NighError) -> Int {
+        let taken = try state.withLock { state throws(NighError) -> Int in
+            switch state.sending {
+            case .open: break
+            case .finished:
+                throw error(.sending, .invalid("write: the stream is finished"))
+            case .cancelled(let reason): throw error(.sending, .streamCancelled(reason))
+            case .failed(let error): throw error
+            }
+            let count = min(bytes.count, max(0, room &- state.unsent))
+            var position = 0
+            while position < count {
+                position &+= grow(
+                    &state, by: UnsafeRawBufferPointer(rebasing: bytes[position..<count]))
+            }
+            state.unsent &+= count
+            return count
+        }
+        if taken > 0 { attend() }
+        return taken
+    }
+
+    /// Writes bytes to the frame at the end, or to a new one. Returns how many fitted.
+    private func grow(_ state: inout State, by bytes: UnsafeRawBufferPointer) -> Int {
+        let header = FrameHeader.byteCount &+ StreamData.numberLength
+        if let growing = state.growing, let chunk = state.chunk,
+            growing.count < frameRoom, chunk.room > 0
+        {
+            let count = min(bytes.count, frameRoom &- growing.count, chunk.room)
+            chunk.append(UnsafeRawBufferPointer(rebasing: bytes[0..<count]))
+            state.growing = (growing.start, growing.count &+ count)
+            return count
+        }
+        sealGrowing(&state)
+        let count = min(bytes.count, frameRoom)
+        // A chunk with little room left would make short frames.
+        if (state.chunk?.room ?? 0) < header &+ min(count, Self.leastRoom) {
+            let full = state.chunk.take()
+            state.chunk = chunks.withLock { chunks in
+                if let full { chunks.recycle(full) }
+                return chunks.take()
+            }
+        }
+        let chunk = state.chunk.unsafelyUnwrapped
+        let start = chunk.filled
+        _ = chunk.claim(header)
+        let fitting = min(count, chunk.room)
+        chunk.append(UnsafeRawBufferPointer(rebasing: bytes[0..<fitting]))
+        state.growing = (start, fitting)
+        return fitting
+    }
+
+    private static let leastRoom = 1_024
+
+    /// Ends the growing frame: writes its header, now that its length is known.
+    private func sealGrowing(_ state: inout State) {
+        guard let growing = state.growing, let chunk = state.chunk else { return }
+        let start = chunk.base + growing.start
+        FrameHeader(type: .streamData, payloadLength: StreamData.numberLength &+ growing.count)
+            .write(to: start)
+        start.storeBytes(of: number.bigEndian, toByteOffset: FrameHeader.byteCount, as: UInt32.self)
+        state.frames.append(chunk.slice(from: growing.start))
+        state.growing = nil
+    }
+
+    /// Ends writing: what was written before still arrives.
+    func finish() {
+        changing { state in
+            guard case .open = state.sending else { return false }
+            state.sending = .finished
+            return true
+        }
+    }
+
+    /// Gives up writing. What was not sent yet is dropped.
+    func cancelWriting(_ reason: String) {
+        changing { state in
+            guard case .open = state.sending else { return false }
+            state.sending = .cancelled(reason)
+            dropUnsent(&state)
+            resumeAll(&state.writers)
+            return true
+        }
+    }
+
+    private func dropUnsent(_ state: inout State) {
+        state.frames.removeAll()
+        state.growing = nil
+        state.unsent = 0
+        if let chunk = state.chunk.take() { chunks.withLock { $0.recycle(chunk) } }
+    }
+
+    // MARK: Reading
+
+    /// Takes the next bytes that have come.
+    func read() -> ByteStream.Reading {
+        let (reading, isNews) = state.withLock { state -> (ByteStream.Reading, Bool) in
+            guard let bytes = state.arrived.popFirst() else { return (nothingLeft(state), false) }
+            state.unread &-= bytes.count
+            state.read &+= UInt64(bytes.count)
+            let isLast = state.unread == 0 && !isOpen(state.receiving)
+            return (.bytes(bytes), isLast || state.read &- state.readTaken >= notifyAfter)
+        }
+        if isNews { attend() }
+        return reading
+    }
+
+    private func isOpen(_ direction: Direction) -> Bool {
+        if case .open = direction { true } else { false }
+    }
+
+    private func nothingLeft(_ state: State) -> ByteStream.Reading {
+        switch state.receiving {
+        case .open: .nothing
+        case .finished: .end
+        case .cancelled(let reason): .failed(error(.receiving, .streamCancelled(reason)))
+        case .failed(let error): .failed(error)
+        }
+    }
+
+    /// Gives up reading. What has come and is not read is dropped.
+    func cancelReading(_ reason: String) {
+        changing { state in
+            switch state.receiving {
+            case .cancelled: return false
+            // The other side has ended its writing already, and need not be told.
+            case .finished, .failed: state.isStopTaken = true
+            case .open: break
+            }
+            state.receiving = .cancelled(reason)
+            dropUnread(&state)
+            resumeAll(&state.readers)
+            return true
+        }
+    }
+
+    private func dropUnread(_ state: inout State) {
+        state.read &+= UInt64(state.unread)
+        state.unread = 0
+        state.arrived.removeAll()
+        state.tail = nil
+    }
+
+    // MARK: Waiting
+
+    /// Waits until there may be room to write, or writing has ended, or the task is cancelled.
+    nonisolated(nonsending) func waitForRoom() async {
+        await wait(in: \.writers) { [room] state in state.unsent < room || !isOpen(state.sending) }
+    }
+
+    /// Waits until there may be something to read, or reading has ended, or the task is cancelled.
+    nonisolated(nonsending) func waitForBytes() async {
+        await wait(in: \.readers) { state in state.unread > 0 || !isOpen(state.receiving) }
+    }
+
+    private nonisolated(nonsending) func wait(
+        in waiters: WritableKeyPath<State, [Waiter]> & Sendable, unless isReady: (State) -> Bool
+    ) async {
+        let number = state.withLock { state in
+            state.lastWaiter &+= 1
+            return state.lastWaiter
+        }
+        await withTaskCancellationHandler {
+            await withUnsafeContinuation { continuation in
+                let mustWait = state.withLock { state in
+                    if Task.isCancelled || isReady(state) { return false }
+                    state[keyPath: waiters].append(Waiter(number: number, continuation: continuation))
+                    return true
+                }
+                if !mustWait { continuation.resume() }
+            }
+        } onCancel: {
+            let waiter = state.withLock { state -> Waiter? in
+                guard let index = state[keyPath: waiters].firstIndex(where: { $0.number == number }) else {
+                    return nil
+                }
+                return state[keyPath: waiters].remove(at: index)
+            }
+            waiter?.continuation.resume()
+        }
+    }
+
+    /// Resumes tasks. They run later, on executors of their own, so the lock may be held.
+    private func resumeAll(_ waiters: inout [Waiter]) {
+        for waiter in waiters { waiter.continuation.resume() }
+        waiters.removeAll(keepingCapacity: true)
+    }
+
+    // MARK: The loop: sending
+
+    /// What the loop sends next.
+    enum Output {
+        /// A frame with this many bytes of the stream.
+        case frame(ByteSlice, count: Int)
+        /// Everything was sent, and nothing more will come.
+        case finish
+        case cancel(String)
+    }
+
+    /// Whether the program has given something that the loop has not taken. Without `credit` bytes do not count.
+    func hasOutput(credit: Bool) -> Bool {
+        state.withLock { state in
+            if state.unsent > 0 { return credit }
+            return !isOpen(state.sending) && !state.isSendingEndTaken
+        }
+    }
+
+    /// Takes what is to be sent next. Without `credit` it is no bytes.
+    func takeOutput(credit: Bool) -> Output? {
+        state.withLock { state in
+            if state.unsent > 0 { return credit ? takeFrame(&state) : nil }
+            guard !state.isSendingEndTaken else { return nil }
+            switch state.sending {
+            case .open: return nil
+            case .finished:
+                state.isSendingEndTaken = true
+                if let chunk = state.chunk.take() { chunks.withLock { $0.recycle(chunk) } }
+                return .finish
+            case .cancelled(let reason):
+                state.isSendingEndTaken = true
+                return .cancel(reason)
+            case .failed: return nil
+            }
+        }
+    }
+
+    private func takeFrame(_ state: inout State) -> Output? {
+        if state.frames.isEmpty { sealGrowing(&state) }
+        guard let first = state.frames.first else { return nil }
+        let header = first.withUnsafeBytes { FrameHeader(readingFrom: $0.baseAddress.unsafelyUnwrapped) }
+        guard let frame = state.frames.popFirst(atMost: FrameHeader.byteCount &+ header.payloadLength) else {
+            return nil
+        }
+        let count = header.payloadLength &- StreamData.numberLength
+        state.unsent &-= count
+        if state.unsent <= room / 2 { resumeAll(&state.writers) }
+        return .frame(frame, count: count)
+    }
+
+    /// The other side reads no more. Returns whether it has to be told that nothing more comes.
+    func stopped(because reason: String) -> Bool {
+        state.withLock { state in
+            guard !state.isSendingEndTaken else { return false }
+            state.sending = .failed(error(.sending, .streamCancelled(reason)))
+            state.isSendingEndTaken = true
+            dropUnsent(&state)
+            resumeAll(&state.writers)
+            return true
+        }
+    }
+
+    // MARK: The loop: receiving
+
+    /// Takes bytes that have come. They are kept as a slice, or copied if the slice would keep a far larger chunk.
+    func deliver(_ bytes: UnsafeRawBufferPointer, retained: () -> ByteSlice) {
+        state.withLock { state in
+            guard isOpen(state.receiving) else { return }
+            state.unread &+= bytes.count
+            if bytes.count >= Self.leastSlice {
+                let slice = retained()
+                if slice.count >= slice.chunk.capacity / 4 {
+                    state.arrived.append(slice)
+                } else {
+                    copy(bytes, &state)
+                }
+            } else {
+                copy(bytes, &state)
+            }
+            resumeAll(&state.readers)
+        }
+    }
+
+    /// Shorter pieces are always copied.
+    private static let leastSlice = 4 << 10
+
+    private func copy(_ bytes: UnsafeRawBufferPointer, _ state: inout State) {
+        if state.arrived.isEmpty, state.tail != nil { _ = Chunk.rewindIfUnshared(&state.tail!) }
+        if (state.tail?.room ?? 0) < bytes.count {
+            state.tail = Chunk(capacity: max(bytes.count, 2 * Self.leastSlice))
+        }
+        let chunk = state.tail.unsafelyUnwrapped
+        let start = chunk.filled
+        chunk.append(bytes)
+        let slice = chunk.slice(from: start)
+        if !state.arrived.isEmpty {
+            var isJoined = false
+            state.arrived.update(state.arrived.count &- 1) { isJoined = $0.extend(over: slice) }
+            if isJoined { return }
+        }
+        state.arrived.append(slice)
+    }
+
+    /// The other side has written its last byte, which has come.
+    func receivedFinish() { endReceiving(.finished) }
+
+    /// The other side gave up writing. What has come before can still be read.
+    func receivedCancel(_ reason: String) {
+        endReceiving(.failed(error(.receiving, .streamCancelled(reason))))
+    }
+
+    private func endReceiving(_ end: Direction) {
+        state.withLock { state in
+            guard isOpen(state.receiving) else {
+                // The program has given up reading meanwhile, and the other side need not be told any more.
+                state.isStopTaken = true
+                return
+            }
+            state.receiving = end
+            resumeAll(&state.readers)
+        }
+    }
+
+    /// Takes the reason for which the program reads no more, if the other side has to be told.
+    func takeStop() -> String? {
+        state.withLock { state in
+            guard case .cancelled(let reason) = state.receiving, !state.isStopTaken else { return nil }
+            state.isStopTaken = true
+            return reason
+        }
+    }
+
+    /// Takes the number of bytes that the program has read since the beginning.
+    func takeRead() -> UInt64 {
+        state.withLock { state in
+            state.readTaken = state.read
+            return state.read
+        }
+    }
+
+    /// Whether the program has read everything that came.
+    var isAllRead: Bool { state.withLock { $0.unread == 0 } }
+
+    /// Accepts no more bytes, for this reason. What was written before can still be taken.
+    func stopWriting(_ reason: NighError) {
+        state.withLock { state in
+            guard isOpen(state.sending) else { return }
+            state.sending = .failed(reason)
+            state.isSendingEndTaken = true
+            resumeAll(&state.writers)
+        }
+    }
+
+    /// Ends both directions, with this error for what had not ended. What has come can still be read.
+    func end(_ error: NighError) {
+        state.withLock { state in
+            if !state.isSendingEndTaken {
+                state.sending = .failed(error)
+                state.isSendingEndTaken = true
+            }
+            dropUnsent(&state)
+            if isOpen(state.receiving) { state.receiving = .failed(error) }
+            state.isStopTaken = true
+            resumeAll(&state.writers)
+            resumeAll(&state.readers)
+        }
+    }
+
+    private func error(_ stage: NighError.Stage, _ cause: NighError.Cause) -> NighError {
+        NighError(stage, cause, peer: peer.short)
+    }
+}

@@ -1,0 +1,351 @@
+/// The streams of one conversation: how many there may be, whose turn it is to send, how much each may send, and what the
+/// other side may not do.
+///
+/// The frames of all streams go through one lane of their own, which counts them, keeps them until they are acknowledged,
+/// and sends them again on the next link. The lane has no grants, because each stream has a credit: so nothing in the lane
+/// ever waits for a reader. A machine without I/O; the conversation owns it. Loop only.
+final class StreamTable {
+    /// What the two sides have agreed about streams.
+    struct Agreement {
+        var peer: PeerID
+        /// Whether this side numbers its streams 1, 3, 5 …; the other side then has 2, 4, 6 …
+        var isOdd: Bool
+        /// What this side accepts, and what the other side does.
+        var ours: StreamTerms
+        var theirs: StreamTerms
+        /// The longest payload of a frame that both sides accept.
+        var pieceLimit: Int
+    }
+
+    /// What the loop knows of one stream.
+    private final class Stream {
+        let port: StreamPort
+        /// The bytes that were sent, and that may be sent.
+        var sent: UInt64 = 0
+        var credit: UInt64
+        /// The bytes that have come, and that the other side was told it may send.
+        var received: UInt64 = 0
+        var granted: UInt64
+        /// Whether the other side was told that the stream is open.
+        var isAnnounced: Bool
+        var hasSendingEnded = false
+        var hasReceivingEnded = false
+        /// The reason for which the other side reads no more, until it was told that nothing more comes.
+        var stopped: String?
+        /// Whether the stream waits for its turn.
+        var waitsForTurn = false
+
+        init(_ port: StreamPort, credit: Int, granted: Int) {
+            self.port = port
+            self.credit = UInt64(credit)
+            self.granted = UInt64(granted)
+            isAnnounced = !port.isOwn
+        }
+
+        var mayBeSentMore: Bool { sent < credit }
+
+        /// Whether nothing more passes in either direction, and the program has read what came.
+        var isOver: Bool { hasSendingEnded && hasReceivingEnded && port.isAllRead }
+    }
+
+    private let agreement: Agreement
+    private let chunks: Guarded<ChunkPool>
+    private let attention: any StreamAttention
+
+    private var lane: SendLane
+    /// The chunks of control frames.
+    private var pool = ChunkPool(chunkSize: 1 << 10, keepAtMost: 4)
+    /// The bytes of frames that are not acknowledged.
+    private(set) var unacknowledged = 0
+    /// The frames that have come since the conversation began.
+    private(set) var received: UInt64 = 0
+
+    private var streams: [UInt32: Stream] = [:]
+    /// The streams that may have something to send, in the order of their turns.
+    private var turns = Ring<Stream>()
+    private var nextNumber: UInt32
+    /// The highest number that the other side has used.
+    private var lastTheirs: UInt32 = 0
+    private var openedByUs = 0
+    private var openedByThem = 0
+
+    /// Statistics.
+    private(set) var opened = 0
+    private(set) var bytesSent = 0
+    private(set) var bytesReceived = 0
+
+    /// - Parameters:
+    ///   - chunks: what the frames of streams are written to.
+    ///   - attention: gets the ports of streams whose programs have done something.
+    init(
+        _ agreement: Agreement, largeChunks: LargeChunks, chunks: Guarded<ChunkPool>,
+        attention: any StreamAttention
+    ) {
+        self.agreement = agreement
+        self.chunks = chunks
+        self.attention = attention
+        // All frames come encoded, so the lane's own frame types do not matter.
+        lane = SendLane(lane: .bulk, chunks: largeChunks)
+        nextNumber = agreement.isOdd ? 1 : 2
+    }
+
+    /// The number of streams that are not forgotten.
+    var count: Int { streams.count }
+
+    // MARK: Opening
+
+    /// Opens a stream, whose bytes may follow at once.
+    func open(named name: String) throws(NighError) -> StreamPort {
+        guard StreamControl.isName(name) else {
+            throw NighError(
+                .sending, .invalid("name of a stream"), peer: agreement.peer.short,
+                advice: "use at most 255 bytes and no control characters")
+        }
+        guard openedByUs < agreement.theirs.streams, nextNumber <= UInt32.max - 2 else {
+            throw NighError(
+                .sending, .limit("streams", agreement.theirs.streams), peer: agreement.peer.short,
+                advice: "finish streams before you open more, or raise `limits.streams` at the peer")
+        }
+        openedByUs += 1
+        let stream = add(nextNumber, name, isOwn: true)
+        nextNumber += 2
+        giveTurn(to: stream)
+        return stream.port
+    }
+
+    private func add(_ number: UInt32, _ name: String, isOwn: Bool) -> Stream {
+        let port = StreamPort(
+            number: number, name: name, peer: agreement.peer, isOwn: isOwn, window: agreement.ours.window,
+            frameRoom: min(agreement.pieceLimit, Self.frameLimit) - StreamData.numberLength, chunks: chunks,
+            attention: attention)
+        let stream = Stream(port, credit: agreement.theirs.window, granted: agreement.ours.window)
+        streams[number] = stream
+        opened += 1
+        return stream
+    }
+
+    /// The longest payload of a frame: with its header it fills the chunk that streams share.
+    private static let frameLimit = (16 << 10) - FrameHeader.byteCount
+
+    private func isOurs(_ number: UInt32) -> Bool { (number & 1 == 1) == agreement.isOdd }
+
+    // MARK: Sending
+
+    /// Looks at a stream whose program has done something.
+    func attend(to port: StreamPort) {
+        port.markUnlisted()
+        if let stream = streams[port.number], stream.port === port { giveTurn(to: stream) }
+    }
+
+    private func giveTurn(to stream: Stream) {
+        guard !stream.waitsForTurn else { return }
+        stream.waitsForTurn = true
+        turns.append(stream)
+    }
+
+    /// The bytes that may be unacknowledged before new frames wait. So a side that acknowledges nothing does not fill the
+    /// other's memory, whatever it makes it answer.
+    private static let laneLimit = 4 << 20
+
+    /// Whether something can be written to the present link.
+    var hasUnsent: Bool { lane.hasUnsent || (!turns.isEmpty && unacknowledged < Self.laneLimit) }
+
+    /// Whether everything that was written is acknowledged.
+    var isDrained: Bool {
+        lane.isEmpty && !streams.values.contains { !$0.isAnnounced || $0.port.hasOutput(credit: true) }
+    }
+
+    /// Gives the link up to about `budget` bytes. Returns how many it gave.
+    func gather(into queue: inout ByteQueue, budget: Int, header: inout ControlWriter) -> Int {
+        var given = 0
+        while given < budget {
+            if !lane.hasUnsent { takeTurn() }
+            let count = lane.gather(
+                into: &queue, budget: budget &- given, granted: .max, pieceLimit: agreement.pieceLimit,
+                header: &header)
+            given &+= count
+            if count == 0, turns.isEmpty || unacknowledged >= Self.laneLimit { break }
+        }
+        return given
+    }
+
+    /// Lets the next stream add its frames to the lane: what it has to say, and one frame of bytes. Nothing else adds frames.
+    private func takeTurn() {
+        guard unacknowledged < Self.laneLimit, let stream = turns.popFirst() else { return }
+        stream.waitsForTurn = false
+        let number = stream.port.number
+        guard streams[number] === stream else { return }
+        if !stream.isAnnounced {
+            stream.isAnnounced = true
+            append(.open(name: stream.port.name), number)
+        }
+        if let reason = stream.port.takeStop() { append(.stop(reason: reason), number) }
+        grantMore(stream)
+        if let reason = stream.stopped.take() { endSending(stream, because: reason) }
+        switch stream.port.takeOutput(credit: stream.mayBeSentMore) {
+        case .frame(let frame, let count):
+            lane.append(encoded: frame, messages: 1)
+            unacknowledged &+= frame.count
+            stream.sent &+= UInt64(count)
+            bytesSent &+= count
+            if stream.port.hasOutput(credit: stream.mayBeSentMore) { giveTurn(to: stream) }
+        case .finish:
+            stream.hasSendingEnded = true
+            append(.finish, number)
+        case .cancel(let reason): endSending(stream, because: reason)
+        case nil: break
+        }
+        releaseIfOver(stream)
+    }
+
+    /// Tells the other side how much more it may send, once that is worth a frame.
+    private func grantMore(_ stream: Stream) {
+        let possible = stream.port.takeRead() &+ UInt64(agreement.ours.window)
+        guard !stream.hasReceivingEnded,
+            possible &- stream.granted >= UInt64(max(agreement.ours.window / 4, 1))
+        else { return }
+        stream.granted = possible
+        let payload = lane.appendFrame(.streamControl, payloadLength: StreamControl.creditLength, pool: &pool)
+        unacknowledged &+= FrameHeader.byteCount &+ StreamControl.creditLength
+        StreamControl.writeCredit(possible, for: stream.port.number, to: payload)
+    }
+
+    private func endSending(_ stream: Stream, because reason: String) {
+        stream.hasSendingEnded = true
+        append(.cancel(reason: reason), stream.port.number)
+    }
+
+    private func append(_ control: StreamControl, _ number: UInt32) {
+        let payload = control.payload(for: number)
+        lane.appendFrame(.streamControl, payloadLength: payload.count, pool: &pool)
+            .copyMemory(from: payload, byteCount: payload.count)
+        unacknowledged &+= FrameHeader.byteCount &+ payload.count
+    }
+
+    /// Forgets a stream of the other side that is over, and tells it so. A stream of this side is forgotten when the other
+    /// side says so.
+    private func releaseIfOver(_ stream: Stream) {
+        guard !stream.port.isOwn, stream.isOver else { return }
+        append(.release, stream.port.number)
+        streams[stream.port.number] = nil
+        openedByThem -= 1
+    }
+
+    // MARK: Links
+
+    /// Applies the count of frames that the other side has received. Fails if it claims more than was sent.
+    func acknowledge(upTo count: UInt64) throws(WireError) {
+        guard count <= lane.sent else {
+            throw .malformed("the acknowledgement of a stream's frame that was not sent")
+        }
+        unacknowledged &-= lane.acknowledge(upTo: count, pool: &pool)
+    }
+
+    /// Begins a link on which the other side has stated its count. Fails if it claims what cannot be.
+    func startLink(count: UInt64) throws(WireError) {
+        guard count <= lane.everSent, count >= lane.acknowledged else {
+            throw .malformed("an impossible count of stream frames")
+        }
+        unacknowledged &-= lane.acknowledge(upTo: count, pool: &pool)
+        _ = lane.startLink()
+    }
+
+    /// Whether the counts agree with each other.
+    var isConsistent: Bool {
+        lane.isConsistent && lane.heldCost == unacknowledged
+            && openedByUs == streams.values.count { $0.port.isOwn }
+            && openedByThem == streams.values.count { !$0.port.isOwn }
+            && streams.values.allSatisfy { $0.received <= $0.granted &+ UInt64(agreement.pieceLimit) }
+    }
+
+    /// Accepts no more bytes from the program, for this reason. What was written before is still sent.
+    func stopWriting(_ reason: NighError) {
+        for stream in streams.values { stream.port.stopWriting(reason) }
+    }
+
+    /// Ends all streams with this error.
+    func end(_ error: NighError) {
+        for stream in streams.values { stream.port.end(error) }
+        streams.removeAll()
+        turns.removeAll()
+        openedByUs = 0
+        openedByThem = 0
+    }
+
+    // MARK: Receiving
+
+    /// Takes the next bytes of a stream. `retain` returns a slice of the bytes that it is given.
+    func receivedData(
+        _ payload: UnsafeRawBufferPointer, retain: (UnsafeRawBufferPointer) -> ByteSlice
+    ) throws(WireError) {
+        let number = try StreamData.number(of: payload)
+        guard let stream = streams[number], !stream.hasReceivingEnded else {
+            throw .malformed("bytes of a stream that is not open")
+        }
+        guard stream.received < stream.granted else {
+            throw .malformed("more bytes of a stream than were allowed")
+        }
+        received &+= 1
+        let bytes = UnsafeRawBufferPointer(rebasing: payload[StreamData.numberLength...])
+        stream.received &+= UInt64(bytes.count)
+        bytesReceived &+= bytes.count
+        stream.port.deliver(bytes) { retain(bytes) }
+    }
+
+    /// Takes what the other side says about a stream. Returns the stream if it has opened one.
+    func receivedControl(_ frame: StreamControlFrame) throws(WireError) -> StreamPort? {
+        received &+= 1
+        if case .open(let name) = frame.control { return try opened(frame.number, name).port }
+        guard let stream = streams[frame.number] else {
+            // This side may have forgotten a stream of the other side that still reads what was sent.
+            if !isOurs(frame.number), frame.number <= lastTheirs {
+                switch frame.control {
+                case .credit, .stop: return nil
+                case .open, .finish, .cancel, .release: break
+                }
+            }
+            throw .malformed("a control frame for a stream that is not open")
+        }
+        switch frame.control {
+        case .open: break
+        case .credit(let bytes):
+            guard bytes >= stream.credit else { throw .malformed("a stream's credit that shrinks") }
+            stream.credit = bytes
+        case .finish:
+            try endReceiving(stream)
+            stream.port.receivedFinish()
+        case .cancel(let reason):
+            try endReceiving(stream)
+            stream.port.receivedCancel(reason)
+        case .stop(let reason):
+            if stream.port.stopped(because: reason) { stream.stopped = reason }
+        case .release:
+            guard stream.port.isOwn, stream.hasSendingEnded, stream.hasReceivingEnded else {
+                throw .malformed("the release of a stream that is not over")
+            }
+            streams[frame.number] = nil
+            openedByUs -= 1
+            return nil
+        }
+        giveTurn(to: stream)
+        return nil
+    }
+
+    private func opened(_ number: UInt32, _ name: String) throws(WireError) -> Stream {
+        let expected = lastTheirs == 0 ? (agreement.isOdd ? 2 : 1) : lastTheirs &+ 2
+        guard number == expected else {
+            throw .malformed("a stream with the number \(number), not \(expected)")
+        }
+        guard openedByThem < agreement.ours.streams else {
+            throw .malformed("more streams than were allowed")
+        }
+        lastTheirs = number
+        openedByThem += 1
+        return add(number, name, isOwn: false)
+    }
+
+    private func endReceiving(_ stream: Stream) throws(WireError) {
+        guard !stream.hasReceivingEnded else { throw .malformed("the second end of a stream") }
+        stream.hasReceivingEnded = true
+    }
+}

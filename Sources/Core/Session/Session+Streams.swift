@@ -1,0 +1,28 @@
+extension Session {
+    /// Opens a stream to a connected peer, whose program gets it as an event. Waits for nothing but the loop.
+    ///
+    /// Fails if the peer is not connected, has as many streams from this session as it accepts, or speaks an earlier version
+    /// of the protocol, which has no streams.
+    ///
+    /// - Parameter name: what the peer's program is told about the stream; at most 255 bytes without control characters.
+    public func openStream(named name: String, to peer: PeerID) async throws(NighError) -> ByteStream {
+        try await result { openStream(named: name, to: peer, completion: $0) }
+    }
+
+    /// Opens a stream and passes it to `completion`: at once if called on the loop, otherwise soon, on the loop. See the
+    /// first `openStream`.
+    public func openStream(
+        named name: String, to peer: PeerID,
+        completion: @escaping @Sendable (Result<ByteStream, NighError>) -> Void
+    ) {
+        onLoop { driver in
+            var opened: Result<ByteStream, NighError> = .failure(NighError(.sending, .closed))
+            driver.inTurn {
+                opened = Result { () throws(NighError) in
+                    ByteStream(try driver.machine.openStream(named: name, to: peer))
+                }
+            }
+            completion(opened)
+        }
+    }
+}

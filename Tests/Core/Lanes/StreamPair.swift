@@ -1,0 +1,129 @@
+import Testing
+
+@testable import NighCore
+
+/// The stream tables of two sides, and the link between them, which can be cut.
+final class StreamPair {
+    final class Side: StreamAttention, @unchecked Sendable {
+        let table: StreamTable
+        var opened: [ByteStream] = []
+        /// Confined to the test's thread, hence `@unchecked Sendable`.
+        var attended: [StreamPort] = []
+        var header = ControlWriter()
+        /// What the present link was given and the other side has not read.
+        var wire = ByteQueue()
+
+        private final class Relay: StreamAttention, @unchecked Sendable {
+            // Confined to the test's thread.
+            weak var side: Side?
+            func attend(to stream: StreamPort) { side?.attended.append(stream) }
+        }
+
+        init(isOdd: Bool, ours: StreamTerms, theirs: StreamTerms) {
+            let relay = Relay()
+            table = StreamTable(
+                StreamTable.Agreement(
+                    peer: Frames.hello(seed: isOdd ? 1 : 2).peer, isOdd: isOdd, ours: ours, theirs: theirs,
+                    pieceLimit: 16_384),
+                largeChunks: LargeChunks(), chunks: PeerPort.makeChunks(), attention: relay)
+            relay.side = self
+        }
+
+        func attend(to stream: StreamPort) { attended.append(stream) }
+
+        func open(_ name: String) throws(NighError) -> ByteStream { ByteStream(try table.open(named: name)) }
+
+        /// Writes up to `budget` bytes of frames to the link.
+        func write(budget: Int = 1 << 20) {
+            while let port = attended.popLast() { table.attend(to: port) }
+            _ = table.gather(into: &wire, budget: budget, header: &header)
+        }
+
+        /// Takes one frame.
+        func receive(_ frame: [UInt8]) throws(WireError) {
+            let isData = frame[3] == FrameType.streamData.rawValue
+            let port = try ByteSlice(frame[4...]).withUnsafeBytes { bytes throws(WireError) -> StreamPort? in
+                guard isData else { return try table.receivedControl(StreamControlFrame(reading: bytes)) }
+                try table.receivedData(bytes) { ByteSlice(copying: $0) }
+                return nil
+            }
+            if let port { opened.append(ByteStream(port)) }
+        }
+    }
+
+    let odd: Side
+    let even: Side
+
+    init(_ odd: StreamTerms = StreamTerms(streams: 4, window: 10_000), _ even: StreamTerms? = nil) {
+        let even = even ?? odd
+        self.odd = Side(isOdd: true, ours: odd, theirs: even)
+        self.even = Side(isOdd: false, ours: even, theirs: odd)
+    }
+
+    /// Lets `count` frames pass from one side to the other.
+    @discardableResult
+    func carry(from sender: Side, to receiver: Side, frames count: Int = .max) throws -> Int {
+        sender.write()
+        var rest = sender.wire.bytes[...]
+        var carried = 0
+        while carried < count, let first = rest.first {
+            let length =
+                Int(first) << 16 | Int(rest[rest.startIndex + 1]) << 8 | Int(rest[rest.startIndex + 2])
+            try receiver.receive(Array(rest.prefix(4 + length)))
+            rest = rest.dropFirst(4 + length)
+            carried += 1
+        }
+        #expect(receiver.table.isConsistent)
+        sender.wire.removeAll()
+        sender.wire.append(ByteSlice(rest))
+        return carried
+    }
+
+    /// Lets everything pass in both directions, and acknowledges it.
+    func settle() throws {
+        while try carry(from: odd, to: even) + carry(from: even, to: odd) > 0 {}
+        try acknowledge()
+    }
+
+    func acknowledge() throws {
+        try odd.table.acknowledge(upTo: even.table.received)
+        try even.table.acknowledge(upTo: odd.table.received)
+    }
+
+    /// Cuts the link: what is on it is lost, and the next one begins.
+    func cut() throws {
+        for side in [odd, even] { side.wire.removeAll() }
+        try odd.table.startLink(count: even.table.received)
+        try even.table.startLink(count: odd.table.received)
+    }
+}
+
+extension ByteStream {
+    /// Writes what there is room for.
+    @discardableResult
+    func put(_ bytes: [UInt8]) throws(NighError) -> Int { try tryWrite(ByteSlice(bytes)) }
+
+    /// What a test reads of a stream.
+    struct Content: Equatable {
+        var bytes: [UInt8] = []
+        var hasEnded = false
+        var error: NighError.Cause?
+    }
+
+    /// Reads everything that has come.
+    func take() -> Content {
+        var content = Content()
+        while true {
+            switch poll() {
+            case .bytes(let slice): content.bytes += slice.bytes
+            case .nothing: return content
+            case .end:
+                content.hasEnded = true
+                return content
+            case .failed(let error):
+                content.error = error.cause
+                return content
+            }
+        }
+    }
+}

@@ -1,0 +1,326 @@
+import Testing
+
+@testable import NighCore
+@testable import NighTestKit
+
+@Suite("Streams") struct StreamTableTests {
+    private func bytes(_ count: Int, _ seed: Int = 0) -> [UInt8] {
+        (0..<count).map { UInt8(truncatingIfNeeded: ($0 &+ seed) &* 31 &+ $0 >> 8) }
+    }
+
+    @Test("carry bytes in both directions, and each direction ends for itself")
+    func bothDirections() throws {
+        let pair = StreamPair()
+        let stream = try pair.odd.open("camera")
+        #expect(try stream.put(bytes(5_000)) == 5_000)
+        stream.finish()
+        try pair.settle()
+        let other = try #require(pair.even.opened.first)
+        #expect(other.name == "camera" && other.isIncoming && !stream.isIncoming)
+        #expect(other.take() == .init(bytes: bytes(5_000), hasEnded: true))
+        #expect(try other.put([1, 2, 3]) == 3)
+        try pair.settle()
+        #expect(stream.take() == .init(bytes: [1, 2, 3]))
+        other.finish()
+        try pair.settle()
+        #expect(stream.take() == .init(hasEnded: true))
+        #expect(throws: NighError.self) { try stream.put([4]) }
+    }
+
+    @Test("slow their own writer and no other while nobody reads")
+    func unread() throws {
+        let pair = StreamPair(StreamTerms(streams: 4, window: 10_000))
+        let (unread, other) = (try pair.odd.open("unread"), try pair.odd.open("read"))
+        var written = 0
+        for _ in 0..<10 {
+            written += try unread.put(bytes(10_000))
+            try pair.settle()
+        }
+        // One window waits at the writer, one at the reader; the last frame may exceed the credit.
+        #expect(written >= 20_000 && written <= 20_000 + 16_384)
+        for round in 0..<10 {
+            #expect(try other.put(bytes(9_000, round)) == 9_000)
+            try pair.settle()
+            #expect(pair.even.opened[1].take().bytes == bytes(9_000, round))
+            try pair.settle()
+        }
+        var read = pair.even.opened[0].take().bytes.count
+        for _ in 0..<3 {
+            try pair.settle()
+            read += pair.even.opened[0].take().bytes.count
+        }
+        #expect(read == written)
+    }
+
+    @Test("take turns, so that a short one does not wait for the end of a long one")
+    func turns() throws {
+        let pair = StreamPair(StreamTerms(streams: 4, window: 1 << 20))
+        let (long, short) = (try pair.odd.open("long"), try pair.odd.open("short"))
+        try long.put(bytes(1 << 20))
+        try short.put([7])
+        pair.odd.write(budget: 100_000)
+        try pair.carry(from: pair.odd, to: pair.even, frames: 6)
+        #expect(pair.even.opened[1].take().bytes == [7])
+    }
+
+    @Test("fail at the limit of streams, until one of them is over on both sides")
+    func limit() throws {
+        let pair = StreamPair(
+            StreamTerms(streams: 2, window: 10_000), StreamTerms(streams: 2, window: 10_000))
+        let first = try pair.odd.open("1")
+        let second = try pair.odd.open("2")
+        let error = #expect(throws: NighError.self) { try pair.odd.open("3") }
+        #expect(error?.cause == .limit("streams", 2))
+        first.finish()
+        try pair.settle()
+        #expect(throws: NighError.self) { try pair.odd.open("3") }
+        pair.even.opened[0].finish()
+        try pair.settle()
+        // The other program has not read the end yet, but no bytes wait.
+        _ = try pair.odd.open("3")
+        withExtendedLifetime(second) {}
+    }
+
+    @Test("tell the reader why the writer gave up, after what had come before")
+    func cancelledWriting() throws {
+        let pair = StreamPair()
+        let stream = try pair.odd.open("camera")
+        try stream.put([1, 2])
+        try pair.settle()
+        try stream.put([3])
+        stream.cancelWriting(because: "no film")
+        try pair.settle()
+        #expect(pair.even.opened[0].take() == .init(bytes: [1, 2], error: .streamCancelled("no film")))
+        #expect(throws: NighError.self) { try stream.put([4]) }
+        // The other direction goes on.
+        try pair.even.opened[0].put([5])
+        try pair.settle()
+        #expect(stream.take().bytes == [5])
+    }
+
+    @Test("tell the writer why the reader gave up")
+    func cancelledReading() throws {
+        let pair = StreamPair()
+        let stream = try pair.odd.open("camera")
+        try stream.put(bytes(10_000))
+        try pair.settle()
+        pair.even.opened[0].cancelReading(because: "seen enough")
+        try pair.settle()
+        let error = #expect(throws: NighError.self) { try stream.put([1]) }
+        #expect(error?.cause == .streamCancelled("seen enough"))
+        #expect(pair.even.opened[0].take().error == .streamCancelled("seen enough"))
+    }
+
+    @Test("are cancelled when the program lets go of them, but what was finished arrives")
+    func letGo() throws {
+        let pair = StreamPair()
+        var finished: ByteStream? = try pair.odd.open("finished")
+        var forgotten: ByteStream? = try pair.odd.open("forgotten")
+        try finished?.put([1, 2, 3])
+        finished?.finish()
+        finished = nil
+        try forgotten?.put([4])
+        forgotten = nil
+        try pair.settle()
+        #expect(pair.even.opened[0].take() == .init(bytes: [1, 2, 3], hasEnded: true))
+        #expect(pair.even.opened[1].take().error != nil)
+        #expect(throws: NighError.self) { try pair.even.opened[0].put([1]) }
+        for stream in pair.even.opened { stream.finish() }
+        pair.even.opened = []
+        try pair.settle()
+        // Nothing of them is left on either side.
+        for number in 0..<4 { pair.odd.opened.append(try pair.odd.open("\(number)")) }
+        #expect(pair.odd.table.isDrained == false)
+    }
+
+    @Test(
+        "carry every byte once and in order over links that are cut at any frame",
+        arguments: 1...40 as ClosedRange<UInt64>)
+    func cuts(_ seed: UInt64) throws {
+        var generator = SeededGenerator(seed: seed)
+        let window = generator.pick([1, 500, 20_000, 100_000]) ?? 1
+        let pair = StreamPair(StreamTerms(streams: 3, window: window))
+        struct Sent {
+            var content: [UInt8] = []
+            var hasFinished = false
+            var handle: ByteStream?
+        }
+        var sent: [Sent] = []
+        var received: [[UInt8]] = []
+        for _ in 0..<600 {
+            switch generator.number(0...9) {
+            case 0 where sent.count < 3: sent.append(Sent(handle: try pair.odd.open("\(sent.count)")))
+            case 1..<5:
+                guard let index = sent.indices.randomElement(using: &generator), !sent[index].hasFinished
+                else {
+                    continue
+                }
+                let more = bytes(generator.number(1...30_000), generator.number(0...99))
+                let count = try sent[index].handle?.put(more) ?? 0
+                sent[index].content += more[..<count]
+            case 5: try pair.carry(from: pair.odd, to: pair.even, frames: generator.number(0...9))
+            case 6: try pair.carry(from: pair.even, to: pair.odd, frames: generator.number(0...9))
+            case 7: try pair.acknowledge()
+            case 8 where generator.chance(30): try pair.cut()
+            default:
+                while received.count < pair.even.opened.count { received.append([]) }
+                guard let index = pair.even.opened.indices.randomElement(using: &generator) else { continue }
+                received[index] += pair.even.opened[index].take().bytes
+            }
+            #expect(pair.odd.table.isConsistent && pair.even.table.isConsistent)
+        }
+        for index in sent.indices { sent[index].handle?.finish() }
+        try pair.cut()
+        var ended: Set<Int> = []
+        for _ in 0..<400_000 where ended.count < sent.count {
+            try pair.settle()
+            while received.count < pair.even.opened.count { received.append([]) }
+            for (index, stream) in pair.even.opened.enumerated() {
+                let content = stream.take()
+                received[index] += content.bytes
+                if content.hasEnded { ended.insert(index) }
+            }
+        }
+        #expect(received == sent.map(\.content))
+        try pair.settle()
+        #expect(pair.odd.table.isDrained && pair.even.table.isDrained)
+    }
+
+    @Test("do not fill the memory for a peer that makes them answer and acknowledges nothing")
+    func unacknowledged() throws {
+        let pair = StreamPair(StreamTerms(streams: 256, window: 1 << 20))
+        // The other side opens streams and cancels them, for ever; each needs an answer.
+        var number: UInt32 = 2
+        var refused: WireError?
+        while refused == nil, number < 1_000_000 {
+            do throws(WireError) {
+                try pair.odd.receive(
+                    Frames.frame(.streamControl, StreamControl.open(name: "x").payload(for: number)))
+                try pair.odd.receive(
+                    Frames.frame(.streamControl, StreamControl.cancel(reason: "").payload(for: number)))
+                pair.odd.opened = []
+                pair.odd.write()
+                pair.odd.wire.removeAll()
+                number += 2
+            } catch {
+                refused = error
+            }
+        }
+        #expect(refused == .malformed("more streams than were allowed"))
+        #expect(pair.odd.table.unacknowledged <= (4 << 20) + (20 << 10))
+    }
+
+    /// What a side may not do with a stream that the other side has opened, and to one that it has opened itself.
+    @Test(
+        "end the link if the other side breaks a rule",
+        arguments: [
+            [.open(name: "again")], [.finish, .finish], [.cancel(reason: ""), .finish], [.release],
+            [.credit(9_999)],
+        ] as [[StreamControl]])
+    func violations(_ controls: [StreamControl]) throws {
+        let pair = StreamPair()
+        let stream = try pair.odd.open("mine")
+        try pair.settle()
+        #expect(throws: WireError.self) {
+            for control in controls {
+                try pair.odd.receive(Frames.frame(.streamControl, control.payload(for: 1)))
+            }
+        }
+        withExtendedLifetime(stream) {}
+    }
+
+    @Test("end the link for frames of streams that are not open")
+    func unknown() throws {
+        let data: [UInt8] = Frames.frame(.streamData, [0, 0, 0, 2, 1])
+        let all: [[UInt8]] =
+            [.credit(1), .finish, .cancel(reason: ""), .stop(reason: ""), .release].map {
+                (control: StreamControl) in
+                Frames.frame(.streamControl, control.payload(for: 2))
+            } + [
+                data, Frames.frame(.streamData, [0, 0, 0, 2]), Frames.frame(.streamData, [0, 0]),
+                Frames.frame(.streamControl, StreamControl.open(name: "x").payload(for: 4)),
+                Frames.frame(.streamControl, StreamControl.open(name: "x").payload(for: 1)),
+            ]
+        for frame in all {
+            let pair = StreamPair()
+            #expect(throws: WireError.self) { try pair.odd.receive(frame) }
+        }
+        // More than was allowed: the first frame may exceed the credit, the next may not begin.
+        let pair = StreamPair(StreamTerms(streams: 4, window: 10))
+        try pair.odd.receive(Frames.frame(.streamControl, StreamControl.open(name: "x").payload(for: 2)))
+        try pair.odd.receive(Frames.frame(.streamData, [0, 0, 0, 2] + bytes(12)))
+        #expect(throws: WireError.self) { try pair.odd.receive(data) }
+    }
+
+    @Test("accept words about a stream that they have forgotten and the other side has not")
+    func forgotten() throws {
+        let pair = StreamPair()
+        let stream = try pair.odd.open("short")
+        stream.finish()
+        try pair.settle()
+        pair.even.opened[0].finish()
+        try pair.carry(from: pair.even, to: pair.odd, frames: 1)
+        for control: StreamControl in [.credit(20_000), .stop(reason: "")] {
+            try pair.even.receive(Frames.frame(.streamControl, control.payload(for: 1)))
+        }
+        #expect(throws: WireError.self) {
+            try pair.even.receive(Frames.frame(.streamControl, StreamControl.finish.payload(for: 1)))
+        }
+    }
+
+    @Test("refuse impossible counts")
+    func counts() throws {
+        let pair = StreamPair()
+        let stream = try pair.odd.open("x")
+        pair.odd.write()
+        #expect(throws: WireError.self) { try pair.odd.table.acknowledge(upTo: 2) }
+        try pair.odd.table.acknowledge(upTo: 1)
+        #expect(throws: WireError.self) { try pair.odd.table.startLink(count: 0) }
+        #expect(throws: WireError.self) { try pair.odd.table.startLink(count: 2) }
+        withExtendedLifetime(stream) {}
+    }
+
+    @Test("have the bytes of the example in the page of the protocol")
+    func page() throws {
+        let steps = try ProtocolPage().example(in: "4.5 Streams")
+        #expect(steps.count == 7)
+        let exact = try steps.map { ($0.isDialling, try #require($0.bytes.exact)) }
+        let pair = StreamPair()
+        let stream = try pair.odd.open("hello")
+        try stream.put(Array("Hi".utf8))
+        stream.finish()
+        pair.odd.write()
+        #expect(pair.odd.wire.bytes == exact.prefix(3).flatMap(\.1))
+        try pair.settle()
+        let other = pair.even.opened[0]
+        #expect(other.take() == .init(bytes: Array("Hi".utf8), hasEnded: true))
+        try other.put(Array("Bye".utf8))
+        other.finish()
+        pair.even.write()
+        #expect(pair.even.wire.bytes == exact[3..<6].flatMap(\.1))
+        try pair.settle()
+        var standing = Standing()
+        standing.streamFrames = pair.odd.table.received
+        var acknowledgement = [UInt8](repeating: 0xFF, count: Standing.byteCount + standing.tailLength)
+        acknowledgement.withUnsafeMutableBytes {
+            standing.writeAcknowledgement(to: $0.baseAddress.unsafelyUnwrapped)
+        }
+        #expect(exact[6].1 == Frames.frame(.acknowledge, acknowledgement))
+        let read = try ByteSlice(acknowledgement).withUnsafeBytes { bytes throws(WireError) in
+            try Standing(acknowledging: bytes)
+        }
+        #expect(read == standing)
+    }
+
+    @Test("end with the reason for which the conversation ended, after what had come")
+    func ended() throws {
+        let pair = StreamPair()
+        let stream = try pair.odd.open("x")
+        try stream.put([1])
+        try pair.settle()
+        let reason = NighError(.conversing, .restarted)
+        pair.even.table.end(reason)
+        #expect(pair.even.opened[0].take() == .init(bytes: [1], error: .restarted))
+        #expect(throws: reason) { try pair.even.opened[0].put([1]) }
+    }
+}
