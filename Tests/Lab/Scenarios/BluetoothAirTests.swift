@@ -88,7 +88,7 @@ import Testing
     @Test func aPeerAwayBeyondTheGracePeriodIsLostAndFoundAgain() async throws {
         try await Permits.machines.run {
             let air = try await BluetoothAir()
-            let peers = try ["Puma", "Lynx"].map { try AirPeer($0, in: air, .seconds(100)) }
+            let peers = try ["Puma", "Lynx"].map { try AirPeer($0, in: air, .seconds(150)) }
             try await until("both are connected") { peers.allSatisfy { $0.states.last == "connected" } }
             try await air.send("away", "0")
             try await until("both have given up") { peers.allSatisfy { $0.states.contains("disconnected") } }
@@ -97,7 +97,8 @@ import Testing
                 #expect(cause.contains("no answer in time"), "\(cause)")
             }
             try await air.send("back", "0")
-            try await until("both are connected again") {
+            // An inquiry, a question to the device and a dial may each take 10 s, and the first of each come to nothing.
+            try await until("both are connected again", within: .seconds(60)) {
                 peers.allSatisfy {
                     $0.moves.filter { $0.from == "connecting" && $0.to == "connected" }.count == 2
                 }

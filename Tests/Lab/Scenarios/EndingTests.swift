@@ -57,13 +57,13 @@ import Testing
 /// Polls until `condition` holds, for up to 30 s as `LoadAdjustedClock` counts, because nothing reports that processes are gone.
 /// `words` are evaluated only on failure, so that they can say what there was instead.
 func until(
-    _ words: @autoclosure () -> String, sourceLocation: SourceLocation = #_sourceLocation,
-    _ condition: () -> Bool
+    _ words: @autoclosure () -> String, within limit: Duration = .seconds(30),
+    sourceLocation: SourceLocation = #_sourceLocation, _ condition: () -> Bool
 ) async throws {
     let clock = LoadAdjustedClock()
     while !condition() {
         try #require(
-            clock.elapsed < .seconds(30), "timed out waiting until \(words())", sourceLocation: sourceLocation
+            clock.elapsed < limit, "timed out waiting until \(words())", sourceLocation: sourceLocation
         )
         try await Task.sleep(for: .milliseconds(20))
         clock.advance()
