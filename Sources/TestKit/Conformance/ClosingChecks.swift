@@ -148,7 +148,7 @@ extension TransportConformance {
             if let silent = testbed.rig.silentAddress {
                 _ = try client.dial(silent, timeout: .milliseconds(5))
             }
-            _ = try client.dial(server.listening[0])
+            _ = try client.dial(Testbed.address(in: server.listening))
             let address = client.listening.first
             try client.shutdown()
             let count = dialled.log.count

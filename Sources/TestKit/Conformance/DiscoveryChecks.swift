@@ -134,7 +134,7 @@ extension TransportConformance {
         ) { testbed in
             let server = try testbed.startListener()
             let client = try testbed.startTransport()
-            let address = server.listening[0]
+            let address = try Testbed.address(in: server.listening)
             let (dialled, accepted) = try testbed.connect(client, server)
             try server.call { $0.stopAdvertising() }
             try testbed.wait("listeningChanged without an address") { server.listening.isEmpty }

@@ -42,7 +42,7 @@ extension TransportConformance {
                 try accepted.pause()
                 try accepted.send(tag: 2, upTo: accepted.sent + 100, pieceLimit: 10)
                 try accepted.resume()
-                try first.dialAndCancel(second.listening[0])
+                try first.dialAndCancel(Testbed.address(in: second.listening))
                 _ = try first.dial(testbed.rig.refusedAddress)
             }
             let renamed = second.advertisement("Renamed")

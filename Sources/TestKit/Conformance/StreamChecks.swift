@@ -71,8 +71,8 @@ extension TransportConformance {
         ) { testbed in
             let first = try testbed.startListener()
             let second = try testbed.startListener()
-            let there = try first.dial(second.listening[0])
-            let back = try second.dial(first.listening[0])
+            let there = try first.dial(Testbed.address(in: second.listening))
+            let back = try second.dial(Testbed.address(in: first.listening))
             try testbed.wait("both dials open") {
                 first.dialledPipe(there) != nil && second.dialledPipe(back) != nil
                     && first.acceptedPipes.count == 1 && second.acceptedPipes.count == 1

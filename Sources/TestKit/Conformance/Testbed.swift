@@ -127,11 +127,18 @@ final class Testbed: @unchecked Sendable {
         return probe
     }
 
+    /// The first of the addresses at which somebody listens. Fails if there is none, since a transport may lose its listener
+    /// at any time.
+    static func address(in listening: [TransportAddress]) throws -> TransportAddress {
+        guard let address = listening.first else { throw Failure(message: "nobody listens") }
+        return address
+    }
+
     /// Opens a pipe from `client` to `server`, and returns both ends.
     func connect(_ client: TransportProbe, _ server: TransportProbe) throws -> (
         dialled: PipeProbe, accepted: PipeProbe
     ) {
-        guard let address = server.listening.first else { throw Failure(message: "nobody listens") }
+        let address = try Self.address(in: server.listening)
         let count = server.acceptedPipes.count
         let dial = try client.dial(address)
         try wait("a dial to a listener opens a pipe at both ends") {

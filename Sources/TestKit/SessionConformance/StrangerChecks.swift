@@ -20,7 +20,7 @@ extension SessionConformance {
             let strangers = try (0..<size).map { _ in try testbed.startTransport(raw: true) }
             let dials = try (0..<limit + excess).map { number in
                 let stranger = strangers[number % size]
-                return (stranger: stranger, dial: try stranger.dial(host.listening[0]))
+                return (stranger: stranger, dial: try stranger.dial(Testbed.address(in: host.listening)))
             }
             try testbed.wait("the pipes beyond the limit are closed") {
                 dials.count {
@@ -39,7 +39,7 @@ extension SessionConformance {
         ) { testbed in
             let host = try testbed.startSession("Host") { $0.timings.handshake = .milliseconds(300) }
             let stranger = try testbed.startTransport(raw: true)
-            let dial = try stranger.dial(host.listening[0])
+            let dial = try stranger.dial(Testbed.address(in: host.listening))
             try testbed.wait("the pipe is closed") { stranger.dialledPipe(dial)?.isOver == true }
             try testbed.waitForLinks(0, at: host)
         },
@@ -57,7 +57,7 @@ extension SessionConformance {
             let stranger = try testbed.startTransport(raw: true)
             var random = SeededGenerator(seed: testbed.rig.seed)
             for length in [8, 9, 100, 4_096, 200_000] {
-                let dial = try stranger.dial(host.listening[0])
+                let dial = try stranger.dial(Testbed.address(in: host.listening))
                 try testbed.wait("the stranger's pipe") { stranger.dialledPipe(dial) != nil }
                 let garbage = (0..<length).map { _ in UInt8.random(in: .min ... .max, using: &random) }
                 try stranger.dialledPipe(dial)?.send(garbage)
@@ -93,7 +93,7 @@ extension SessionConformance {
             let before = host.events.count
             for length in [1, 7, 8, 9, 12, flight.count / 2, flight.count - 1] {
                 for isClosed in [true, false] {
-                    let dial = try stranger.dial(host.listening[0])
+                    let dial = try stranger.dial(Testbed.address(in: host.listening))
                     try testbed.wait("the stranger's pipe") { stranger.dialledPipe(dial) != nil }
                     try stranger.dialledPipe(dial)?.send(Array(flight.prefix(length)))
                     if isClosed { try stranger.dialledPipe(dial)?.close(.afterWriting) }
@@ -117,9 +117,9 @@ extension Testbed {
     fileprivate func recordHandshake(to host: SessionProbe) throws -> [UInt8] {
         let relay = try startListener(raw: true)
         let caller = try startSession("Caller")
-        let call = call(caller, at: relay.listening[0])
+        let call = call(caller, at: try Testbed.address(in: relay.listening))
         try wait("the call reaches the relay") { relay.acceptedPipes.count == 1 }
-        let onward = try relay.dial(host.listening[0])
+        let onward = try relay.dial(Testbed.address(in: host.listening))
         try wait("the relay reaches the host") { relay.dialledPipe(onward) != nil }
         guard let there = relay.dialledPipe(onward) else { return [] }
         let here = relay.acceptedPipes[0]

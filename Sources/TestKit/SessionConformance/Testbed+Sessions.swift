@@ -102,8 +102,7 @@ extension Testbed {
     func call(
         _ caller: SessionProbe, _ host: SessionProbe, context: [UInt8] = [], timeout: Duration? = nil
     ) throws -> PendingResult<PeerID> {
-        guard let address = host.listening.first else { throw Failure(message: "nobody listens") }
-        return call(caller, at: address, context: context, timeout: timeout)
+        call(caller, at: try Self.address(in: host.listening), context: context, timeout: timeout)
     }
 
     func call(
