@@ -12,7 +12,7 @@ extension SessionConformance {
             let unread = try testbed.openStream("unread", from: first, to: second)
             testbed.startTask(for: first) { try? await unread.own.write(Testbed.content(1 << 20)) }
             let echoes = try (0..<4).map { number in
-                try testbed.echo(Testbed.content(200_000 + number), from: first, to: second)
+                try testbed.echo(Testbed.content(40_000 + number), from: first, to: second)
             }
             let transfer = MessageTransfer(
                 testbed, from: first, to: second, lengths: SessionConformance.lengths)
@@ -26,8 +26,8 @@ extension SessionConformance {
         ) { testbed in
             let (first, second) = try testbed.connectedSessions()
             let echoes = [
-                try testbed.echo(Testbed.content(1 << 20), from: first, to: second),
-                try testbed.echo(Testbed.content(300_000), from: second, to: first),
+                try testbed.echo(Testbed.content(400_000), from: first, to: second),
+                try testbed.echo(Testbed.content(150_000), from: second, to: first),
             ]
             for number in 0..<6 {
                 try testbed.waitFor(.connected, first, second)
