@@ -73,7 +73,11 @@ extension SessionMachine {
     func removeRoutes(of peer: PeerRecord, where isGone: (RouteRecord) -> Bool) {
         guard peer.routes.contains(where: isGone) else { return }
         peer.routes.removeAll(where: isGone)
-        peer.attempt?.race.routes.removeAll(where: isGone)
+        if let race = peer.attempt?.race {
+            race.routes.removeAll(where: isGone)
+            // A race that has no other route to try may be lost earlier.
+            if races[race.number] === race { watch(race) }
+        }
         forgetBetterRoutes(of: peer)
         if peer.state == .available {
             updateState(of: peer)
