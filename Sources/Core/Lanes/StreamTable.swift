@@ -69,8 +69,9 @@ final class StreamTable {
     private var openedByUs = 0
     private var openedByThem = 0
 
-    /// Statistics.
+    /// The streams that either side has opened since the conversation began.
     private(set) var opened = 0
+    /// The bytes of all streams that were added to the lane, and that have come.
     private(set) var bytesSent = 0
     private(set) var bytesReceived = 0
 
@@ -149,6 +150,9 @@ final class StreamTable {
 
     /// Whether something can be written to the present link.
     var hasUnsent: Bool { lane.hasUnsent || (!turns.isEmpty && unacknowledged < Self.laneLimit) }
+
+    /// The frames that the other side has acknowledged.
+    var acknowledged: UInt64 { lane.acknowledged }
 
     /// Whether everything that was written is acknowledged.
     var isDrained: Bool {

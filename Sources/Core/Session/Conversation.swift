@@ -241,6 +241,13 @@ package final class Conversation: FrameSource {
         return hasUnsent
     }
 
+    /// Whether the peer has acknowledged more than `standing` says. A request with it is out of date: it was held up on its
+    /// way, and the peer gave it up and went on reading another link.
+    func hasOvertaken(_ standing: Standing) -> Bool {
+        (0..<2).contains { standing.received[$0] < sending[$0].acknowledged }
+            || standing.streamFrames < streams?.acknowledged ?? 0
+    }
+
     /// Begins to use a link on which the peer has stated its `standing`. Fails if the peer claims what was never sent,
     /// or has lost what it acknowledged.
     func startLink(peerStanding standing: Standing, pool: inout ChunkPool) throws(WireError) {

@@ -84,6 +84,9 @@ extension SessionMachine {
         }
         if let conversation = peer.conversation {
             if conversation.id == request.conversation {
+                if isResume, conversation.hasOvertaken(request.standing) {
+                    return refuse(request, on: link, .outOfDate)
+                }
                 abandonAttempt(of: peer, code: .superseded)
                 // If the peer invites again, the first acceptance was lost, and the context with it.
                 let own = isResume ? nil : conversation.crossedContext
