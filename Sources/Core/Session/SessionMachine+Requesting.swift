@@ -114,7 +114,11 @@ extension SessionMachine {
 
     /// Sends the request on a dialled link that is open and whose peer is the right one.
     func sendRequest(on link: Link, to peer: PeerRecord, now: Moment) {
-        guard let attempt = peer.attempt, attempt.deadline > now else { return close(link, .cancelled) }
+        guard let attempt = peer.attempt else { return close(link, .cancelled) }
+        guard attempt.deadline > now else {
+            attempt.forgetLink()
+            return close(link, .cancelled)
+        }
         link.purpose = .requesting
         attempt.link = link
         attempt.requestSent = true
