@@ -74,7 +74,7 @@ public struct Peer: Identifiable, Sendable {
     /// Opens a stream of bytes to the peer, whose program finds it in ``Session/streams``. Fails if the peer is not connected,
     /// accepts no more streams from this session, or has none because it is of an earlier version.
     ///
-    /// - Parameter name: What the peer's program is told about the stream: at most 255 bytes. Several streams may have the
+    /// - Parameter name: The name that the peer's program sees: at most 255 bytes. Several streams may have the
     ///   same name.
     public func openStream(named name: String) async throws(NighError) -> ByteStream {
         try await session.low.openStream(named: name, to: id)

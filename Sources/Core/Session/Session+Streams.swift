@@ -4,7 +4,7 @@ extension Session {
     /// Fails if the peer is not connected, has as many streams from this session as it accepts, or speaks an earlier version
     /// of the protocol, which has no streams.
     ///
-    /// - Parameter name: what the peer's program is told about the stream; at most 255 bytes without control characters.
+    /// - Parameter name: the name that the peer's program sees; at most 255 bytes without control characters.
     public func openStream(named name: String, to peer: PeerID) async throws(NighError) -> ByteStream {
         try await result { openStream(named: name, to: peer, completion: $0) }
     }

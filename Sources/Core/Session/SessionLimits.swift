@@ -47,7 +47,7 @@ public struct SessionLimits: Hashable, Sendable {
     /// Creates the default limits.
     public init() {}
 
-    /// What a peer is told about streams; nil if there are none.
+    /// The terms for streams in this session's hello; nil if it has no streams.
     var streamTerms: StreamTerms? {
         streams > 0 ? StreamTerms(streams: streams, window: streamWindow) : nil
     }
