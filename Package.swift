@@ -14,7 +14,8 @@ let package = Package(
         .library(
             name: "Nigh",
             targets: [
-                "Nigh", "NighBluetooth", "NighCore", "NighLoop", "NighMemory", "NighPlugins", "NighTCP",
+                "Nigh", "NighBluetooth", "NighCore", "NighFiles", "NighLoop", "NighMemory", "NighPlugins",
+                "NighTCP",
                 "NighUV",
             ]),
         // Without Foundation, which `Nigh` needs for its messages.
@@ -28,7 +29,8 @@ let package = Package(
         .library(
             name: "NighShared", type: .dynamic,
             targets: [
-                "Nigh", "NighBluetooth", "NighCore", "NighLoop", "NighMemory", "NighPlugins", "NighRecord",
+                "Nigh", "NighBluetooth", "NighCore", "NighFiles", "NighLoop", "NighMemory", "NighPlugins",
+                "NighRecord",
                 "NighTCP",
                 "NighTestKit", "NighTransport", "NighUV",
             ]),
@@ -43,6 +45,10 @@ let package = Package(
         .systemLibrary(name: "COpenSSL", path: "Sources/Transports/COpenSSL"),
         .target(name: "NighCore", dependencies: ["COpenSSL"], path: "Sources/Core"),
         .target(name: "NighRecord", dependencies: ["NighCore"], path: "Sources/Record"),
+        .systemLibrary(name: "CFileSpace", path: "Sources/Files/CFileSpace"),
+        .target(
+            name: "NighFiles", dependencies: ["CFileSpace", "NighCore"], path: "Sources/Files",
+            exclude: ["CFileSpace"]),
         .target(name: "NighMemory", dependencies: ["NighCore"], path: "Sources/Transports/Memory"),
         .systemLibrary(name: "CUV", path: "Sources/Transports/CUV"),
         .target(name: "NighUV", dependencies: ["CUV", "NighCore"], path: "Sources/Transports/UV"),
@@ -61,7 +67,7 @@ let package = Package(
                 "NighBluetooth", "NighCore", "NighMemory", "NighPlugins", "NighTCP", "NighUV",
             ],
             path: "Sources/Loop"),
-        .target(name: "Nigh", dependencies: ["NighCore", "NighLoop"], path: "Sources/Nigh"),
+        .target(name: "Nigh", dependencies: ["NighCore", "NighFiles", "NighLoop"], path: "Sources/Nigh"),
         .target(
             name: "NighTransport", dependencies: ["NighCore", "NighPlugins", "NighUV"],
             path: "Sources/Transport"),
@@ -73,7 +79,8 @@ let package = Package(
         .target(
             name: "NighMDNS", dependencies: ["CAvahi", "NighCore", "NighUV"], path: "Sources/Transports/MDNS"),
         .target(
-            name: "NighTestKit", dependencies: ["COpenSSL", "NighCore", "NighMemory"], path: "Sources/TestKit"
+            name: "NighTestKit", dependencies: ["COpenSSL", "NighCore", "NighFiles", "NighMemory"],
+            path: "Sources/TestKit"
         ),
         .target(name: "FourInARow", dependencies: ["NighCore"], path: "Sources/FourInARow"),
         .target(name: "Arguments", path: "Sources/Tools/Arguments"),
@@ -101,8 +108,8 @@ let package = Package(
         .executableTarget(
             name: "nigh",
             dependencies: [
-                "Arguments", "JSONText", "Measuring", "NighCore", "NighLoop", "NighMemory", "NighPlugins",
-                "NighRecord", "NighTestKit", "ProgramSupport", "SessionArguments", "Terminal",
+                "Arguments", "JSONText", "Measuring", "NighCore", "NighFiles", "NighLoop", "NighMemory",
+                "NighPlugins", "NighRecord", "NighTestKit", "ProgramSupport", "SessionArguments", "Terminal",
             ],
             path: "Sources/Tools/nigh", linkerSettings: presentsNigh),
         .target(name: "CAllocationCounter", path: "Sources/Tools/CAllocationCounter"),
@@ -123,7 +130,8 @@ let package = Package(
         .executableTarget(
             name: "fuzz",
             dependencies: [
-                "FourInARow", "Measuring", "NighBluetooth", "NighCore", "NighMDNS", "NighRecord", "NighTCP",
+                "FourInARow", "Measuring", "NighBluetooth", "NighCore", "NighFiles", "NighMDNS", "NighRecord",
+                "NighTCP",
                 "NighTestKit", "ProgramSupport",
             ],
             path: "Sources/Tools/fuzz"),
@@ -143,7 +151,8 @@ let package = Package(
             name: "soak", dependencies: ["Measuring", "NighTestKit", "ProgramSupport"],
             path: "Sources/Tools/soak"),
         .testTarget(
-            name: "CoreTests", dependencies: ["COpenSSL", "NighCore", "NighMemory", "NighTestKit"],
+            name: "CoreTests",
+            dependencies: ["COpenSSL", "NighCore", "NighFiles", "NighMemory", "NighTestKit"],
             path: "Tests/Core"),
         .testTarget(
             name: "BluetoothTests",
@@ -152,6 +161,9 @@ let package = Package(
         .testTarget(
             name: "RecordTests", dependencies: ["NighCore", "NighMemory", "NighRecord", "NighTestKit"],
             path: "Tests/Record"),
+        .testTarget(
+            name: "FilesTests", dependencies: ["NighCore", "NighFiles", "NighMemory", "NighTestKit"],
+            path: "Tests/Files"),
         .testTarget(name: "ArgumentsTests", dependencies: ["Arguments"], path: "Tests/Arguments"),
         .testTarget(
             name: "MeasuringTests", dependencies: ["Arguments", "Measuring", "bench"], path: "Tests/Measuring"
@@ -181,8 +193,8 @@ let package = Package(
         .testTarget(
             name: "NighProgramTests",
             dependencies: [
-                "Arguments", "ChildPrograms", "JSONText", "NighCore", "NighLoop", "NighMemory", "NighRecord",
-                "NighTestKit", "ProgramSupport", "Terminal", "nigh",
+                "Arguments", "ChildPrograms", "JSONText", "NighCore", "NighFiles", "NighLoop", "NighMemory",
+                "NighRecord", "NighTestKit", "ProgramSupport", "Terminal", "nigh",
             ],
             path: "Tests/NighProgram", exclude: ["Common/check-json"]),
         .testTarget(

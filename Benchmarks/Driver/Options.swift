@@ -62,7 +62,7 @@ struct Options: Sendable {
 
     private static let what = OptionGroup(
         "What is measured",
-        Option("only", .list(of: .choice(of: Work.self), atMost: 6), "the works to run (found needs root)"),
+        Option("only", .list(of: .choice(of: Work.self), atMost: 8), "the works to run (found needs root)"),
         Option(
             "sizes", .list(of: .size("SIZES", in: 16...(16 << 20)), atMost: 64),
             "message sizes, such as 64,64K,1M; by default those that suit each work"),
@@ -70,7 +70,8 @@ struct Options: Sendable {
             "peers", .list(of: .text("NAMES"), atMost: 64),
             """
             tcp, libuv, zeromq, nng, nanomsg, enet, ours, ours-inbox, ours-pool; encrypted tls, zeromq-curve, nng-tls, \
-            ours-tls, ours-tls-inbox; for found avahi, ours-daemon, ours-embedded; over Bluetooth rfcomm, bluetoothctl, \
+            ours-tls, ours-tls-inbox; for bytes also ours-bytes, ours-tls-bytes; for beside ours-quiet, ours-beside, \
+            ours-tls-quiet, ours-tls-beside; for found avahi, ours-daemon, ours-embedded; over Bluetooth rfcomm, bluetoothctl, \
             sdptool, ours, ours-tls; by default all
             """),
         Option(

@@ -174,6 +174,8 @@ extension Work {
         switch self {
         case .roundTrip: "Round trip"
         case .stream: "One-way stream"
+        case .bytes: "Bytes of one stream"
+        case .beside: "Round trip beside a stream at full speed"
         case .broadcast: "Broadcast"
         case .connect: "Connect to first answer"
         case .idle: "Memory of an idle peer, with 1,000 peers"

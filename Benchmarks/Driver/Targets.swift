@@ -39,6 +39,11 @@ struct Target {
                 target("ours-inbox", [0.50, 0.90, 0.95, 0.95, 0.95]),
                 target("ours-tls", [0.80, 0.90, 0.95, 0.95, 0.95], to: Program.encryptedBase),
             ]
+        case .bytes: return [target("ours-tls-bytes", [0.9, 0.9, 0.9, 0.9, 0.9], to: Program.encryptedBase)]
+        case .beside:
+            return [("ours-beside", "ours-quiet"), ("ours-tls-beside", "ours-tls-quiet")].map {
+                Target(work: work, metric: .high, program: $0, base: $1, bound: 1.5)
+            }
         case .broadcast: return [target("ours", [0.80, 0.90, 0.95, 0.95, 0.95])]
         case .connect:
             return [

@@ -13,13 +13,13 @@ struct Turn {
     /// Runs the turn, and returns the measured values.
     func run() throws(RunError) -> [Metric: Double] {
         switch work {
-        case .roundTrip, .connect:
+        case .roundTrip, .connect, .beside:
             let (_, client) = try pair()
             return try [
                 .median: number("p50", client), .high: number("p99", client),
                 .highest: number("p99.9", client),
             ]
-        case .stream:
+        case .stream, .bytes:
             let (server, client) = try pair()
             return try rates(receiver: server, sender: client)
         case .broadcast:
@@ -75,7 +75,8 @@ struct Turn {
     private func arguments(_ side: String, way: String?) -> [String] {
         let ways = [program.way, way].compactMap { $0 }.joined(separator: "-")
         return [
-            program.executable, side, work.rawValue, "--size", "\(column.size)", "--peers", "\(column.peers)",
+            program.executable, side, work.command.rawValue, "--size", "\(column.size)", "--peers",
+            "\(column.peers)",
             "--seconds", "\(options.seconds)", "--warm-up", "\(options.seconds / 4)", "--count",
             "\(options.connections)",
         ] + (ways.isEmpty ? [] : ["--way", ways])
@@ -106,8 +107,8 @@ extension Work {
     /// The metrics of the work, a table each. The targets are about the first.
     var metrics: [Metric] {
         switch self {
-        case .roundTrip: [.median, .high, .highest]
-        case .stream, .broadcast: [.rate, .processor]
+        case .roundTrip, .beside: [.median, .high, .highest]
+        case .stream, .bytes, .broadcast: [.rate, .processor]
         case .connect, .found: [.median]
         case .idle: [.accepting, .calling]
         }

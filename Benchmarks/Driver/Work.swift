@@ -4,6 +4,8 @@ import Measuring
 enum Work: String, CaseIterable {
     case roundTrip = "round-trip"
     case stream
+    case bytes
+    case beside
     case broadcast
     case connect
     case idle
@@ -22,6 +24,8 @@ enum Work: String, CaseIterable {
             (options.sizes ?? [1 << 10]).flatMap { size in
                 options.peerCounts.map { Column(size: size, peers: $0) }
             }
+        case .bytes: [Column(size: options.sizes?.first ?? 64 << 10, peers: 1)]
+        case .beside: [Column(size: options.sizes?.first ?? 64, peers: 1)]
         case .connect: [Column(size: 16, peers: 1)]
         case .idle: [Column(size: 16, peers: 1_000)]
         case .found: [Column(size: 16, peers: 1)]
@@ -36,7 +40,7 @@ enum Work: String, CaseIterable {
 
     func title(of column: Column) -> String {
         switch self {
-        case .roundTrip, .stream: Figures.size(column.size)
+        case .roundTrip, .stream, .bytes, .beside: Figures.size(column.size)
         case .broadcast: "\(Figures.size(column.size)) to \(Text.grouped(column.peers))"
         case .connect: "p50"
         case .idle, .found: ""
@@ -46,11 +50,20 @@ enum Work: String, CaseIterable {
     /// The names of the last lines that server and client print.
     var lastResultNames: (server: String?, client: String) {
         switch self {
-        case .roundTrip, .connect: (nil, "trips")
-        case .stream: ("nanoseconds", "processor")
+        case .roundTrip, .connect, .beside: (nil, "trips")
+        case .stream, .bytes: ("nanoseconds", "processor")
         case .broadcast: ("processor", "nanoseconds")
         case .idle: ("resident", "resident")
         case .found: (nil, "found")
+        }
+    }
+
+    /// What the programs are told to do. How they do it differently for this work, their way says.
+    var command: Work {
+        switch self {
+        case .bytes: .stream
+        case .beside: .roundTrip
+        default: self
         }
     }
 
@@ -59,7 +72,7 @@ enum Work: String, CaseIterable {
     var runsOnOneProcessor: Bool { self == .roundTrip || self == .connect }
 
     /// Whether less is better.
-    var measuresCost: Bool { self != .stream && self != .broadcast }
+    var measuresCost: Bool { ![.stream, .bytes, .broadcast].contains(self) }
 }
 
 /// A program that does the work.
@@ -71,9 +84,12 @@ struct Program: Hashable {
     var way: String?
     /// The title in the tables.
     let title: String
-    var works: Set<Work> = [.roundTrip, .stream, .broadcast, .connect, .idle]
+    var works: Set<Work> = all
     /// Whether its traffic is encrypted. Encrypted programs are compared with each other.
     var isEncrypted = false
+
+    /// What every messaging library does.
+    private static let all: Set<Work> = [.roundTrip, .stream, .broadcast, .connect, .idle]
 
     static let limit = "tcp"
     static let base = "libuv"
@@ -84,8 +100,12 @@ struct Program: Hashable {
         let (peers, session) = (options.peersFolder, "\(own)/bench-session")
         if options.isOverBluetooth { return overBluetooth(peers, session) }
         return [
-            Program(name: limit, executable: "\(peers)/peer-tcp", title: "raw sockets"),
-            Program(name: base, executable: "\(peers)/peer-libuv", title: "libuv in C"),
+            Program(
+                name: limit, executable: "\(peers)/peer-tcp", title: "raw sockets", works: all.union([.bytes])
+            ),
+            Program(
+                name: base, executable: "\(peers)/peer-libuv", title: "libuv in C", works: all.union([.bytes])
+            ),
             Program(name: "zeromq", executable: "\(peers)/peer-zeromq", title: "ZeroMQ"),
             Program(name: "nng", executable: "\(peers)/peer-nng", title: "NNG"),
             Program(name: "nanomsg", executable: "\(peers)/peer-nanomsg", title: "nanomsg"),
@@ -99,8 +119,16 @@ struct Program: Hashable {
                 name: "ours-pool", executable: session, way: "pool", title: "Nigh, task of the global pool",
                 works: [.roundTrip, .stream]),
             Program(
+                name: "ours-bytes", executable: session, way: "pool-bytes", title: "Nigh", works: [.bytes]),
+            Program(
+                name: "ours-quiet", executable: session, way: "handler", title: "Nigh, without the stream",
+                works: [.beside]),
+            Program(
+                name: "ours-beside", executable: session, way: "handler-beside", title: "Nigh",
+                works: [.beside]),
+            Program(
                 name: encryptedBase, executable: "\(peers)/peer-tls", title: "OpenSSL over sockets",
-                isEncrypted: true),
+                works: all.union([.bytes]), isEncrypted: true),
             Program(
                 name: "zeromq-curve", executable: "\(peers)/peer-zeromq", way: "curve",
                 title: "ZeroMQ with CURVE", isEncrypted: true),
@@ -113,6 +141,15 @@ struct Program: Hashable {
             Program(
                 name: "ours-tls-inbox", executable: session, way: "inbox-tls",
                 title: "Nigh under TLS, inbox on the loop", works: [.roundTrip, .stream], isEncrypted: true),
+            Program(
+                name: "ours-tls-bytes", executable: session, way: "pool-bytes-tls", title: "Nigh under TLS",
+                works: [.bytes], isEncrypted: true),
+            Program(
+                name: "ours-tls-quiet", executable: session, way: "handler-tls",
+                title: "Nigh under TLS, without the stream", works: [.beside], isEncrypted: true),
+            Program(
+                name: "ours-tls-beside", executable: session, way: "handler-beside-tls",
+                title: "Nigh under TLS", works: [.beside], isEncrypted: true),
             Program(
                 name: "avahi", executable: session, way: "avahi", title: "avahi-publish, avahi-browse",
                 works: [.found]),

@@ -26,8 +26,11 @@ enum Program {
         let reading = words.lazy.compactMap { Reading(rawValue: String($0)) }.first ?? .handler
         let setting = BenchmarkSetting(
             options: options, reading: reading, security: words.contains("tls") ? .encrypted : .none,
-            isOverBluetooth: words.contains("bluetooth"), loop: UVEventLoop())
+            isOverBluetooth: words.contains("bluetooth"), isBesideStream: words.contains("beside"),
+            loop: UVEventLoop())
         switch (options.work, options.serves) {
+        case (BENCHMARK_STREAM, true) where words.contains("bytes"): BytesReceiver(setting).run()
+        case (BENCHMARK_STREAM, false) where words.contains("bytes"): BytesSender(setting).run()
         case (BENCHMARK_STREAM, true), (BENCHMARK_BROADCAST, false): StreamReceiver(setting).run()
         case (BENCHMARK_STREAM, false), (BENCHMARK_BROADCAST, true): StreamSender(setting).run()
         case (BENCHMARK_ROUND_TRIP, false): RoundTripClient(setting).connect()
@@ -48,6 +51,8 @@ struct BenchmarkSetting: @unchecked Sendable {
     /// Whether it runs over Bluetooth, with the server on the adapter hci1 and the client on hci0; otherwise it uses
     /// TCP on loopback.
     let isOverBluetooth: Bool
+    /// Whether round trips are measured while a stream to the same peer is written as fast as possible.
+    let isBesideStream: Bool
     let loop: UVEventLoop
 
     private var transport: String {
@@ -85,7 +90,8 @@ struct BenchmarkSetting: @unchecked Sendable {
     func accept(
         with session: Session, onMessage: MessageHandler?,
         listening: @escaping @Sendable (String) -> Void = { benchmark_report_port($0) },
-        connected: @escaping @Sendable (PeerID) -> Void = { _ in }
+        connected: @escaping @Sendable (PeerID) -> Void = { _ in },
+        streamOpened: @escaping @Sendable (ByteStream) -> Void = Self.drain
     ) {
         let isPortReported = Once()
         session.start(
@@ -97,6 +103,7 @@ struct BenchmarkSetting: @unchecked Sendable {
                 case .invited(let invitation): session.accept(invitation)
                 case .stateChanged(let peer, _, _) where peer.state == .connected: connected(peer.id)
                 case .stateChanged(_, from: .connected, let cause?): Self.fail(unlessLeaving: cause)
+                case .streamOpened(let stream): streamOpened(stream)
                 case .transportFailed(let error): Self.fail("\(error)")
                 default: break
                 }
@@ -142,7 +149,7 @@ struct BenchmarkSetting: @unchecked Sendable {
     }
 
     /// Ends the program if the conversation ended for any other reason, because then nothing was measured.
-    private static func fail(unlessLeaving error: NighError) {
+    static func fail(unlessLeaving error: NighError) {
         switch error.cause {
         case .left, .peerLeft, .closed, .linkLost, .reset: break
         default: fail("\(error)")

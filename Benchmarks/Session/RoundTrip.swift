@@ -46,6 +46,7 @@ final class RoundTripClient: @unchecked Sendable {
         let handler: MessageHandler = { [self] bytes, _ in bytes.withUnsafeBytes { receive($0) } }
         setting.call(with: session, onMessage: setting.reading == .handler ? handler : nil) { [self] peer in
             self.peer = peer
+            if setting.isBesideStream { BenchmarkSetting.fill(session, to: peer) }
             var options = setting.options
             benchmark_trips_begin(&trips, &options)
             sendNext()

@@ -3,9 +3,15 @@
 
 @_exported import struct NighCore.ByteSlice
 @_exported import class NighCore.ByteStream
+@_exported import struct NighCore.FileFault
 @_exported import struct NighCore.NighError
 @_exported import struct NighCore.PairingCode
 @_exported import struct NighCore.PeerID
 @_exported import enum NighCore.PeerState
 @_exported import enum NighCore.PeerTrust
 @_exported import enum NighCore.SessionSecurity
+@_exported import struct NighFiles.FileItem
+@_exported import struct NighFiles.FileOffer
+@_exported import struct NighFiles.FileProgress
+@_exported import struct NighFiles.FileResult
+@_exported import class NighFiles.FileTransfer

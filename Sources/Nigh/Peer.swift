@@ -18,7 +18,7 @@ public struct Peer: Identifiable, Sendable {
     /// What this user's trust store says about the peer's key; nil in a session without encryption.
     public let trust: PeerTrust?
 
-    private let session: SessionCore
+    let session: SessionCore
 
     init(_ peer: NighCore.Peer, in session: SessionCore) {
         id = peer.id

@@ -6,7 +6,7 @@ import NighLoop
 /// A session begins when it is made and ends with ``close()``. ``withSession(service:name:transports:configure:_:)`` does both.
 /// Every method can be called from any thread.
 public final class Session: Sendable {
-    private let core: SessionCore
+    let core: SessionCore
     /// The service, which is the same in all programs that are to find each other.
     public let service: String
     /// The name that this session shows to people.
@@ -47,6 +47,8 @@ public final class Session: Sendable {
         configuration.acceptsPairing = settings.acceptsPairing
         configuration.limits = settings.limits
         configuration.timings = settings.timings
+        let reception = FileReception(settings.files)
+        configuration.fileStreams = reception.handler
 
         let registry = TransportRegistry.standard
         let made = try PluginCatalog(files: settings.plugins).makeAll(
@@ -57,7 +59,7 @@ public final class Session: Sendable {
         self.name = displayName.description
         messages = Messages(low.messages)
         hasTemporaryIdentity = identity.isReplacement
-        core = SessionCore(low, loop: loop, identity: identity, settings: settings)
+        core = SessionCore(low, loop: loop, identity: identity, reception: reception, settings: settings)
         if !settings.advertises { low.stopAdvertising() }
     }
 

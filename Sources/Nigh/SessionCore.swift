@@ -47,13 +47,19 @@ final class SessionCore: Sendable {
     private let identity: IdentityUse
     private let onEvent: (@Sendable (SessionEvent) -> Void)?
     let streams = Streams(inbox: Inbox())
+    /// Answers offers of files; the low-level session does not keep it.
+    let reception: FileReception
     private let state = Mutex(State())
 
-    init(_ low: NighCore.Session, loop: UVEventLoop, identity: IdentityUse, settings: SessionSettings) {
+    init(
+        _ low: NighCore.Session, loop: UVEventLoop, identity: IdentityUse, reception: FileReception,
+        settings: SessionSettings
+    ) {
         self.low = low
         self.loop = loop
         self.identity = identity
         onEvent = settings.onEvent
+        self.reception = reception
         state.withLock { $0.connectsAutomatically = settings.connectsAutomatically }
         var onMessage: MessageHandler?
         if let handle = settings.onMessage {
@@ -62,6 +68,7 @@ final class SessionCore: Sendable {
                 handle(Message(NighCore.Message(origin: origin, payload: payload)))
             }
         }
+        reception.attach(to: self)
         low.start(onEvent: { [weak self] in self?.handle($0) }, onMessage: onMessage)
     }
 
@@ -170,6 +177,7 @@ final class SessionCore: Sendable {
         for reader in readers { reader.finish() }
         for list in lists { list.finish() }
         streams.inbox.finish()
+        reception.offers.inbox.finish()
         return completions
     }
 

@@ -35,6 +35,11 @@ public enum SessionEvent: Sendable {
     /// The peer has opened a stream of this name, which waits in ``Session/streams``.
     case streamOpened(Peer, name: String)
 
+    /// The peer offers files, which wait in ``Session/fileOffers`` for an answer.
+    case filesOffered(FileOffer)
+    /// Files that a peer offered are being received, as ``SessionSettings/files`` says.
+    case filesAccepted(FileTransfer)
+
     /// A message was no value of the type that ``Session/messages(of:)`` reads. It was left out.
     case messageUnreadable(Peer, NighError)
 

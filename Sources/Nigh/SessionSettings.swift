@@ -16,6 +16,8 @@ public struct SessionSettings: Sendable {
     public var security = SessionSecurity.encrypted
     /// Whether peers may ask to be paired from the start.
     public var acceptsPairing = false
+    /// Which files the session accepts.
+    public var files = FileAcceptance.none
     /// Plugin files to load transports from, besides those in the plugin folders.
     public var plugins: [String] = []
     /// The session's bounds.

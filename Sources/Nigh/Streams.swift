@@ -19,10 +19,7 @@ public struct Streams: AsyncSequence, Sendable {
 
         /// The next stream, with the isolation of the caller, as `for await` asks for it.
         public mutating func next(isolation actor: isolated (any Actor)?) async -> ByteStream? {
-            while true {
-                if let stream = inbox.poll() { return stream }
-                guard await inbox.wait() else { return nil }
-            }
+            await inbox.next()
         }
 
         /// The next stream; nil after the last, or if the task is cancelled.

@@ -30,7 +30,7 @@ public func withSession<Result>(
 }
 
 /// Runs work that reads files on a thread of Dispatch, so that no thread of Swift's concurrency runtime waits for it.
-private func onOwnThread<Value: Sendable>(
+func onOwnThread<Value: Sendable>(
     _ work: @Sendable @escaping () throws(NighError) -> Value
 ) async throws(NighError) -> Value {
     let result: Swift.Result<Value, NighError> = await withCheckedContinuation { continuation in

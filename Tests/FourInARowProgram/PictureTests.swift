@@ -3,7 +3,7 @@ import Foundation
 import NighTestKit
 import Testing
 
-/// Tests the pictures of terminals that the README shows.
+/// Tests the pictures of terminals that the README and the docs show.
 struct PictureTests {
     private static let folder = "\(BuiltPackages.root)/docs/guides/pictures"
     private static let columnWidth = 9
@@ -29,12 +29,12 @@ struct PictureTests {
         }
     }
 
-    @Test("A browser that drops spaces draws every word of the README's pictures at its own width")
+    @Test("A browser that drops spaces draws every word of the pictures at its own width")
     func pictures() throws {
         let names = try FileManager.default.contentsOfDirectory(atPath: Self.folder).filter {
             $0.hasSuffix(".svg")
         }
-        #expect(names.sorted() == ["game.svg", "lobby.svg"])
+        #expect(names.sorted() == ["game.svg", "lobby.svg", "send.svg"])
         for name in names {
             let picture = try String(contentsOfFile: "\(Self.folder)/\(name)", encoding: .utf8)
             let texts = Text.all(of: picture)

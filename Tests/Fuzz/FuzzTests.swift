@@ -43,13 +43,14 @@ import Testing
     @Test func generatedInputsAreOftenValid() throws {
         let corpus = try Corpus.record()
         let frames = Mutator.frames(of: corpus)
-        var (paired, understood) = (0, 0)
+        var (paired, understood, delivered) = (0, 0, 0)
         var entries = 0
         var (calm, lines, rematches, breaches) = (0, 0, 0, 0)
         for seed in 0..<2_000 as Range<UInt64> {
             var mutator = Mutator(seed: seed, scenarios: corpus, frames: frames)
             if try PairingTarget.run(&mutator) { paired += 1 }
             if try TrustTarget.run(&mutator) { understood += 1 }
+            if try FilesTarget.run(&mutator) { delivered += 1 }
             entries += try LinkRecordTarget.run(&mutator)
             let table = try TableTarget.run(&mutator)
             calm += table.isCalm ? 1 : 0
@@ -60,6 +61,7 @@ import Testing
         #expect(entries > 8_000, "\(entries)")
         #expect(paired > 20, "\(paired)")
         #expect(understood > 300, "\(understood)")
+        #expect(delivered > 300, "\(delivered)")
         #expect(calm > 500 && lines > 500, "\(calm), \(lines)")
         #expect(rematches > 300 && breaches > 300, "\(rematches), \(breaches)")
     }

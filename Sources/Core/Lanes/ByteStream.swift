@@ -24,6 +24,8 @@ public final class ByteStream: Sendable {
     public var name: String { port.name }
     /// Whether the peer opened the stream.
     public var isIncoming: Bool { !port.isOwn }
+    /// What the stream is for.
+    package var purpose: StreamPurpose { port.purpose }
 
     // MARK: Writing
 
@@ -50,6 +52,11 @@ public final class ByteStream: Sendable {
     /// Writes as many of the bytes as there is room for, without waiting, and returns how many.
     public func tryWrite(_ bytes: ByteSlice) throws(NighError) -> Int {
         try bytes.withUnsafeBytes { bytes throws(NighError) in try port.write(bytes) }
+    }
+
+    /// Writes as many of the bytes as there is room for, without waiting, and returns how many.
+    package func tryWrite(_ bytes: UnsafeRawBufferPointer) throws(NighError) -> Int {
+        try port.write(bytes)
     }
 
     /// Ends writing. Everything that was written arrives, and then the peer's program sees the end.
@@ -97,6 +104,21 @@ public final class ByteStream: Sendable {
         cancelReading(because: reason)
         cancelWriting(because: reason)
     }
+}
+
+// For code that reads and writes in one task.
+extension ByteStream {
+    /// Waits until `wake` was called, or with `bytes` until there is something to read or reading has ended, or with `room` until
+    /// there is room to write or writing has ended.
+    package nonisolated(nonsending) func waitForActivity(bytes: Bool, room: Bool) async {
+        await port.waitForActivity(bytes: bytes, room: room)
+    }
+
+    /// Why no more bytes come, whatever has come and is not read yet; nil if more may come, or they ended in good order.
+    package var failure: NighError? { port.failure }
+
+    /// Ends the present or the next `waitForActivity`.
+    package func wake() { port.wake() }
 }
 
 extension ByteStream: AsyncSequence {

@@ -105,28 +105,29 @@ struct SendLane {
     /// Encodes a small message at the end. This is the one copy of its bytes on the way out.
     @inline(__always)
     mutating func append(_ bytes: UnsafeRawBufferPointer, pool: inout ChunkPool) {
-        let needed = FrameHeader.byteCount &+ bytes.count
-        if needed > room { openRun(needed, pool: &pool) }
-        EncodedMessage.write(bytes, on: lane, to: runEnd.unsafelyUnwrapped + freshBytes)
-        room &-= needed
-        freshBytes &+= needed
-        freshMessages &+= 1
-        accepted &+= 1
+        EncodedMessage.write(bytes, on: lane, to: claimFrame(payloadLength: bytes.count, pool: &pool))
     }
 
     /// Appends a frame of any type, and returns where its payload has to be written at once.
     mutating func appendFrame(
         _ type: FrameType, payloadLength: Int, pool: inout ChunkPool
     ) -> UnsafeMutableRawPointer {
+        let start = claimFrame(payloadLength: payloadLength, pool: &pool)
+        FrameHeader(type: type, payloadLength: payloadLength).write(to: start)
+        return start + FrameHeader.byteCount
+    }
+
+    /// Makes room for a frame at the end, counts it, and returns where it has to be written at once.
+    @inline(__always)
+    private mutating func claimFrame(payloadLength: Int, pool: inout ChunkPool) -> UnsafeMutableRawPointer {
         let needed = FrameHeader.byteCount &+ payloadLength
         if needed > room { openRun(needed, pool: &pool) }
         let start = runEnd.unsafelyUnwrapped + freshBytes
-        FrameHeader(type: type, payloadLength: payloadLength).write(to: start)
         room &-= needed
         freshBytes &+= needed
         freshMessages &+= 1
         accepted &+= 1
-        return start + FrameHeader.byteCount
+        return start
     }
 
     /// Appends small messages that another thread has encoded already.

@@ -13,20 +13,18 @@ protocol StreamAttention: AnyObject, Sendable {
 final class StreamPort: Sendable {
     let number: UInt32
     let name: String
+    let purpose: StreamPurpose
     let peer: PeerID
     /// Whether this side opened the stream.
     let isOwn: Bool
 
     /// The number of bytes that may wait to be sent.
     private let room: Int
-    /// The most bytes of the stream in one frame.
-    private let frameRoom: Int
     /// How many bytes are read before the loop is notified.
     private let notifyAfter: UInt64
-    private let chunks: Guarded<ChunkPool>
     private let attention: any StreamAttention
     private let isListed = Atomic<Bool>(false)
-    private let state = Guarded(State())
+    private let state: Guarded<State>
 
     /// How one direction stands.
     private enum Direction {
@@ -43,14 +41,7 @@ final class StreamPort: Sendable {
         var sending = Direction.open
         /// Whether the other side was told how sending ended, or need not be told.
         var isSendingEndTaken = false
-        /// Whole frames, each within one slice.
-        var frames = ByteQueue()
-        /// The chunk that frames are written to, and the frame at its end that may still grow: where it begins, and how
-        /// many bytes of the stream it has.
-        var chunk: Chunk?
-        var growing: (start: Int, count: Int)?
-        /// The bytes of the stream in all these frames.
-        var unsent = 0
+        var unsent: StreamFrameQueue
 
         var receiving = Direction.open
         var isStopTaken = false
@@ -64,6 +55,9 @@ final class StreamPort: Sendable {
 
         var writers: [Waiter] = []
         var readers: [Waiter] = []
+        /// Tasks that wait for both, or for `wake`.
+        var watchers: [Waiter] = []
+        var isWoken = false
         var lastWaiter: UInt64 = 0
     }
 
@@ -77,18 +71,18 @@ final class StreamPort: Sendable {
     ///   - frameRoom: the most bytes of the stream in one frame.
     ///   - chunks: what frames are written to; streams share it.
     init(
-        number: UInt32, name: String, peer: PeerID, isOwn: Bool, window: Int, frameRoom: Int,
-        chunks: Guarded<ChunkPool>, attention: any StreamAttention
+        number: UInt32, name: String, purpose: StreamPurpose, peer: PeerID, isOwn: Bool, window: Int,
+        frameRoom: Int, chunks: Guarded<ChunkPool>, attention: any StreamAttention
     ) {
         self.number = number
         self.name = name
+        self.purpose = purpose
         self.peer = peer
         self.isOwn = isOwn
         room = window
-        self.frameRoom = frameRoom
         notifyAfter = UInt64(max(window / 4, 1))
-        self.chunks = chunks
         self.attention = attention
+        state = Guarded(State(unsent: StreamFrameQueue(number: number, frameRoom: frameRoom, chunks: chunks)))
     }
 
     /// Runs `change` with the lock held, and has the loop look at the stream if it returns true.
@@ -116,60 +110,12 @@ final class StreamPort: Sendable {
             case .cancelled(let reason): throw error(.sending, .streamCancelled(reason))
             case .failed(let error): throw error
             }
-            let count = min(bytes.count, max(0, room &- state.unsent))
-            var position = 0
-            while position < count {
-                position &+= grow(
-                    &state, by: UnsafeRawBufferPointer(rebasing: bytes[position..<count]))
-            }
-            state.unsent &+= count
+            let count = min(bytes.count, max(0, room &- state.unsent.byteCount))
+            state.unsent.append(UnsafeRawBufferPointer(rebasing: bytes[..<count]))
             return count
         }
         if taken > 0 { attend() }
         return taken
-    }
-
-    /// Writes bytes to the frame at the end, or to a new one. Returns how many fitted.
-    private func grow(_ state: inout State, by bytes: UnsafeRawBufferPointer) -> Int {
-        let header = FrameHeader.byteCount &+ StreamData.numberLength
-        if let growing = state.growing, let chunk = state.chunk,
-            growing.count < frameRoom, chunk.room > 0
-        {
-            let count = min(bytes.count, frameRoom &- growing.count, chunk.room)
-            chunk.append(UnsafeRawBufferPointer(rebasing: bytes[0..<count]))
-            state.growing = (growing.start, growing.count &+ count)
-            return count
-        }
-        sealGrowing(&state)
-        let count = min(bytes.count, frameRoom)
-        // A chunk with little room left would make short frames.
-        if (state.chunk?.room ?? 0) < header &+ min(count, Self.leastRoom) {
-            let full = state.chunk.take()
-            state.chunk = chunks.withLock { chunks in
-                if let full { chunks.recycle(full) }
-                return chunks.take()
-            }
-        }
-        let chunk = state.chunk.unsafelyUnwrapped
-        let start = chunk.filled
-        _ = chunk.claim(header)
-        let fitting = min(count, chunk.room)
-        chunk.append(UnsafeRawBufferPointer(rebasing: bytes[0..<fitting]))
-        state.growing = (start, fitting)
-        return fitting
-    }
-
-    private static let leastRoom = 1_024
-
-    /// Ends the growing frame: writes its header, now that its length is known.
-    private func sealGrowing(_ state: inout State) {
-        guard let growing = state.growing, let chunk = state.chunk else { return }
-        let start = chunk.base + growing.start
-        FrameHeader(type: .streamData, payloadLength: StreamData.numberLength &+ growing.count)
-            .write(to: start)
-        start.storeBytes(of: number.bigEndian, toByteOffset: FrameHeader.byteCount, as: UInt32.self)
-        state.frames.append(chunk.slice(from: growing.start))
-        state.growing = nil
     }
 
     /// Ends writing: what was written before still arrives.
@@ -186,17 +132,10 @@ final class StreamPort: Sendable {
         changing { state in
             guard case .open = state.sending else { return false }
             state.sending = .cancelled(reason)
-            dropUnsent(&state)
-            resumeAll(&state.writers)
+            state.unsent.removeAll()
+            resumeWriters(&state)
             return true
         }
-    }
-
-    private func dropUnsent(_ state: inout State) {
-        state.frames.removeAll()
-        state.growing = nil
-        state.unsent = 0
-        if let chunk = state.chunk.take() { chunks.withLock { $0.recycle(chunk) } }
     }
 
     // MARK: Reading
@@ -214,8 +153,22 @@ final class StreamPort: Sendable {
         return reading
     }
 
+    private func hasFailed(_ direction: Direction) -> Bool {
+        switch direction {
+        case .cancelled, .failed: true
+        case .open, .finished: false
+        }
+    }
+
     private func isOpen(_ direction: Direction) -> Bool {
         if case .open = direction { true } else { false }
+    }
+
+    /// Why nothing more comes, whatever has come and is not read; nil if more may come, or it ended in good order.
+    var failure: NighError? {
+        state.withLock { state in
+            if case .failed(let error) = nothingLeft(state) { error } else { nil }
+        }
     }
 
     private func nothingLeft(_ state: State) -> ByteStream.Reading {
@@ -238,7 +191,7 @@ final class StreamPort: Sendable {
             }
             state.receiving = .cancelled(reason)
             dropUnread(&state)
-            resumeAll(&state.readers)
+            resumeReaders(&state)
             return true
         }
     }
@@ -254,12 +207,30 @@ final class StreamPort: Sendable {
 
     /// Waits until there may be room to write, or writing has ended, or the task is cancelled.
     nonisolated(nonsending) func waitForRoom() async {
-        await wait(in: \.writers) { [room] state in state.unsent < room || !isOpen(state.sending) }
+        await wait(in: \.writers) { [room] state in state.unsent.byteCount < room || !isOpen(state.sending) }
     }
 
     /// Waits until there may be something to read, or reading has ended, or the task is cancelled.
     nonisolated(nonsending) func waitForBytes() async {
         await wait(in: \.readers) { state in state.unread > 0 || !isOpen(state.receiving) }
+    }
+
+    /// Waits for `wake`, and for what the parameters name.
+    nonisolated(nonsending) func waitForActivity(bytes: Bool, room isRoomWanted: Bool) async {
+        await wait(in: \.watchers) { [room] state in
+            state.isWoken || hasFailed(state.receiving)
+                || bytes && (state.unread > 0 || !isOpen(state.receiving))
+                || isRoomWanted && (state.unsent.byteCount < room || !isOpen(state.sending))
+        }
+        state.withLock { $0.isWoken = false }
+    }
+
+    /// Ends the present or the next `waitForActivity`.
+    func wake() {
+        state.withLock { state in
+            state.isWoken = true
+            resumeAll(&state.watchers)
+        }
     }
 
     private nonisolated(nonsending) func wait(
@@ -289,6 +260,16 @@ final class StreamPort: Sendable {
         }
     }
 
+    private func resumeWriters(_ state: inout State) {
+        resumeAll(&state.writers)
+        resumeAll(&state.watchers)
+    }
+
+    private func resumeReaders(_ state: inout State) {
+        resumeAll(&state.readers)
+        resumeAll(&state.watchers)
+    }
+
     /// Resumes tasks. They run later, on executors of their own, so the lock may be held.
     private func resumeAll(_ waiters: inout [Waiter]) {
         for waiter in waiters { waiter.continuation.resume() }
@@ -309,7 +290,7 @@ final class StreamPort: Sendable {
     /// Whether the program has given something that the loop has not taken. Without `credit` bytes do not count.
     func hasOutput(credit: Bool) -> Bool {
         state.withLock { state in
-            if state.unsent > 0 { return credit }
+            if state.unsent.byteCount > 0 { return credit }
             return !isOpen(state.sending) && !state.isSendingEndTaken
         }
     }
@@ -317,13 +298,13 @@ final class StreamPort: Sendable {
     /// Takes what is to be sent next. Without `credit` it is no bytes.
     func takeOutput(credit: Bool) -> Output? {
         state.withLock { state in
-            if state.unsent > 0 { return credit ? takeFrame(&state) : nil }
+            if state.unsent.byteCount > 0 { return credit ? takeFrame(&state) : nil }
             guard !state.isSendingEndTaken else { return nil }
             switch state.sending {
             case .open: return nil
             case .finished:
                 state.isSendingEndTaken = true
-                if let chunk = state.chunk.take() { chunks.withLock { $0.recycle(chunk) } }
+                state.unsent.removeAll()
                 return .finish
             case .cancelled(let reason):
                 state.isSendingEndTaken = true
@@ -334,15 +315,8 @@ final class StreamPort: Sendable {
     }
 
     private func takeFrame(_ state: inout State) -> Output? {
-        if state.frames.isEmpty { sealGrowing(&state) }
-        guard let first = state.frames.first else { return nil }
-        let header = first.withUnsafeBytes { FrameHeader(readingFrom: $0.baseAddress.unsafelyUnwrapped) }
-        guard let frame = state.frames.popFirst(atMost: FrameHeader.byteCount &+ header.payloadLength) else {
-            return nil
-        }
-        let count = header.payloadLength &- StreamData.numberLength
-        state.unsent &-= count
-        if state.unsent <= room / 2 { resumeAll(&state.writers) }
+        guard let (frame, count) = state.unsent.takeFirst() else { return nil }
+        if state.unsent.byteCount <= room / 2 { resumeWriters(&state) }
         return .frame(frame, count: count)
     }
 
@@ -352,8 +326,8 @@ final class StreamPort: Sendable {
             guard !state.isSendingEndTaken else { return false }
             state.sending = .failed(error(.sending, .streamCancelled(reason)))
             state.isSendingEndTaken = true
-            dropUnsent(&state)
-            resumeAll(&state.writers)
+            state.unsent.removeAll()
+            resumeWriters(&state)
             return true
         }
     }
@@ -365,17 +339,13 @@ final class StreamPort: Sendable {
         state.withLock { state in
             guard isOpen(state.receiving) else { return }
             state.unread &+= bytes.count
-            if bytes.count >= Self.leastSlice {
-                let slice = retained()
-                if slice.count >= slice.chunk.capacity / 4 {
-                    state.arrived.append(slice)
-                } else {
-                    copy(bytes, &state)
-                }
+            let slice = bytes.count >= Self.leastSlice ? retained() : nil
+            if let slice, slice.count >= slice.chunk.capacity / 4 {
+                state.arrived.append(slice)
             } else {
                 copy(bytes, &state)
             }
-            resumeAll(&state.readers)
+            resumeReaders(&state)
         }
     }
 
@@ -415,7 +385,7 @@ final class StreamPort: Sendable {
                 return
             }
             state.receiving = end
-            resumeAll(&state.readers)
+            resumeReaders(&state)
         }
     }
 
@@ -428,9 +398,12 @@ final class StreamPort: Sendable {
         }
     }
 
-    /// Takes the number of bytes that the program has read since the beginning.
-    func takeRead() -> UInt64 {
+    /// Returns the number of bytes that the program has read since the beginning, if that is worth telling the other side:
+    /// if a quarter of the window was read since the last time. What is less goes on counting. Otherwise nobody would
+    /// notice that the program has read a quarter in several parts.
+    func takeRead() -> UInt64? {
         state.withLock { state in
+            guard state.read &- state.readTaken >= notifyAfter else { return nil }
             state.readTaken = state.read
             return state.read
         }
@@ -445,7 +418,7 @@ final class StreamPort: Sendable {
             guard isOpen(state.sending) else { return }
             state.sending = .failed(reason)
             state.isSendingEndTaken = true
-            resumeAll(&state.writers)
+            resumeWriters(&state)
         }
     }
 
@@ -456,11 +429,11 @@ final class StreamPort: Sendable {
                 state.sending = .failed(error)
                 state.isSendingEndTaken = true
             }
-            dropUnsent(&state)
+            state.unsent.removeAll()
             if isOpen(state.receiving) { state.receiving = .failed(error) }
             state.isStopTaken = true
-            resumeAll(&state.writers)
-            resumeAll(&state.readers)
+            resumeWriters(&state)
+            resumeReaders(&state)
         }
     }
 

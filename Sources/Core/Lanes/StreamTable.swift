@@ -26,6 +26,9 @@ final class StreamTable {
         /// The bytes that have come, and that the other side was told it may send.
         var received: UInt64 = 0
         var granted: UInt64
+        /// By how many bytes more than what the program has read that is, and the most that it may become.
+        var window: UInt64
+        let largestWindow: UInt64
         /// Whether the other side was told that the stream is open.
         var isAnnounced: Bool
         var hasSendingEnded = false
@@ -35,10 +38,12 @@ final class StreamTable {
         /// Whether the stream waits for its turn.
         var waitsForTurn = false
 
-        init(_ port: StreamPort, credit: Int, granted: Int) {
+        init(_ port: StreamPort, credit: Int, window: Int) {
             self.port = port
             self.credit = UInt64(credit)
-            self.granted = UInt64(granted)
+            granted = UInt64(window)
+            self.window = granted
+            largestWindow = granted * UInt64(port.purpose.windowGrowth)
             isAnnounced = !port.isOwn
         }
 
@@ -55,6 +60,8 @@ final class StreamTable {
     private var lane: SendLane
     /// The chunks of control frames.
     private var pool = ChunkPool(chunkSize: 1 << 10, keepAtMost: 4)
+    /// Writes the payloads of control frames. It keeps its memory, so that they allocate none.
+    private var writer = FieldWriter()
     /// The bytes of frames that are not acknowledged.
     private(set) var unacknowledged = 0
     /// The frames that have come since the conversation began.
@@ -96,7 +103,10 @@ final class StreamTable {
     // MARK: Opening
 
     /// Opens a stream, whose bytes may follow at once.
-    func open(named name: String) throws(NighError) -> StreamPort {
+    func open(named name: String, for purpose: StreamPurpose = .program) throws(NighError) -> StreamPort {
+        guard agreement.theirs.accept(purpose) else {
+            throw Self.unsupported(purpose, by: agreement.peer)
+        }
         guard StreamControl.isName(name) else {
             throw NighError(
                 .sending, .invalid("name of a stream"), peer: agreement.peer.short,
@@ -108,18 +118,34 @@ final class StreamTable {
                 advice: "finish streams before you open more, or raise `limits.streams` at the peer")
         }
         openedByUs += 1
-        let stream = add(nextNumber, name, isOwn: true)
+        let stream = add(nextNumber, name, purpose, isOwn: true)
         nextNumber += 2
         giveTurn(to: stream)
         return stream.port
     }
 
-    private func add(_ number: UInt32, _ name: String, isOwn: Bool) -> Stream {
+    /// Returns the error of a stream that a peer does not accept, because it has no streams or none for this purpose.
+    static func unsupported(_ purpose: StreamPurpose, by peer: PeerID) -> NighError {
+        switch purpose {
+        case .program:
+            NighError(
+                .sending, .unsupported("streams"), peer: peer.short,
+                advice: "update the peer's program, and check that neither side has limits.streams = 0")
+        case .files:
+            NighError(
+                .sending, .unsupported("files"), peer: peer.short,
+                advice: "use a program that accepts files at the peer, and check that neither side has "
+                    + "limits.streams = 0")
+        }
+    }
+
+    private func add(_ number: UInt32, _ name: String, _ purpose: StreamPurpose, isOwn: Bool) -> Stream {
+        let window = agreement.ours.window
         let port = StreamPort(
-            number: number, name: name, peer: agreement.peer, isOwn: isOwn, window: agreement.ours.window,
+            number: number, name: name, purpose: purpose, peer: agreement.peer, isOwn: isOwn, window: window,
             frameRoom: min(agreement.pieceLimit, Self.frameLimit) - StreamData.numberLength, chunks: chunks,
             attention: attention)
-        let stream = Stream(port, credit: agreement.theirs.window, granted: agreement.ours.window)
+        let stream = Stream(port, credit: agreement.theirs.window, window: window)
         streams[number] = stream
         opened += 1
         return stream
@@ -181,7 +207,7 @@ final class StreamTable {
         guard streams[number] === stream else { return }
         if !stream.isAnnounced {
             stream.isAnnounced = true
-            append(.open(name: stream.port.name), number)
+            append(.open(name: stream.port.name, for: stream.port.purpose), number)
         }
         if let reason = stream.port.takeStop() { append(.stop(reason: reason), number) }
         grantMore(stream)
@@ -203,15 +229,16 @@ final class StreamTable {
     }
 
     /// Tells the other side how much more it may send, once that is worth a frame.
+    ///
+    /// A window grows when half of it was not read: then the link brings bytes faster than they are read, at least for a
+    /// while, and a larger window lets neither wait for the other. On a slow link it would only make messages wait behind it.
     private func grantMore(_ stream: Stream) {
-        let possible = stream.port.takeRead() &+ UInt64(agreement.ours.window)
-        guard !stream.hasReceivingEnded,
-            possible &- stream.granted >= UInt64(max(agreement.ours.window / 4, 1))
-        else { return }
-        stream.granted = possible
-        let payload = lane.appendFrame(.streamControl, payloadLength: StreamControl.creditLength, pool: &pool)
-        unacknowledged &+= FrameHeader.byteCount &+ StreamControl.creditLength
-        StreamControl.writeCredit(possible, for: stream.port.number, to: payload)
+        guard !stream.hasReceivingEnded, let read = stream.port.takeRead() else { return }
+        if stream.received &- read >= stream.window / 2 {
+            stream.window = min(stream.window * 2, stream.largestWindow)
+        }
+        stream.granted = read &+ stream.window
+        append(.credit(stream.granted), stream.port.number)
     }
 
     private func endSending(_ stream: Stream, because reason: String) {
@@ -220,7 +247,9 @@ final class StreamTable {
     }
 
     private func append(_ control: StreamControl, _ number: UInt32) {
-        let payload = control.payload(for: number)
+        writer.removeAll()
+        control.write(for: number, to: &writer)
+        let payload = writer.bytes
         lane.appendFrame(.streamControl, payloadLength: payload.count, pool: &pool)
             .copyMemory(from: payload, byteCount: payload.count)
         unacknowledged &+= FrameHeader.byteCount &+ payload.count
@@ -299,7 +328,9 @@ final class StreamTable {
     /// Takes what the other side says about a stream. Returns the stream if it has opened one.
     func receivedControl(_ frame: StreamControlFrame) throws(WireError) -> StreamPort? {
         received &+= 1
-        if case .open(let name) = frame.control { return try opened(frame.number, name).port }
+        if case .open(let name, let purpose) = frame.control {
+            return try opened(frame.number, name, purpose).port
+        }
         guard let stream = streams[frame.number] else {
             // This side may have forgotten a stream of the other side that still reads what was sent.
             if !isOurs(frame.number), frame.number <= lastTheirs {
@@ -335,7 +366,12 @@ final class StreamTable {
         return nil
     }
 
-    private func opened(_ number: UInt32, _ name: String) throws(WireError) -> Stream {
+    private func opened(
+        _ number: UInt32, _ name: String, _ purpose: StreamPurpose
+    ) throws(WireError) -> Stream {
+        guard agreement.ours.accept(purpose) else {
+            throw .malformed("a stream for \(purpose), which this side does not accept")
+        }
         let expected = lastTheirs == 0 ? (agreement.isOdd ? 2 : 1) : lastTheirs &+ 2
         guard number == expected else {
             throw .malformed("a stream with the number \(number), not \(expected)")
@@ -345,7 +381,7 @@ final class StreamTable {
         }
         lastTheirs = number
         openedByThem += 1
-        return add(number, name, isOwn: false)
+        return add(number, name, purpose, isOwn: false)
     }
 
     private func endReceiving(_ stream: Stream) throws(WireError) {

@@ -1,7 +1,10 @@
 /// Decides when a silent link is pinged, suspected and lost.
 ///
-/// Any byte from the other side counts as a sign of life, so a peer that is only slow or busy is never lost. Each step
-/// counts from the time when the step before it was taken, not from when that was due. A loop that stood still has
+/// Any byte from the other side counts as a sign of life, so a peer that is only slow or busy is never lost. But bytes that
+/// never become a whole record of TLS do not count for ever: if the length of a record was changed on the way, everything
+/// that follows would be taken for its rest.
+///
+/// Each step counts from the time when the step before it was taken, not from when that was due. A loop that stood still has
 /// not listened, so it pings and waits before it gives up a peer.
 struct KeepAlive {
     enum Verdict: Equatable {
@@ -28,6 +31,10 @@ struct KeepAlive {
     private var stage = Stage.listening
     /// The time when the stage began. In the stage `listening`, the time of the last sign of life.
     private var since: Moment
+    /// When something was last received that was whole.
+    private var wholeAt: Moment
+    /// How long after that bytes count which are not whole.
+    private let patience: Moment.Span
 
     /// Creates the state of a link that was heard at `now`.
     ///
@@ -42,14 +49,21 @@ struct KeepAlive {
         self.pingAfter = Moment.Span(nanoseconds: ping)
         suspectAfterPing = Moment.Span(nanoseconds: suspect)
         loseAfterSuspecting = Moment.Span(nanoseconds: total - ping - suspect)
+        patience = Moment.Span(nanoseconds: total)
         since = now
+        wholeAt = now
     }
 
     var isSuspected: Bool { stage == .suspected }
 
-    /// Notes a sign of life. Returns true if that ends a suspicion.
+    /// Notes that bytes were received, and whether they completed anything. Returns true if that ends a suspicion.
     @inline(__always)
-    mutating func noteSignOfLife(at now: Moment) -> Bool {
+    mutating func noteBytes(isWhole: Bool, at now: Moment) -> Bool {
+        if isWhole {
+            wholeAt = now
+        } else if now - wholeAt > patience {
+            return false
+        }
         since = now
         guard stage != .listening else { return false }
         defer { stage = .listening }

@@ -84,15 +84,16 @@ package final class LinkMachine {
     package func receive(_ bytes: ByteSlice, now: Moment) {
         guard phase != .closed else { return }
         statistics.bytesReceived &+= bytes.count
-        if keepAlive.noteSignOfLife(at: now) { isResponsiveAgain = true }
+        var isWhole = true
         if phase == .open, isPlain {
             tap?.note(.received(bytes))
             decoder.feed(bytes)
         } else if phase != .preface, let channel {
-            feed(bytes, through: channel)
+            isWhole = feed(bytes, through: channel)
         } else {
             receivePreface(bytes)
         }
+        if keepAlive.noteBytes(isWhole: isWhole, at: now) { isResponsiveAgain = true }
         if isIdle { releaseMemoryIfIdle(after: bytes.count) }
     }
 
@@ -115,7 +116,7 @@ package final class LinkMachine {
             if channel == nil { beginSecuring(kind) }
             guard phase == .preface, let channel else { return }
             phase = .securing
-            feed(bytes[min(missing, bytes.count)..<bytes.count], through: channel)
+            _ = feed(bytes[min(missing, bytes.count)..<bytes.count], through: channel)
         } catch {
             finish(error.asViolation, code: nil)
         }
@@ -132,11 +133,15 @@ package final class LinkMachine {
         }
     }
 
-    private func feed(_ bytes: ByteSlice, through channel: any SecureChannel) {
+    /// Returns whether any bytes came out.
+    private func feed(_ bytes: ByteSlice, through channel: any SecureChannel) -> Bool {
         do throws(NighError) {
             try channel.receive(bytes, plain: &plain, wire: &wire)
         } catch {
-            guard channel.isEstablished else { return finish(error.cause, code: nil) }
+            guard channel.isEstablished else {
+                finish(error.cause, code: nil)
+                return false
+            }
             channelFailure = error.cause
         }
         if phase == .securing, channel.isEstablished {
@@ -151,8 +156,10 @@ package final class LinkMachine {
                 tap?.note(.secured(peer: peer, wasResumed: channel.wasResumed))
             }
         }
+        guard !plain.isEmpty else { return false }
         tap?.note(plain, as: LinkEvent.received)
         while let slice = plain.popFirst() { decoder.feed(slice) }
+        return true
     }
 
     /// Both prefaces as this side knows them, the dialling side's first.

@@ -2,7 +2,7 @@ import COpenSSL
 
 /// SHA-256, the hash function for PeerIDs and for pairing.
 package enum SHA256 {
-    static let byteCount = 32
+    package static let byteCount = 32
 
     package static func hash(_ bytes: UnsafeRawBufferPointer) -> [UInt8] {
         [UInt8](unsafeUninitializedCapacity: byteCount) { hash, count in

@@ -418,13 +418,9 @@ extension Conversation {
     }
 
     /// Opens a stream.
-    func openStream(named name: String) throws(NighError) -> StreamPort {
-        guard let streams = openStreams() else {
-            throw NighError(
-                .sending, .unsupported("streams"), peer: peer.short,
-                advice: "update the peer's program, and check that neither side has limits.streams = 0")
-        }
-        return try streams.open(named: name)
+    func openStream(named name: String, for purpose: StreamPurpose) throws(NighError) -> StreamPort {
+        guard let streams = openStreams() else { throw StreamTable.unsupported(purpose, by: peer) }
+        return try streams.open(named: name, for: purpose)
     }
 
     /// Takes the next bytes of a stream. `retain` returns a slice of the bytes that it is given.

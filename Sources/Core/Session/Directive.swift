@@ -16,6 +16,8 @@ enum Directive {
     /// Writes what the link still has, then closes its pipe.
     case close(Link)
     case report(SessionEvent)
+    /// Reports a stream that a peer has opened for files, which is no event.
+    case reportFileStream(ByteStream)
     case finish(CallToken, Result<PeerID, NighError>)
     case answerPing(CallToken, Result<Moment.Span, NighError>)
     /// Lets messages be sent through this port from now on.

@@ -56,6 +56,15 @@ package final class Inbox<Element: Sendable>: Sendable {
     /// Returns the next element without waiting, or nil if there is none now.
     package func poll() -> Element? { state.withLock { $0.waiting.popFirst() } }
 
+    /// Waits for the next element. Returns nil if the inbox is finished and empty, or if the task is cancelled and there is
+    /// nothing. Only one task may wait at a time; see `wait`.
+    package nonisolated(nonsending) func next() async -> Element? {
+        while true {
+            if let element = poll() { return element }
+            guard await wait() else { return nil }
+        }
+    }
+
     /// Waits until `poll` may return an element. It may still return nil if others poll, too. Returns false if the
     /// inbox is finished and empty, or if the task is cancelled and there is nothing. Only one task may wait at a time:
     /// a second one that would have to wait gets false at once.

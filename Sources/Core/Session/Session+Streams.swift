@@ -6,7 +6,7 @@ extension Session {
     ///
     /// - Parameter name: the name that the peer's program sees; at most 255 bytes without control characters.
     public func openStream(named name: String, to peer: PeerID) async throws(NighError) -> ByteStream {
-        try await result { openStream(named: name, to: peer, completion: $0) }
+        try await openStream(named: name, to: peer, for: .program)
     }
 
     /// Opens a stream and passes it to `completion`: at once if called on the loop, otherwise soon, on the loop. See the
@@ -15,11 +15,26 @@ extension Session {
         named name: String, to peer: PeerID,
         completion: @escaping @Sendable (Result<ByteStream, NighError>) -> Void
     ) {
+        openStream(named: name, to: peer, for: .program, completion: completion)
+    }
+
+    /// Opens a stream for a purpose. Fails also if the peer accepts no streams for it. See the first `openStream`.
+    package func openStream(
+        named name: String, to peer: PeerID, for purpose: StreamPurpose
+    ) async throws(NighError) -> ByteStream {
+        try await result { openStream(named: name, to: peer, for: purpose, completion: $0) }
+    }
+
+    /// Opens a stream for a purpose and passes it to `completion`: at once if called on the loop, otherwise soon, on the loop.
+    package func openStream(
+        named name: String, to peer: PeerID, for purpose: StreamPurpose,
+        completion: @escaping @Sendable (Result<ByteStream, NighError>) -> Void
+    ) {
         onLoop { driver in
             var opened: Result<ByteStream, NighError> = .failure(NighError(.sending, .closed))
             driver.inTurn {
                 opened = Result { () throws(NighError) in
-                    ByteStream(try driver.machine.openStream(named: name, to: peer))
+                    ByteStream(try driver.machine.openStream(named: name, to: peer, for: purpose))
                 }
             }
             completion(opened)

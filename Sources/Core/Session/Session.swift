@@ -74,6 +74,7 @@ public final class Session: Sendable {
             name: configuration.name,
             maximumFrame: configuration.limits.frame, maximumMessage: configuration.limits.message)
         hello.streams = configuration.limits.streamTerms
+        hello.streams?.acceptsFiles = configuration.fileStreams != nil
         let driverReference = SessionDriver.DriverReference()
         let portNotifier = PortNotifier(loop: loop) { driverReference.driver?.processListedPorts() }
         let machine = SessionMachine(
@@ -87,7 +88,8 @@ public final class Session: Sendable {
             info: configuration.info)
         let driver = SessionDriver(
             machine: machine, loop: loop, transports: transports, advertisement: advertisement,
-            role: configuration.role, observer: configuration.observer, directory: directory,
+            role: configuration.role, observer: configuration.observer,
+            onFileStream: configuration.fileStreams, directory: directory,
             driverReference: driverReference, portNotifier: portNotifier)
         self.id = identity.peerID
         self.configuration = configuration

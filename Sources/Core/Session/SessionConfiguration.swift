@@ -33,6 +33,9 @@ public struct SessionConfiguration: Sendable {
     /// The observer that sees every byte of every link in plaintext, for tracing. Without one, this costs nothing. The
     /// session keeps a strong reference to it.
     public var observer: (any LinkObserver)?
+    /// Called on the loop with each stream that a peer opens to send files; nil if this session accepts no files. Peers learn
+    /// from the hello whether it does. The session keeps a strong reference to it.
+    package var fileStreams: (@Sendable (ByteStream) -> Void)?
 
     /// Creates the settings for a session of `service` called `name`, with defaults for the rest.
     public init(

@@ -16,6 +16,7 @@ final class SessionDriver: @unchecked Sendable {
 
     private(set) var messageHandlerBox: MessageHandlerBox?
     private var onEvent: EventHandler?
+    private var onFileStream: (@Sendable (ByteStream) -> Void)?
     private var hasStarted = false
     private(set) var isClosed = false
 
@@ -52,10 +53,12 @@ final class SessionDriver: @unchecked Sendable {
     init(
         machine: SessionMachine, loop: any EventLoop, transports: [any Transport],
         advertisement: Advertisement,
-        role: SessionRole, observer: (any LinkObserver)?, directory: PortDirectory,
+        role: SessionRole, observer: (any LinkObserver)?,
+        onFileStream: (@Sendable (ByteStream) -> Void)?, directory: PortDirectory,
         driverReference: DriverReference, portNotifier: PortNotifier
     ) {
         self.machine = machine
+        self.onFileStream = onFileStream
         self.driverReference = driverReference
         self.portNotifier = portNotifier
         inbox = MessageInbox(
@@ -188,8 +191,7 @@ final class SessionDriver: @unchecked Sendable {
         lastWritten = nil
         if hasStarted { for transport in transports { transport.shutdown() } }
         report(.closed)
-        onEvent = nil
-        messageHandlerBox = nil
+        forgetHandlers()
         inbox.finish()
         events.finish()
         let error = NighError(.conversing, .closed)
@@ -208,18 +210,22 @@ final class SessionDriver: @unchecked Sendable {
     /// Shuts everything down at once, in the middle of whatever is going on, and reports no more events or messages.
     /// Waiting calls fail.
     func crash() {
-        onEvent = nil
-        messageHandlerBox = nil
+        forgetHandlers()
         finishClosing()
     }
 
     /// Closes a session that nobody holds any more, like `close`, but reports no more events or messages.
     func abandon() {
         guard !isClosed else { return }
-        onEvent = nil
-        messageHandlerBox = nil
+        forgetHandlers()
         // The closure that waits for the end keeps the driver until then.
         close { withExtendedLifetime(self) {} }
+    }
+
+    private func forgetHandlers() {
+        onEvent = nil
+        onFileStream = nil
+        messageHandlerBox = nil
     }
 
     // MARK: Turns
@@ -362,6 +368,7 @@ final class SessionDriver: @unchecked Sendable {
             loop.execute { [driverReference, link = link.number] in driverReference.driver?.release(link) }
         case .close(let link): close(link)
         case .report(let event): report(event)
+        case .reportFileStream(let stream): onFileStream?(stream)
         case .finish(let token, let result): calls.removeValue(forKey: token)?(result)
         case .answerPing(let token, let result): pings.removeValue(forKey: token)?(result.map(\.duration))
         case .openPort(let port): directory.add(port)

@@ -35,7 +35,8 @@ public struct SessionLimits: Hashable, Sendable {
     /// Streams that one peer may have open at once, besides those that this session has open to it; at most 65,535. With 0
     /// the session has no streams in either direction.
     public var streams = 256
-    /// Bytes of one stream that wait in each direction: from the program, and for it. Beyond this limit `write` waits.
+    /// Bytes of one stream that wait in each direction: from the program, and for it. Beyond this limit `write` waits. Of
+    /// files that come, up to four times this may wait for the disk.
     public var streamWindow = 256 << 10
     /// Bytes of a ping's payload; at most 1,024.
     public var pingPayload = 1_024

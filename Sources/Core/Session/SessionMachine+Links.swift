@@ -121,7 +121,7 @@ extension SessionMachine {
             case .streamControl(let frame, let wireBytes):
                 let conversation = try conversation(on: link)
                 let opened = try conversation.receivedStreamControl(frame, wireBytes: wireBytes, now: now)
-                if let opened { output(.report(.streamOpened(ByteStream(opened)))) }
+                if let opened { report(ByteStream(opened)) }
                 if conversation.streams?.hasUnsent ?? false { markDirty(link) }
             case .pong(let token, let roundTrip):
                 if let waiting = pings.removeValue(forKey: token) {
@@ -136,6 +136,14 @@ extension SessionMachine {
             violated(link, error.message, now: now)
         }
         return nil
+    }
+
+    /// Reports a stream that the peer has opened, to those for whom it is.
+    private func report(_ stream: ByteStream) {
+        switch stream.purpose {
+        case .program: output(.report(.streamOpened(stream)))
+        case .files: output(.reportFileStream(stream))
+        }
     }
 
     private func conversation(on link: Link) throws(WireError) -> Conversation {

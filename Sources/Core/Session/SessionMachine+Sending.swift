@@ -103,9 +103,11 @@ extension SessionMachine {
     // MARK: Streams
 
     /// Opens a stream to a peer.
-    func openStream(named name: String, to id: PeerID) throws(NighError) -> StreamPort {
+    func openStream(
+        named name: String, to id: PeerID, for purpose: StreamPurpose
+    ) throws(NighError) -> StreamPort {
         let conversation = try conversation(with: id)
-        let port = try conversation.openStream(named: name)
+        let port = try conversation.openStream(named: name, for: purpose)
         conversation.link.map(markDirty)
         return port
     }

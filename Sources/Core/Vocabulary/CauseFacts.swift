@@ -139,6 +139,12 @@ extension NighError.Cause: CustomStringConvertible {
                 helps:
                     "The words after \"cancelled\" are those of that program. Open another stream if it is "
                     + "still needed.")
+        case .file(let fault):
+            CauseFacts(
+                "file", fault.explanation.isEmpty ? "the file did not arrive" : fault.explanation,
+                means:
+                    "A file, or all files of an offer, did not arrive, for the reason that the sentence names.",
+                helps: "Remove the reason and send the file again. What has arrived of it is not sent again.")
         case .unsupported(let what):
             CauseFacts(
                 "unsupported", "the peer does not support \(what)",
@@ -283,7 +289,7 @@ extension NighError.Cause: CustomStringConvertible {
         [
             .refused, .unreachable, .timedOut, .cancelled, .linkLost, .reset, .silent, .declined(""), .full,
             .busy, .bufferFull(limit: 0), .messageTooLarge(size: 0, limit: 0),
-            .streamCancelled(""), .unsupported(""), .notConnected, .unknownPeer,
+            .streamCancelled(""), .file(FileFault(.other, "")), .unsupported(""), .notConnected, .unknownPeer,
             .noRoute, .selfDial, .sameIdentity, .wrongPeer(expected: .nobody, found: .nobody),
             .wrongService(""), .restarted, .peerLeft, .left, .unknownConversation, .superseded,
             .protocolViolation(""), .contractBroken(.eventsOnTheLoop, ""),

@@ -107,6 +107,8 @@ public struct NighError: Error, Hashable, Sendable {
         case messageTooLarge(size: Int, limit: Int)
         /// A stream was given up by one of the two programs, for this reason.
         case streamCancelled(String)
+        /// A file did not arrive, for this reason.
+        case file(FileFault)
         /// The peer's program does not know this, or has it switched off.
         case unsupported(String)
         /// There is no conversation with the peer.

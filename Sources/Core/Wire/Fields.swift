@@ -6,6 +6,9 @@ package struct FieldWriter {
     /// Creates a writer that appends to `bytes`.
     package init(behind bytes: consuming [UInt8] = []) { self.bytes = bytes }
 
+    /// Begins again, in the memory that the writer already has.
+    mutating func removeAll() { bytes.removeAll(keepingCapacity: true) }
+
     package mutating func write<Number: FixedWidthInteger>(_ number: Number) {
         withUnsafeBytes(of: number.bigEndian) { bytes.append(contentsOf: $0) }
     }
@@ -38,7 +41,7 @@ package struct FieldWriter {
     }
 
     /// Writes bytes with their count as two bytes in front. At most 65,535 bytes.
-    mutating func write(block: [UInt8]) {
+    package mutating func write(block: [UInt8]) {
         precondition(block.count <= UInt16.max)
         write(UInt16(block.count))
         write(raw: block)
@@ -101,7 +104,7 @@ package struct FieldReader {
     }
 
     /// Reads bytes with their count as two bytes in front. At most `limit` bytes.
-    mutating func bytes(atMost limit: Int, _ what: String) throws(WireError) -> [UInt8] {
+    package mutating func bytes(atMost limit: Int, _ what: String) throws(WireError) -> [UInt8] {
         let count = Int(try number(UInt16.self, what))
         guard count <= limit else { throw .malformed("\(what) has \(count) bytes, the limit is \(limit)") }
         return Array(try take(count, what))

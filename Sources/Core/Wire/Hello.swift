@@ -16,7 +16,10 @@ package struct Hello: Equatable {
     package var maximumMessage: Int
     /// How many streams the sender accepts, and of which length; nil if it has no streams.
     package var streams: StreamTerms? {
-        didSet { abilities = abilities & ~Ability.streams | (streams == nil ? 0 : Ability.streams) }
+        didSet {
+            abilities &= ~(Ability.streams | Ability.files)
+            if let streams { abilities |= Ability.streams | (streams.acceptsFiles ? Ability.files : 0) }
+        }
     }
     /// Both prefaces as the sender of the hello sent and received them, the dialling side's first. Nil in plaintext.
     ///
@@ -72,10 +75,13 @@ package struct Hello: Equatable {
     /// The tag of the field with the terms for streams.
     private static let streamsTag: UInt8 = 0x02
 
-    /// The bits of `abilities`. Each side uses only what both have.
+    /// The bits of `abilities`.
     enum Ability {
-        /// Streams: the frames `stream-data` and `stream-control`, and the count at the end of standings.
+        /// Streams: the frames `stream-data` and `stream-control`, and the count at the end of standings. They are used only
+        /// if both sides have them.
         static let streams: UInt32 = 1 << 0
+        /// The sender accepts streams for files. Without `streams` it means nothing.
+        static let files: UInt32 = 1 << 1
     }
 }
 
@@ -85,11 +91,22 @@ package struct StreamTerms: Equatable {
     package var streams: Int
     /// The number of bytes of each stream that the other side may send before it gets more credit.
     package var window: Int
+    /// Whether the other side may open streams for files. A bit of the hello's abilities says so.
+    package var acceptsFiles: Bool
 
     /// Creates terms.
-    package init(streams: Int, window: Int) {
+    package init(streams: Int, window: Int, acceptsFiles: Bool = false) {
         self.streams = streams
         self.window = window
+        self.acceptsFiles = acceptsFiles
+    }
+
+    /// Returns whether the other side may open streams for this purpose.
+    func accept(_ purpose: StreamPurpose) -> Bool {
+        switch purpose {
+        case .program: true
+        case .files: acceptsFiles
+        }
     }
 
     static let byteCount = 6
@@ -99,7 +116,9 @@ package struct StreamTerms: Equatable {
         writer.write(UInt32(window))
     }
 
-    init(reading bytes: UnsafeRawBufferPointer) throws(WireError) {
+    /// Reads the field of a hello.
+    init(reading bytes: UnsafeRawBufferPointer, acceptsFiles: Bool) throws(WireError) {
+        self.acceptsFiles = acceptsFiles
         var reader = FieldReader(bytes)
         streams = Int(try reader.number(UInt16.self, "the hello's number of streams"))
         window = Int(clamping: try reader.number(UInt32.self, "the hello's window for streams"))
@@ -156,7 +175,8 @@ extension Hello {
                 Int(try reader.number(UInt16.self, "a hello field's length")), "a hello field")
             if tag == Self.prefacesTag { prefaces = Array(content) }
             if tag == Self.streamsTag, abilities & Ability.streams != 0 {
-                streams = try StreamTerms(reading: content)
+                streams = try StreamTerms(
+                    reading: content, acceptsFiles: abilities & Ability.files != 0)
             }
             guard tag < 0x80 else { throw .malformed("the hello has an unknown critical field \(tag)") }
         }

@@ -1,7 +1,7 @@
 /// What a `stream-control` frame says about one stream of a conversation.
 package enum StreamControl: Equatable {
-    /// The sender opens the stream under this name.
-    case open(name: String)
+    /// The sender opens the stream under this name and for this purpose.
+    case open(name: String, for: StreamPurpose = .program)
     /// The sender accepts this many bytes of the stream in all.
     case credit(UInt64)
     /// The sender has written all its bytes.
@@ -20,15 +20,26 @@ package enum StreamControl: Equatable {
         case cancel = 3
         case stop = 4
         case release = 5
+        case openFor = 6
     }
 
     /// Returns the payload of the frame that says this about stream `number`.
     func payload(for number: UInt32) -> [UInt8] {
         var writer = FieldWriter()
+        write(for: number, to: &writer)
+        return writer.bytes
+    }
+
+    /// Writes the payload of the frame that says this about stream `number`.
+    func write(for number: UInt32, to writer: inout FieldWriter) {
         writer.write(number)
         switch self {
-        case .open(let name):
+        case .open(let name, .program):
             writer.write(Kind.open.rawValue)
+            writer.write(short: name)
+        case .open(let name, let purpose):
+            writer.write(Kind.openFor.rawValue)
+            writer.write(purpose.rawValue)
             writer.write(short: name)
         case .credit(let bytes):
             writer.write(Kind.credit.rawValue)
@@ -42,19 +53,6 @@ package enum StreamControl: Equatable {
             writer.write(short: reason)
         case .release: writer.write(Kind.release.rawValue)
         }
-        return writer.bytes
-    }
-}
-
-extension StreamControl {
-    /// The payload length of a frame with credit, which is the only frequent one.
-    static let creditLength = 13
-
-    /// Writes the payload of a frame that says `credit`, without allocating.
-    static func writeCredit(_ bytes: UInt64, for number: UInt32, to payload: UnsafeMutableRawPointer) {
-        payload.storeBytes(of: number.bigEndian, as: UInt32.self)
-        payload.storeBytes(of: Kind.credit.rawValue, toByteOffset: 4, as: UInt8.self)
-        payload.storeBytes(of: bytes.bigEndian, toByteOffset: 5, as: UInt64.self)
     }
 }
 
@@ -76,10 +74,13 @@ extension StreamControl {
     fileprivate init(reading reader: inout FieldReader) throws(WireError) {
         let number = try reader.number(UInt8.self, "what a control frame says of its stream")
         switch Kind(rawValue: number) {
-        case .open:
-            let name = try reader.shortText("a stream's name")
-            guard Self.isName(name) else { throw .malformed("a stream's name has control characters") }
-            self = .open(name: name)
+        case .open: self = .open(name: try Self.name(reading: &reader))
+        case .openFor:
+            let purpose = try reader.number(UInt8.self, "what a stream is for")
+            guard let known = StreamPurpose(rawValue: purpose), known != .program else {
+                throw .malformed("a stream for the purpose \(purpose)")
+            }
+            self = .open(name: try Self.name(reading: &reader), for: known)
         case .credit: self = .credit(try reader.number(UInt64.self, "a stream's credit"))
         case .finish: self = .finish
         case .cancel: self = .cancel(reason: try reader.displayText("why a stream was cancelled"))
@@ -87,6 +88,12 @@ extension StreamControl {
         case .release: self = .release
         case nil: throw .malformed("a control frame of the unknown kind \(number)")
         }
+    }
+
+    private static func name(reading reader: inout FieldReader) throws(WireError) -> String {
+        let name = try reader.shortText("a stream's name")
+        guard isName(name) else { throw .malformed("a stream's name has control characters") }
+        return name
     }
 
     /// Returns whether a stream can have this name: at most 255 bytes, without control characters.

@@ -59,7 +59,7 @@ extension SessionConformance {
 }
 
 extension Testbed {
-    fileprivate static func content(_ count: Int) -> [UInt8] {
+    static func content(_ count: Int) -> [UInt8] {
         (0..<count).map { UInt8(truncatingIfNeeded: $0 &* 7 &+ $0 >> 8 &+ count) }
     }
 

@@ -19,7 +19,6 @@ public func checkSessionConformance(
 public enum SessionConformance {
     /// All checks, in the order in which failures are best investigated.
     public static let checks: [ConformanceCheck] =
-        meetingChecks + invitationChecks + messageChecks + slowReaderChecks + byteStreamChecks + resumeChecks
-        + leavingChecks
-        + strangerChecks
+        meetingChecks + invitationChecks + messageChecks + slowReaderChecks + byteStreamChecks + fileChecks
+        + resumeChecks + leavingChecks + strangerChecks
 }

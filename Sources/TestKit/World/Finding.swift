@@ -134,6 +134,12 @@ public struct WorldCounts: Sendable, Equatable {
     public var streams = 0
     /// Bytes read from byte streams.
     public var streamBytes = 0
+    /// Offers of files that users have sent, repeated ones included.
+    public var offers = 0
+    /// Offers of which every file has arrived.
+    public var deliveries = 0
+    /// Bytes of files that passed through streams.
+    public var fileBytes = 0
     /// Pings that were answered.
     public var pings = 0
 
@@ -147,7 +153,7 @@ public struct WorldCounts: Sendable, Equatable {
             \.interruptions, \.messagesSent, \.messagesReceived, \.bytesReceived, \.messagesResent,
             \.unreliableSent, \.unreliableReceived, \.refusedSends, \.cuts, \.blocks, \.partitions, \.kills,
             \.restarts, \.pings, \.pairings, \.moves, \.damagedLinks, \.impostors,
-            \.streams, \.streamBytes,
+            \.streams, \.streamBytes, \.offers, \.deliveries, \.fileBytes,
         ]
         for field in fields { left[keyPath: field] += right[keyPath: field] }
     }

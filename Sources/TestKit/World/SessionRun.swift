@@ -58,6 +58,8 @@ final class SessionRun: @unchecked Sendable {
     private var callCount = 0
     /// Tasks that wait for room, and hold the session meanwhile.
     var tasks: [Task<Void, Never>] = []
+    /// The transfers that this run takes part in.
+    var transfers: [WorldTransfer] = []
     var isAdvertising: Bool
     var isBrowsing: Bool
     var info = DiscoveryInfo.none
@@ -98,6 +100,11 @@ final class SessionRun: @unchecked Sendable {
         configuration.acceptsPairing = true
         configuration.limits = member.limits
         configuration.timings = member.timings
+        if world.acceptsFiles(owner.index) {
+            configuration.fileStreams = { [unowned world, index = owner.index] stream in
+                if let run = world.peers[index].currentRun { world.filesOffered(run, stream) }
+            }
+        }
         let session = Session(
             configuration, identity: owner.identity, trust: owner.trust,
             transports: [transport] + (spareTransport.map { [Self.relabelled($0)] } ?? []),

@@ -137,6 +137,7 @@ extension World {
     func checkAtRest() {
         checkPairing()
         checkStreamsAtRest()
+        checkDeliveriesAtRest()
         let runs = peers.compactMap(\.currentRun)
         for run in runs where !run.hasClosed {
             guard let session = run.session else { continue }

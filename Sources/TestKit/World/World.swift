@@ -39,6 +39,10 @@ public final class World: @unchecked Sendable {
     /// Decides what users do with byte streams. It is a generator of its own, so that everything else in a world stays
     /// what it is without them.
     var streamGenerator: SeededGenerator
+    /// What users have offered to others, by number.
+    var deliveries: [WorldDelivery] = []
+    /// Decides what users do with files, as `streamGenerator` does with streams.
+    var fileGenerator: SeededGenerator
     var impostors: [Impostor] = []
     /// Whether the better of the two transports can be dialled.
     var betterTransportsAreOpen: Bool
@@ -83,6 +87,7 @@ public final class World: @unchecked Sendable {
         self.seed = seed
         self.plan = plan
         streamGenerator = SeededGenerator(seed: seed &* 0x9E37_79B9_7F4A_7C15 &+ 1)
+        fileGenerator = SeededGenerator(seed: seed &* 0xD1B5_4A32_D192_ED03 &+ 1)
         betterTransportsAreOpen = plan.betterTransportsOpenAt == 0
         loop = VirtualEventLoop(workLimit: workLimit)
         log = WorldLog(keepsLines: keepingLog)
@@ -243,6 +248,7 @@ public final class World: @unchecked Sendable {
         run.start()
         scheduleUser(run)
         scheduleStreams(run)
+        scheduleDeliveries(run)
     }
 
     /// Ends all faults, and makes the users passive. Peers that are away stay away.

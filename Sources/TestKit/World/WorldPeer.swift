@@ -7,6 +7,8 @@ final class WorldPeer {
     let member: WorldPlan.Member
     /// What it knows of the others' keys, across all its runs.
     let trust = TrustStore.ephemeral()
+    /// The files that others have sent it, across all its runs.
+    let disk = MemoryDisk()
     var runs: [SessionRun] = []
     var addressCount = 0
 

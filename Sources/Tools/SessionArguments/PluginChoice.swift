@@ -6,7 +6,8 @@ import NighPlugins
 /// The transports that a command can use: those of this package, of the plugins that were named, and of the plugins in
 /// folders.
 public struct PluginChoice: Sendable {
-    private let files: [String]
+    /// The paths of the plugins that were named.
+    public let files: [String]
     private let checks: Bool
 
     /// Only the transports that are built in or found in folders.

@@ -78,7 +78,9 @@ enum Corpus {
                     try recorder.peer(.inviteByAddress)
                     try recorder.peer(.sendSmall)
                     try recorder.own(.act(.openStream))
-                    for _ in 0..<2 { try recorder.peer(.openStream) }
+                    try recorder.peer(.openStream)
+                    try recorder.peer(.openFileStream)
+                    try recorder.own(.act(.openFileStream))
                     for action: Action in [.writeStreams, .readStreams, .writeStreams, .finishStream] {
                         try recorder.peer(action)
                         try recorder.own(.act(action))

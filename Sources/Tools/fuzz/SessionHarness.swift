@@ -37,6 +37,7 @@ enum Action: CaseIterable {
     case ping
     case read
     case openStream
+    case openFileStream
     /// Writes to every stream.
     case writeStreams
     /// Reads what has come on every stream.
@@ -70,11 +71,19 @@ final class SessionHarness: @unchecked Sendable {
     private(set) var hasClosed = false
     private var reads = 0
     /// The streams that the program has not let go of, the oldest first.
-    private var streams: [ByteStream] = []
+    private let streams = HeldStreams()
     private var lastStatistics = SessionStatistics()
 
     static let identities = [Identity.ephemeral(seed: 1), .ephemeral(seed: 2)]
     static let address = TransportAddress(scheme: "stage", value: "other")
+
+    private final class HeldStreams: @unchecked Sendable {
+        // Confined to the thread that runs the loop.
+        var all: [ByteStream] = []
+    }
+
+    /// Returns whether a session accepts streams for files. One of the two does, so that both cases are met.
+    static func acceptsFiles(_ own: Int) -> Bool { own == 0 }
 
     /// Returns a configuration with limits so low that they are reached.
     static func configuration(_ own: Int) -> SessionConfiguration {
@@ -101,8 +110,10 @@ final class SessionHarness: @unchecked Sendable {
     init(_ own: Int, behavior: ProgramBehavior, loop: VirtualEventLoop) throws {
         self.loop = loop
         other = Self.identities[1 - own]
+        var configuration = Self.configuration(own)
+        if Self.acceptsFiles(own) { configuration.fileStreams = { [streams] in streams.all.append($0) } }
         session = Session(
-            Self.configuration(own), identity: Self.identities[own], transports: [transport], loop: loop)
+            configuration, identity: Self.identities[own], transports: [transport], loop: loop)
         let onMessage: MessageHandler = { [weak self] bytes, _ in self?.reads += bytes.byteCount }
         session.start(
             onEvent: { [weak self] event in self?.handle(event, behavior) },
@@ -118,7 +129,7 @@ final class SessionHarness: @unchecked Sendable {
             case .decline: session.decline(invitation, reason: "not now", retryAfter: .seconds(3))
             case .none: break
             }
-        case .streamOpened(let stream): streams.append(stream)
+        case .streamOpened(let stream): streams.all.append(stream)
         case .closed: hasClosed = true
         default: break
         }
@@ -178,19 +189,23 @@ final class SessionHarness: @unchecked Sendable {
         case .sendUnreliable: send(50, .unreliable)
         case .ping: session.ping(other.peerID, payload: [9, 9]) { _ in }
         case .read: while session.messages.poll() != nil { reads += 1 }
-        case .openStream:
-            session.openStream(named: "s", to: other.peerID) { [weak self] result in
-                // Not connected, or too many: a program must handle both.
-                if let stream = try? result.get() { self?.streams.append(stream) }
-            }
+        case .openStream: open(.program)
+        case .openFileStream: open(.files)
         case .writeStreams:
             let bytes = ByteSlice([UInt8](repeating: 0x5A, count: 3_000))
-            for stream in streams { _ = try? stream.tryWrite(bytes) }
-        case .readStreams: for stream in streams { readAll(of: stream) }
-        case .finishStream: if !streams.isEmpty { streams.removeFirst().finish() }
-        case .cancelStream: streams.popLast()?.cancel(because: "enough")
+            for stream in streams.all { _ = try? stream.tryWrite(bytes) }
+        case .readStreams: for stream in streams.all { readAll(of: stream) }
+        case .finishStream: if !streams.all.isEmpty { streams.all.removeFirst().finish() }
+        case .cancelStream: streams.all.popLast()?.cancel(because: "enough")
         case .leave: session.disconnect(other.peerID)
         case .leaveAll: session.disconnectAll()
+        }
+    }
+
+    private func open(_ purpose: StreamPurpose) {
+        session.openStream(named: "s", to: other.peerID, for: purpose) { [streams] result in
+            // Not connected, too many, or not accepted: a program must handle all three.
+            if let stream = try? result.get() { streams.all.append(stream) }
         }
     }
 

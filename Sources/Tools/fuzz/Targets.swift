@@ -29,6 +29,8 @@ enum Target: String, CaseIterable {
     case services
     /// Records of links.
     case traces
+    /// The two sides of a transfer of files.
+    case files
     /// A table of Four in a Row, with everybody at it.
     case table
 
@@ -49,6 +51,7 @@ enum Target: String, CaseIterable {
         case .trust: try TrustTarget.run(&mutator)
         case .services: try ServiceSearchTarget.run(&mutator)
         case .traces: try LinkRecordTarget.run(&mutator)
+        case .files: try FilesTarget.run(&mutator)
         case .table: try TableTarget.run(&mutator)
         }
     }
@@ -86,7 +89,8 @@ enum Target: String, CaseIterable {
             name: configuration.name, maximumFrame: configuration.limits.frame,
             maximumMessage: configuration.limits.message)
         hello.streams = StreamTerms(
-            streams: configuration.limits.streams, window: configuration.limits.streamWindow)
+            streams: configuration.limits.streams, window: configuration.limits.streamWindow,
+            acceptsFiles: SessionHarness.acceptsFiles(own))
         return hello
     }
     private static let timings = LinkTimings(

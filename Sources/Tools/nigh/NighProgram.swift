@@ -23,6 +23,7 @@ enum NighProgram {
                 BenchCommand.description,
                 SendCommand.description,
                 ReceiveCommand.description,
+                TransfersCommand.description,
                 ChatCommand.description,
                 TraceCommand.description,
                 InjectCommand.description,
@@ -49,8 +50,8 @@ enum NighProgram {
             Section(
                 "Environment",
                 "NO_COLOR, if it is not empty, turns colours off. XDG_DATA_HOME is the folder under which your identity, the "
-                    + "peers you know and your plugins are kept. NIGH_PLUGIN_PATH lists the folders to search for plugins "
-                    + "instead of the default ones."),
+                    + "peers you know, your unfinished sends and your plugins are kept. NIGH_PLUGIN_PATH lists the folders to "
+                    + "search for plugins instead of the default ones."),
         ])
 
     /// Reports that the system has too few descriptors or threads for any command, in the output form that was asked

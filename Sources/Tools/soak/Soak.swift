@@ -116,6 +116,7 @@ enum Soak {
             \(counts.unreliableSent) unreliable sent, \(counts.unreliableReceived) received, \(counts.pings) pings answered, \
             \(counts.pairings) ends paired
             \(counts.streams) streams, of which \(counts.streamBytes >> 20) MiB were read
+            \(counts.offers) offers of files, \(counts.deliveries) deliveries, \(counts.fileBytes >> 20) MiB
             \(result.findings.isEmpty ? "every rule held" : "\(result.findings.count) findings")
             """
     }

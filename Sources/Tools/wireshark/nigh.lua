@@ -34,7 +34,9 @@ local pairing_refusals = {
 }
 local stream_kinds = {
     [0] = "open", [1] = "credit", [2] = "finish", [3] = "cancel", [4] = "stop", [5] = "release",
+    [6] = "open-for",
 }
+local stream_purposes = { [1] = "files" }
 local lanes = { [0] = "main", [1] = "bulk" }
 local directions = { [0] = "came in", [1] = "went out" }
 
@@ -64,6 +66,8 @@ local f = {
     lowest = ProtoField.uint8("nigh.hello.lowest_version", "Lowest version"),
     highest = ProtoField.uint8("nigh.hello.highest_version", "Highest version"),
     abilities = ProtoField.uint32("nigh.hello.abilities", "Optional abilities", base.HEX),
+    has_streams = ProtoField.bool("nigh.hello.has_streams", "Streams", 32, nil, 0x01),
+    accepts_files = ProtoField.bool("nigh.hello.accepts_files", "Accepts streams for files", 32, nil, 0x02),
     peer = ProtoField.string("nigh.hello.peer", "PeerID"),
     peer_bytes = ProtoField.bytes("nigh.hello.peer_bytes", "PeerID as bytes"),
     incarnation = ProtoField.uint64("nigh.hello.incarnation", "Incarnation", base.HEX),
@@ -98,6 +102,7 @@ local f = {
     -- Streams.
     stream = ProtoField.uint32("nigh.stream", "Stream"),
     stream_kind = ProtoField.uint8("nigh.stream.kind", "Kind", base.DEC, stream_kinds),
+    stream_purpose = ProtoField.uint8("nigh.stream.purpose", "Purpose", base.DEC, stream_purposes),
     stream_name = ProtoField.string("nigh.stream.name", "Name"),
     stream_credit = ProtoField.uint64("nigh.stream.credit", "Bytes that may be sent in all"),
     -- Pair.
@@ -233,7 +238,11 @@ dissect[0x01] = function(r, context)
     local lowest = r:number(f.lowest, 1, "the hello's lowest version")
     local highest = r:number(f.highest, 1, "the hello's highest version")
     if highest ~= nil and (lowest < 1 or lowest > highest) then r:fail("the hello's version range is empty") end
-    r:number(f.abilities, 4, "the hello's abilities")
+    if r:number(f.abilities, 4, "the hello's abilities") ~= nil then
+        local abilities = r.tvb:range(r.position - 4, 4)
+        r.tree:add(f.has_streams, abilities)
+        r.tree:add(f.accepts_files, abilities)
+    end
     local peer = r:take(32, "the hello's PeerID")
     local id = ""
     if peer ~= nil then
@@ -443,11 +452,18 @@ dissect[0x19] = function(r)
     local words = ""
     if kind == 0 then
         words = r:text(f.stream_name, "a stream's name") or ""
+    elseif kind == 6 then
+        local purpose = r:number(f.stream_purpose, 1, "what a stream is for")
+        local name = r:text(f.stream_name, "a stream's name") or ""
+        words = (stream_purposes[purpose] or "?") .. (name ~= "" and ", " .. name or "")
+        if purpose ~= nil and stream_purposes[purpose] == nil then
+            r:fail("a stream for the purpose " .. purpose)
+        end
     elseif kind == 1 then
         words = tostring(r:number(f.stream_credit, 8, "a stream's credit") or "?") .. " bytes in all"
     elseif kind == 3 or kind == 4 then
         words = r:text(f.words, "why a stream was given up") or ""
-    elseif kind > 5 then
+    elseif kind > 6 then
         r:fail("a control frame of the unknown kind " .. kind)
     end
     r:finish("a stream's control frame")

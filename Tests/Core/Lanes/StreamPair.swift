@@ -31,7 +31,9 @@ final class StreamPair {
 
         func attend(to stream: StreamPort) { attended.append(stream) }
 
-        func open(_ name: String) throws(NighError) -> ByteStream { ByteStream(try table.open(named: name)) }
+        func open(_ name: String, for purpose: StreamPurpose = .program) throws(NighError) -> ByteStream {
+            ByteStream(try table.open(named: name, for: purpose))
+        }
 
         /// Writes up to `budget` bytes of frames to the link.
         func write(budget: Int = 1 << 20) {

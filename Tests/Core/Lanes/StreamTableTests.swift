@@ -52,6 +52,25 @@ import Testing
         #expect(read == written)
     }
 
+    @Test(
+        "have a larger window for files while these come faster than they are read, and for nothing else",
+        arguments: [(StreamPurpose.files, 4), (.program, 1)])
+    func windows(of purpose: StreamPurpose, growth: Int) throws {
+        let window = 100_000
+        let pair = StreamPair(StreamTerms(streams: 4, window: window, acceptsFiles: true))
+        let stream = try pair.odd.open("x", for: purpose)
+        var (written, read, most) = (0, 0, 0)
+        for _ in 0..<40 {
+            written += try stream.put(bytes(window))
+            try pair.settle()
+            most = max(most, written - read)
+            if case .bytes(let bytes) = pair.even.opened[0].poll() { read += bytes.count }
+        }
+        // One window more waits at the writer; the last frame may exceed the credit.
+        let expected = (growth + 1) * window
+        #expect(most >= expected && most <= expected + 16_384, "\(most)")
+    }
+
     @Test("take turns, so that a short one does not wait for the end of a long one")
     func turns() throws {
         let pair = StreamPair(StreamTerms(streams: 4, window: 1 << 20))
@@ -61,6 +80,20 @@ import Testing
         pair.odd.write(budget: 100_000)
         try pair.carry(from: pair.odd, to: pair.even, frames: 6)
         #expect(pair.even.opened[1].take().bytes == [7])
+    }
+
+    @Test("get credit for what was read in small parts, with something written between")
+    func readsAndWrites() throws {
+        let pair = StreamPair()
+        let stream = try pair.odd.open("talk")
+        for round in 0..<40 {
+            try #require(try stream.put(bytes(1_000)) == 1_000, "no credit in round \(round)")
+            try pair.settle()
+            #expect(pair.even.opened[0].take().bytes.count == 1_000)
+            try pair.even.opened[0].put([7])
+            try pair.settle()
+        }
+        #expect(stream.take().bytes.count == 40)
     }
 
     @Test("fail at the limit of streams, until one of them is over on both sides")
@@ -266,6 +299,45 @@ import Testing
         #expect(throws: WireError.self) {
             try pair.even.receive(Frames.frame(.streamControl, StreamControl.finish.payload(for: 1)))
         }
+    }
+
+    @Test("for files pass only to a side that accepts them, and say there what they are for")
+    func purposes() throws {
+        let pair = StreamPair(
+            StreamTerms(streams: 4, window: 10_000),
+            StreamTerms(streams: 4, window: 10_000, acceptsFiles: true))
+        let files = try pair.odd.open("same name", for: .files)
+        let own = try pair.odd.open("same name")
+        #expect(files.purpose == .files && own.purpose == .program)
+        try files.put([1, 2])
+        pair.odd.write()
+        // What announces a stream is sent again like everything else.
+        try pair.cut()
+        try pair.settle()
+        #expect(pair.even.opened.map(\.purpose) == [.files, .program])
+        #expect(pair.even.opened.map(\.name) == ["same name", "same name"])
+        #expect(pair.even.opened[0].take() == .init(bytes: [1, 2]))
+
+        let error = #expect(throws: NighError.self) { try pair.even.open("x", for: .files) }
+        #expect(error?.cause == .unsupported("files"))
+        _ = try pair.even.open("x")
+        let frame = Frames.frame(.streamControl, StreamControl.open(name: "x", for: .files).payload(for: 2))
+        #expect(throws: WireError.malformed("a stream for files, which this side does not accept")) {
+            try pair.odd.receive(frame)
+        }
+    }
+
+    @Test("write control frames into the memory that they have")
+    func controlFrames() throws {
+        let pair = StreamPair(StreamTerms(streams: 64, window: 40))
+        let names = (0..<60).map { String(repeating: "n", count: $0 * 37 % 256) }
+        let streams = try names.map { try pair.odd.open($0) }
+        try pair.settle()
+        #expect(pair.even.opened.map(\.name) == names)
+        // The long words of one stream do not show up behind the short ones of the next.
+        for (index, stream) in streams.enumerated() { stream.cancelWriting(because: names[59 - index]) }
+        try pair.settle()
+        #expect(pair.even.opened.map { $0.take().error } == names.reversed().map { .streamCancelled($0) })
     }
 
     @Test("refuse impossible counts")

@@ -46,17 +46,30 @@ import Testing
     @Test func aSignOfLifeRestartsTheKeepAlive() {
         var keepAlive = keepAlive()
         _ = keepAlive.check(at: Self.start + .seconds(5))
-        let endedSuspicion = keepAlive.noteSignOfLife(at: Self.start + .seconds(6))
+        let endedSuspicion = keepAlive.noteBytes(isWhole: true, at: Self.start + .seconds(6))
         #expect(!endedSuspicion)
         #expect(keepAlive.deadline == Self.start + .seconds(11))
         check(keepAlive.check(at: Self.start + .seconds(10)), .wait)
         check(keepAlive.check(at: Self.start + .seconds(11)), .sendPing)
         check(keepAlive.check(at: Self.start + .seconds(16)), .suspect)
         #expect(keepAlive.isSuspected)
-        let endsSuspicion = keepAlive.noteSignOfLife(at: Self.start + .seconds(20))
+        let endsSuspicion = keepAlive.noteBytes(isWhole: true, at: Self.start + .seconds(20))
         #expect(endsSuspicion)
         #expect(!keepAlive.isSuspected)
         #expect(keepAlive.deadline == Self.start + .seconds(25))
+    }
+
+    @Test func bytesThatNeverBecomeARecordDoNotCountForEver() {
+        var keepAlive = keepAlive()
+        for second in stride(from: 4, through: 60, by: 4) {
+            _ = keepAlive.noteBytes(isWhole: false, at: Self.start + .seconds(Int64(second)))
+        }
+        // The last that counted came after 12 s, as the next comes after more than 15 s without a whole record.
+        #expect(keepAlive.deadline == Self.start + .seconds(17))
+        check(keepAlive.check(at: Self.start + .seconds(17)), .sendPing)
+        _ = keepAlive.noteBytes(isWhole: true, at: Self.start + .seconds(18))
+        _ = keepAlive.noteBytes(isWhole: false, at: Self.start + .seconds(33))
+        #expect(keepAlive.deadline == Self.start + .seconds(38))
     }
 
     /// A loop that was blocked (a stopped process, a long computation) did not read, so its peers were not silent.

@@ -51,6 +51,25 @@ import Testing
         #expect(!pair.dialling.notes.contains(.opened) && !pair.accepting.notes.contains(.opened))
     }
 
+    /// From then on, libssl waits for a record that never comes to its end.
+    @Test func aLinkWhoseRecordWasMadeLongerIsLost() throws {
+        let pair = try pair()
+        try pair.deliverAll()
+        let start = pair.now
+        pair.accepting.isHeldUp = true
+        pair.accepting.machine.ping(token: 1, payload: [1], now: pair.now)
+        var bytes = pair.accepting.gather()
+        bytes[3] = 0x3F
+        pair.dialling.receive(bytes, now: pair.now)
+        for _ in 0..<10 where pair.dialling.closed == nil {
+            try pair.pass(.seconds(4))
+            pair.accepting.machine.ping(token: 1, payload: [1], now: pair.now)
+            pair.dialling.receive(pair.accepting.gather(), now: pair.now)
+        }
+        #expect(pair.dialling.closed?.cause == .silent)
+        #expect(pair.now <= start + .seconds(32))
+    }
+
     /// This change would make both sides use plaintext if one of them accepted it.
     @Test(arguments: [LinkSide.dialling, .accepting])
     func aDowngradeIsRefusedByTheSideThatSeesIt(of side: LinkSide) throws {

@@ -139,18 +139,18 @@ final class ScriptedPeer: @unchecked Sendable {
     }
 
     /// Makes the session invite this peer and wait for its answer.
-    func invite() throws {
+    func invite(_ hello: Hello = ScriptedPeer.hello) throws {
         session.invite(at: Self.address) { [unowned self] in outcomes.append($0) }
         try loop.runQueued()
         try openDialled()
-        try exchangeHellos()
+        try exchangeHellos(hello)
         let invite = try #require(try takeFrames().first { $0.type == FrameType.invite.rawValue })
         conversation = Array(invite.payload.prefix(8))
     }
 
     /// Makes the session invite this peer, which accepts.
-    func beginConversation() throws {
-        try invite()
+    func beginConversation(_ hello: Hello = ScriptedPeer.hello) throws {
+        try invite(hello)
         try send(.accept, conversation + [UInt8](repeating: 0, count: 8) + Self.standing)
         try #require(state == .connected)
         _ = takeOutput()

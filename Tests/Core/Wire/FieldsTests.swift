@@ -28,6 +28,16 @@ import Testing
         }
     }
 
+    @Test func aWriterThatBeginsAgainKeepsNothingButItsMemory() {
+        var writer = FieldWriter()
+        writer.write(raw: [UInt8](repeating: 1, count: 300))
+        let start = writer.bytes.withUnsafeBytes(\.baseAddress)
+        writer.removeAll()
+        writer.write(UInt16(0x0203))
+        #expect(writer.bytes == [2, 3])
+        #expect(writer.bytes.withUnsafeBytes(\.baseAddress) == start)
+    }
+
     @Test func truncatedFieldsAreNamedInTheError() {
         #expect(throws: WireError.malformed("a count is cut short")) {
             try reading([1, 2, 3]) { reader throws(WireError) in try reader.number(UInt32.self, "a count") }

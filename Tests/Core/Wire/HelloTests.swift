@@ -61,6 +61,30 @@ import Testing
         #expect(try read(hello.payload) == hello)
     }
 
+    @Test("The bits for streams and for files are those that the page of the protocol names")
+    func streams() throws {
+        for acceptsFiles in [false, true] {
+            var hello = Frames.hello()
+            hello.streams = StreamTerms(streams: 258, window: 70_000, acceptsFiles: acceptsFiles)
+            #expect(hello.abilities == (acceptsFiles ? 0b11 : 0b01))
+            #expect(try read(hello.payload) == hello)
+            #expect(try read(hello.payload).streams?.accept(.files) == acceptsFiles)
+            hello.streams = nil
+            #expect(hello == Frames.hello())
+        }
+    }
+
+    @Test("A hello that accepts files and has no streams accepts nothing")
+    func filesWithoutStreams() throws {
+        var hello = Frames.hello()
+        hello.abilities = 0b10
+        #expect(try read(hello.payload).streams == nil)
+        hello.abilities = 0b11
+        #expect(throws: WireError.malformed("the hello has streams without their field")) {
+            try read(hello.payload)
+        }
+    }
+
     @Test func everyTruncationIsRefused() {
         let payload = Frames.hello().payload
         for count in 0..<payload.count {

@@ -6,6 +6,7 @@ import Testing
     private static let samples: [StreamControl] = [
         .open(name: ""), .open(name: "camera"), .open(name: String(repeating: "é", count: 127)), .credit(0),
         .credit(.max), .finish, .cancel(reason: ""), .cancel(reason: "enough"), .stop(reason: "no"), .release,
+        .open(name: "", for: .files), .open(name: String(repeating: "é", count: 127), for: .files),
     ]
 
     private func read(_ bytes: [UInt8]) throws -> StreamControlFrame {
@@ -32,17 +33,39 @@ import Testing
         #expect(StreamControl.open(name: "hi").payload(for: 1) == [0, 0, 0, 1, 0, 2, 0x68, 0x69])
         #expect(StreamControl.credit(258).payload(for: 2) == [0, 0, 0, 2, 1, 0, 0, 0, 0, 0, 0, 1, 2])
         #expect(StreamControl.release.payload(for: 0x0100_0000) == [1, 0, 0, 0, 5])
-        var credit = [UInt8](repeating: 0xFF, count: StreamControl.creditLength)
-        credit.withUnsafeMutableBytes {
-            StreamControl.writeCredit(258, for: 2, to: $0.baseAddress.unsafelyUnwrapped)
-        }
-        #expect(credit == StreamControl.credit(258).payload(for: 2))
+        #expect(
+            StreamControl.open(name: "hi", for: .files).payload(for: 1) == [0, 0, 0, 1, 6, 1, 2, 0x68, 0x69])
     }
 
-    @Test("are refused with an unknown kind, or with a name that would move a terminal's cursor")
+    @Test("have the kinds and purposes that the page of the protocol lists, and no others")
+    func page() throws {
+        let page = try ProtocolPage()
+        let kinds: [StreamControl] = [
+            .open(name: ""), .credit(1), .finish, .cancel(reason: ""), .stop(reason: ""), .release,
+            .open(name: "", for: .files),
+        ]
+        let rows = try page.table("| kind | name | then | what it says |", in: "4.5 Streams")
+        #expect(rows.map { $0[0] } == kinds.map { "\($0.payload(for: 1)[4])" })
+        let purposes = try page.table("| purpose | name | who gets the stream |", in: "4.5 Streams")
+        #expect(purposes.map { $0[0] } == ["1"] && purposes.map { $0[1] } == ["\(StreamPurpose.files)"])
+        for number in UInt8.min ... .max {
+            let isRead = (try? read([0, 0, 0, 1, 6, number, 1, 0x78])) != nil
+            #expect(isRead == purposes.contains { $0[0] == "\(number)" }, "\(number)")
+        }
+    }
+
+    @Test("are refused with an unknown kind or purpose, or with a name that would move a terminal's cursor")
     func violations() {
-        #expect(throws: WireError.self) { try read([0, 0, 0, 1, 6]) }
-        #expect(throws: WireError.self) { try read(StreamControl.open(name: "a\u{1B}[2J").payload(for: 1)) }
+        #expect(throws: WireError.self) { try read([0, 0, 0, 1, 7]) }
+        for purpose in [0, 2] as [UInt8] {
+            #expect(throws: WireError.malformed("a stream for the purpose \(purpose)")) {
+                try read([0, 0, 0, 1, 6, purpose, 0])
+            }
+        }
+        for purpose: StreamPurpose in [.program, .files] {
+            let control = StreamControl.open(name: "a\u{1B}[2J", for: purpose)
+            #expect(throws: WireError.self) { try read(control.payload(for: 1)) }
+        }
         #expect(!StreamControl.isName("a\n") && !StreamControl.isName(String(repeating: "x", count: 256)))
     }
 }

@@ -25,8 +25,8 @@ import Testing
         let lab = try LabProcess(["--keep", Scenario.standing.name])
         try await until("the lab keeps a network") { lab.output.contains("kept until") }
         // A daemon may write its title over its environment, so what is inside is found by its namespaces.
-        let namespaces = Set(Machine.processes(with: lab.token).flatMap(Machine.namespaces))
-            .subtracting(Machine.namespaces(of: getpid()))
+        let held = HeldNamespaces(of: Machine.processes(with: lab.token))
+        let namespaces = held.names.subtracting(Machine.namespaces(of: getpid()))
         // The process namespace, and the networks of the enclosure and of the two hosts.
         #expect(namespaces.filter { $0.hasPrefix("pid:") }.count == 1)
         #expect(namespaces.filter { $0.hasPrefix("net:") }.count == 3)
@@ -39,6 +39,7 @@ import Testing
         try await until("its processes are gone") { Machine.processes(with: lab.token).isEmpty }
         try await until("its namespaces are empty") { Machine.processes(in: namespaces).isEmpty }
         #expect(Machine.hasNothingOfTheLab)
+        withExtendedLifetime(held) {}
     }
 
     /// There is no moment between its start and its work in which its death would go unnoticed.
@@ -70,6 +71,20 @@ func until(
     }
 }
 
+/// Holds namespaces open, so that the kernel gives their numbers to no others, which another test may have made.
+private final class HeldNamespaces {
+    private let descriptors: [Int32]
+    let names: Set<String>
+
+    init(of processes: [pid_t]) {
+        let paths = processes.flatMap(Machine.namespacePaths)
+        descriptors = paths.map { open($0, O_RDONLY | O_CLOEXEC) }.filter { $0 >= 0 }
+        names = Set(descriptors.compactMap { Machine.link(at: "/proc/self/fd/\($0)") })
+    }
+
+    deinit { for descriptor in descriptors { close(descriptor) } }
+}
+
 /// Inspects this machine through the kernel's file systems.
 enum Machine {
     /// All processes with `variable` in their environment.
@@ -88,7 +103,11 @@ enum Machine {
 
     /// The process namespace and the network namespace of a process.
     static func namespaces(of process: pid_t) -> Set<String> {
-        Set(["pid", "net"].compactMap { link(at: "/proc/\(process)/ns/\($0)") })
+        Set(namespacePaths(of: process).compactMap(link))
+    }
+
+    static func namespacePaths(of process: pid_t) -> [String] {
+        ["pid", "net"].map { "/proc/\(process)/ns/\($0)" }
     }
 
     /// Whether this machine's own namespace has no interface, mount or named namespace of the lab.
@@ -114,7 +133,7 @@ enum Machine {
         return names
     }
 
-    private static func link(at path: String) -> String? {
+    static func link(at path: String) -> String? {
         var room = [CChar](repeating: 0, count: 256)
         let count = readlink(path, &room, room.count - 1)
         return count > 0 ? String(decoding: room[..<count].map(UInt8.init(bitPattern:)), as: UTF8.self) : nil

@@ -30,6 +30,20 @@ import Testing
         return try user.start(["send", "Puma", path(name), "-n", "Lynx", "-v"] + options)
     }
 
+    @Test("The question about several files and folders says how many, how large, and their names")
+    func several() throws {
+        let windows = try asking("--once")
+        try makeFolder("photos")
+        try file("a.txt", bytes: 10)
+        let sending = try sender.start(
+            ["send", "Puma", path("photos"), path("a.txt"), "-n", "Lynx"] + options)
+        try windows.wait("w", shows: "Accept 4 files and 3 folders (1.5 MiB in all): photos/, a.txt")
+        try windows.press("w", "y", "Enter")
+        #expect(try NighCall(finishing: sending).status == 0)
+        try windows.wait("w", shows: "ended with 0")
+        #expect(try names() == ["a.txt", "photos"])
+    }
+
     @Test("The question of a withdrawn offer disappears, and the next one is asked")
     func withdrawn() throws {
         let windows = try asking()

@@ -56,7 +56,8 @@ import Testing
         try waiting.child.line(with: "\"progress\"")
         writer.type("second")
         #expect(try writer.end().status == 0)
-        #expect(try NighCall(finishing: sending).status == 0)
+        let sent = try NighCall(finishing: sending)
+        #expect(sent.status == 0, "\(sent)")
         #expect(try NighCall(finishing: waiting.child).status == 0)
         #expect(try content(received("pipe")) == Data("first\nsecond\n".utf8))
     }

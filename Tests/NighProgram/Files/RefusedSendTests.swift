@@ -36,6 +36,16 @@ import Testing
         await refuser.end()
     }
 
+    @Test("A peer that takes no files in this way is named, with the advice to update it")
+    func tooOld() async throws {
+        let refuser = try Refuser { $2.accept($1) }
+        let call = try user.run(
+            ["send", refuser.reached(), files.file("a.txt", "text"), "--json"] + Self.transportOptions)
+        #expect(call.status == 1 && call.errors.joined().contains("update nigh there"), "\(call)")
+        try call.expectSchema("send")
+        await refuser.end()
+    }
+
     @Test("A retry time beyond --give-up is not waited for")
     func tooLate() async throws {
         let refuser = try Refuser {

@@ -23,7 +23,9 @@ extension TransfersFiles {
     static var transportOptions: [String] { ["-t", "tcp:interface=lo,mdns=off"] }
 
     /// Slow enough that something can happen during the transfer.
-    static var slowly: [String] { ["--inject", "rate=2m"] }
+    static var slowly: [String] { ["--inject", "rate=500k"] }
+    /// Options for sending so slowly that a few megabytes do not arrive before a test has ended the transfer.
+    static var endlessly: [String] { ["--inject", "rate=200k"] }
 
     func path(_ name: String) -> String { "\(files.path)/\(name)" }
     func received(_ name: String) -> String { "\(inbox.path)/\(name)" }
@@ -42,6 +44,29 @@ extension TransfersFiles {
         data = data.prefix(count)
         try data.write(to: URL(fileURLWithPath: path(name)))
         return data
+    }
+
+    /// The results of the summary that `nigh send --json` has printed for each file.
+    func files(in call: NighCall) throws -> [[String: Any]] {
+        try #require(try call.object()["files"] as? [[String: Any]])
+    }
+
+    /// The path of the incomplete data of a file that was offered by itself.
+    func data(of name: String) throws -> String {
+        let part = received("\(name).part")
+        let names = try FileManager.default.contentsOfDirectory(atPath: part).filter { $0 != "note" }
+        #expect(names.count == 1)
+        return "\(part)/\(try #require(names.first))"
+    }
+
+    /// Creates a folder with files in a folder, an empty one, and a link, which is not sent.
+    func makeFolder(_ name: String) throws {
+        try FileManager.default.createDirectory(
+            atPath: path("\(name)/deep/empty"), withIntermediateDirectories: true)
+        try file("\(name)/one", bytes: 1_500_000)
+        try file("\(name)/deep/two", bytes: 70_000)
+        try file("\(name)/deep/nothing", bytes: 0)
+        try #require(symlink("one", path("\(name)/link")) == 0)
     }
 
     func content(_ path: String) throws -> Data { try Data(contentsOf: URL(fileURLWithPath: path)) }

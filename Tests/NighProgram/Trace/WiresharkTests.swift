@@ -123,6 +123,7 @@ import Testing
             ("00000021", "unknown critical frame type 33"), ("0000020200", "This"),
             ("00000014", "a piece without bytes"),
             ("00000412 00000000", "a message of no bytes in pieces"),
+            ("00000819 00000001 06 00 01 78", "a stream for the purpose 0"),
         ]
         var text = ""
         for (frame, _) in frames {

@@ -1,6 +1,7 @@
 import JSONText
 import NighLoop
 import NighCore
+import NighFiles
 import NighMemory
 import SessionArguments
 

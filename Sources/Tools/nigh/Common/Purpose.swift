@@ -6,7 +6,7 @@ enum Purpose: String, CaseIterable, Sendable {
     case ping
     /// Measuring throughput.
     case bench
-    /// Sending a file.
+    /// Sending files.
     case send
     /// Chatting.
     case chat

@@ -1,12 +1,9 @@
-import JSONText
-import NighLoop
 import NighCore
+import NighFiles
+import NighLoop
 import NighMemory
 
-/// Receives files from several senders at once.
-///
-/// It runs on a thread of its own, where writing and hashing may block. It reads a message from the session only when
-/// the one before it is written, so a slow disk slows the senders down.
+/// Decides about the files that peers offer, and follows their transfers. The transfers write and hash on threads of their own.
 actor FileReceiver {
     /// The settings of `nigh receive`.
     struct Plan: Sendable {
@@ -22,26 +19,21 @@ actor FileReceiver {
         let destination: Destination
         let policy: AcceptPolicy
         let mostBytes: Int
-        /// Whether the command ends after the first received file.
+        /// Whether the command ends after the first transfer.
         let isOnce: Bool
         let replaces: Bool
     }
 
     /// What the summary reports.
     struct Outcome: Sendable {
+        /// Files, without folders.
         var received = 0
+        /// Files and folders that did not arrive, and offers that nothing came of.
         var failed = 0
         var bytes = 0
         /// The failure that ended the command, if one did.
         var error: FileFailure?
     }
-
-    static let ready = Results.Kind("ready", plural: "ready")
-    static let start = Results.Kind("start", plural: "starts")
-    static let link = Results.Kind("link", plural: "links")
-    static let progress = Results.Kind("progress", plural: "progress")
-    static let file = Results.Kind("file", plural: "files")
-    static let failure = Results.Kind("failure", plural: "failures")
 
     nonisolated let thread: ThreadEventLoop
     nonisolated var unownedExecutor: UnownedSerialExecutor { thread.asUnownedSerialExecutor() }
@@ -51,18 +43,22 @@ actor FileReceiver {
     private let session: CommandSession
     /// Nil if the person is not asked.
     private let questions: FileQuestions?
+    /// The standard output. One transfer at a time uses it, on its thread.
+    nonisolated(unsafe) private let output = StandardOutput()
 
-    var incomingFiles: [PeerID: IncomingFile] = [:]
-    private var incomingCount = 0
-    /// The standard output with the file that is received into it, its sender and its name.
-    private var output: (file: StandardOutputFile, sender: PeerID, name: String)?
+    /// The transfers of connected peers, one of each.
+    var transfers: [PeerID: IncomingTransfer] = [:]
+    /// When the transfers of peers ended that have not left yet.
+    private var leaving: [PeerID: Moment] = [:]
+    private var transferCount = 0
     var outcome = Outcome()
+    private var isInterrupted = false
     private var isOver = false
     private var waiting: CheckedContinuation<Void, Never>?
 
     /// The maximum number of peers that send at once.
     static let mostSenders = 8
-    /// The time within which a connected peer has to offer a file.
+    /// The time within which a connected peer has to offer files, and within which it has to leave after their end.
     static let offerTimeout = Moment.Span.seconds(10)
 
     init(
@@ -76,18 +72,14 @@ actor FileReceiver {
         self.questions = questions
     }
 
-    /// Receives until it is interrupted, or has received the one file that it waits for. Called once.
+    /// Receives until it is interrupted, or has received what it waits for. Called once.
     func run() async -> Outcome {
-        let receiving = Task {
-            while let message = await session.session.messages.next() { receive(message) }
-        }
         watch()
         await withCheckedContinuation { continuation in
             if isOver { return continuation.resume() }
             waiting = continuation
         }
         questions?.stop()
-        receiving.cancel()
         return outcome
     }
 
@@ -105,18 +97,35 @@ actor FileReceiver {
         thread.execute { self.assumeIsolated { $0.handle(event) } }
     }
 
-    /// Ends all transfers after Ctrl-C. Callable from any thread.
+    /// Passes on what a peer offers. Callable from any thread.
+    nonisolated func enqueue(_ offer: FileOffer) {
+        thread.execute { self.assumeIsolated { $0.handle(offer) } }
+    }
+
+    /// Tells a sender of version 0.1, which sends a file in messages, why nothing comes of it, and leaves it. Called on the
+    /// session's loop.
+    nonisolated func refuseMessages(of peer: PeerID) {
+        let words = Array("it expects files from nigh 0.2 and later; update nigh".utf8)
+        // The message with which that version stops: its kind, the reason "version", and the words.
+        _ = try? session.session.trySend([8, 8, 0, UInt8(words.count)] + words, to: peer, .reliable(.main))
+        session.session.disconnect(peer)
+    }
+
+    /// Ends all transfers after Ctrl-C, and then the command. Callable from any thread.
     nonisolated func interrupt() {
         thread.execute {
             self.assumeIsolated { receiver in
-                for incoming in receiver.incomingFiles.values {
-                    guard !incoming.machine.isNew else { continue }
-                    receiver.act(incoming.machine.stop(FileStop(.cancelled, "interrupted")), incoming)
-                    receiver.outcome.error = FileFailure("interrupted")
+                receiver.isInterrupted = true
+                for incoming in receiver.transfers.values {
+                    incoming.offer?.transfer.cancel(because: "interrupted")
                 }
-                receiver.end()
+                receiver.endIfInterrupted()
             }
         }
+    }
+
+    private func endIfInterrupted() {
+        if isInterrupted, transfers.values.allSatisfy({ $0.offer == nil }) { end() }
     }
 
     private func handle(_ event: SessionEvent) {
@@ -124,7 +133,8 @@ actor FileReceiver {
         case .invited(let invitation): answer(invitation)
         case .listening(_, let addresses): if !addresses.isEmpty { reportReady(addresses, session.session) }
         case .stateChanged(let peer, let before, let cause):
-            guard let incoming = incomingFiles[peer.id] else { return }
+            if peer.state == .disconnected || peer.state == .unavailable { leaving[peer.id] = nil }
+            guard let incoming = transfers[peer.id] else { return }
             switch peer.state {
             case .connected:
                 incoming.peer = peer
@@ -134,15 +144,14 @@ actor FileReceiver {
                     incoming.since = thread.now
                 }
             case .reconnecting: reportLink("lost", incoming, cause)
-            case .disconnected:
-                // Everything that the peer sent has arrived by now.
-                while let message = session.session.messages.poll() { receive(message) }
-                lose(peer.id, cause)
-            case .available, .unavailable:
-                if let left = incomingFiles.removeValue(forKey: peer.id) { withdrawQuestion(of: left) }
+            case .disconnected, .available, .unavailable:
+                // A transfer that has begun ends by itself, for the same reason.
+                if incoming.offer == nil { transfers[peer.id] = nil }
             case .connecting: break
             }
-        case .peerChanged(let peer): trustChanged(peer)
+        case .peerChanged(let peer):
+            noteTransport(of: peer)
+            trustChanged(peer)
         default: break
         }
     }
@@ -154,79 +163,78 @@ actor FileReceiver {
                 invitation, reason: "files are accepted from paired devices only; run `nigh pair` first")
         }
         let most = plan.isOnce ? 1 : Self.mostSenders
-        if let earlier = incomingFiles.removeValue(forKey: peer.id) { withdrawQuestion(of: earlier) }
-        if incomingFiles.count >= most, peer.trust == .paired { makeRoom() }
-        guard !isOver, incomingFiles.count < most else {
+        if let earlier = transfers.removeValue(forKey: peer.id) { questions?.withdraw(earlier.number) }
+        if transfers.count >= most, peer.trust == .paired { makeRoom() }
+        guard !isOver, !isInterrupted, transfers.count < most else {
             return session.decline(
                 invitation, reason: "busy with another file", retryAfter: .seconds(1))
         }
-        incomingCount += 1
-        let machine = FileReceiveMachine(mostBytes: plan.mostBytes)
-        let incoming = IncomingFile(incomingCount, peer, machine, at: thread.now)
-        incomingFiles[peer.id] = incoming
+        transferCount += 1
+        leaving[peer.id] = nil
+        transfers[peer.id] = IncomingTransfer(transferCount, peer, at: thread.now)
         session.accept(invitation)
     }
 
     /// Ends the transfer from a device that is not paired any more.
+    private func noteTransport(of peer: Peer) {
+        guard let incoming = transfers[peer.id], peer.state == .connected else { return }
+        let hasMoved = peer.transport != incoming.peer.transport
+        incoming.peer = peer
+        if hasMoved, incoming.offer != nil { reportLink("moved", incoming, nil) }
+    }
+
     private func trustChanged(_ peer: Peer) {
-        guard plan.policy == .paired, peer.trust != .paired, let incoming = incomingFiles[peer.id] else {
-            return
-        }
-        guard !incoming.machine.isNew else {
-            incomingFiles[peer.id] = nil
-            return session.session.disconnect(peer.id)
-        }
-        let stop = FileStop(.declined, "the pairing was removed")
-        act(incoming.machine.stop(stop), incoming)
+        guard plan.policy == .paired, peer.trust != .paired else { return }
+        stop(peer.id, FileFault(.declined, "the pairing was removed"))
     }
 
-    private func receive(_ message: Message) {
-        guard let incoming = incomingFiles[message.peer] else { return }
-        act(incoming.machine.receive(message.payload), incoming)
+    /// Ends the transfer of a peer, or its conversation if it has offered nothing yet.
+    private func stop(_ peer: PeerID, _ fault: FileFault) {
+        guard let incoming = transfers[peer] else { return }
+        if let offer = incoming.offer { return offer.transfer.stop(fault) }
+        transfers[peer] = nil
+        session.session.disconnect(peer)
     }
 
-    func act(_ steps: [FileReceiveMachine.Step], _ incoming: IncomingFile) {
-        for step in steps {
-            do throws(FileFailure) {
-                try act(step, incoming)
-            } catch {
-                return stop(incoming, error)
-            }
+    /// Ends one transfer to make room for a paired device: the last of those that are not from paired devices and that the
+    /// person has not accepted yet.
+    private func makeRoom() {
+        let undecided = transfers.values.filter { !$0.isAccepted && $0.peer.trust != .paired }
+        guard plan.policy == .ask, let last = undecided.max(by: { $0.number < $1.number }) else { return }
+        stop(last.peer.id, FileFault(.cancelled, "a paired device took its place"))
+        transfers[last.peer.id] = nil
+        questions?.withdraw(last.number)
+        questions?.proceed()
+    }
+
+    // MARK: Offers
+
+    private func handle(_ offer: FileOffer) {
+        guard let incoming = transfers[offer.peer], incoming.offer == nil, !isInterrupted else {
+            return offer.decline(because: "only one transfer at a time is accepted there")
         }
+        incoming.offer = offer
+        incoming.label = TransferText.label(offer.items, name: safeName(of: offer))
+        Task { await follow(offer.transfer, incoming) }
+        if let refusal = refusal(of: offer) { return offer.transfer.stop(refusal) }
+        if plan.policy == .ask { ask(incoming, offer) } else { accept(incoming, offer) }
     }
 
-    func act(_ step: FileReceiveMachine.Step, _ incoming: IncomingFile) throws(FileFailure) {
-        switch step {
-        case .send(let message):
-            // If this fails, the conversation ends, and an event reports that.
-            try? session.session.trySend(message.bytes, to: incoming.peer.id, .reliable(message.lane))
-        case .decide(let offer):
-            incoming.name = SafeFileName(offer.name)
-            if plan.policy == .ask { ask(incoming, offer) } else { try prepare(incoming, offer) }
-        case .resume(let offset):
-            try incoming.file?.resume(at: offset)
-            incoming.resumedAt = offset
-            incoming.meter = TransferMeter(from: offset, size: incoming.machine.offer?.size, at: thread.now)
-            reportStart(incoming)
-        case .store(let bytes):
-            try incoming.file?.append(bytes)
-            incoming.meter?.reached(incoming.machine.position, at: thread.now)
-            act(incoming.machine.stored(bytes.count), incoming)
-        case .check: check(incoming)
-        case .keep:
-            incoming.path = try incoming.file?.keep()
-            act(incoming.machine.kept(), incoming)
-        case .over(let ending): finish(incoming, ending)
+    private func safeName(of offer: FileOffer) -> String {
+        if case .file(_, let name) = plan.destination { return name.text }
+        return SafeFileName(offer.items.first?.path ?? "").text
+    }
+
+    private func refusal(of offer: FileOffer) -> FileFault? {
+        if plan.destination.isForOne, offer.items.count != 1 || offer.items.first?.kind == .folder {
+            return FileFault(.declined, "only a single file is accepted there")
         }
+        guard offer.items.contains(where: { $0.size ?? 0 > plan.mostBytes }) else { return nil }
+        return FileFault(.tooLarge, "files of more than \(plan.mostBytes) bytes are not accepted")
     }
 
-    // MARK: Accepting a file
-
-    private func ask(_ incoming: IncomingFile, _ offer: FileOffer) {
-        let size = offer.size.map { ByteCount($0).description } ?? "of unknown size"
-        let doubt = incoming.warning.map { "; \($0.sentence)" } ?? ""
-        let question =
-            "Accept \(offer.name) (\(size)) from \(incoming.peer.name) (\(incoming.peer.id.short)\(doubt))? [y/n] "
+    private func ask(_ incoming: IncomingTransfer, _ offer: FileOffer) {
+        let question = "Accept \(description(of: offer)) from \(incoming.sender)? [y/n] "
         let number = incoming.number
         questions?.ask(.init(number: number, text: question, isPaired: incoming.peer.trust == .paired)) {
             isYes in
@@ -234,113 +242,99 @@ actor FileReceiver {
         }
     }
 
+    /// What is offered, for a person who decides.
+    private func description(of offer: FileOffer) -> String {
+        let size = offer.totalSize.map { ByteCount($0).description } ?? "of unknown size"
+        guard offer.items.count > 1 else { return "\(TransferText.label(offer.items)) (\(size))" }
+        let names = TransferText.names(offer.items)
+        let shown = names.prefix(Self.mostNames) + (names.count > Self.mostNames ? ["…"] : [])
+        return "\(TransferText.count(offer.items)) (\(size) in all): \(shown.joined(separator: ", "))"
+    }
+
+    /// The most names in a question.
+    private static let mostNames = 3
+
     private func answered(_ isYes: Bool, _ number: Int) {
-        guard let incoming = incomingFiles.values.first(where: { $0.number == number }),
-            let offer = incoming.machine.offer
+        guard let incoming = transfers.values.first(where: { $0.number == number }),
+            let offer = incoming.offer
         else { return }
-        guard isYes else {
-            return act(
-                incoming.machine.stop(FileStop(.declined, "the receiver's user declined it")), incoming)
-        }
-        do throws(FileFailure) {
-            try prepare(incoming, offer)
-        } catch {
-            stop(incoming, error)
+        if isYes {
+            accept(incoming, offer)
+        } else {
+            offer.decline(because: "the receiver's user declined it")
         }
     }
 
-    private func withdrawQuestion(of incoming: IncomingFile) {
-        questions?.withdraw(incoming.number)
-        questions?.proceed()
-    }
-
-    /// Disconnects one sender to make room for a paired device: the last of those that are not paired and that the
-    /// person has not accepted yet.
-    private func makeRoom() {
-        let undecided = incomingFiles.values.filter { $0.machine.isUndecided && $0.peer.trust != .paired }
-        guard plan.policy == .ask, let last = undecided.max(by: { $0.number < $1.number }) else { return }
-        guard !last.machine.isNew else {
-            incomingFiles[last.peer.id] = nil
-            return session.session.disconnect(last.peer.id)
+    private func accept(_ incoming: IncomingTransfer, _ offer: FileOffer) {
+        incoming.isAccepted = true
+        let onResult: FileTransfer.ResultHandler = { result in
+            self.thread.execute { self.assumeIsolated { $0.reportItem(result, incoming) } }
         }
-        act(last.machine.stop(FileStop(.cancelled, "a paired device took its place")), last)
-    }
-
-    private func prepare(_ incoming: IncomingFile, _ offer: FileOffer) throws(FileFailure) {
+        let (items, sender, replaces) = (offer.items, offer.peer, plan.replaces)
         switch plan.destination {
         case .folder(let folder):
-            let name = incoming.name ?? SafeFileName(offer.name)
-            try open(name, in: folder, for: incoming, offer)
-        case .file(let folder, let name): try open(name, in: folder, for: incoming, offer)
+            offer.accept(atMost: plan.mostBytes, onResult: onResult) {
+                FolderStore(folder, sender: sender, items: items, replacing: replaces)
+            }
+        case .file(let folder, let name):
+            offer.accept(atMost: plan.mostBytes, onResult: onResult) {
+                FolderStore(folder, sender: sender, items: items, replacing: replaces, finalName: name)
+            }
         case .standardOutput:
-            if let output, output.sender != incoming.peer.id || output.name != offer.name {
-                throw FileFailure(
-                    "the standard output is in use for another file",
-                    other: "another file is being received there")
+            nonisolated(unsafe) let output = output
+            offer.accept(atMost: plan.mostBytes, onResult: onResult) {
+                StandardOutputStore(output, sender: sender, items: items)
             }
-            let file = output?.file ?? StandardOutputFile()
-            output = (file, incoming.peer.id, offer.name)
-            incoming.file = file
-            accept(file, for: incoming)
         }
     }
 
-    private func open(
-        _ name: SafeFileName, in folder: ReceivingFolder, for incoming: IncomingFile, _ offer: FileOffer
-    ) throws(FileFailure) {
-        let file = try folder.part(
-            name, size: offer.size, from: incoming.peer.id, replacing: plan.replaces)
-        incoming.file = file
-        Task { await readBack(file, in: folder, for: incoming, offer) }
+    // MARK: A transfer
+
+    private func follow(_ transfer: FileTransfer, _ incoming: IncomingTransfer) async {
+        for await progress in transfer.updates {
+            let before = incoming.progress
+            incoming.progress = progress
+            if before?.state ?? .waiting == .waiting, progress.state != .waiting,
+                progress.state != .ended || progress.isBegun
+            {
+                incoming.startedAt = LoopThread.now
+                reportStart(incoming)
+            }
+            if before?.state.pause != progress.state.pause { reportPause(incoming) }
+        }
+        do throws(NighError) {
+            try await transfer.finish()
+            finished(incoming, nil)
+        } catch {
+            finished(incoming, error)
+        }
     }
 
-    func stop(_ incoming: IncomingFile, _ error: FileFailure) {
-        incoming.error = error
-        act(incoming.machine.stop(error.stop), incoming)
-    }
-
-    // MARK: The end of a transfer
-
-    private func finish(_ incoming: IncomingFile, _ ending: FileReceiveMachine.Ending) {
-        incomingFiles[incoming.peer.id] = nil
+    private func finished(_ incoming: IncomingTransfer, _ error: NighError?) {
         questions?.withdraw(incoming.number)
-        defer { questions?.proceed() }
-        if ending != .received { incoming.discardIfUseless() }
-        switch ending {
-        case .received:
-            outcome.received += 1
-            outcome.bytes += incoming.machine.position
-            reportFile(incoming)
-            if plan.isOnce { end() }
-            // The sender leaves once it has received `done`.
-            return
-        case .stopped(let stop):
-            if stop.reason == .changed || stop.reason == .damaged { incoming.file?.discard() }
-            reportFailure(
-                incoming,
-                FileFailure.stopped(
-                    stop, by: incoming.peer.name.description, canResume: false))
-        case .stoppedHere(let stop):
-            if stop.reason == .damaged { incoming.file?.discard() }
-            let error = incoming.error ?? FileFailure(stop.explanation, stop.reason)
+        defer {
+            if transfers[incoming.peer.id] === incoming {
+                transfers[incoming.peer.id] = nil
+                leaving[incoming.peer.id] = thread.now
+            }
+            questions?.proceed()
+            endIfInterrupted()
+        }
+        guard let progress = incoming.progress else { return }
+        let isDecided = progress.itemsDone + progress.itemsFailed == progress.itemCount
+        if isDecided, progress.itemCount > 0 {
+            reportEnd(incoming)
+            if plan.isOnce, progress.itemsFailed == 0 { end() }
+        } else if let error {
             reportFailure(incoming, error)
-            let isOurs = stop.reason == .noSpace || stop.reason == .fileTrouble
-            if plan.isOnce, isOurs {
-                outcome.error = error
-                end()
-            }
         }
-        session.session.disconnect(incoming.peer.id)
-    }
-
-    /// Reports a transfer whose conversation ended before the file was complete.
-    private func lose(_ peer: PeerID, _ cause: NighError?) {
-        guard let incoming = incomingFiles.removeValue(forKey: peer), !incoming.machine.isNew else { return }
-        questions?.withdraw(incoming.number)
-        defer { questions?.proceed() }
-        incoming.discardIfUseless()
-        let reason = cause.map { "\($0.cause)" } ?? "the conversation ended"
-        reportFailure(incoming, FileFailure("\(incoming.peer.name) is gone: \(reason)"))
+        guard let error else { return }
+        if isInterrupted, !isDecided { outcome.error = FileFailure("interrupted", .cancelled) }
+        guard plan.isOnce, case .file(let fault) = error.cause,
+            fault.reason == .noSpace || fault.reason == .inaccessible
+        else { return }
+        outcome.error = FileFailure(fault.explanation, fault.reason)
+        end()
     }
 
     // MARK: The timer
@@ -350,16 +344,22 @@ actor FileReceiver {
     private func watch() {
         thread.schedule(at: thread.now + Self.clockInterval) { [weak self] in
             self?.assumeIsolated { receiver in
-                let now = receiver.thread.now
-                for incoming in receiver.incomingFiles.values { _ = incoming.file?.isUntouched }
-                for incoming in receiver.incomingFiles.values
-                where incoming.machine.isNew && now - incoming.since > Self.offerTimeout {
-                    receiver.incomingFiles[incoming.peer.id] = nil
-                    receiver.session.session.disconnect(incoming.peer.id)
-                }
-                receiver.showProgress(at: now)
+                receiver.disconnectIdlePeers(at: receiver.thread.now)
+                receiver.showProgress(at: receiver.thread.now)
                 receiver.watch()
             }
+        }
+    }
+
+    private func disconnectIdlePeers(at now: Moment) {
+        for incoming in transfers.values
+        where incoming.offer == nil && now - incoming.since > Self.offerTimeout {
+            transfers[incoming.peer.id] = nil
+            session.session.disconnect(incoming.peer.id)
+        }
+        for (peer, ended) in leaving where now - ended > Self.offerTimeout {
+            leaving[peer] = nil
+            session.session.disconnect(peer)
         }
     }
 }

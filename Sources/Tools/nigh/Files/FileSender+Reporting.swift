@@ -1,51 +1,72 @@
 import JSONText
-import NighLoop
 import NighCore
+import NighFiles
+import NighLoop
 
-/// The reports about a file that is being sent.
+/// The reports about files that are being sent.
 extension FileSender {
-    func showProgress() {
-        let now = thread.now
-        if results.live.isVisible, outcome.error == nil {
-            results.live.show([meter.line(file.label, at: now, remark: remark)])
-        }
-        guard results.form == .jsonLines, now - reportedAt >= .seconds(1), meter.count != reportedCount else {
-            return
-        }
-        reportedAt = now
-        reportedCount = meter.count
-        results.report(
-            Self.progress,
-            [
-                .init("stored_bytes", .integer(meter.count)), .init("size_bytes", JSON(file.size)),
-                .init("bytes_per_second", JSON(meter.rate(at: now))),
-            ], lines: [])
-    }
+    static let start = Results.Kind("start", plural: "starts")
+    static let link = Results.Kind("link", plural: "links")
+    static let progress = Results.Kind("progress", plural: "progress")
+    static let file = Results.Kind("file", plural: "files")
+    static let skipped = Results.Kind("skipped", plural: "skipped")
 
-    func reportStart(at offset: Int) {
+    func reportStart(_ progress: FileProgress) {
         guard let peer else { return }
-        let lines =
-            offset > 0
-            ? [Line("\(peer.name) already has \(ByteCount(offset)) of it: continuing from there")] : []
         results.report(
             Self.start,
             [
                 .init("peer_id", .text("\(peer.id)")), .init("peer_name", .text("\(peer.name)")),
-                .init("transport", JSON(peer.transport)), .init("offset_bytes", .integer(offset)),
-                .init("size_bytes", JSON(file.size)),
-            ], lines: lines)
+                .init("transport", JSON(peer.transport)), .init("items", .integer(progress.itemCount)),
+                .init("size_bytes", JSON(progress.total)),
+            ], lines: [])
+    }
+
+    func showProgress() {
+        guard let progress else {
+            return results.live.show([TransferText.line(files.label, nil, remark: linkRemark)])
+        }
+        if progress.state != .ended {
+            let waiting = progress.state == .waiting ? "waiting for the answer" : nil
+            results.live.show(
+                TransferText.lines(files.label, progress, remark: linkRemark ?? waiting))
+        } else if let linkRemark {
+            results.live.show(TransferText.lines(files.label, progress, remark: linkRemark))
+        }
+        guard thread.now - reportedAt >= .seconds(1), progress.done != reportedCount else { return }
+        reportProgress(progress)
+    }
+
+    private func reportProgress(_ progress: FileProgress) {
+        guard results.form == .jsonLines else { return }
+        reportedAt = thread.now
+        reportedCount = progress.done
+        results.report(Self.progress, TransferText.members(progress), lines: [])
+    }
+
+    /// Reports that the transfer has paused or goes on.
+    func reportPause(_ progress: FileProgress) {
+        reportProgress(progress)
+        guard results.isText, let peer, progress.state != .ended else { return }
+        results.remark(
+            progress.state.pause.map { "\(peer.name) has paused: \($0)" } ?? "\(peer.name) goes on")
     }
 
     func reportLink(_ state: String, _ error: NighError?) {
         guard results.isText else {
             return results.report(
                 Self.link,
-                [.init("state", .text(state)), .init("error", error.map(Results.json) ?? .null)], lines: [])
+                [
+                    .init("state", .text(state)), .init("transport", JSON(peer?.transport)),
+                    .init("error", error.map(Results.json) ?? .null),
+                ], lines: [])
         }
+        let transport = peer?.transport ?? "another transport"
         let text =
             switch state {
             case "lost": "the link is lost; looking for another"
-            case "back": "the link is back"
+            case "back": "the link is back, over \(transport)"
+            case "moved": "it goes on over \(transport)"
             default: "the conversation has ended; looking for the other side again"
             }
         results.remark(text + (error.map { " (\($0.cause))" } ?? ""))
@@ -53,19 +74,20 @@ extension FileSender {
 }
 
 extension FileFailure {
-    /// Creates the failure that the other side ended the transfer. With `canResume`, the file can be read and sent again.
-    static func stopped(_ stop: FileStop, by name: String, canResume: Bool) -> FileFailure {
+    /// Creates the failure that the other side ended the transfer. With `canResume`, the files can be read and sent again.
+    static func stopped(_ fault: FileFault, by name: String, canResume: Bool) -> FileFailure {
         let what =
-            switch stop.reason {
+            switch fault.reason {
             case .cancelled: "ended the transfer"
-            case .declined: "does not want the file"
-            case .tooLarge: "does not accept the file"
-            case .noSpace: "has no space for the file"
+            case .declined: "does not want the files"
+            case .tooLarge: "does not accept the files"
+            case .noSpace: "has no space for the files"
             default: "could not continue the transfer"
             }
-        let continues = stop.reason == .cancelled && canResume
+        let continues = fault.reason == .cancelled && canResume
         let advice = continues ? "; if you send it again, it continues where it stopped" : ""
         return FileFailure(
-            "\(name) \(what)\(stop.explanation.isEmpty ? "" : ": \(stop.explanation)")\(advice)", stop.reason)
+            "\(name) \(what)\(fault.explanation.isEmpty ? "" : ": \(fault.explanation)")\(advice)",
+            fault.reason)
     }
 }

@@ -1,12 +1,9 @@
-import NighLoop
 import NighCore
+import NighFiles
+import NighLoop
 import NighMemory
 
-/// Sends one file to one peer, in as many conversations as that takes.
-///
-/// It runs on a thread of its own, where reading and hashing may block. A pipe is read on another thread, because its
-/// data may never come. The session's loop only passes events to it. It is never ahead of the receiver by more than the
-/// session's buffers.
+/// Sends files to one peer: offers them in a conversation, and again in another one whenever that ends too early.
 actor FileSender {
     /// The settings of `nigh send`.
     struct Plan: Sendable {
@@ -19,54 +16,44 @@ actor FileSender {
         /// The error that ended the transfer, if one did.
         var error: (any Error)?
         var peer: Peer?
-        var hash: [UInt8]?
-        /// The number of bytes that the receiver has reported as written.
-        var stored = 0
-        /// The number of bytes that the receiver had when the first conversation began.
-        var resumedAt = 0
-        /// The number of bytes that were given to the session, in all conversations together.
+        /// What became of each file and folder, in the last conversation.
+        var results: [FileResult] = []
+        /// How far the last conversation came.
+        var progress: FileProgress?
+        /// The number of bytes of files that were sent, in all conversations together.
         var sent = 0
-        /// The number of conversations.
         var conversations = 0
         /// How often a conversation lost its link, whether it then continued by itself or not.
         var cuts = 0
         var time = Duration.zero
-    }
 
-    private enum Ending {
-        case over(FileSendMachine.Ending)
-        /// The conversation ended before the file was complete.
-        case lost(NighError?)
+        /// The number of bytes that the receiver has reported as written.
+        var stored: Int { progress?.done ?? 0 }
     }
-
-    static let start = Results.Kind("start", plural: "starts")
-    static let link = Results.Kind("link", plural: "links")
-    static let progress = Results.Kind("progress", plural: "progress")
 
     nonisolated let thread: ThreadEventLoop
     nonisolated var unownedExecutor: UnownedSerialExecutor { thread.asUnownedSerialExecutor() }
 
     private let session: CommandSession
-    let file: SentFile
+    let files: FilesToSend
     let plan: Plan
     let results: Results
-    private let pipes = ThreadEventLoop()
+    /// What is written down of this transfer for `nigh transfers`.
+    private let record: SendRecord?
 
-    private var transfer: FileSendMachine
     var peer: Peer?
-    /// The number of the current conversation. Work that began in an earlier one stops when it sees a new number.
-    private var conversation = 0
-    private var ending: Ending?
-    private var waiting: CheckedContinuation<Ending, Never>?
+    private var transfer: FileTransfer?
     private var connecting: Task<Peer, any Error>?
     private var isInterrupted = false
-    var remark: String? = "looking for it"
+    private var isStuck = false
+    /// What happens to the link; nil while there is one.
+    var linkRemark: String? = "looking for it"
 
     var outcome = Outcome()
-    /// When the first byte could be sent.
+    var progress: FileProgress?
+    /// When the receiver accepted the files for the first time.
     private var begunAt: Moment?
-    private var advancedAt: Moment
-    var meter: TransferMeter
+    private var movedAt: Moment
     var reportedAt: Moment
     var reportedCount = -1
 
@@ -76,76 +63,59 @@ actor FileSender {
     private static let pauseAfterConversation = Moment.Span.milliseconds(250)
 
     init(
-        _ plan: Plan, _ file: SentFile, over session: CommandSession, on thread: ThreadEventLoop,
-        _ results: Results
+        _ plan: Plan, _ files: FilesToSend, recordedIn record: SendRecord?, over session: CommandSession,
+        on thread: ThreadEventLoop, _ results: Results
     ) {
         self.plan = plan
-        self.file = file
+        self.files = files
+        self.record = record
         self.session = session
         self.thread = thread
         self.results = results
-        transfer = FileSendMachine(FileOffer(name: file.name, size: file.size))
-        advancedAt = thread.now
-        reportedAt = advancedAt
-        meter = TransferMeter(from: 0, size: file.size, at: advancedAt)
+        movedAt = thread.now
+        reportedAt = thread.now
     }
 
-    /// Sends the file. Called once.
+    /// Sends the files. Called once.
     func deliver() async -> Outcome {
-        let receiving = Task { await receiveMessages() }
         watch()
         do {
             try await sendUntilDone()
         } catch {
+            if case .declined? = (error as? NighError)?.cause { record?.remove() }
             outcome.error = isInterrupted ? interruption : error
         }
-        receiving.cancel()
         outcome.time = begunAt.map { (LoopThread.now - $0).duration } ?? .zero
         return outcome
     }
 
     private var interruption: FileFailure {
         // The receiver keeps nothing of what comes from a pipe.
-        guard file.isSeekable, outcome.stored > 0 else { return FileFailure("interrupted", .cancelled) }
+        guard files.canBeRepeated, outcome.stored > 0 else { return FileFailure("interrupted", .cancelled) }
         return FileFailure(
             "interrupted; \(ByteCount(outcome.stored)) were stored; if you send it again, it continues where it stopped",
             .cancelled)
     }
 
-    /// Starts conversations until the file is complete, or nothing has moved for too long.
+    /// Starts conversations until all is decided, or nothing has moved for too long.
     private func sendUntilDone() async throws {
         while true {
             let peer = try await connect()
-            switch await converse(with: peer) {
-            case .over(.delivered): return
-            case .over(.stopped(let stop)):
-                throw FileFailure.stopped(stop, by: peer.name.description, canResume: file.isSeekable)
-            case .over(.stoppedHere(let stop)):
-                throw outcome.error ?? FileFailure(stop.explanation, stop.reason)
-            case .lost(let error):
-                guard file.restart() else {
-                    throw FileFailure(
-                        "\(error.map(\.description) ?? "the conversation ended"); "
-                            + "data from a pipe cannot be sent again")
-                }
-                reportLink("ended", error)
-                remark = "gone; looking for it"
-            }
+            if try await converse(with: peer) { return }
+            linkRemark = "gone; looking for it"
             try await sleep(Self.pauseAfterConversation)
         }
     }
 
-    private var isTooLate: Bool { thread.now - advancedAt >= Moment.Span(plan.giveUp) }
-
     private func connect() async throws -> Peer {
         // Waiting longer than the time for which nothing may move is of no use.
-        let left = max(Moment.Span(plan.giveUp).duration - (thread.now - advancedAt).duration, .seconds(1))
+        let left = max(Moment.Span(plan.giveUp).duration - (thread.now - movedAt).duration, .seconds(1))
         let connecting = Task { [session, choice = plan.choice] in
             try await session.connect(to: choice, for: .send, .init(timeLimit: left, retriesAddresses: true))
             {
                 error in
                 self.thread.execute {
-                    self.assumeIsolated { $0.remark = "\(error.cause); trying again" }
+                    self.assumeIsolated { $0.linkRemark = "\(error.cause); trying again" }
                 }
             }
         }
@@ -162,30 +132,59 @@ actor FileSender {
         if isInterrupted { throw CancellationError() }
     }
 
-    private func converse(with peer: Peer) async -> Ending {
-        conversation += 1
+    /// Offers the files in one conversation. Returns true if it is decided what becomes of each, and false if the
+    /// conversation ended before that.
+    private func converse(with peer: Peer) async throws -> Bool {
         outcome.conversations += 1
         outcome.peer = peer
         self.peer = peer
-        ending = nil
-        remark = "waiting for its answer"
-        advancedAt = thread.now
-        transfer = FileSendMachine(FileOffer(name: file.name, size: file.size))
-        act(transfer.begin())
-        if isInterrupted { act(transfer.stop(FileStop(.cancelled, "interrupted"))) }
-        let ended = await withCheckedContinuation { (continuation: CheckedContinuation<Ending, Never>) in
-            if let ending { return continuation.resume(returning: ending) }
-            waiting = continuation
+        defer { self.peer = nil }
+        linkRemark = nil
+        progress = nil
+        movedAt = thread.now
+        do {
+            let stream = try await session.session.openStream(named: "files", to: peer.id, for: .files)
+            record?.begin(with: peer)
+            nonisolated(unsafe) let tree = files.tree
+            let transfer = FileTransfer.begin(tree, on: stream)
+            self.transfer = transfer
+            defer { self.transfer = nil }
+            if isInterrupted { transfer.cancel(because: "interrupted") }
+            for await progress in transfer.updates { handle(progress) }
+            outcome.sent += progress?.transferred ?? 0
+            outcome.results = transfer.results
+            record?.noteEnd(done: outcome.stored)
+            try await transfer.finish()
+            record?.remove()
+            return true
+        } catch {
+            return try isDecided(error, by: peer)
         }
-        self.peer = nil
-        return ended
     }
 
-    private func end(_ ending: Ending) {
-        guard self.ending == nil else { return }
-        self.ending = ending
-        waiting?.resume(returning: ending)
-        waiting = nil
+    /// Returns whether it is decided what becomes of each file although there was an error. Throws the reason for which all
+    /// of them ended.
+    private func isDecided(_ error: NighError, by peer: Peer) throws -> Bool {
+        switch error.cause {
+        case .unsupported:
+            throw FileFailure(
+                "\(peer.name) cannot receive files from this version of nigh; update nigh there", .version)
+        case .file(let fault):
+            if let progress, progress.itemsDone + progress.itemsFailed == progress.itemCount { return true }
+            if isStuck {
+                throw FileFailure(
+                    "nothing has moved for \(Moment.Span(plan.giveUp)); --give-up sets this time", .cancelled)
+            }
+            if fault.reason == .declined || fault.reason == .tooLarge { record?.remove() }
+            throw FileFailure.stopped(fault, by: "\(peer.name)", canResume: files.canBeRepeated)
+        default:
+            if isInterrupted { throw error }
+            guard files.canBeRepeated || progress?.transferred ?? 0 == 0 else {
+                throw FileFailure("\(error); data from a pipe cannot be sent again")
+            }
+            reportLink("ended", error)
+            return false
+        }
     }
 
     // MARK: Events
@@ -201,132 +200,49 @@ actor FileSender {
             self.assumeIsolated { sender in
                 sender.isInterrupted = true
                 sender.connecting?.cancel()
-                sender.act(sender.transfer.stop(FileStop(.cancelled, "interrupted")))
+                sender.transfer?.cancel(because: "interrupted")
             }
         }
     }
 
     private func handle(_ event: SessionEvent) {
-        guard case .stateChanged(let changed, let before, let cause) = event, changed.id == peer?.id else {
-            return
-        }
-        switch changed.state {
-        case .reconnecting:
-            outcome.cuts += 1
-            remark = "the link is lost; looking for another"
-            reportLink("lost", cause)
-        case .connected where before == .reconnecting:
+        switch event {
+        case .stateChanged(let changed, let before, let cause) where changed.id == peer?.id:
+            switch changed.state {
+            case .reconnecting:
+                outcome.cuts += 1
+                linkRemark = "the link is lost; looking for another"
+                reportLink("lost", cause)
+            case .connected where before == .reconnecting:
+                peer = changed
+                linkRemark = nil
+                reportLink("back", nil)
+            default: break
+            }
+        case .peerChanged(let changed) where changed.id == peer?.id && changed.state == .connected:
+            let hasMoved = changed.transport != peer?.transport
             peer = changed
-            remark = nil
-            reportLink("back", nil)
-        case .disconnected:
-            // Everything that the peer sent has arrived by now.
-            while let message = session.session.messages.poll() { receive(message) }
-            end(.lost(cause))
+            if hasMoved { reportLink("moved", nil) }
         default: break
         }
     }
 
-    private func receiveMessages() async {
-        while let message = await session.session.messages.next() { receive(message) }
-    }
-
-    private func receive(_ message: Message) {
-        guard message.peer == peer?.id else { return }
-        act(transfer.receive(message.payload))
-        advancedAt = thread.now
-    }
-
-    private func act(_ steps: [FileSendMachine.Step]) {
-        for step in steps {
-            switch step {
-            case .send(let message): send(message)
-            case .compare(let offset, let hash):
-                remark = "comparing what is there"
-                Task { await compare(offset, hash, in: conversation) }
-            case .stream(let offset): beginStreaming(at: offset)
-            case .stored(let count):
-                outcome.stored = count
-                meter.reached(count, at: thread.now)
-            case .over(let ending): end(.over(ending))
-            }
+    private func handle(_ progress: FileProgress) {
+        let before = self.progress
+        self.progress = progress
+        outcome.progress = progress
+        if before?.done != progress.done || before?.transferred != progress.transferred
+            || before?.resumed != progress.resumed || before?.state != progress.state
+        {
+            movedAt = thread.now
         }
-    }
-
-    private func send(_ message: FileMessage) {
-        guard let peer else { return }
-        // If this fails, the conversation ends, and an event reports that.
-        try? session.session.trySend(message.bytes, to: peer.id, .reliable(message.lane))
-    }
-
-    // MARK: The file
-
-    private func compare(_ offset: Int, _ hash: [UInt8], in number: Int) async {
-        guard file.isSeekable, file.restart() else { return act(transfer.compared(isSame: false)) }
-        do throws(FileFailure) {
-            while try file.skip(towards: offset) {
-                advancedAt = thread.now
-                await Task.yield()
-                guard number == conversation, ending == nil else { return }
-            }
-        } catch {
-            return fail(error)
+        let isAnswered = progress.state != .waiting && (progress.state != .ended || progress.isBegun)
+        if before?.state ?? .waiting == .waiting, isAnswered {
+            begunAt = begunAt ?? LoopThread.now
+            reportStart(progress)
         }
-        act(transfer.compared(isSame: file.position == offset && file.hash == hash))
-    }
-
-    private func beginStreaming(at offset: Int) {
-        guard file.position == offset || offset == 0 && file.restart() else {
-            return fail(
-                FileFailure("\(file.label) cannot be read again from its beginning", .fileTrouble))
-        }
-        remark = nil
-        outcome.stored = offset
-        if outcome.conversations == 1 { outcome.resumedAt = offset }
-        begunAt = begunAt ?? LoopThread.now
-        meter = TransferMeter(from: offset, size: file.size, at: thread.now)
-        reportStart(at: offset)
-        Task { await stream(in: conversation) }
-    }
-
-    private func stream(in number: Int) async {
-        guard let id = peer?.id else { return }
-        do {
-            while let piece = try await nextPiece() {
-                guard transfer.isStreaming, number == conversation else { return }
-                transfer.sent(piece.count - 1)
-                outcome.sent += piece.count - 1
-                try await session.session.send(piece, to: id, on: .bulk)
-            }
-            guard transfer.isStreaming, number == conversation else { return }
-            if let change = file.change() { throw change }
-            let hash = file.hash
-            outcome.hash = hash
-            for case .send(let message) in transfer.reachedEnd(hash: hash) {
-                try await session.session.send(message.bytes, to: id, on: message.lane)
-            }
-        } catch let failure as FileFailure {
-            fail(failure)
-        } catch {
-            // The conversation has ended, and an event reports that.
-        }
-    }
-
-    /// Returns the next bytes of the file. Reads a file on this thread, and a pipe on another one, because that may
-    /// take long.
-    private func nextPiece() async throws -> ByteSlice? {
-        let timeout = plan.giveUp
-        guard !file.isSeekable else { return try file.next(within: timeout) }
-        return try await withCheckedThrowingContinuation { continuation in
-            pipes.execute { [file] in
-                continuation.resume(with: Result { try file.next(within: timeout) })
-            }
-        }
-    }
-
-    private func fail(_ failure: FileFailure) {
-        outcome.error = failure
-        act(transfer.stop(failure.stop))
+        if before?.state.pause != progress.state.pause { reportPause(progress) }
+        showProgress()
     }
 
     // MARK: The timer
@@ -336,17 +252,48 @@ actor FileSender {
             self?.assumeIsolated { sender in
                 sender.showProgress()
                 sender.giveUpIfStuck()
+                if let done = sender.progress?.done { sender.record?.note(done: done) }
                 sender.watch()
             }
         }
     }
 
     private func giveUpIfStuck() {
-        // A program that writes into a pipe may take any time.
-        guard isTooLate, peer != nil, ending == nil, file.isSeekable else { return }
-        fail(
-            FileFailure(
-                "nothing has moved for \(Moment.Span(plan.giveUp)); --give-up sets this time",
-                .cancelled, other: "nothing has moved for too long"))
+        // A program that writes into a pipe may take any time, and a side that has paused has said why.
+        guard let transfer, files.canBeRepeated, progress?.state.pause == nil,
+            thread.now - movedAt >= Moment.Span(plan.giveUp)
+        else { return }
+        isStuck = true
+        transfer.cancel(because: "nothing has moved for too long")
+    }
+}
+
+/// The files of one `nigh send`.
+///
+/// `@unchecked Sendable`: only the transfer that was begun last uses the tree, after the one before it has ended.
+final class FilesToSend: @unchecked Sendable {
+    fileprivate let tree: SourceTree
+    let items: [FileItem]
+    /// What is not sent.
+    let skipped: [SourceTree.Skipped]
+    /// What a person calls them.
+    let label: String
+
+    init(_ tree: SourceTree, label: String) {
+        self.tree = tree
+        self.label = label
+        items = tree.items
+        skipped = tree.skipped
+    }
+
+    /// Whether all of them can be read more than once.
+    var canBeRepeated: Bool { items.allSatisfy { $0.size != nil } }
+
+    /// The number of bytes of all; nil if that is unknown.
+    var size: Int? {
+        items.reduce(0) { sum, item in
+            guard let sum, let size = item.size else { return nil }
+            return sum + size
+        }
     }
 }

@@ -3,6 +3,7 @@ import Glibc
 import JSONText
 import NighLoop
 import NighCore
+import NighFiles
 import NighMemory
 import Terminal
 
@@ -24,22 +25,22 @@ struct ReceiveCommand: Subcommand {
     let options: ReceiveOptions
 
     static let description = Command<any Subcommand>(
-        "receive", "Receives files sent with `nigh send`",
+        "receive", "Receives files and folders sent with `nigh send`",
         text: """
-            Waits for files until Ctrl-C, and receives several at once. It asks about each file, unless --accept says whose \
-            files to accept.
+            Waits for files and folders until Ctrl-C, and receives from several devices at once. It asks about each offer, \
+            unless --accept says whose files to accept.
 
-            Files go into the current directory or that of --into, and nowhere else: only the last component of the \
-            sender's file name is used, without dots at its front and without control characters. An existing file is left \
-            alone; the new one is then called `name (2).txt`. No received file is executable.
+            They go into the current directory or that of --into, and nowhere else: names lose dots at their front and \
+            control characters. What exists is left alone; a new file is then called `name (2).txt`. No received file is \
+            executable.
 
-            An incomplete file is called NAME.part, and a note beside it says whose it is. If the transfer is interrupted, \
-            both stay, and when the same device sends the same file again, it continues from there. They can be removed at \
-            any time. --force replaces plain files only, never a device, pipe or folder.
+            What is incomplete is in the folder NAME.part. If the transfer is interrupted, it stays, and when the same \
+            device sends the same again, it continues from there. `nigh transfers` lists and removes such folders. --force \
+            replaces plain files only, never a device, pipe or folder.
             """,
         OutputOptions.options, SessionOptions.options, ReceiveOptions.options,
         examples: [
-            Example("", "asks about each file, and puts it here"),
+            Example("", "asks about each offer, and puts the files here"),
             Example("--accept paired --into ~/Downloads", "accepts all files from paired devices"),
             Example(
                 "--accept any -o -", "receives one file to the standard output, for another program to read"),
@@ -61,9 +62,11 @@ struct ReceiveCommand: Subcommand {
         // Then writing to a file that may not grow fails with an error like any other.
         signal(SIGXFSZ, SIG_IGN)
         let destination = try destination()
+        let (offers, incoming) = AsyncStream.makeStream(of: FileOffer.self)
         let session = try CommandSession(
             self.session, role: .server, accepting: [.send], results: results
         ) {
+            $0.fileStreams = IncomingOffers { incoming.yield($0) }.receive
             // One more than is accepted, so that a paired device can take the place of another.
             $0.limits.peers = FileReceiver.mostSenders + 1
             $0.timings.linger = .seconds(2)
@@ -74,7 +77,10 @@ struct ReceiveCommand: Subcommand {
         let questions = options.policy == .ask ? try FileQuestions(results.live) : nil
         let receiver = FileReceiver(
             plan, over: session, on: ThreadEventLoop(), results, asking: questions)
-        session.startReading { receiver.enqueue($0) }
+        Task { for await offer in offers { receiver.enqueue(offer) } }
+        session.start(
+            onEvent: { receiver.enqueue($0) },
+            onMessage: { _, origin in receiver.refuseMessages(of: origin.peer) })
         interruption.onRequest { receiver.interrupt() }
         let loss = Task {
             // A transport may take a moment to report that it does not work.
@@ -100,6 +106,7 @@ struct ReceiveCommand: Subcommand {
             return FileReceiver.Outcome()
         }
         await session.close()
+        incoming.finish()
         return report(outcome, results)
     }
 
@@ -177,12 +184,13 @@ struct ReceiveOptions: Sendable {
             "the folder for the files; by default the current one"),
         Option(
             "output", short: "o", .text("FILE|-", candidates: .files),
-            "receives one file and gives it that name; - is the standard output"),
+            "receives a single file and gives it that name; - is the standard output"),
         Option(
             "accept", .choice(of: AcceptPolicy.self), default: .ask,
-            "whose files to accept: you are asked about each; those of any device; those of paired devices"),
+            "whose files to accept: you are asked about each offer; those of any device; those of paired devices"
+        ),
         Option("max-size", .size(in: 1 ... .max), "the maximum size of a file"),
-        Option(flag: "once", "ends after one file"),
+        Option(flag: "once", "ends after one transfer"),
         Option(flag: "force", "replaces an existing file")
     ) { folder, file, policy, mostBytes, isOnce, replaces in
         if folder != nil, file != nil { throw UsageError("--into and --output cannot be used together") }

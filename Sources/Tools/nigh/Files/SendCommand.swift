@@ -1,100 +1,170 @@
 import Arguments
 import JSONText
-import NighLoop
 import NighCore
+import NighFiles
+import NighLoop
 import NighMemory
 
-/// `nigh send`: sends a file to a `nigh receive`.
+/// `nigh send`: sends files and folders to a `nigh receive`.
 struct SendCommand: Subcommand {
     let commandName = "send"
-    let output: OutputOptions
+    var output: OutputOptions
     let session: SessionOptions
     let peer: PeerChoice
-    let path: String
+    let paths: [String]
     let name: String?
     let giveUp: Duration
 
+    static let standardInput = "-"
+
     static let description = Command<any Subcommand>(
-        "send", "Sends a file to a `nigh receive`, and resumes it after an interruption",
+        "send", "Sends files and folders to a `nigh receive`, and resumes them after an interruption",
         text: """
-            The other device runs `nigh receive`. PEER is its name, the beginning of its PeerID, or its address. Both sides \
-            compare the hash of the whole file at the end, so a file that is reported as sent has arrived, byte for byte.
+            The other device runs `nigh receive`. PEER is its name, the beginning of its PeerID, or its address. A folder is \
+            sent with all that is in it, except links, pipes and devices. Both sides compare the hash of each whole file at \
+            the end, so a file that is reported as sent has arrived, byte for byte.
 
             If the link breaks, the transfer waits for another one. If the conversation ends or a program is killed, the \
-            other side keeps what it has. The transfer continues from there if the identity and the file's name and size \
-            are the same, after a check that the file still begins with what is there. A pipe can be read only once, so \
-            its transfer ends with the conversation.
+            other side keeps what it has. The transfer continues from there if the identity and the names are the same, and \
+            sends only what is missing or has changed. `nigh transfers` lists what is unfinished. A pipe can be read only \
+            once, so its transfer ends with the conversation.
             """,
         Operand("PEER", .peer, "the peer to send to"),
         Operand(
-            optional: "FILE", .text("FILE", candidates: .files), default: SentFile.standardInput,
-            "the file to send; - is the standard input"),
+            repeated: "FILE", .text("FILE", candidates: .files),
+            "the files and folders to send; - is the standard input, as if there is none"),
         OutputOptions.options, SessionOptions.options,
-        Option("as", .text("NAME"), "the name of the file at the other side; by default its own name"),
+        Option(
+            "as", .text("NAME"), "the name of the file or folder at the other side; by default its own name"),
         Option(
             "give-up", .duration(in: .seconds(1)...(.seconds(86_400))), default: .seconds(60),
             "gives up if nothing moves for this time, also before the other side is found"),
         examples: [
-            Example("puma holiday.mov", "sends that file to the device called puma"),
+            Example("puma holiday.mov photos", "sends that file and that folder to the device called puma"),
             Example(
                 "tcp://192.168.1.7:4000 backup.iso --give-up 1h",
                 "sends to an address, and waits for up to an hour"),
             Example("puma - --as notes.txt", "sends what is typed, until Ctrl-D"),
         ]
-    ) { peer, path, output, session, name, giveUp in
-        SendCommand(output: output, session: session, peer: peer, path: path, name: name, giveUp: giveUp)
+    ) { peer, paths, output, session, name, giveUp in
+        let paths = paths.isEmpty ? [standardInput] : paths
+        if paths.count > 1 {
+            if name != nil { throw UsageError("--as names a single FILE, and here are \(paths.count)") }
+            if paths.contains(standardInput) {
+                throw UsageError("the standard input cannot be sent together with files")
+            }
+        }
+        return SendCommand(
+            output: output, session: session, peer: peer, paths: paths, name: name, giveUp: giveUp)
     }
 
-    /// A larger buffer would only take longer to end early: the receiver lets no more be under way.
-    static let sendBuffer = 2 << 20
+    var kinds: [Results.Kind] { [FileSender.file] }
 
     func run(_ results: Results, _ interruption: Interruption) async throws -> ExitStatus {
-        if let name, name.isEmpty || name.utf8.count > FileOffer.longestName {
-            throw UsageError("--as: a name has 1 to \(FileOffer.longestName) bytes")
+        if let name, name.isEmpty || name.utf8.count > Self.longestName || name.utf8.contains(0) {
+            throw UsageError("--as: a name has 1 to \(Self.longestName) bytes")
         }
-        let file = try SentFile(path, as: name)
+        let files = try FilesToSend(SourceTree(entries, giveUp: giveUp), label: label)
+        for skipped in files.skipped {
+            results.report(
+                FileSender.skipped,
+                [.init("path", .text(skipped.path)), .init("reason", .text(skipped.reason))], lines: [])
+            results.remark("\(skipped.path) is not sent: \(skipped.reason)")
+        }
         let session = try CommandSession(self.session, role: .client, results: results) {
-            $0.limits.sendBuffer = Self.sendBuffer
             $0.timings.linger = .seconds(2)
         }
-        let plan = FileSender.Plan(choice: peer, giveUp: giveUp)
-        let sender = FileSender(plan, file, over: session, on: ThreadEventLoop(), results)
-        session.startReading { sender.enqueue($0) }
+        let record = files.canBeRepeated && paths != [Self.standardInput] ? SendRecord(of: self, files) : nil
+        let sender = FileSender(
+            FileSender.Plan(choice: peer, giveUp: giveUp), files, recordedIn: record, over: session,
+            on: ThreadEventLoop(), results)
+        session.start(onEvent: { sender.enqueue($0) })
         interruption.onRequest { sender.interrupt() }
         let outcome = await sender.deliver()
         await session.close()
-        if let error = outcome.error {
-            // Before a peer was found there is nothing to sum up.
-            guard outcome.peer != nil else { throw error }
-            results.summarize(members(outcome, file) + [.init("error", Results.json(of: error))], lines: [])
-            if results.isText { results.fail(error) } else { results.remark("\(error)") }
-            return .failed
-        }
-        results.summarize(members(outcome, file), lines: [line(outcome, file)])
-        return .success
+        // Before a peer was found there is nothing to sum up.
+        if outcome.peer == nil, let error = outcome.error { throw error }
+        return report(outcome, files, results)
     }
 
-    private func members(_ outcome: FileSender.Outcome, _ file: SentFile) -> [JSON.Member] {
+    /// The longest name that a sender may give a file, in bytes.
+    private static let longestName = 1_024
+
+    private var entries: [SourceTree.Entry] {
+        if paths == [Self.standardInput] { return [.standardInput(as: name ?? "stdin")] }
+        return paths.map { .path($0, as: name) }
+    }
+
+    private var label: String {
+        if paths.count > 1 { return "\(paths.count) files" }
+        return paths == [Self.standardInput] ? "the standard input" : paths[0]
+    }
+
+    // MARK: The report
+
+    private func report(_ outcome: FileSender.Outcome, _ files: FilesToSend, _ results: Results) -> ExitStatus
+    {
+        for result in outcome.results where result.item.kind == .file || result.error != nil {
+            var members: [JSON.Member] = [
+                .init("path", .text(result.item.path)),
+                .init("size_bytes", JSON(result.item.size ?? (result.isComplete ? outcome.stored : nil))),
+                .init("sha256", JSON(result.hash?.hexadecimal)),
+            ]
+            if let error = result.error { members.append(.init("error", Results.json(of: error))) }
+            results.report(FileSender.file, members, lines: [])
+        }
+        let failed = outcome.results.filter { $0.error != nil }
+        let error = outcome.error ?? (failed.isEmpty ? nil : failure(failed, of: outcome))
+        guard let error else {
+            results.summarize(members(outcome), lines: lines(outcome, files))
+            return .success
+        }
+        if outcome.error == nil, outcome.results.count > 1 {
+            for result in failed { results.remark("\(result.item.path) did not arrive: \(reason(result))") }
+        }
+        results.summarize(members(outcome) + [.init("error", Results.json(of: error))], lines: [])
+        if results.isText { results.fail(error) } else { results.remark("\(error)") }
+        return .failed
+    }
+
+    /// The failure of a transfer in which it was decided what becomes of each file.
+    private func failure(_ failed: [FileResult], of outcome: FileSender.Outcome) -> FileFailure {
+        guard outcome.results.count > 1 else { return FileFailure(reason(failed[0])) }
+        let count = outcome.results.count
+        return FileFailure("\(failed.count) of \(count) files and folders did not arrive")
+    }
+
+    private func reason(_ result: FileResult) -> String {
+        if case .file(let fault)? = result.error?.cause { return fault.explanation }
+        return result.error.map { "\($0.cause)" } ?? ""
+    }
+
+    private func members(_ outcome: FileSender.Outcome) -> [JSON.Member] {
         [
             .init("peer_id", JSON(outcome.peer.map { "\($0.id)" })),
             .init("peer_name", JSON(outcome.peer.map { "\($0.name)" })),
-            .init("transport", JSON(outcome.peer?.transport)), .init("name", .text(file.name)),
-            .init("size_bytes", JSON(file.size ?? (outcome.error == nil ? outcome.stored : nil))),
-            .init("sha256", JSON(outcome.error == nil ? outcome.hash.map(hexadecimal) : nil)),
+            .init("transport", JSON(outcome.peer?.transport)),
+            .init(
+                "size_bytes", JSON(outcome.progress?.total ?? (outcome.error == nil ? outcome.stored : nil))),
             .init("stored_bytes", .integer(outcome.stored)), .init("sent_bytes", .integer(outcome.sent)),
-            .init("resumed_at_bytes", .integer(outcome.resumedAt)),
+            .init("resumed_bytes", .integer(outcome.progress?.resumed ?? 0)),
             .init("conversations", .integer(outcome.conversations)), .init("cuts", .integer(outcome.cuts)),
             .init("duration_ms", .number(outcome.time.milliseconds)),
             .init("bytes_per_second", JSON(rate(of: outcome.sent, in: outcome.time))),
         ]
     }
 
-    private func line(_ outcome: FileSender.Outcome, _ file: SentFile) -> Line {
+    private func lines(_ outcome: FileSender.Outcome, _ files: FilesToSend) -> [Line] {
         let speed = rate(of: outcome.sent, in: outcome.time).map { ", \(ByteCount(Int($0)))/s" } ?? ""
         let cuts = outcome.cuts > 0 ? ", cut \(outcome.cuts == 1 ? "once" : "\(outcome.cuts) times")" : ""
-        return Line("sent ", .good) + Line(file.label, .strong)
+        let resumed = outcome.progress?.resumed ?? 0
+        let rest = resumed > 0 ? ", \(ByteCount(resumed)) of it was there before" : ""
+        let line =
+            Line("sent ", .good)
+            + Line(files.items.count == 1 ? files.label : TransferText.count(files.items), .strong)
             + Line(" to \(outcome.peer.map { "\($0.name)" } ?? ""): \(ByteCount(outcome.stored)) in ")
-            + Line("\(durationText(outcome.time))\(speed)\(cuts), ")
-            + Line("sha256 \(outcome.hash.map(hexadecimal) ?? "")", .faint)
+            + Line("\(durationText(outcome.time))\(speed)\(cuts)\(rest)")
+        guard outcome.results.count == 1, let hash = outcome.results[0].hash else { return [line] }
+        return [line + Line(", ") + Line("sha256 \(hash.hexadecimal)", .faint)]
     }
 }

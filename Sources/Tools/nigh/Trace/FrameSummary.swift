@@ -154,7 +154,7 @@ struct FrameSummary {
             .init("maximum_message_bytes", .integer(hello.maximumMessage)),
         ]
         guard let streams = hello.streams else { return }
-        text += ", \(streams.streams) streams"
+        text += ", \(streams.streams) streams" + (streams.acceptsFiles ? ", files" : "")
         details += [
             .init("maximum_streams", .integer(streams.streams)),
             .init("stream_window_bytes", .integer(streams.window)),
@@ -169,7 +169,11 @@ struct FrameSummary {
             if let detail { details.append(detail) }
         }
         switch frame.control {
-        case .open(let name): note("open", name, .init("stream_name", .text(name)))
+        case .open(let name, .program): note("open", name, .init("stream_name", .text(name)))
+        case .open(let name, let purpose):
+            let words = name.isEmpty ? "\(purpose)" : "\(purpose), \(name)"
+            note("open-for", words, .init("stream_name", .text(name)))
+            details.append(.init("stream_purpose", .text("\(purpose)")))
         case .credit(let bytes):
             note("credit", "\(bytes) bytes in all", .init("credit_bytes", .integer(Int(clamping: bytes))))
         case .finish: note("finish")

@@ -1,4 +1,4 @@
-/// Sends a file with `nigh send` and `nigh receive` over two adapters of one machine.
+/// Sends files with `nigh send` and `nigh receive` over two adapters of one machine.
 enum MachineFiles {
     static let all = [
         Scenario(
@@ -31,8 +31,58 @@ enum MachineFiles {
             try Files.arrives(
                 lab, sender, receiver, folder: (machine, folder), source: (machine, source),
                 within: .seconds(90))
-        }
+        },
+        Scenario(
+            "send-two-ways",
+            "a folder of 200 files begins on the network, goes on over Bluetooth once that is cut, and ends on the network",
+            limit: .seconds(240)
+        ) { lab throws(Failure) in
+            let machine = lab.machine
+            let (folder, source) = ("/tmp/nigh-received", "/tmp/nigh-photos")
+            // An earlier attempt may have left these, and the network down.
+            try setLoopback(lab, isUp: true)
+            try machine.run(["rm", "-rf", folder, source])
+            try machine.run(["mkdir", folder, source])
+            try machine.run([
+                "sh", "-c",
+                "for n in $(seq 200); do head -c 100000 /dev/urandom > \(source)/photo-$n.jpg; done",
+            ])
+            let receiver = try machine.nigh(
+                "Puma", ["receive", "--accept", "any", "--once", "--into", folder, "--json-lines"],
+                over: both(0))
+            // The radio may be the faster one to find the other.
+            try machine.run(["adapter", "hci1", "power", "off"])
+            let sender = try machine.nigh(
+                "Lynx",
+                ["send", "Puma", source, "--json-lines", "--give-up", "90s", "--inject", "rate=400k"],
+                over: both(1))
+            try sender.waitForOutput("\"transport\":\"tcp\",\"items\":201", within: .seconds(20))
+            try machine.run(["adapter", "hci1", "power", "on"])
+            let sending = Files.Sending(sender, of: 20_000_000)
+            try sending.passes(quarters: 1)
+            try setLoopback(lab, isUp: false)
+            try sender.waitForOutput("\"state\":\"back\",\"transport\":\"bluetooth\"", within: .seconds(40))
+            try sending.passes(quarters: 2, within: .seconds(60))
+            try setLoopback(lab, isUp: true)
+            for side in [sender, receiver] {
+                try side.waitForOutput("\"state\":\"moved\",\"transport\":\"tcp\"", within: .seconds(40))
+            }
+            try sender.waitForEnd(within: .seconds(90))
+            try receiver.waitForEnd()
+            try machine.run(["diff", "--recursive", source, "\(folder)/nigh-photos"])
+            try lab.check(
+                "it was one conversation", sender.hasPrinted("\"conversations\":1,"))
+            let left = try machine.run(["ls", folder])
+            try lab.check("nothing else is left: \(left.joined(separator: " "))", left == ["nigh-photos"])
+        },
     ]
+
+    /// Switches the machine's network, which carries everything except Bluetooth, on or off.
+    private static func setLoopback(_ lab: Lab, isUp: Bool) throws(Failure) {
+        try lab.machine.run(["ip", "link", "set", "lo", isUp ? "up" : "down"])
+    }
+
+    private static func both(_ number: Int) -> String { "tcp:interface=lo,mdns=embedded,\(radio(number))" }
 
     /// Switches the receiver's adapter off for `span`. Both sides are notified.
     private static func switchOff(

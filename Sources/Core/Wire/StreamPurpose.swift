@@ -1,0 +1,19 @@
+/// What a stream is for. It decides who gets the stream at the side that did not open it.
+package enum StreamPurpose: UInt8, Sendable {
+    /// The program's own streams, which it gets as events.
+    case program = 0
+    /// The transfer of files, which programs do not see.
+    case files = 1
+}
+
+extension StreamPurpose {
+    /// How many times as large as at first the window of such a stream may become.
+    ///
+    /// Files are written to a disk, in longer strokes than a link's.
+    package var windowGrowth: Int {
+        switch self {
+        case .program: 1
+        case .files: 4
+        }
+    }
+}

@@ -1,0 +1,62 @@
+import NighCore
+
+/// Where the files of one offer are received. Used on one thread, which may block.
+package protocol FileStore: AnyObject {
+    /// The number of free bytes; nil if that is unknown.
+    var room: Int? { get }
+
+    /// The number of bytes of the offer that are already there, or for which there is room that nothing else can take.
+    var present: Int { get }
+
+    /// Finds or creates the place of one item.
+    func open(_ index: Int) throws(FileFailure) -> StoredItem
+
+    /// Creates a new place for a file of which `open` has returned that it was kept: the sender has another one now.
+    func openAnew(_ index: Int) throws(FileFailure) -> any StoredPart
+
+    /// The sender knows that all items are kept: removes what only resuming would have needed. Items that were not kept
+    /// stay to be resumed.
+    func finish()
+}
+
+/// What the receiver has of one item.
+package enum StoredItem {
+    /// The folder exists.
+    case folder
+    /// The whole file was kept in an earlier transfer of the same offer, under this path and with this hash.
+    case kept(path: String, hash: [UInt8])
+    /// This much of the file, or nothing yet.
+    case part(any StoredPart)
+}
+
+/// A file that is not whole yet.
+package protocol StoredPart: AnyObject {
+    /// The number of bytes that are there.
+    var count: Int { get }
+
+    /// Whether no other program can have changed what was written. Must be read from time to time: another program that
+    /// opens the file waits for that.
+    var isUntouched: Bool { get }
+
+    /// Where what is there stays if the transfer does not finish; nil if nothing stays.
+    var remains: String? { get }
+
+    /// Reserves space for the whole file, if the file system can do that. Fails if there is not enough; the file may be written
+    /// nevertheless, as far as there is room.
+    func reserve(_ size: Int) throws(FileFailure)
+
+    /// Reads bytes that begin at `offset`. Returns how many; fewer than there is room for only at the end.
+    func read(into bytes: UnsafeMutableRawBufferPointer, at offset: Int) throws(FileFailure) -> Int
+
+    /// Writes bytes that begin at `offset`, which is at most `count`.
+    func write(_ bytes: UnsafeRawBufferPointer, at offset: Int) throws(FileFailure)
+
+    /// Drops what is behind `count`.
+    func truncate(to count: Int) throws(FileFailure)
+
+    /// Gives the whole file, which has this hash, its name, once it is on the disk. Returns its path; nil if it has none.
+    func keep(_ hash: [UInt8]) throws(FileFailure) -> String?
+
+    /// Drops what is there.
+    func discard()
+}

@@ -1,0 +1,376 @@
+import NighCore
+
+/// The sender's side of a transfer: offers the items, learns what the receiver has of each, and sends what is missing.
+///
+/// The receiver reports each file in pieces with hashes. This side reads the same pieces of its own file and sends those
+/// that differ. So the bytes of a file pass through the running hash once, in order, whether they are sent or not.
+package final class OutgoingFiles: TransferSide {
+    /// What the receiver has said of an item that is not finished.
+    private final class Report {
+        let index: Int
+        /// What is there, from the beginning on, and how many of these pieces were compared.
+        var pieces: [Piece] = []
+        var compared = 0
+        /// Nothing more will be said of it.
+        var isComplete = false
+        /// The hash of the file that the receiver kept earlier.
+        var wholeHash: [UInt8]?
+
+        init(_ index: Int) { self.index = index }
+    }
+
+    private struct Piece {
+        var count: Int
+        var hash: [UInt8]
+    }
+
+    /// The file that is being compared and sent.
+    private struct Current {
+        let index: Int
+        let file: any SourceFile
+        let hash = RunningHash()
+        /// The bytes that were read.
+        var position = 0
+        /// Up to where bytes are sent before more are compared.
+        var sendingEnd = 0
+        /// Where the next `data` record belongs, if `begin` has said so.
+        var announced: Int?
+    }
+
+    private enum State {
+        case offering(next: Int)
+        case waitingForAnswer
+        case sending
+        case finishing
+        case over(TransferEnding)
+    }
+
+    package let items: [FileItem]
+    private let source: any FileSource
+    private let metadata: [UInt8]
+    private var state = State.offering(next: -1)
+    private var cutter = RecordCutter()
+    private var reports: [Report] = []
+    private var current: Current?
+    package private(set) var outcomes: [ItemOutcome]
+    package private(set) var progress = TransferCount()
+    private var stored: [Int: Int] = [:]
+    private var unfinished: Int
+    private let output = RecordOutput()
+    private var isPaused = false
+
+    package init(_ source: any FileSource, metadata: [UInt8] = []) {
+        self.source = source
+        items = source.items
+        self.metadata = metadata
+        outcomes = Array(repeating: .pending, count: items.count)
+        unfinished = items.count
+        for item in items { progress.add(item) }
+    }
+
+    package var takesBytes: Bool { true }
+
+    // MARK: The program
+
+    /// Whether the transfer is paused from this side.
+    package func setPaused(_ isOn: Bool, because reason: String) {
+        guard isPaused != isOn, !hasEnded else { return }
+        isPaused = isOn
+        progress.pause = isOn ? .init(isHere: true, reason: reason) : nil
+        output.write(isOn ? .paused(reason) : .resumed)
+    }
+
+    /// Ends the transfer from this side.
+    package func stop(_ fault: FileFault) {
+        guard !hasEnded else { return }
+        output.replaceAll(with: .stop(fault))
+        end(.stoppedHere(fault))
+    }
+
+    package var isUnderway: Bool {
+        switch state {
+        case .sending, .finishing: true
+        case .offering, .waitingForAnswer, .over: false
+        }
+    }
+
+    package var hasEnded: Bool { if case .over = state { true } else { false } }
+
+    private func end(_ ending: TransferEnding) {
+        guard !hasEnded else { return }
+        state = .over(ending)
+        current = nil
+        progress.current = nil
+    }
+
+    // MARK: Receiving
+
+    package func receive(_ bytes: UnsafeRawBufferPointer) {
+        guard !hasEnded else { return }
+        do throws(WireError) {
+            try cutter.cut(bytes) { part throws(WireError) in
+                guard !hasEnded else { return }
+                guard case .record(let record) = part else { throw .malformed("bytes of a file") }
+                try handle(record)
+            }
+        } catch {
+            stop(FileFault(.violation, error.message))
+        }
+    }
+
+    package func receiveEnd(_ error: NighError?) {
+        switch state {
+        case .over: break
+        // Everything is decided, however the stream ends now.
+        case .sending where unfinished == 0, .finishing: end(.complete)
+        default: end(.lost(error ?? NighError(.sending, .streamCancelled("the receiver left"))))
+        }
+    }
+
+    private func handle(_ record: FileRecord) throws(WireError) {
+        switch record {
+        case .stop(let fault): return end(.stopped(fault))
+        case .paused(let reason):
+            if !isPaused { progress.pause = .init(isHere: false, reason: reason) }
+            return
+        case .resumed:
+            if !isPaused { progress.pause = nil }
+            return
+        case .accept:
+            guard case .waitingForAnswer = state else { break }
+            state = .sending
+            return
+        case .have(let index, let count, let hash):
+            guard (1...FileRecord.longestPiece).contains(count) else { break }
+            return try report(index) { $0.pieces.append(Piece(count: count, hash: hash)) }
+        case .ready(let index): return try report(index) { $0.isComplete = true }
+        case .whole(let index, let hash):
+            return try report(index) { report in
+                report.wholeHash = hash
+                report.isComplete = true
+            }
+        case .stored(let index, let count):
+            guard items.indices.contains(index) else { break }
+            guard outcomes[index] == .pending else { return }
+            guard (0...position(in: index)).contains(count) else { break }
+            setStored(count, of: index)
+            return
+        case .kept(let index):
+            guard items.indices.contains(index), mayBeKept(index) else { break }
+            setStored(items[index].size ?? sent[index]?.size ?? 0, of: index)
+            return conclude(index, .kept(path: nil, hash: sent[index]?.hash))
+        case .failed(let index, let fault):
+            guard items.indices.contains(index) else { break }
+            return conclude(index, .failed(fault, words: fault.explanation))
+        case .offer, .item, .begin, .data, .end, .same, .missing: break
+        }
+        throw .malformed("a record of files comes out of turn")
+    }
+
+    /// The sizes and hashes of the files that were sent whole.
+    private var sent: [Int: (size: Int, hash: [UInt8])] = [:]
+
+    /// How many bytes of an item the receiver can have at most: those that were sent or compared.
+    private func position(in index: Int) -> Int {
+        sent[index]?.size ?? (current?.index == index ? current?.position ?? 0 : 0)
+    }
+
+    private func mayBeKept(_ index: Int) -> Bool {
+        guard case .sending = state, outcomes[index] == .pending else { return false }
+        return items[index].kind == .folder || sent[index] != nil
+    }
+
+    private func setStored(_ count: Int, of index: Int) {
+        progress.done += count - (stored[index] ?? 0)
+        stored[index] = count
+    }
+
+    private func conclude(_ index: Int, _ outcome: ItemOutcome) {
+        guard outcomes[index] == .pending else { return }
+        outcomes[index] = outcome
+        unfinished -= 1
+        progress.conclude(outcome)
+        if current?.index == index { current = nil }
+        stored[index] = nil
+    }
+
+    /// Adds to what the receiver has said of an item.
+    private func report(_ index: Int, _ change: (Report) -> Void) throws(WireError) {
+        guard case .sending = state, items.indices.contains(index), items[index].kind == .file else {
+            throw .malformed("a report on an item out of turn")
+        }
+        guard outcomes[index] == .pending else { return }
+        if let last = reports.last, last.index == index, !last.isComplete {
+            return change(last)
+        }
+        guard reports.last?.isComplete ?? true, reports.count < Self.mostReports else {
+            throw .malformed("reports on too many items")
+        }
+        let report = Report(index)
+        change(report)
+        reports.append(report)
+    }
+
+    /// The most items whose reports wait.
+    static let mostReports = 128
+
+    // MARK: Working
+
+    package func work() -> TransferWork {
+        if let next = output.takeNext() { return next }
+        switch state {
+        case .offering(let next): return offer(next)
+        case .waitingForAnswer: return .wait
+        case .sending:
+            if unfinished == 0 {
+                state = .finishing
+                return .finish
+            }
+            return isPaused ? .wait : sendNext()
+        case .finishing: return .wait
+        case .over(let ending): return .over(ending)
+        }
+    }
+
+    private func offer(_ next: Int) -> TransferWork {
+        if next < 0 { output.write(.offer(count: items.count, metadata: metadata)) }
+        let first = max(next, 0)
+        let last = min(first + 256, items.count)
+        for index in first..<last { output.write(.item(items[index])) }
+        state = last < items.count ? .offering(next: last) : .waitingForAnswer
+        return .again
+    }
+
+    private func sendNext() -> TransferWork {
+        guard current != nil || openNext() else { return output.count == 0 ? .wait : .again }
+        guard let current else { return .again }
+        do throws(FileFailure) {
+            return try advance(current)
+        } catch {
+            fail(current.index, error)
+            return .again
+        }
+    }
+
+    /// This side cannot send the item.
+    private func fail(_ index: Int, _ failure: FileFailure) {
+        output.write(.missing(index: index, failure.fault))
+        conclude(index, .failed(failure.fault, words: failure.description))
+    }
+
+    /// Opens the next file that the receiver has reported on. Returns false if there is none.
+    private func openNext() -> Bool {
+        while let report = reports.first {
+            guard outcomes[report.index] == .pending else {
+                // The rest of the report, if there is one, is ignored when it comes.
+                reports.removeFirst()
+                continue
+            }
+            do throws(FileFailure) {
+                current = Current(index: report.index, file: try source.open(report.index))
+                progress.current = report.index
+                return true
+            } catch {
+                fail(report.index, error)
+                return true
+            }
+        }
+        return false
+    }
+
+    /// Compares or sends the next bytes of the current file.
+    private func advance(_ file: Current) throws(FileFailure) -> TransferWork {
+        guard let report = reports.first, report.index == file.index else {
+            current = nil
+            return .again
+        }
+        if file.position < file.sendingEnd { return try send(file, atMost: file.sendingEnd - file.position) }
+        if report.compared < report.pieces.count { return try compare(report, file) }
+        guard report.isComplete else { return .wait }
+        if let hash = report.wholeHash { return try verify(hash, file) }
+        return try send(file, atMost: FileRecord.mostData)
+    }
+
+    /// Reads what the receiver has reported, and has it sent if it is another here.
+    private func compare(_ report: Report, _ file: Current) throws(FileFailure) -> TransferWork {
+        let piece = report.pieces[report.compared]
+        guard file.file.isSeekable else {
+            throw FileFailure("\(items[file.index].path) cannot be read again from its beginning")
+        }
+        let bytes = try read(file, atMost: piece.count)
+        report.compared += 1
+        guard bytes.count == piece.count, SHA256.hash(bytes) == piece.hash else {
+            current?.sendingEnd = file.position + bytes.count
+            return .again
+        }
+        skip(bytes, file)
+        return .again
+    }
+
+    /// Reads the next bytes of a file.
+    private func read(_ file: Current, atMost limit: Int) throws(FileFailure) -> UnsafeRawBufferPointer {
+        let room = UnsafeMutableRawBufferPointer(rebasing: output.piece.prefix(limit))
+        return UnsafeRawBufferPointer(rebasing: room[..<(try file.file.read(into: room, at: file.position))])
+    }
+
+    /// Passes over bytes that the receiver has.
+    private func skip(_ bytes: UnsafeRawBufferPointer, _ file: Current) {
+        file.hash.update(bytes)
+        current?.position += bytes.count
+        current?.sendingEnd = file.position + bytes.count
+        current?.announced = nil
+        progress.resumed += bytes.count
+        setStored(file.position + bytes.count, of: file.index)
+    }
+
+    /// Checks that the file is the one that the receiver kept earlier. If it is not, all of it is sent.
+    private func verify(_ hash: [UInt8], _ file: Current) throws(FileFailure) -> TransferWork {
+        let bytes = try read(file, atMost: FileRecord.longestPiece)
+        guard bytes.isEmpty else {
+            skip(bytes, file)
+            return .again
+        }
+        guard file.hash.value == hash else {
+            progress.resumed -= file.position
+            setStored(0, of: file.index)
+            reports[0].wholeHash = nil
+            current = Current(index: file.index, file: file.file)
+            return .again
+        }
+        return try finish(file, .same(index: file.index))
+    }
+
+    /// Sends the next bytes of a file, or says that it has ended.
+    private func send(_ file: Current, atMost limit: Int) throws(FileFailure) -> TransferWork {
+        guard file.announced == file.position else {
+            current?.announced = file.position
+            output.write(.begin(index: file.index, offset: file.position))
+            return .again
+        }
+        if let input = file.file.awaited { return .waitForInput(input) }
+        let bytes = try read(file, atMost: min(limit, FileRecord.mostData))
+        guard !bytes.isEmpty else {
+            guard file.position >= file.sendingEnd else {
+                current?.sendingEnd = file.position
+                return .again
+            }
+            return try finish(
+                file, .end(index: file.index, size: file.position, hash: file.hash.value))
+        }
+        file.hash.update(bytes)
+        let end = file.position + bytes.count
+        current?.position = end
+        current?.announced = end
+        progress.transferred += bytes.count
+        return output.data(bytes.count)
+    }
+
+    private func finish(_ file: Current, _ record: FileRecord) throws(FileFailure) -> TransferWork {
+        try file.file.checkUnchanged(file.position)
+        sent[file.index] = (file.position, file.hash.value)
+        output.write(record)
+        current = nil
+        reports.removeFirst()
+        return .again
+    }
+}

@@ -1,0 +1,143 @@
+import CFileSpace
+import Glibc
+import NighCore
+
+/// A file that is not whole yet. Its data is in the folder `NAME.part`; when it is whole, the open file gets its name.
+///
+/// The file is locked while it is open. Symbolic links are not followed, and only a plain file is opened that belongs to
+/// this user and has no other name.
+final class PartFile: StoredPart {
+    private let part: PartFolder
+    private let item: FileItem
+    private let names: [String]
+    private let key: String
+    private let file: OpenDescriptor
+    private let lease: FileLease
+    private let replaces: Bool
+    private(set) var count: Int
+    private var hasReserved = false
+    /// Whether it has become a whole file, or was removed.
+    private var isOver = false
+
+    init(_ item: FileItem, _ key: String, in part: PartFolder, replacing: Bool) throws(FileFailure) {
+        file = try part.openData(key)
+        guard let status = file.status else { throw .system("reading \(part.folder.path(of: key))") }
+        count = Int(status.st_size)
+        lease = FileLease(of: file)
+        names = item.components
+        replaces = replacing
+        self.item = item
+        self.key = key
+        self.part = part
+    }
+
+    deinit {
+        defer { flock(file.number, LOCK_UN) }
+        guard !isOver else { return }
+        if count == 0 { return discard() }
+        // What was reserved behind the end would stay reserved.
+        if hasReserved { ftruncate(file.number, count) }
+    }
+
+    var isUntouched: Bool { lease.isHeld() }
+
+    var remains: String? {
+        guard !isOver, count > 0, part.isInPlace, part.folder.leads(key, to: file) else { return nil }
+        return part.folder.path
+    }
+
+    func reserve(_ size: Int) throws(FileFailure) {
+        guard size > count else { return }
+        if let room = part.destination.room, let status = file.status {
+            // What was reserved before is no longer free.
+            let needed = size - max(count, Int(status.st_blocks) * 512)
+            guard needed <= room else { throw noSpace(size - count, room) }
+        }
+        while reserve_file_space(file.number, Int64(count), Int64(size - count)) != 0 {
+            switch errno {
+            case EINTR: continue
+            // The file system cannot reserve; the space may suffice.
+            case EOPNOTSUPP, ENOSYS, EINVAL: return
+            case ENOSPC:
+                ftruncate(file.number, count)
+                throw noSpace(size - count, part.destination.room ?? 0)
+            default: throw .system("reserving space in \(part.destination.path)")
+            }
+        }
+        hasReserved = true
+    }
+
+    private func noSpace(_ needed: Int, _ room: Int) -> FileFailure {
+        FileFailure(
+            "\(part.destination.path) has no space for \(item.name): \(needed) bytes are needed, \(room) are free",
+            .noSpace, other: "no space is left")
+    }
+
+    func read(into bytes: UnsafeMutableRawBufferPointer, at offset: Int) throws(FileFailure) -> Int {
+        let count = file.fill(bytes, at: offset)
+        guard count >= 0 else { throw .system("reading \(part.folder.path(of: key))") }
+        return count
+    }
+
+    func write(_ bytes: UnsafeRawBufferPointer, at offset: Int) throws(FileFailure) {
+        precondition(offset <= count, "there is a hole in front of these bytes")
+        guard file.write(bytes, at: offset) else { throw failedWriting() }
+        count = max(count, offset + bytes.count)
+    }
+
+    func truncate(to count: Int) throws(FileFailure) {
+        precondition(
+            count <= self.count, "a file that is shorter than \(count) bytes was to be shortened to that")
+        guard ftruncate(file.number, count) == 0 else { throw failedWriting() }
+        self.count = count
+        hasReserved = false
+    }
+
+    private func failedWriting() -> FileFailure {
+        let failure = FileFailure.system("writing \(part.folder.path(of: key))")
+        // What was written of the last bytes is there as well.
+        if let status = file.status { count = Int(status.st_size) }
+        return failure
+    }
+
+    func keep(_ hash: [UInt8]) throws(FileFailure) -> String? {
+        try prepare()
+        let final = try part.place(file, key, names, replacing: replaces)
+        // From here on, other programs open the file by its name, and need not wait.
+        lease.release()
+        try part.record(key, final, size: count, hash)
+        isOver = true
+        removeData()
+        return part.destination.path(of: final.path)
+    }
+
+    /// Sets mode and time, and flushes the file to the disk.
+    private func prepare() throws(FileFailure) {
+        guard let status = file.status else { throw failedWriting() }
+        let mode = status.st_mode & 0o644
+        guard status.st_mode & 0o7777 == mode || fchmod(file.number, mode) == 0 else { throw failedWriting() }
+        if let modified = item.modified {
+            let (seconds, rest) = modified.quotientAndRemainder(dividingBy: 1_000_000_000)
+            let time =
+                rest < 0
+                ? timespec(tv_sec: seconds - 1, tv_nsec: rest + 1_000_000_000)
+                : timespec(tv_sec: seconds, tv_nsec: rest)
+            // A file system that cannot store the time leaves the file as good as it is.
+            _ = withUnsafeBytes(of: (time, time)) {
+                futimens(file.number, $0.bindMemory(to: timespec.self).baseAddress)
+            }
+        }
+        guard fsync(file.number) == 0 else { throw failedWriting() }
+    }
+
+    func discard() {
+        guard !isOver else { return }
+        isOver = true
+        lease.release()
+        removeData()
+    }
+
+    private func removeData() {
+        if part.folder.leads(key, to: file) { part.folder.remove(key) }
+    }
+}

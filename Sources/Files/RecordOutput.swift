@@ -1,0 +1,38 @@
+/// What one side of a transfer says: the records that wait to be sent, and the memory that it reads pieces of files into.
+final class RecordOutput {
+    private var waiting: [UInt8] = []
+    /// Room for a header and the longest piece of a file. Records that are sent take its place.
+    private let memory = UnsafeMutableRawBufferPointer.allocate(
+        byteCount: FileRecord.headerLength + FileRecord.longestPiece, alignment: 16)
+
+    deinit { memory.deallocate() }
+
+    /// The memory for a piece of a file.
+    var piece: UnsafeMutableRawBufferPointer {
+        UnsafeMutableRawBufferPointer(rebasing: memory[FileRecord.headerLength...])
+    }
+
+    /// Returns the first bytes of the piece as a `data` record to send. They stay in place until the memory is used again.
+    func data(_ count: Int) -> TransferWork {
+        FileRecord.data(count: count).bytes.withUnsafeBytes { memory.copyMemory(from: $0) }
+        return .send(UnsafeRawBufferPointer(rebasing: memory[..<(FileRecord.headerLength + count)]))
+    }
+
+    /// The number of bytes that wait.
+    var count: Int { waiting.count }
+
+    /// Adds a record.
+    func write(_ record: FileRecord) { waiting += record.bytes }
+
+    /// Drops what waits, and says only this.
+    func replaceAll(with record: FileRecord) { waiting = record.bytes }
+
+    /// Takes the next bytes to send, which stay in place until the memory is used again. Returns nil if nothing waits.
+    func takeNext() -> TransferWork? {
+        guard !waiting.isEmpty else { return nil }
+        let count = min(waiting.count, memory.count)
+        waiting.withUnsafeBytes { memory.copyMemory(from: UnsafeRawBufferPointer(rebasing: $0[..<count])) }
+        waiting.removeFirst(count)
+        return .send(UnsafeRawBufferPointer(rebasing: memory[..<count]))
+    }
+}

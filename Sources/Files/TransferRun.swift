@@ -1,0 +1,216 @@
+import NighCore
+
+/// Moves bytes between one side of a transfer and its stream, without waiting.
+package final class TransferSteps {
+    /// What to wait for before the next step.
+    package enum Pause {
+        /// Nothing.
+        case none
+        /// Bytes that can be read, or with `room` also room to write.
+        case activity(bytes: Bool, room: Bool)
+        /// Something to read in a pipe that is sent, or bytes that can be read.
+        case input(AwaitedInput)
+        /// Some time, because the disk is full.
+        case time
+        case over(TransferEnding)
+    }
+
+    private let stream: ByteStream
+    private let side: any TransferSide
+    /// What the side wants to send. It stays in place until the side works again.
+    private var unsent = UnsafeRawBufferPointer(start: nil, count: 0)
+    private var canWrite = true
+
+    /// The bytes that are read before the next piece of work.
+    private static let readLimit = 512 << 10
+
+    package init(_ side: any TransferSide, on stream: ByteStream) {
+        self.side = side
+        self.stream = stream
+    }
+
+    /// Reads what has come, and writes or does the next piece of work.
+    package func step() -> Pause {
+        let hasRead = read()
+        if !canWrite { unsent = UnsafeRawBufferPointer(start: nil, count: 0) }
+        if !unsent.isEmpty {
+            do throws(NighError) {
+                let count = try stream.tryWrite(unsent)
+                unsent = UnsafeRawBufferPointer(rebasing: unsent[count...])
+            } catch {
+                // The other side reads no more; why, it says in its own direction.
+                canWrite = false
+                return .none
+            }
+            guard !unsent.isEmpty else { return .none }
+            // What is left of a transfer that has ended is not worth waiting for.
+            if side.hasEnded { return close(isAllSent: false) }
+            return hasRead ? .none : .activity(bytes: side.takesBytes, room: true)
+        }
+        switch side.work() {
+        case .send(let bytes): unsent = bytes
+        case .again: break
+        case .wait: if !hasRead { return .activity(bytes: side.takesBytes, room: false) }
+        case .waitForInput(let input): if !hasRead { return .input(input) }
+        case .waitForRoom: return .time
+        case .finish: stream.finish()
+        case .over: return close(isAllSent: true)
+        }
+        return .none
+    }
+
+    /// Gives the side what has come. Returns whether it was anything.
+    private func read() -> Bool {
+        var count = 0
+        // A side that takes no bytes now, because its disk is full or somebody has paused it, has to know of the end, too.
+        if !side.takesBytes, !side.hasEnded, let failure = stream.failure {
+            side.receiveEnd(failure)
+            return true
+        }
+        while side.takesBytes, !side.hasEnded, count < Self.readLimit {
+            switch stream.poll() {
+            case .bytes(let bytes):
+                count += bytes.count
+                bytes.withUnsafeBytes { side.receive($0) }
+            case .nothing: return count > 0
+            case .end:
+                side.receiveEnd(nil)
+                return true
+            case .failed(let error):
+                side.receiveEnd(error)
+                return true
+            }
+        }
+        return count > 0
+    }
+
+    /// Ends the stream as the transfer has ended.
+    private func close(isAllSent: Bool) -> Pause {
+        guard case .over(let ending) = side.work() else { return .none }
+        switch ending {
+        case .complete, .lost: stream.finish()
+        case .stopped(let fault), .stoppedHere(let fault):
+            if isAllSent { stream.finish() } else { stream.cancelWriting(because: fault.explanation) }
+            stream.cancelReading(because: fault.explanation)
+        }
+        return .over(ending)
+    }
+}
+
+/// Drives one side of a transfer in one task, on a thread of its own where the disk may block, and does what the program
+/// asks for.
+struct TransferRun {
+    let stream: ByteStream
+    let side: any TransferSide
+    let transfer: FileTransfer
+    let queue: FileQueue
+
+    /// The time after which a full disk is tried again, in seconds.
+    private static let roomInterval = 1.0
+
+    /// Runs to the end. Calls `onTurn` after each step.
+    func run(onTurn: () -> Void = {}) async -> TransferEnding {
+        let steps = TransferSteps(side, on: stream)
+        while true {
+            for command in transfer.takeCommands() { obey(command) }
+            let pause = steps.step()
+            transfer.note(side.progress, isUnderway: side.isUnderway, at: LoopThread.now)
+            onTurn()
+            switch pause {
+            case .none: break
+            case .activity(let bytes, let room): await stream.waitForActivity(bytes: bytes, room: room)
+            case .input(let input):
+                let watch = InputWatch(input) { [stream] in stream.wake() }
+                await stream.waitForActivity(bytes: side.takesBytes, room: false)
+                watch.cancel()
+            case .time:
+                queue.after(Self.roomInterval) { [stream] in stream.wake() }
+                await stream.waitForActivity(bytes: false, room: false)
+            case .over(let ending): return ending
+            }
+        }
+    }
+
+    private func obey(_ command: FileTransfer.Command) {
+        switch command {
+        case .accept(let makeStore, let mostBytes, let onResult):
+            guard let incoming = side as? IncomingFiles else { return }
+            if let onResult {
+                incoming.onConclusion = { [transfer] in onResult(transfer.result(of: $0, $1, nil)) }
+            }
+            do throws(FileFailure) {
+                incoming.accept(into: try makeStore(), atMost: mostBytes)
+            } catch {
+                side.stop(error.fault)
+            }
+        case .admitOtherPrograms: (side as? IncomingFiles)?.admitOtherPrograms()
+        case .pause(let reason): side.setPaused(true, because: reason)
+        case .resume: side.setPaused(false, because: "")
+        case .stop(let fault): side.stop(fault)
+        case .stopUnlisted:
+            guard let incoming = side as? IncomingFiles, incoming.isListing else { return }
+            side.stop(FileFault(.cancelled, "the offer did not come whole in time"))
+        }
+    }
+}
+
+extension FileTransfer {
+    /// Ends the transfer as its side has ended.
+    func end(_ ending: TransferEnding, _ outcomes: [ItemOutcome]) {
+        let overall = error(for: ending, stage)
+        let results = zip(items, outcomes).map { result(of: $0, $1, overall) }
+        let failures = results.compactMap(\.error)
+        if let overall {
+            end(.failure(overall), results)
+        } else if failures.isEmpty {
+            end(.success(()), results)
+        } else if failures.count == 1, results.count == 1 {
+            end(.failure(failures[0]), results)
+        } else {
+            let words = "\(failures.count) of \(results.count) files did not arrive"
+            end(
+                .failure(
+                    NighError(
+                        stage, .file(FileFault(.other, words)), peer: peer.short,
+                        attempts: Array(failures.prefix(Self.mostFailures)))), results)
+        }
+    }
+
+    private var stage: NighError.Stage { isIncoming ? .receiving : .sending }
+
+    /// Returns what became of one item in a transfer that ended for the reason `overall`.
+    func result(of item: FileItem, _ outcome: ItemOutcome, _ overall: NighError?) -> FileResult {
+        switch outcome {
+        case .kept(let path, let hash): FileResult(item: item, path: path, hash: hash, error: nil)
+        case .failed(let fault, let words):
+            FileResult(
+                item: item, path: nil, hash: nil,
+                error: NighError(
+                    stage, .file(FileFault(fault.reason, words.isEmpty ? item.path : words)),
+                    peer: peer.short))
+        case .pending:
+            FileResult(
+                item: item, path: nil, hash: nil,
+                error: overall ?? NighError(stage, .cancelled, peer: peer.short))
+        }
+    }
+
+    /// The most single failures that the error of a transfer lists.
+    private static let mostFailures = 16
+
+    private func error(for ending: TransferEnding, _ stage: NighError.Stage) -> NighError? {
+        switch ending {
+        case .complete: nil
+        case .stopped(let fault), .stoppedHere(let fault): NighError(stage, .file(fault), peer: peer.short)
+        case .lost(let error):
+            if case .streamCancelled(let words) = error.cause {
+                NighError(stage, .file(FileFault(.cancelled, words)), peer: peer.short)
+            } else {
+                NighError(
+                    stage, error.cause, peer: peer.short, transport: error.transport,
+                    advice: "send the same files again, and the transfer continues where it was",
+                    attempts: error.attempts)
+            }
+        }
+    }
+}

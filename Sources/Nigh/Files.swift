@@ -1,0 +1,149 @@
+import NighCore
+import NighFiles
+import Synchronization
+
+/// Which files a session accepts.
+public enum FileAcceptance: Hashable, Sendable {
+    /// None. A peer that sends files gets an error which says so.
+    case none
+    /// Those that the program accepts: it gets each offer in ``Session/fileOffers``.
+    case ask
+    /// All files of paired peers, into this folder. Other peers' files are declined.
+    case paired(into: String)
+    /// The files of every connected peer, into this folder.
+    case everyone(into: String)
+}
+
+/// The files that peers offer. Each offer goes to one reader, so use one loop for all of them.
+///
+/// An offer waits until it is answered, and at most 16 wait at once: more are declined. The sequence ends when the session is
+/// closed.
+public struct FileOffers: AsyncSequence, Sendable {
+    let inbox: Inbox<FileOffer>
+
+    /// Makes the iterator that `for await` reads with.
+    public func makeAsyncIterator() -> Iterator { Iterator(inbox: inbox) }
+
+    /// Reads the sequence.
+    public struct Iterator: AsyncIteratorProtocol {
+        let inbox: Inbox<FileOffer>
+
+        /// The next offer, with the isolation of the caller, as `for await` asks for it.
+        public mutating func next(isolation actor: isolated (any Actor)?) async -> FileOffer? {
+            await inbox.next()
+        }
+
+        /// The next offer; nil after the last, or if the task is cancelled.
+        public mutating func next() async -> FileOffer? { await next(isolation: nil) }
+    }
+}
+
+/// Answers the offers of files as the settings say, or passes them on to the program.
+final class FileReception: Sendable {
+    let offers = FileOffers(inbox: Inbox())
+    private let acceptance: FileAcceptance
+    private let session = Mutex(WeakSession())
+
+    private struct WeakSession {
+        weak var core: SessionCore?
+    }
+
+    init(_ acceptance: FileAcceptance) { self.acceptance = acceptance }
+
+    /// Reports to this session from now on.
+    func attach(to core: SessionCore) { session.withLock { $0.core = core } }
+
+    /// The handler of the streams with which peers offer files; nil if none are accepted.
+    var handler: (@Sendable (ByteStream) -> Void)? {
+        guard acceptance != .none else { return nil }
+        let incoming = IncomingOffers { [weak self] in self?.answer($0) }
+        return { incoming.receive($0) }
+    }
+
+    private func answer(_ offer: FileOffer) {
+        guard let core = session.withLock({ $0.core }) else { return offer.decline() }
+        switch acceptance {
+        case .none: offer.decline()
+        case .ask:
+            offers.inbox.append(offer, droppingOldestBeyond: IncomingOffers.limit)
+            core.report(.filesOffered(offer))
+        case .paired(let folder):
+            guard core.peer(offer.peer).trust == .paired else {
+                return offer.decline(because: "files are accepted from paired devices only")
+            }
+            accept(offer, into: folder, core)
+        case .everyone(let folder): accept(offer, into: folder, core)
+        }
+    }
+
+    private func accept(_ offer: FileOffer, into folder: String, _ core: SessionCore) {
+        do throws(NighError) {
+            core.report(.filesAccepted(try offer.accept(into: folder)))
+        } catch {
+            offer.decline(because: "files cannot be written there now")
+            core.report(.problem(error))
+        }
+    }
+}
+
+extension Peer {
+    /// Offers a file, or a folder with all that is in it, to the peer, whose program accepts or declines it. Returns when the offer
+    /// is on its way; ``FileTransfer/finish()`` waits for the end.
+    ///
+    /// If the same file was offered before and did not arrive whole, only what is missing is sent.
+    public func send(file path: String, metadata: [UInt8] = []) async throws(NighError) -> FileTransfer {
+        try await send(files: [path], metadata: metadata)
+    }
+
+    /// Offers files and folders to the peer, in one transfer; see ``send(file:metadata:)``. One that cannot be sent does not stop the
+    /// others.
+    ///
+    /// - Parameter metadata: Bytes that the peer's program gets with the offer: at most 4,096.
+    public func send(files paths: [String], metadata: [UInt8] = []) async throws(NighError) -> FileTransfer {
+        try await session.send(files: paths, metadata: metadata, to: self)
+    }
+}
+
+extension Session {
+    /// The files that peers offer, with ``FileAcceptance/ask`` in ``SessionSettings/files``.
+    public var fileOffers: FileOffers { core.reception.offers }
+
+    /// Offers files and folders to each of these peers, in a transfer of its own; see ``Peer/send(files:metadata:)``. The transfers are
+    /// in the order of the peers. Fails if one peer cannot be sent files; those before it have their offers then.
+    public func send(
+        files paths: [String], metadata: [UInt8] = [], to peers: [Peer]
+    ) async throws(NighError) -> [FileTransfer] {
+        var transfers: [FileTransfer] = []
+        for peer in peers { transfers.append(try await peer.send(files: paths, metadata: metadata)) }
+        return transfers
+    }
+}
+
+extension SessionCore {
+    func send(
+        files paths: [String], metadata: [UInt8], to peer: Peer
+    ) async throws(NighError) -> FileTransfer {
+        guard metadata.count <= FileRecord.longestMetadata else {
+            throw NighError(
+                .sending, .limit("metadata of files", FileRecord.longestMetadata), peer: peer.name,
+                advice: "send longer data as a message or a file of its own")
+        }
+        // Looking through folders takes time.
+        let source = try await onOwnThread { () throws(NighError) in
+            do throws(FileFailure) {
+                return FoundFiles(try SourceTree(paths.map { .path($0) }, giveUp: .seconds(60)))
+            } catch {
+                throw error.error(.sending, peer: peer.name)
+            }
+        }
+        let stream = try await low.openStream(named: "files", to: peer.id, for: .files)
+        return FileTransfer.begin(source.tree, metadata: metadata, on: stream)
+    }
+
+    /// Carries the files from the thread that found them to that of the transfer; nothing else uses them. Hence
+    /// `@unchecked Sendable`.
+    private struct FoundFiles: @unchecked Sendable {
+        let tree: SourceTree
+        init(_ tree: SourceTree) { self.tree = tree }
+    }
+}

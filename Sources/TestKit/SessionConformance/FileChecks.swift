@@ -1,0 +1,91 @@
+import NighCore
+import NighFiles
+
+// Files beside messages.
+
+extension SessionConformance {
+    static let fileChecks = [
+        ConformanceCheck(
+            "files",
+            "a folder goes on where an earlier transfer stopped, and arrives whole while links are cut and messages pass by"
+        ) { testbed in
+            let files = MemoryFiles(
+                [("photos/", []), ("photos/large", Testbed.content(400_000)), ("photos/empty", [])]
+                    + (0..<20).map { ("photos/\($0)", Testbed.content(1_000 + $0)) })
+            let disk = MemoryDisk()
+            // What was received once, and what has changed since then.
+            disk.parts["photos/large"] = Array(Testbed.content(400_000).prefix(150_000))
+            disk.parts["photos/3"] = [1, 2, 3]
+            let receiving = FileEnd(IncomingFiles(), on: disk, testbed)
+            let (first, second) = try testbed.connectedSessions {
+                $0.fileStreams = { receiving.begin(on: $0) }
+            }
+            receiving.probe = second
+            let stream = PendingResult<ByteStream>("opening a stream for files", on: testbed)
+            first.session.openStream(named: "photos", to: second.id, for: .files) {
+                stream.complete(with: $0)
+            }
+            let sending = FileEnd(OutgoingFiles(files), on: disk, testbed)
+            sending.probe = first
+            sending.begin(on: try stream.value())
+            let transfer = MessageTransfer(
+                testbed, from: first, to: second, lengths: SessionConformance.lengths)
+            for number in 0..<4 {
+                try testbed.waitFor(.connected, first, second)
+                try testbed.waitQuietTime()
+                try testbed.controlFaults(of: number.isMultiple(of: 2) ? first : second) { $0.cut() }
+            }
+            for end in [sending, receiving] { try end.outcome.value() }
+            try transfer.finish()
+            for (item, content) in zip(files.items, files.contents) {
+                let hasArrived =
+                    item.kind == .folder ? disk.folders.contains(item.path) : disk.files[item.path] == content
+                try testbed.expect(hasArrived, "\(item.path) has arrived as it was sent")
+            }
+            try testbed.expect(disk.parts.isEmpty, "nothing else is left")
+        }
+    ]
+}
+
+/// One end of a transfer, which a task of its session moves.
+///
+/// `@unchecked Sendable`: the task touches it from its begin to its outcome, the check before and after that.
+private final class FileEnd: @unchecked Sendable {
+    var probe: SessionProbe?
+    let outcome: PendingResult<Int>
+    private let side: any TransferSide
+    private let disk: MemoryDisk
+    private let testbed: Testbed
+
+    init(_ side: any TransferSide, on disk: MemoryDisk, _ testbed: Testbed) {
+        self.side = side
+        self.disk = disk
+        self.testbed = testbed
+        outcome = PendingResult(
+            "the transfer of \(side is OutgoingFiles ? "a sender" : "a receiver")", on: testbed)
+    }
+
+    func begin(on stream: ByteStream) {
+        guard let probe else { return testbed.recordViolation("files come before they are sent") }
+        testbed.startTask(for: probe) { [self] in await move(stream) }
+    }
+
+    private func move(_ stream: ByteStream) async {
+        let steps = TransferSteps(side, on: stream)
+        while true {
+            if let side = side as? IncomingFiles, side.isDeciding {
+                side.accept(into: disk.store(for: side.items))
+            }
+            switch steps.step() {
+            case .none: continue
+            case .activity(let bytes, let room): await stream.waitForActivity(bytes: bytes, room: room)
+            case .input, .time: return testbed.recordViolation("a transfer waits for what is not awaited")
+            case .over(.complete): return outcome.complete(with: .success(side.progress.itemsDone))
+            case .over(let ending):
+                let error =
+                    if case .lost(let error) = ending { error } else { NighError(.receiving, .cancelled) }
+                return outcome.complete(with: .failure(error))
+            }
+        }
+    }
+}

@@ -1,0 +1,244 @@
+import Glibc
+import NighCore
+import NighFiles
+import NighLoop
+
+/// What is written down of an unfinished `nigh send`, so that `nigh transfers` can list and continue it: a small text file in
+/// the user's data folder. The program that sends holds a lock on it.
+///
+/// `@unchecked Sendable`: only the thread of one `FileSender` uses a record.
+final class SendRecord: @unchecked Sendable {
+    /// What the file says.
+    private(set) var content: Content
+    let id: String
+    private let folder: String
+    /// The locked file; nil while nothing is written, or if another program sends the same.
+    private var file: OpenDescriptor?
+    private var writtenAt = Moment(nanoseconds: 0)
+
+    /// The time between two notes of how far the transfer is.
+    private static let interval = Moment.Span.seconds(2)
+
+    /// Creates the record of a command. It is written when the files are offered. Nil if there is no data folder.
+    init?(of command: SendCommand, _ files: FilesToSend) {
+        guard let folder = Self.folder else { return nil }
+        self.folder = folder
+        content = Content(
+            names: TransferText.names(files.items), total: files.size, arguments: command.arguments)
+        id = Self.id(of: content.arguments.joined(separator: "\n"))
+    }
+
+    /// The folder with the records of this user; nil if there is no data folder.
+    static var folder: String? { DataFolder.ofThisUser.map { "\($0)/transfers" } }
+
+    /// A short name for what `text` describes.
+    static func id(of text: String) -> String {
+        Array(Array(text.utf8).withUnsafeBytes { SHA256.hash($0) }.prefix(4)).hexadecimal
+    }
+
+    private var path: String { "\(folder)/\(id)" }
+
+    // MARK: Writing
+
+    /// Notes that the files are offered to this peer. Does nothing if the record cannot be written: sending works without.
+    func begin(with peer: Peer) {
+        content.peer = peer.id
+        content.peerName = "\(peer.name)"
+        guard file != nil || Self.lock(path, mayBeMissing: true) != nil || !Self.exists(path) else { return }
+        for parent in [DataFolder.ofThisUser ?? folder, folder] { mkdir(parent, 0o700) }
+        write()
+    }
+
+    /// Notes how far the transfer is, from time to time.
+    func note(done: Int) {
+        guard file != nil, done != content.done, LoopThread.now - writtenAt >= Self.interval else { return }
+        content.done = done
+        write()
+    }
+
+    /// Notes how far the transfer came, at its end.
+    func noteEnd(done: Int) {
+        guard file != nil, done != content.done else { return }
+        content.done = done
+        write()
+    }
+
+    /// Writes the record anew. It is never half written.
+    private func write() {
+        writtenAt = LoopThread.now
+        content.changed = time(nil)
+        let draft = "\(folder)/.\(id).\(getpid())"
+        let number = open(draft, O_RDWR | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0o600)
+        guard number >= 0 else { return }
+        let new = OpenDescriptor(number)
+        let isWritten =
+            flock(number, LOCK_EX | LOCK_NB) == 0
+            && Array(content.text.utf8).withUnsafeBytes { new.write($0) }
+        guard isWritten, rename(draft, path) == 0 else {
+            unlink(draft)
+            return
+        }
+        file = new
+    }
+
+    /// Removes the record: there is nothing to continue.
+    func remove() {
+        if file != nil { unlink(path) }
+        file = nil
+    }
+
+    // MARK: The records of this user
+
+    /// Reads all records, by ID.
+    static func all() -> [(id: String, content: Content)] {
+        guard let folder, let stream = opendir(folder) else { return [] }
+        defer { closedir(stream) }
+        var ids: [String] = []
+        while let entry = readdir(stream) {
+            let name = withUnsafePointer(to: &entry.pointee.d_name) {
+                $0.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
+            }
+            if name.utf8.count == 8, !name.hasPrefix(".") { ids.append(name) }
+        }
+        return ids.sorted().compactMap { id in content(of: "\(folder)/\(id)").map { (id, $0) } }
+    }
+
+    private static func content(of path: String) -> Content? {
+        let number = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK)
+        guard number >= 0 else { return nil }
+        let file = OpenDescriptor(number)
+        guard let status = file.status, status.kind == S_IFREG, status.st_uid == geteuid(),
+            status.st_size <= longest
+        else { return nil }
+        var bytes = [UInt8](repeating: 0, count: Int(status.st_size))
+        let count = bytes.withUnsafeMutableBytes { file.fill($0, at: 0) }
+        return Content(String(decoding: bytes.prefix(max(count, 0)), as: UTF8.self))
+    }
+
+    private static let longest = 16 << 20
+
+    private static func exists(_ path: String) -> Bool { access(path, F_OK) == 0 }
+
+    private static func lock(_ path: String, mayBeMissing: Bool = false) -> OpenDescriptor? {
+        let number = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK)
+        guard number >= 0 else { return nil }
+        let file = OpenDescriptor(number)
+        return flock(number, LOCK_EX | LOCK_NB) == 0 ? file : nil
+    }
+
+    /// Returns whether a program sends these files now.
+    static func isInUse(_ id: String) -> Bool {
+        guard let folder else { return false }
+        let path = "\(folder)/\(id)"
+        return exists(path) && lock(path) == nil
+    }
+
+    /// Removes the record of an unfinished transfer. Throws if a program sends these files now.
+    static func remove(_ id: String) throws(FileFailure) {
+        guard !isInUse(id) else { throw FileFailure("\(id) is in use: these files are being sent now") }
+        if let folder { unlink("\(folder)/\(id)") }
+    }
+}
+
+extension SendRecord {
+    /// What a record says, in lines of a name and a value.
+    struct Content: Sendable {
+        /// The peer that the files were offered to.
+        var peer: PeerID?
+        var peerName = ""
+        /// The names of the files and folders, with "/" behind those of folders.
+        var names: [String]
+        var done = 0
+        var total: Int?
+        /// When it was written, in seconds since 1970.
+        var changed = 0
+        /// The command line that continues the transfer.
+        var arguments: [String]
+
+        init(names: [String], total: Int?, arguments: [String]) {
+            self.names = names
+            self.total = total
+            self.arguments = arguments
+        }
+
+        private static let explanation =
+            "An unfinished nigh send. `nigh transfers` lists it, and continues it. This file can be removed."
+
+        var text: String {
+            var lines = [Self.explanation]
+            if let peer { lines.append("peer \(peer)") }
+            lines.append("peer-name \(Self.escaped(peerName))")
+            lines += names.map { "name \(Self.escaped($0))" }
+            lines.append("done \(done)")
+            if let total { lines.append("total \(total)") }
+            lines.append("changed \(changed)")
+            lines += arguments.map { "argument \(Self.escaped($0))" }
+            return lines.joined(separator: "\n") + "\n"
+        }
+
+        /// Parses a record. Returns nil for anything else.
+        init?(_ text: String) {
+            let lines = text.split(separator: "\n")
+            guard lines.first == Self.explanation[...] else { return nil }
+            self.init(names: [], total: nil, arguments: [])
+            for line in lines.dropFirst() {
+                guard let blank = line.firstIndex(of: " ") else { return nil }
+                let value = Self.unescaped(line[line.index(after: blank)...])
+                switch line[..<blank] {
+                case "peer": peer = PeerID(value)
+                case "peer-name": peerName = value
+                case "name": names.append(value)
+                case "done": done = Int(value) ?? 0
+                case "total": total = Int(value)
+                case "changed": changed = Int(value) ?? 0
+                case "argument": arguments.append(value)
+                default: break
+                }
+            }
+        }
+
+        private static func escaped(_ text: String) -> String {
+            text.map { $0 == "\\" ? "\\\\" : $0.isNewline ? "\\n" : String($0) }.joined()
+        }
+
+        private static func unescaped(_ text: Substring) -> String {
+            var plain = ""
+            var rest = text
+            while let next = rest.popFirst() {
+                guard next == "\\", let code = rest.popFirst() else {
+                    plain.append(next)
+                    continue
+                }
+                plain.append(code == "n" ? "\n" : code)
+            }
+            return plain
+        }
+    }
+}
+
+extension SendCommand {
+    /// The command line that does the same in any folder.
+    var arguments: [String] {
+        var arguments = ["send", "\(peer)"]
+        func add(_ option: String, _ value: String?) { if let value { arguments += [option, value] } }
+        add("--transport", session.transports)
+        for file in session.plugins.files { add("--plugin", Self.absolute(file)) }
+        if session.service != SessionOptions.ownService { add("--service", "\(session.service)") }
+        add("--name", session.name.map { "\($0)" })
+        switch session.identity {
+        case .file(let file): add("--identity", Self.absolute(file.path))
+        case .ephemeral: add("--identity", "ephemeral")
+        case .anybody, nil: break
+        }
+        if session.security != .encrypted { add("--security", session.security.rawValue) }
+        add("--give-up", "\(Int(giveUp.seconds))s")
+        add("--as", name)
+        return arguments + ["--"] + paths.map(Self.absolute)
+    }
+
+    private static func absolute(_ path: String) -> String {
+        guard !path.hasPrefix("/"), let folder = getcwd(nil, 0) else { return path }
+        defer { free(folder) }
+        return "\(String(cString: folder))/\(path)"
+    }
+}

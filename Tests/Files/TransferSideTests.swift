@@ -1,0 +1,229 @@
+import NighCore
+import NighFiles
+import NighTestKit
+import Testing
+
+@Suite("The two sides of a transfer of files")
+struct TransferSideTests {
+    private func faults(_ outcomes: [ItemOutcome]) -> [FileFault.Reason?] {
+        outcomes.map { if case .failed(let fault, _) = $0 { fault.reason } else { nil } }
+    }
+
+    @Test("Files and folders arrive whole, with one end for both sides")
+    func arrives() {
+        let files = MemoryFiles([
+            ("photos/", []), ("photos/one", content(3_000_000)), ("photos/empty", []), ("notes", content(10)),
+        ])
+        let disk = MemoryDisk()
+        let pair = SidePair(files, on: disk, metadata: [1, 2, 3])
+        #expect(pair.run())
+        #expect(pair.sent?.isComplete == true && pair.received?.isComplete == true)
+        #expect(
+            disk.files == ["photos/one": files.contents[1], "photos/empty": [], "notes": files.contents[3]])
+        #expect(disk.folders == ["photos"] && disk.parts.isEmpty && disk.kept.isEmpty)
+        #expect(pair.incoming.metadata == [1, 2, 3])
+        #expect(pair.outgoing.progress.done == 3_000_010 && pair.incoming.progress.done == 3_000_010)
+        #expect(pair.outgoing.progress.itemsDone == 4 && pair.incoming.progress.itemsDone == 4)
+    }
+
+    @Test("A file whose size its sender does not know arrives whole")
+    func unknownSize() {
+        let files = MemoryFiles([("pipe", content(700_000))], pipes: [0])
+        let disk = MemoryDisk()
+        let pair = SidePair(files, on: disk)
+        #expect(pair.run() && pair.received?.isComplete == true)
+        #expect(disk.files == ["pipe": files.contents[0]])
+        #expect(!pair.incoming.progress.isTotalKnown)
+    }
+
+    @Test("Killed again and again, a transfer sends each byte once and little more", arguments: 1...40)
+    func resumes(seed: UInt64) {
+        var generator = SeededGenerator(seed: seed)
+        let files = MemoryFiles([
+            ("a", content(2_500_000, seed: seed)),
+            ("b", content(Int.random(in: 0...300_000, using: &generator))),
+            ("c", content(1_048_576, seed: seed + 1)),
+        ])
+        let size = files.contents.reduce(0) { $0 + $1.count }
+        let disk = MemoryDisk()
+        var transferred = 0
+        var kills = 0
+        while true {
+            let pair = SidePair(files, on: disk, seed: generator.next())
+            let isOver = pair.run(turns: kills < 30 ? Int.random(in: 1...400, using: &generator) : .max)
+            transferred += pair.outgoing.progress.transferred
+            // Once the receiver knows that the sender knows, it forgets the transfer: there is nothing to resume.
+            if isOver || pair.incoming.hasEnded {
+                #expect(pair.received?.isComplete ?? !isOver && pair.sent?.isComplete ?? !isOver)
+                break
+            }
+            kills += 1
+        }
+        #expect(Set(disk.files.keys) == ["a", "b", "c"])
+        for (item, bytes) in zip(files.items, files.contents) { #expect(disk.files[item.path] == bytes) }
+        #expect(transferred <= size + kills * (SidePair.window + FileRecord.mostData))
+    }
+
+    @Test("After a kill, only the pieces that were damaged on the disk are sent again")
+    func damagedPart() {
+        let files = MemoryFiles([("a", content(5 << 20))])
+        let disk = MemoryDisk()
+        disk.parts["a"] = files.contents[0]
+        disk.parts["a"]?[(2 << 20) + 17] ^= 1
+        let pair = SidePair(files, on: disk)
+        #expect(pair.run() && pair.received?.isComplete == true)
+        #expect(disk.files["a"] == files.contents[0])
+        #expect(pair.outgoing.progress.transferred == 1 << 20)
+        #expect(pair.outgoing.progress.resumed == 4 << 20)
+    }
+
+    @Test("A file that was changed and shortened between two attempts arrives as it is now")
+    func changedBetween() {
+        let old = content(3 << 20)
+        let new = Array(old.prefix(1 << 20)) + content(500_000, seed: 8)
+        let files = MemoryFiles([("a", new)])
+        let disk = MemoryDisk()
+        disk.parts["a"] = old
+        let pair = SidePair(files, on: disk)
+        #expect(pair.run() && pair.received?.isComplete == true)
+        #expect(disk.files["a"] == new)
+        #expect(pair.outgoing.progress.transferred == 500_000)
+    }
+
+    @Test("What the disk changes while it is written is found and sent again")
+    func damagedWhileWritten() {
+        let files = MemoryFiles([("a", content(4 << 20))])
+        let disk = MemoryDisk()
+        disk.writesBeforeDamage = 40
+        // Then the receiver reads all of it again at the end.
+        disk.isUntouched = false
+        let pair = SidePair(files, on: disk)
+        #expect(pair.run() && pair.received?.isComplete == true)
+        #expect(disk.files["a"] == files.contents[0])
+        #expect(pair.outgoing.progress.transferred == 5 << 20)
+    }
+
+    @Test("A file kept before the kill is not sent again, and a changed one is received beside it")
+    func keptEarlier() {
+        let files = MemoryFiles([("a", content(200_000)), ("b", content(1_000))])
+        let disk = MemoryDisk()
+        disk.files["a"] = files.contents[0]
+        disk.kept["a"] = ("a", files.contents[0].withUnsafeBytes { SHA256.hash($0) })
+        disk.files["b"] = [1]
+        disk.kept["b"] = ("b", [1].withUnsafeBytes { SHA256.hash($0) })
+        let pair = SidePair(files, on: disk)
+        #expect(pair.run() && pair.received?.isComplete == true)
+        #expect(pair.outgoing.progress.transferred == 1_000)
+        #expect(disk.files["a (2)"] == nil && disk.files["b (2)"] == files.contents[1])
+    }
+
+    @Test("A file that cannot be read fails alone, and both sides know which")
+    func unreadable() {
+        let files = MemoryFiles([("a", content(10)), ("b", content(10)), ("c", content(10))])
+        files.unreadable = [1]
+        let disk = MemoryDisk()
+        let pair = SidePair(files, on: disk)
+        #expect(pair.run() && pair.received?.isComplete == true && pair.sent?.isComplete == true)
+        #expect(faults(pair.outgoing.outcomes) == [nil, .inaccessible, nil])
+        #expect(faults(pair.incoming.outcomes) == [nil, .inaccessible, nil])
+        #expect(Set(disk.files.keys) == ["a", "c"])
+    }
+
+    @Test("A file that changes while it is sent fails, and what came of it stays")
+    func changesWhileSent() {
+        let files = MemoryFiles([("a", content(2 << 20))])
+        let disk = MemoryDisk()
+        let pair = SidePair(files, on: disk)
+        pair.run(turns: 60)
+        files.contents[0][0] ^= 1
+        #expect(pair.run())
+        #expect(faults(pair.incoming.outcomes) == [.changed])
+        #expect(disk.files.isEmpty && disk.parts["a"] != nil)
+    }
+
+    @Test("A full disk pauses the transfer, both sides see why, and it goes on when there is room")
+    func fullDisk() {
+        let files = MemoryFiles([("a", content(900_000)), ("b", content(900_000))])
+        let disk = MemoryDisk()
+        let pair = SidePair(files, on: disk)
+        pair.run(turns: 30)
+        disk.capacity = 1_200_000
+        #expect(!pair.run())
+        #expect(pair.waitsForRoom)
+        #expect(pair.incoming.progress.pause?.isHere == true)
+        #expect(pair.outgoing.progress.pause == .init(isHere: false, reason: "no space is left"))
+        disk.capacity = .max
+        #expect(pair.run() && pair.received?.isComplete == true)
+        #expect(disk.files["a"] == files.contents[0] && disk.files["b"] == files.contents[1])
+        #expect(pair.outgoing.progress.pause == nil)
+    }
+
+    @Test("An offer for which there is too little room is declined before anything is sent, with the numbers")
+    func noRoom() {
+        let files = MemoryFiles([("a", content(900_000))])
+        let disk = MemoryDisk()
+        disk.capacity = 500_000
+        let pair = SidePair(files, on: disk)
+        #expect(pair.run())
+        #expect(
+            pair.sent?.fault == FileFault(.noSpace, "900000 bytes are needed, and 500000 are free"))
+        #expect(pair.outgoing.progress.transferred == 0)
+    }
+
+    @Test("Either program can pause, and nothing moves until it goes on")
+    func pauses() {
+        for isSender in [true, false] {
+            let files = MemoryFiles([("a", content(2 << 20))])
+            let pair = SidePair(files, on: MemoryDisk())
+            pair.run(turns: 40)
+            let (side, other): (any TransferSide, any TransferSide) =
+                isSender ? (pair.outgoing, pair.incoming) : (pair.incoming, pair.outgoing)
+            side.setPaused(true, because: "the battery is low")
+            #expect(!pair.run())
+            #expect(side.progress.pause == .init(isHere: true, reason: "the battery is low"))
+            #expect(other.progress.pause == .init(isHere: false, reason: "the battery is low"))
+            side.setPaused(false, because: "")
+            #expect(pair.run() && pair.received?.isComplete == true)
+        }
+    }
+
+    @Test("Either side can stop, and the other has the reason")
+    func stops() {
+        for isSender in [true, false] {
+            let files = MemoryFiles([("a", content(2 << 20))])
+            let pair = SidePair(files, on: MemoryDisk())
+            pair.run(turns: 40)
+            let side: any TransferSide = isSender ? pair.outgoing : pair.incoming
+            side.stop(FileFault(.cancelled, "enough"))
+            pair.run()
+            #expect((isSender ? pair.received : pair.sent)?.fault == FileFault(.cancelled, "enough"))
+        }
+    }
+
+    @Test("A declined offer says why")
+    func declines() {
+        let pair = SidePair(MemoryFiles([("a", [1])]), on: MemoryDisk())
+        pair.answer = { $0.incoming.stop(FileFault(.declined, "not now")) }
+        #expect(pair.run())
+        #expect(pair.sent?.fault == FileFault(.declined, "not now"))
+    }
+
+    @Test("A file of unknown size may not exceed what the receiver accepts")
+    func tooLarge() {
+        let pair = SidePair(MemoryFiles([("pipe", content(300_000))], pipes: [0]), on: MemoryDisk())
+        pair.answer = { pair in
+            pair.incoming.accept(into: pair.disk.store(for: pair.incoming.items), atMost: 200_000)
+        }
+        #expect(pair.run())
+        #expect(faults(pair.outgoing.outcomes) == [.tooLarge])
+    }
+
+    @Test("Two thousand small files arrive")
+    func manySmallFiles() {
+        let files = MemoryFiles((0..<2_000).map { ("file \($0)", content(50, seed: UInt64($0))) })
+        let disk = MemoryDisk()
+        let pair = SidePair(files, on: disk)
+        #expect(pair.run() && pair.received?.isComplete == true)
+        #expect(disk.files.count == 2_000)
+    }
+}

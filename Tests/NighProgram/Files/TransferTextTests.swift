@@ -1,0 +1,38 @@
+import NighFiles
+import Testing
+
+@testable import nigh
+
+/// Tests how transfers are described to a person.
+@Suite struct TransferTextTests {
+    @Test(
+        "Numbers of bytes have readable units",
+        arguments: [
+            (0, "0 bytes"), (1, "1 byte"), (1_023, "1023 bytes"), (1_024, "1.0 KiB"), (1_500_000, "1.4 MiB"),
+            (1 << 30, "1.0 GiB"), ((1 << 30) - 1, "1.0 GiB"), (500 << 20, "500 MiB"),
+        ] as [(Int, String)])
+    func byteCounts(_ count: Int, _ words: String) { #expect(ByteCount(count).description == words) }
+
+    @Test("Files and folders are counted in words, and a single one is named")
+    func counts() {
+        let folder = FileItem(.folder, path: "photos", size: 0)
+        let file = FileItem(path: "photos/a", size: 1)
+        #expect(TransferText.label([folder]) == "photos/")
+        #expect(TransferText.label([FileItem(path: "a", size: 1)]) == "a")
+        #expect(TransferText.label([folder, file]) == "1 file and 1 folder")
+        #expect(TransferText.count([file, file]) == "2 files")
+        #expect(TransferText.names([folder, file]) == ["photos/"])
+    }
+
+    @Test("A record of a transfer keeps every name, whatever is in it")
+    func record() throws {
+        var content = SendRecord.Content(
+            names: ["a b", "line\nend", "back\\n"], total: 7, arguments: ["--", "/x\n"])
+        content.peerName = "Puma \\"
+        content.done = 3
+        let read = try #require(SendRecord.Content(content.text))
+        #expect(read.names == content.names && read.arguments == content.arguments)
+        #expect(read.peerName == content.peerName && read.done == 3 && read.total == 7)
+        #expect(SendRecord.Content("something else") == nil)
+    }
+}

@@ -1,0 +1,120 @@
+import ChildPrograms
+import Foundation
+import NighTestKit
+import Testing
+
+@testable import nigh
+
+/// Tests `nigh transfers`.
+@Suite(.callsPrograms) struct TransfersCommandTests: TransfersFiles {
+    let sender = NighUser()
+    let receiver = NighUser()
+    let files = TemporaryFolder()
+    let inbox = TemporaryFolder()
+
+    /// What `nigh transfers --json` lists.
+    private func list(_ user: NighUser, into folder: String? = nil) throws -> [[String: Any]] {
+        let call = try user.run(["transfers", "--json", "--into", folder ?? files.path])
+        #expect(call.status == 0, "\(call)")
+        try call.expectSchema("transfers")
+        return try #require(try call.object()["transfers"] as? [[String: Any]])
+    }
+
+    /// Sends `big` and ends the sender in the middle with `signal`. Returns the receiver, which goes on.
+    private func interrupt(_ signal: Int32) throws -> WaitingReceiver {
+        try file("big", bytes: 4_000_000)
+        let waiting = try receive()
+        let sending = try sender.start(
+            ["send", waiting.address, path("big")] + Self.transportOptions + Self.endlessly)
+        try waiting.child.line(with: "\"progress\"")
+        sending.send(signal)
+        _ = try NighCall(finishing: sending)
+        try waiting.child.line(with: "\"failure\"")
+        return waiting
+    }
+
+    @Test(
+        "An interrupted send is listed with its peer and its files, and can be continued",
+        arguments: [SIGINT, SIGKILL])
+    func resumed(_ signal: Int32) throws {
+        let waiting = try interrupt(signal)
+        let listed = try #require(try list(sender).first)
+        #expect(listed["direction"] as? String == "outgoing" && listed["peer_name"] as? String == "Puma")
+        #expect(listed["names"] as? [String] == ["big"] && listed["size_bytes"] as? Int == 4_000_000)
+        let id = try #require(listed["id"] as? String)
+        let call = try sender.run("transfers", "resume", String(id.prefix(4)), "--json")
+        #expect(call.status == 0, "\(call)")
+        try call.expectSchema("send")
+        #expect(try call.object()["resumed_bytes"] as? Int ?? 0 > 0, "\(call)")
+        #expect(try list(sender).isEmpty)
+        #expect(try content(received("big")) == content(path("big")))
+        waiting.child.send(SIGINT)
+        _ = try NighCall(finishing: waiting.child)
+    }
+
+    @Test("A record is readable by its owner only")
+    func mode() throws {
+        _ = try interrupt(SIGINT)
+        let folder = "\(sender.dataFolder)/transfers"
+        let names = try FileManager.default.contentsOfDirectory(atPath: folder)
+        #expect(names.count == 1)
+        var about = stat()
+        #expect(stat("\(folder)/\(names[0])", &about) == 0 && about.st_mode & 0o777 == 0o600)
+    }
+
+    @Test("What is unfinished at the receiver is listed, and removed only while nobody continues it")
+    func removed() throws {
+        let waiting = try interrupt(SIGINT)
+        let listed = try #require(try list(receiver, into: inbox.path).first)
+        #expect(listed["direction"] as? String == "incoming" && listed["names"] as? [String] == ["big"])
+        #expect(listed["done_bytes"] as? Int ?? 0 > 0, "\(listed)")
+        let id = try #require(listed["id"] as? String)
+        let sending = try sender.start(
+            ["send", waiting.address, path("big")] + Self.transportOptions + Self.endlessly)
+        try waiting.child.line(with: "\"start\"", occurrence: 2)
+        let refused = try receiver.run("transfers", "remove", id, "--into", inbox.path)
+        #expect(refused.status == 1 && refused.errors.joined().contains("is in use"), "\(refused)")
+        sending.send(SIGINT)
+        _ = try NighCall(finishing: sending)
+        try waiting.child.line(with: "\"failure\"", occurrence: 2)
+        let call = try receiver.run("transfers", "remove", id, "--into", inbox.path, "--json")
+        #expect(call.status == 0, "\(call)")
+        try call.expectSchema("transfers")
+        #expect(try names() == [])
+    }
+
+    @Test("The record of a send is removed on request, but not while the files are sent")
+    func forgotten() throws {
+        try file("big", bytes: 4_000_000)
+        let waiting = try receive()
+        let sending = try sender.start(
+            ["send", waiting.address, path("big")] + Self.transportOptions + Self.endlessly)
+        try waiting.child.line(with: "\"progress\"")
+        let id = try #require(try list(sender).first?["id"] as? String)
+        let refused = try sender.run("transfers", "remove", id)
+        #expect(refused.status == 1 && refused.errors.joined().contains("is in use"), "\(refused)")
+        sending.send(SIGINT)
+        _ = try NighCall(finishing: sending)
+        #expect(try sender.run("transfers", "remove", id).status == 0)
+        #expect(try list(sender).isEmpty)
+    }
+
+    @Test("A send that was declined or cannot be repeated leaves no record")
+    func unrecorded() throws {
+        try file("a", bytes: 2_000)
+        let small = try receive("--max-size", "1K")
+        #expect(try send(path("a"), to: small).status == 1)
+        let piping = try sender.start(["send", small.address, "-"] + Self.transportOptions, reads: true)
+        piping.type("something")
+        try small.child.line(with: "\"start\"")
+        piping.send(SIGINT)
+        #expect(try NighCall(finishing: piping).status == 1)
+        #expect(try list(sender).isEmpty)
+    }
+
+    @Test("An ID that does not exist is reported in one sentence", arguments: ["resume", "remove"])
+    func unknown(_ verb: String) throws {
+        let call = try sender.run("transfers", verb, "ffff")
+        #expect(call.status == 1 && call.errors.count == 1, "\(call)")
+    }
+}
