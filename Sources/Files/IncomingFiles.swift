@@ -42,7 +42,6 @@ package final class IncomingFiles: TransferSide {
     private var unwritten: [(part: IncomingPart, offset: Int, bytes: [UInt8])] = []
     /// The most bytes that a file may have whose size nobody knows.
     private var mostBytes = Int.max
-    private var isPaused = false
     private let output = RecordOutput()
 
     /// The most items that are prepared ahead. Each holds up to three descriptors.
@@ -81,12 +80,9 @@ package final class IncomingFiles: TransferSide {
         output.write(.accept)
     }
 
-    /// Whether the transfer is paused from this side.
+    /// Pauses the transfer from this side, or resumes it.
     package func setPaused(_ isOn: Bool, because reason: String) {
-        guard isPaused != isOn, !hasEnded else { return }
-        isPaused = isOn
-        progress.pause = isOn ? .init(isHere: true, reason: reason) : nil
-        output.write(isOn ? .paused(reason) : .resumed)
+        if !hasEnded { output.setPaused(isOn, because: reason, in: &progress) }
     }
 
     /// Ends the transfer from this side.
@@ -121,7 +117,7 @@ package final class IncomingFiles: TransferSide {
 
     // MARK: Receiving
 
-    package var takesBytes: Bool { unwritten.isEmpty && !isPaused && output.count < Self.mostOutput }
+    package var takesBytes: Bool { unwritten.isEmpty && !output.isPaused && output.count < Self.mostOutput }
 
     /// The bytes that may wait to be sent before more are taken.
     private static let mostOutput = 64 << 10
@@ -155,12 +151,8 @@ package final class IncomingFiles: TransferSide {
     private func handle(_ record: FileRecord) throws(WireError) {
         switch (record, state) {
         case (.stop(let fault), _): return end(.stopped(fault))
-        case (.paused(let reason), _):
-            if !isPaused { progress.pause = .init(isHere: false, reason: reason) }
-            return
-        case (.resumed, _):
-            if !isPaused { progress.pause = nil }
-            return
+        case (.paused(let reason), _): return output.notePause(because: reason, in: &progress)
+        case (.resumed, _): return output.notePause(because: nil, in: &progress)
         case (.offer(let count, let metadata), .listing(missing: -1)):
             self.metadata = metadata
             state = .listing(missing: count)
@@ -299,7 +291,7 @@ package final class IncomingFiles: TransferSide {
         case .listing, .deciding: return .wait
         case .receiving(let store):
             if !unwritten.isEmpty { return writeAgain() }
-            if isPaused { return .wait }
+            if output.isPaused { return .wait }
             if let task = tasks.first { return perform(task) }
             if unfinished == 0 {
                 state = .finished(store)

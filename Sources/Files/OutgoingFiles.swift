@@ -57,7 +57,6 @@ package final class OutgoingFiles: TransferSide {
     private var stored: [Int: Int] = [:]
     private var unfinished: Int
     private let output = RecordOutput()
-    private var isPaused = false
 
     package init(_ source: any FileSource, metadata: [UInt8] = []) {
         self.source = source
@@ -72,12 +71,9 @@ package final class OutgoingFiles: TransferSide {
 
     // MARK: The program
 
-    /// Whether the transfer is paused from this side.
+    /// Pauses the transfer from this side, or resumes it.
     package func setPaused(_ isOn: Bool, because reason: String) {
-        guard isPaused != isOn, !hasEnded else { return }
-        isPaused = isOn
-        progress.pause = isOn ? .init(isHere: true, reason: reason) : nil
-        output.write(isOn ? .paused(reason) : .resumed)
+        if !hasEnded { output.setPaused(isOn, because: reason, in: &progress) }
     }
 
     /// Ends the transfer from this side.
@@ -130,12 +126,8 @@ package final class OutgoingFiles: TransferSide {
     private func handle(_ record: FileRecord) throws(WireError) {
         switch record {
         case .stop(let fault): return end(.stopped(fault))
-        case .paused(let reason):
-            if !isPaused { progress.pause = .init(isHere: false, reason: reason) }
-            return
-        case .resumed:
-            if !isPaused { progress.pause = nil }
-            return
+        case .paused(let reason): return output.notePause(because: reason, in: &progress)
+        case .resumed: return output.notePause(because: nil, in: &progress)
         case .accept:
             guard case .waitingForAnswer = state else { break }
             state = .sending
@@ -226,7 +218,7 @@ package final class OutgoingFiles: TransferSide {
                 state = .finishing
                 return .finish
             }
-            return isPaused ? .wait : sendNext()
+            return output.isPaused ? .wait : sendNext()
         case .finishing: return .wait
         case .over(let ending): return .over(ending)
         }

@@ -1,6 +1,9 @@
-/// What one side of a transfer says: the records that wait to be sent, and the memory that it reads pieces of files into.
+/// What one side of a transfer says: the records that wait to be sent, whether it has paused the transfer, and the memory that
+/// it reads pieces of files into.
 final class RecordOutput {
     private var waiting: [UInt8] = []
+    /// Whether this side has paused the transfer.
+    private(set) var isPaused = false
     /// Room for a header and the longest piece of a file. Records that are sent take its place.
     private let memory = UnsafeMutableRawBufferPointer.allocate(
         byteCount: FileRecord.headerLength + FileRecord.longestPiece, alignment: 16)
@@ -26,6 +29,19 @@ final class RecordOutput {
 
     /// Drops what waits, and says only this.
     func replaceAll(with record: FileRecord) { waiting = record.bytes }
+
+    /// Pauses the transfer from this side, or resumes it. and says so.
+    func setPaused(_ isOn: Bool, because reason: String, in progress: inout TransferCount) {
+        guard isPaused != isOn else { return }
+        isPaused = isOn
+        progress.pause = isOn ? .init(isHere: true, reason: reason) : nil
+        write(isOn ? .paused(reason) : .resumed)
+    }
+
+    /// Notes that the other side has paused the transfer or, without a reason, that it has resumed it.
+    func notePause(because reason: String?, in progress: inout TransferCount) {
+        if !isPaused { progress.pause = reason.map { .init(isHere: false, reason: $0) } }
+    }
 
     /// Takes the next bytes to send, which stay in place until the memory is used again. Returns nil if nothing waits.
     func takeNext() -> TransferWork? {

@@ -140,8 +140,9 @@ extension SessionCore {
         return FileTransfer.begin(source.tree, metadata: metadata, on: stream)
     }
 
-    /// Carries the files from the thread that found them to that of the transfer; nothing else uses them. Hence
-    /// `@unchecked Sendable`.
+    /// Carries the files from the thread that found them to that of the transfer.
+    ///
+    /// `@unchecked Sendable`: nothing else uses them.
     private struct FoundFiles: @unchecked Sendable {
         let tree: SourceTree
         init(_ tree: SourceTree) { self.tree = tree }

@@ -102,7 +102,7 @@ actor FileReceiver {
         thread.execute { self.assumeIsolated { $0.handle(offer) } }
     }
 
-    /// Tells a sender of version 0.1, which sends a file in messages, why nothing comes of it, and leaves it. Called on the
+    /// Tells a sender of version 0.1, which sends files as messages, that it has to be updated, and leaves it. Called on the
     /// session's loop.
     nonisolated func refuseMessages(of peer: PeerID) {
         let words = Array("it expects files from nigh 0.2 and later; update nigh".utf8)

@@ -14,10 +14,10 @@ enum MachineFiles {
             try Files.makeFile(10 << 20, at: source, on: machine)
             let receiver = try machine.nigh(
                 "Puma", ["receive", "--accept", "any", "--once", "--into", folder, "--json-lines"],
-                over: radio(0))
+                over: TransportFlags.radio(0))
             let sender = try machine.nigh(
                 "Lynx", ["send", "Puma", source, "--json-lines", "--give-up", "90s", "--inject", "rate=1m"],
-                over: radio(1))
+                over: TransportFlags.radio(1))
             let sending = Files.Sending(sender, of: 10 << 20)
             try sending.passes(quarters: 1, within: .seconds(90))
             try machine.run(["daemon", "btvirt", "pause"])
@@ -40,7 +40,7 @@ enum MachineFiles {
             let machine = lab.machine
             let (folder, source) = ("/tmp/nigh-received", "/tmp/nigh-photos")
             // An earlier attempt may have left these, and the network down.
-            try setLoopback(lab, isUp: true)
+            try lab.setNetwork(isUp: true)
             try machine.run(["rm", "-rf", folder, source])
             try machine.run(["mkdir", folder, source])
             try machine.run([
@@ -49,21 +49,21 @@ enum MachineFiles {
             ])
             let receiver = try machine.nigh(
                 "Puma", ["receive", "--accept", "any", "--once", "--into", folder, "--json-lines"],
-                over: both(0))
+                over: TransportFlags.both(0))
             // The radio may be the faster one to find the other.
             try machine.run(["adapter", "hci1", "power", "off"])
             let sender = try machine.nigh(
                 "Lynx",
                 ["send", "Puma", source, "--json-lines", "--give-up", "90s", "--inject", "rate=400k"],
-                over: both(1))
+                over: TransportFlags.both(1))
             try sender.waitForOutput("\"transport\":\"tcp\",\"items\":201", within: .seconds(20))
             try machine.run(["adapter", "hci1", "power", "on"])
             let sending = Files.Sending(sender, of: 20_000_000)
             try sending.passes(quarters: 1)
-            try setLoopback(lab, isUp: false)
+            try lab.setNetwork(isUp: false)
             try sender.waitForOutput("\"state\":\"back\",\"transport\":\"bluetooth\"", within: .seconds(40))
             try sending.passes(quarters: 2, within: .seconds(60))
-            try setLoopback(lab, isUp: true)
+            try lab.setNetwork(isUp: true)
             for side in [sender, receiver] {
                 try side.waitForOutput("\"state\":\"moved\",\"transport\":\"tcp\"", within: .seconds(40))
             }
@@ -77,13 +77,6 @@ enum MachineFiles {
         },
     ]
 
-    /// Switches the machine's network, which carries everything except Bluetooth, on or off.
-    private static func setLoopback(_ lab: Lab, isUp: Bool) throws(Failure) {
-        try lab.machine.run(["ip", "link", "set", "lo", isUp ? "up" : "down"])
-    }
-
-    private static func both(_ number: Int) -> String { "tcp:interface=lo,mdns=embedded,\(radio(number))" }
-
     /// Switches the receiver's adapter off for `span`. Both sides are notified.
     private static func switchOff(
         _ lab: Lab, _ sender: GameProcess, for span: Duration
@@ -94,6 +87,4 @@ enum MachineFiles {
         try lab.pass(span)
         try lab.machine.run(["adapter", "hci0", "power", "on"])
     }
-
-    private static func radio(_ number: Int) -> String { "bluetooth:adapter=hci\(number),interval=1" }
 }

@@ -5,8 +5,9 @@ enum MachineGames {
             "game", "two people play over Bluetooth, and so do bots: both sides see the same",
             limit: .seconds(120)
         ) { lab throws(Failure) in
-            let puma = try lab.machine.game("Puma", ["host", "--plain"], over: radio(0))
-            let lynx = try lab.machine.game("Lynx", ["join", "Puma", "--plain"], over: radio(1))
+            let puma = try lab.machine.game("Puma", ["host", "--plain"], over: TransportFlags.radio(0))
+            let lynx = try lab.machine.game(
+                "Lynx", ["join", "Puma", "--plain"], over: TransportFlags.radio(1))
             let game = try TypedGame.begin(puma, lynx, findingWithin: .seconds(40))
             try puma.waitForOutput("Lynx wants to play, over bluetooth.")
             try game.play(Games.moves[0])
@@ -18,16 +19,17 @@ enum MachineGames {
             try puma.waitForOutput("Lynx left the table.")
             for player in [puma, lynx] { player.signal(15) }
             for player in [puma, lynx] { try player.waitForEnd() }
-            try Games.machineGames(lab, 3, on: lab.machine, lab.machine, over: radio(0), radio(1))
+            try Games.machineGames(
+                lab, 3, on: lab.machine, lab.machine, over: TransportFlags.radio(0), TransportFlags.radio(1))
         },
         Scenario(
             "game-two-ways", "a game that begins on the network and, once that is cut, ends on Bluetooth",
             limit: .seconds(120)
         ) { lab throws(Failure) in
             // An earlier attempt may have left it down.
-            try setLoopback(lab, isUp: true)
-            let puma = try lab.machine.game("Puma", ["host", "--plain"], over: both(0))
-            let lynx = try lab.machine.game("Lynx", ["--plain"], over: both(1))
+            try lab.setNetwork(isUp: true)
+            let puma = try lab.machine.game("Puma", ["host", "--plain"], over: TransportFlags.both(0))
+            let lynx = try lab.machine.game("Lynx", ["--plain"], over: TransportFlags.both(1))
             try lynx.waitForOutput("Puma, a free seat, over tcp or bluetooth", within: .seconds(40))
             lynx.type("j 1")
             let game = try TypedGame.begin(puma, lynx)
@@ -35,7 +37,7 @@ enum MachineGames {
             game.timeout = .seconds(40)
             let moves = Games.moves[0]
             try game.play(Array(moves.prefix(5)))
-            try setLoopback(lab, isUp: false)
+            try lab.setNetwork(isUp: false)
             try game.play(moves[5]) { () throws(Failure) in
                 for player in [puma, lynx] {
                     try player.waitForOutput("The game goes on over bluetooth.", within: .seconds(40))
@@ -44,18 +46,7 @@ enum MachineGames {
             try game.play(Array(moves.dropFirst(6)))
             try game.isWon()
             try lab.check("nobody had left", !puma.hasPrinted("Lynx left the table"))
-            try setLoopback(lab, isUp: true)
+            try lab.setNetwork(isUp: true)
         },
     ]
-
-    /// Switches the machine's network, which carries everything except Bluetooth, on or off.
-    private static func setLoopback(_ lab: Lab, isUp: Bool) throws(Failure) {
-        try lab.machine.run(["ip", "link", "set", "lo", isUp ? "up" : "down"])
-    }
-
-    private static func radio(_ number: Int) -> String { "bluetooth:adapter=hci\(number),interval=1" }
-
-    private static func both(_ number: Int) -> String {
-        "tcp:interface=lo,mdns=embedded,\(radio(number))"
-    }
 }

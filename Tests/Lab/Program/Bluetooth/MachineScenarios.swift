@@ -240,11 +240,8 @@ enum MachineScenarios {
     }
 
     private static func twoTransports(_ lab: Lab) throws(Failure) {
-        func options(_ number: Int) -> PeerProcess.Options {
-            .over("tcp:interface=lo,mdns=embedded,bluetooth:adapter=hci\(number),interval=1")
-        }
-        let puma = try lab.machine.peer("Puma", options(0))
-        let lynx = try lab.machine.peer("Lynx", options(1))
+        let puma = try lab.machine.peer("Puma", .over(TransportFlags.both(0)))
+        let lynx = try lab.machine.peer("Lynx", .over(TransportFlags.both(1)))
         try lab.wait(for: "each to see the other twice", within: .seconds(40)) {
             puma.view(of: lynx).routes.count == 2 && lynx.view(of: puma).routes.count == 2
         }
@@ -252,13 +249,13 @@ enum MachineScenarios {
         try lab.connection(of: puma, lynx)
         try lab.check("the network carries it", puma.view(of: lynx).transports == ["tcp"])
         try lab.sendSteadily(puma, lynx)
-        try lab.machine.run(["ip", "link", "set", "lo", "down"])
+        try lab.setNetwork(isUp: false)
         try lab.wait(for: "Bluetooth to carry it", within: .seconds(30)) {
             puma.view(of: lynx).transports.last == "bluetooth"
                 && lynx.view(of: puma).transports.last == "bluetooth"
         }
         try lab.expectMessageFlow(puma, lynx)
-        try lab.machine.run(["ip", "link", "set", "lo", "up"])
+        try lab.setNetwork(isUp: true)
         try lab.wait(for: "the network to carry it again", within: .seconds(40)) {
             puma.view(of: lynx).transports.last == "tcp" && lynx.view(of: puma).transports.last == "tcp"
         }
@@ -271,14 +268,28 @@ enum MachineScenarios {
     }
 }
 
+/// The transports of a program in a machine with Bluetooth, as `-t` names them.
+enum TransportFlags {
+    /// One adapter.
+    static func radio(_ number: Int) -> String { "bluetooth:adapter=hci\(number),interval=1" }
+
+    /// The machine's network, and one adapter.
+    static func both(_ number: Int) -> String { "tcp:interface=lo,mdns=embedded,\(radio(number))" }
+}
+
 extension PeerProcess.Options {
     /// Options for one adapter.
-    static func radio(_ number: Int) -> Self { .over("bluetooth:adapter=hci\(number),interval=1") }
+    static func radio(_ number: Int) -> Self { .over(TransportFlags.radio(number)) }
 }
 
 extension Lab {
     /// The machine that this runs on.
     var machine: Host { hosts[0] }
+
+    /// Switches the machine's network, which carries everything except Bluetooth, on or off.
+    func setNetwork(isUp: Bool) throws(Failure) {
+        try machine.run(["ip", "link", "set", "lo", isUp ? "up" : "down"])
+    }
 
     /// Connects Puma on hci0 and Lynx on hci1.
     func meetByRadio() throws(Failure) -> (puma: PeerProcess, lynx: PeerProcess) {
