@@ -28,6 +28,7 @@ struct WorldTests {
         #expect(counts.conversations > 200)
         #expect(counts.reconnects > 100)
         #expect(counts.messagesReceived > 5_000)
+        #expect(counts.kindsReceived > 50)
         #expect(counts.messagesResent > 100)
         #expect(counts.unreliableReceived > 100)
         #expect(counts.refusedSends > 50)

@@ -6,9 +6,10 @@ struct ReceiveLane {
     private(set) var bytesOnLink: UInt64 = 0
     private(set) var granted: UInt64 = 0
 
-    /// The large message that is being assembled, and its size.
+    /// The large message that is being assembled, its size and its kind.
     private var assembly: Chunk?
     private var expected = 0
+    private(set) var kind: MessageKind?
     private let chunks: LargeChunks
 
     /// Creates a lane that assembles large messages in `chunks`.
@@ -54,12 +55,13 @@ struct ReceiveLane {
     }
 
     /// Begins a large message of `size` bytes. The size is not trusted yet: memory grows as the bytes come.
-    mutating func begin(size: Int, limit: Int) throws(WireError) {
+    mutating func begin(size: Int, _ kind: MessageKind? = nil, limit: Int) throws(WireError) {
         guard assembly == nil else { throw .malformed("a message inside another of its lane") }
-        guard size > 0, size <= limit else {
+        guard size > 0, size &+ kind.byteCount <= limit else {
             throw .malformed("a message of \(size) bytes, where 1 to \(limit) are allowed")
         }
         expected = size
+        self.kind = kind
         assembly = chunks.takeIfKept(size) ?? Chunk(capacity: min(size, Self.firstAllocation))
     }
 

@@ -11,7 +11,12 @@ struct SendLane {
         var isLarge: Bool
         /// Whether the payload was copied for the lane, which gives its chunk back.
         var isCopy = false
+        /// The kind of the large message; runs have the kinds of theirs inside.
+        var kind: MessageKind?
         var messageCount: Int
+
+        /// What it counts against the send buffer besides `bytes`.
+        var overhead: Int { isLarge ? SendLane.cost(of: kind.byteCount) : 0 }
     }
 
     let lane: Lane
@@ -77,7 +82,7 @@ struct SendLane {
     var heldCost: Int {
         var cost = freshBytes &- acknowledgedBytes
         for index in 0..<segments.count {
-            cost &+= segments[index].bytes.count &+ (segments[index].isLarge ? FrameHeader.byteCount : 0)
+            cost &+= segments[index].bytes.count &+ segments[index].overhead
         }
         return cost
     }
@@ -106,6 +111,12 @@ struct SendLane {
     @inline(__always)
     mutating func append(_ bytes: UnsafeRawBufferPointer, pool: inout ChunkPool) {
         EncodedMessage.write(bytes, on: lane, to: claimFrame(payloadLength: bytes.count, pool: &pool))
+    }
+
+    /// Encodes a small message of a kind at the end.
+    mutating func append(_ bytes: UnsafeRawBufferPointer, of kind: MessageKind, pool: inout ChunkPool) {
+        let length = MessageKind.byteCount &+ bytes.count
+        EncodedMessage.write(bytes, of: kind, on: lane, to: claimFrame(payloadLength: length, pool: &pool))
     }
 
     /// Appends a frame of any type, and returns where its payload has to be written at once.
@@ -146,9 +157,10 @@ struct SendLane {
     }
 
     /// Appends a large message by reference: the program's own bytes, or a copy in a chunk of the session's.
-    mutating func append(large payload: ByteSlice, isCopy: Bool) {
+    mutating func append(large payload: ByteSlice, of kind: MessageKind? = nil, isCopy: Bool) {
         closeRun()
-        segments.append(Segment(bytes: payload, isLarge: true, isCopy: isCopy, messageCount: 1))
+        segments.append(
+            Segment(bytes: payload, isLarge: true, isCopy: isCopy, kind: kind, messageCount: 1))
         accepted &+= 1
     }
 
@@ -197,9 +209,7 @@ struct SendLane {
         while acknowledged < count, let first = segments.first {
             let left = first.messageCount &- acknowledgedInFirst
             if count &- acknowledged >= UInt64(left) {
-                freed &+=
-                    first.bytes.count &- acknowledgedBytes
-                    &+ (first.isLarge ? FrameHeader.byteCount : 0)
+                freed &+= first.bytes.count &- acknowledgedBytes &+ first.overhead
                 acknowledged &+= UInt64(left)
                 removeFirst(pool: &pool)
             } else {
@@ -329,7 +339,7 @@ struct SendLane {
         header: inout ControlWriter
     ) -> Int {
         let size = segment.bytes.count
-        if size <= pieceLimit {
+        if size <= pieceLimit, segment.kind == nil {
             queue.append(header.detachedHeader(.message(on: lane), payloadLength: size))
             queue.append(segment.bytes)
             cursorBytes = size
@@ -340,8 +350,9 @@ struct SendLane {
         var count = 0
         if !cursorHasBegun {
             cursorHasBegun = true
-            queue.append(EncodedMessage.beginning(of: segment.bytes.count, on: lane, header: &header))
-            count = FrameHeader.byteCount &+ EncodedMessage.beginningLength
+            queue.append(
+                EncodedMessage.beginning(of: segment.bytes.count, segment.kind, on: lane, header: &header))
+            count = FrameHeader.byteCount &+ EncodedMessage.beginningLength(segment.kind)
         }
         while count < room, cursorBytes < segment.bytes.count {
             let piece = min(pieceLimit, segment.bytes.count &- cursorBytes)
@@ -366,7 +377,7 @@ struct SendLane {
 /// The form of reliable messages on the wire, for all code that writes them.
 enum EncodedMessage {
     /// The payload length of a frame that announces a large message.
-    static let beginningLength = 4
+    static func beginningLength(_ kind: MessageKind?) -> Int { 4 &+ kind.byteCount }
 
     /// Writes a whole small message to `start`, where there must be room for it and its header.
     @inline(__always)
@@ -377,8 +388,25 @@ enum EncodedMessage {
         }
     }
 
+    /// Writes a whole small message of a kind to `start`, where there must be room for it, its kind and its header.
+    static func write(
+        _ bytes: UnsafeRawBufferPointer, of kind: MessageKind, on lane: Lane,
+        to start: UnsafeMutableRawPointer
+    ) {
+        let header = FrameHeader(
+            type: .kindMessage(on: lane), payloadLength: MessageKind.byteCount &+ bytes.count)
+        header.write(to: start)
+        (start + FrameHeader.byteCount).storeBytes(of: kind.rawValue, as: UInt8.self)
+        if let source = bytes.baseAddress {
+            (start + FrameHeader.byteCount + MessageKind.byteCount)
+                .copyMemory(from: source, byteCount: bytes.count)
+        }
+    }
+
     /// Returns the frame that announces a message of `count` bytes in pieces.
-    static func beginning(of count: Int, on lane: Lane, header: inout ControlWriter) -> ByteSlice {
-        header.standaloneFrame(.begin(on: lane), number: UInt32(count))
+    static func beginning(
+        of count: Int, _ kind: MessageKind?, on lane: Lane, header: inout ControlWriter
+    ) -> ByteSlice {
+        header.standaloneFrame(.begin(on: lane), number: UInt32(count), last: kind?.rawValue)
     }
 }

@@ -40,13 +40,15 @@ package struct ControlWriter {
         return chunk.slice(from: start)
     }
 
-    /// Returns a whole frame whose payload is one number. The frame is not queued.
-    mutating func standaloneFrame(_ type: FrameType, number: UInt32) -> ByteSlice {
-        let chunk = roomFor(FrameHeader.byteCount + 4)
+    /// Returns a whole frame whose payload is one number and, if there is one, a byte behind it. The frame is not queued.
+    mutating func standaloneFrame(_ type: FrameType, number: UInt32, last: UInt8? = nil) -> ByteSlice {
+        let length = last == nil ? 4 : 5
+        let chunk = roomFor(FrameHeader.byteCount + length)
         let start = chunk.filled
-        let bytes = chunk.claim(FrameHeader.byteCount + 4)
-        FrameHeader(type: type, payloadLength: 4).write(to: bytes)
+        let bytes = chunk.claim(FrameHeader.byteCount + length)
+        FrameHeader(type: type, payloadLength: length).write(to: bytes)
         bytes.storeBytes(of: number.bigEndian, toByteOffset: FrameHeader.byteCount, as: UInt32.self)
+        if let last { bytes.storeBytes(of: last, toByteOffset: FrameHeader.byteCount + 4, as: UInt8.self) }
         return chunk.slice(from: start)
     }
 

@@ -28,8 +28,10 @@ extension LinkMachine {
         case acknowledged
         /// A whole small message on a lane. The bytes are valid until the next call.
         case message(Lane, FrameDecoder.Frame)
-        /// The beginning of a large message of this many bytes on a lane.
-        case begin(Lane, Int)
+        /// A whole small message of a kind on a lane. The bytes of the frame begin with the kind.
+        case kindMessage(Lane, MessageKind, FrameDecoder.Frame)
+        /// The beginning of a large message of this many bytes on a lane, and its kind if it has one.
+        case begin(Lane, Int, MessageKind?)
         /// The next bytes of the large message on a lane.
         case piece(Lane, FrameDecoder.Frame)
         case unreliable(FrameDecoder.Frame)

@@ -243,10 +243,13 @@ package final class LinkMachine {
         }
         switch type {
         case .begin, .bulkBegin:
-            var reader = FieldReader(frame.bytes)
-            let size = Int(clamping: try reader.number(UInt32.self, "a message's size"))
-            try reader.finish("a message's beginning")
-            return .begin(type == .begin ? .main : .bulk, size)
+            let (size, kind) = try MessageKind.beginning(reading: frame.bytes)
+            if kind != nil { try checkAcceptsKinds() }
+            return .begin(type == .begin ? .main : .bulk, size, kind)
+        case .kindMessage, .bulkKindMessage:
+            try checkAcceptsKinds()
+            let kind = try MessageKind(ofMessage: frame.bytes)
+            return .kindMessage(type == .kindMessage ? .main : .bulk, kind, frame)
         case .acknowledge:
             peerStanding = try Standing(acknowledging: frame.bytes)
             return .acknowledged
@@ -277,6 +280,12 @@ package final class LinkMachine {
                 try StreamControlFrame(reading: frame.bytes), wireBytes: frame.wireBytes)
         case .hello: throw .malformed("a second hello")
         case .message, .bulkMessage, .piece, .bulkPiece, .unreliable, .streamData: return nil
+        }
+    }
+
+    private func checkAcceptsKinds() throws(WireError) {
+        guard settings.hello.acceptsKinds else {
+            throw .malformed("a message of a kind, where only the program's own are read")
         }
     }
 

@@ -137,14 +137,35 @@ package final class Conversation: FrameSource {
         }
     }
 
+    /// Appends a message of a kind that the port has admitted, like a message of the program.
+    private func append(
+        _ bytes: UnsafeRawBufferPointer, of kind: MessageKind, on lane: Lane, pool: inout ChunkPool
+    ) {
+        let count = bytes.count &+ MessageKind.byteCount
+        statistics.messagesSent &+= 1
+        statistics.bytesSent &+= count
+        if count <= pieceLimit {
+            sending[Int(lane.rawValue)].append(bytes, of: kind, pool: &pool)
+        } else {
+            let copy = port.largeChunks.slice(of: bytes)
+            sending[Int(lane.rawValue)].append(large: copy, of: kind, isCopy: true)
+        }
+    }
+
     /// Appends a message, by reference if that is worth it, otherwise by copy.
-    func append(_ payload: ByteSlice, isCopy: Bool = false, on lane: Lane, pool: inout ChunkPool) {
+    func append(
+        _ payload: ByteSlice, of kind: MessageKind? = nil, isCopy: Bool = false, on lane: Lane,
+        pool: inout ChunkPool
+    ) {
         guard SendLane.refersTo(payload, pieceLimit: pieceLimit) else {
-            return payload.withUnsafeBytes { append($0, on: lane, pool: &pool) }
+            return payload.withUnsafeBytes { bytes in
+                guard let kind else { return append(bytes, on: lane, pool: &pool) }
+                append(bytes, of: kind, on: lane, pool: &pool)
+            }
         }
         statistics.messagesSent &+= 1
-        statistics.bytesSent &+= payload.count
-        sending[Int(lane.rawValue)].append(large: payload, isCopy: isCopy)
+        statistics.bytesSent &+= payload.count &+ kind.byteCount
+        sending[Int(lane.rawValue)].append(large: payload, of: kind, isCopy: isCopy)
     }
 
     /// Appends a small message that is already encoded, for several peers. Returns false if it cannot be appended at
@@ -165,7 +186,8 @@ package final class Conversation: FrameSource {
     /// Appends messages that another thread has staged and the port has admitted.
     func append(_ staged: StagedRun, pool: inout ChunkPool) {
         guard !staged.isLarge else {
-            return append(staged.bytes, isCopy: staged.isCopy, on: staged.lane, pool: &pool)
+            return append(
+                staged.bytes, of: staged.kind, isCopy: staged.isCopy, on: staged.lane, pool: &pool)
         }
         statistics.messagesSent &+= staged.messageCount
         statistics.bytesSent &+= staged.bytes.count &- staged.messageCount &* FrameHeader.byteCount
@@ -343,29 +365,30 @@ package final class Conversation: FrameSource {
         noteReceived(frame.wireBytes, now: now)
     }
 
-    func receivedBeginning(on lane: Lane, size: Int, now: Moment) throws(WireError) {
-        let bytes = FrameHeader.byteCount &+ EncodedMessage.beginningLength
+    func receivedBeginning(
+        on lane: Lane, size: Int, _ kind: MessageKind?, now: Moment
+    ) throws(WireError) {
+        let bytes = FrameHeader.byteCount &+ EncodedMessage.beginningLength(kind)
         guard receiving[Int(lane.rawValue)].count(bytes, frameLimit: limits.frame) else { throw Self.overrun }
-        try receiving[Int(lane.rawValue)].begin(size: size, limit: limits.message)
+        try receiving[Int(lane.rawValue)].begin(size: size, kind, limit: limits.message)
         noteReceived(bytes, now: now)
     }
 
-    /// Adds a piece of a message. Returns the message once it is whole.
+    /// Adds a piece of a message. Returns the message once it is whole, and its kind if it has one.
     func receivedPiece(
         on lane: Lane, _ frame: FrameDecoder.Frame, now: Moment
-    ) throws(WireError) -> ByteSlice? {
+    ) throws(WireError) -> (message: ByteSlice, kind: MessageKind?)? {
         let index = Int(lane.rawValue)
         guard receiving[index].count(frame.wireBytes, frameLimit: limits.frame) else { throw Self.overrun }
         let whole = try receiving[index].append(frame.bytes)
         noteReceived(frame.wireBytes, now: now)
-        if let whole {
-            // The message may be all that the sender has room for, so its acknowledgement must not wait for more
-            // messages.
-            if whole.count &* 4 >= limits.receiveWindow { unacknowledgedBytes = limits.receiveWindow }
-            statistics.messagesReceived &+= 1
-            statistics.bytesReceived &+= whole.count
-        }
-        return whole
+        guard let whole else { return nil }
+        // The message may be all that the sender has room for, so its acknowledgement must not wait for more messages.
+        if whole.count &* 4 >= limits.receiveWindow { unacknowledgedBytes = limits.receiveWindow }
+        let kind = receiving[index].kind
+        statistics.messagesReceived &+= 1
+        statistics.bytesReceived &+= whole.count &+ kind.byteCount
+        return (whole, kind)
     }
 
     private static let overrun = WireError.malformed("more bytes than were allowed")

@@ -37,5 +37,10 @@ public struct Message: Sendable {
 /// during the call, and nothing is copied. The handler must not block. It may call the session, also to send.
 public typealias MessageHandler = @Sendable (_ bytes: RawSpan, _ origin: MessageOrigin) -> Void
 
+/// A handler for messages of kinds, which are for layers above the session and not for the program. Called as a
+/// `MessageHandler` is.
+package typealias KindMessageHandler =
+    @Sendable (_ kind: MessageKind, _ bytes: RawSpan, _ origin: MessageOrigin) -> Void
+
 /// A handler for events, called on the session's loop. It must not block. It may call the session.
 public typealias EventHandler = @Sendable (SessionEvent) -> Void

@@ -60,10 +60,12 @@ struct Outbox {
     }
 
     mutating func append(
-        _ payload: ByteSlice, to conversation: Conversation, on lane: Lane, isNext: Bool
+        _ payload: ByteSlice, of kind: MessageKind? = nil, to conversation: Conversation, on lane: Lane,
+        isNext: Bool
     ) throws(NighError) {
-        try admit(payload.count, to: conversation, on: lane, isNext: isNext)
-        conversation.append(payload, on: lane, pool: &pool)
+        try conversation.port.checkAccepts(kind)
+        try admit(payload.count &+ kind.byteCount, to: conversation, on: lane, isNext: isNext)
+        conversation.append(payload, of: kind, on: lane, pool: &pool)
     }
 
     private mutating func admit(

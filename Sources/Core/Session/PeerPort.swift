@@ -8,6 +8,8 @@ struct StagedRun: Sendable {
     var isLarge: Bool
     /// Whether the payload is a copy in a chunk of the session's.
     var isCopy = false
+    /// The kind of the large message.
+    var kind: MessageKind?
     var messageCount: Int
 }
 
@@ -20,6 +22,8 @@ final class PeerPort: Sendable {
     private let limit: Int
     private let messageLimit: Int
     private let largestWholeMessage: Int
+    /// Whether the peer takes messages of kinds.
+    private let acceptsKinds: Bool
 
     private let mainRoom = Room()
     private let bulkRoom = Room()
@@ -96,6 +100,7 @@ final class PeerPort: Sendable {
         limit = limits.sendBuffer
         messageLimit = min(limits.message, peerHello.maximumMessage)
         largestWholeMessage = min(limits.frame, peerHello.maximumFrame)
+        acceptsKinds = peerHello.acceptsKinds
     }
 
     /// Bytes accepted and not acknowledged, of both lanes.
@@ -144,20 +149,28 @@ final class PeerPort: Sendable {
     // MARK: Other threads
 
     /// Encodes and stages a message from another thread than the loop's.
-    func stage(_ bytes: UnsafeRawBufferPointer, on lane: Lane, isNext: Bool) throws(NighError) {
+    func stage(
+        _ bytes: UnsafeRawBufferPointer, of kind: MessageKind? = nil, on lane: Lane, isNext: Bool
+    ) throws(NighError) {
+        try checkAccepts(kind)
         try state.withLock { state throws(NighError) in
-            try admitLocked(bytes.count, lane, isNext, &state)
-            if bytes.count > largestWholeMessage {
+            let count = bytes.count &+ kind.byteCount
+            try admitLocked(count, lane, isNext, &state)
+            if count > largestWholeMessage {
                 append(
                     StagedRun(
                         lane: lane, bytes: largeChunks.slice(of: bytes), isLarge: true, isCopy: true,
-                        messageCount: 1),
+                        kind: kind, messageCount: 1),
                     &state)
             } else {
-                let needed = FrameHeader.byteCount &+ bytes.count
+                let needed = FrameHeader.byteCount &+ count
                 let chunk = roomFor(needed, &state)
                 let start = chunk.filled
-                EncodedMessage.write(bytes, on: lane, to: chunk.claim(needed))
+                if let kind {
+                    EncodedMessage.write(bytes, of: kind, on: lane, to: chunk.claim(needed))
+                } else {
+                    EncodedMessage.write(bytes, on: lane, to: chunk.claim(needed))
+                }
                 append(
                     StagedRun(lane: lane, bytes: chunk.slice(from: start), isLarge: false, messageCount: 1),
                     &state)
@@ -166,15 +179,27 @@ final class PeerPort: Sendable {
     }
 
     /// Stages a message, by reference if that is worth it.
-    func stage(_ payload: ByteSlice, on lane: Lane, isNext: Bool) throws(NighError) {
+    func stage(
+        _ payload: ByteSlice, of kind: MessageKind? = nil, on lane: Lane, isNext: Bool
+    ) throws(NighError) {
         guard SendLane.refersTo(payload, pieceLimit: largestWholeMessage) else {
             return try payload.withUnsafeBytes { bytes throws(NighError) in
-                try stage(bytes, on: lane, isNext: isNext)
+                try stage(bytes, of: kind, on: lane, isNext: isNext)
             }
         }
+        try checkAccepts(kind)
         try state.withLock { state throws(NighError) in
-            try admitLocked(payload.count, lane, isNext, &state)
-            append(StagedRun(lane: lane, bytes: payload, isLarge: true, messageCount: 1), &state)
+            try admitLocked(payload.count &+ kind.byteCount, lane, isNext, &state)
+            append(StagedRun(lane: lane, bytes: payload, isLarge: true, kind: kind, messageCount: 1), &state)
+        }
+    }
+
+    /// Fails for a message of a kind if the peer takes none.
+    func checkAccepts(_ kind: MessageKind?) throws(NighError) {
+        guard kind == nil || acceptsKinds else {
+            throw NighError(
+                .sending, .unsupported("messages of kinds"), peer: peer.short,
+                advice: "update the peer's program")
         }
     }
 

@@ -37,16 +37,23 @@ extension Session {
         _ payload: ByteSlice, to peer: PeerID, _ reliability: Reliability = .reliable
     ) throws(NighError) {
         switch reliability {
-        case .reliable(let lane):
-            if loop.isCurrent {
-                if try machine.send(payload, to: peer, on: lane, isNext: false) { driver.flushSoon() }
-            } else {
-                let port = try directory.port(of: peer)
-                try port.stage(payload, on: lane, isNext: false)
-                notifyLoop(of: port)
-            }
+        case .reliable(let lane): try trySend(payload, of: nil, to: peer, on: lane)
         case .unreliable:
             try payload.withUnsafeBytes { bytes throws(NighError) in try sendUnreliable(bytes, to: peer) }
+        }
+    }
+
+    /// Sends a payload of a kind, which a layer above the session gets at the other side, or of none, which the program
+    /// gets.
+    package func trySend(
+        _ payload: ByteSlice, of kind: MessageKind?, to peer: PeerID, on lane: Lane = .main
+    ) throws(NighError) {
+        if loop.isCurrent {
+            if try machine.send(payload, of: kind, to: peer, on: lane, isNext: false) { driver.flushSoon() }
+        } else {
+            let port = try directory.port(of: peer)
+            try port.stage(payload, of: kind, on: lane, isNext: false)
+            notifyLoop(of: port)
         }
     }
 
@@ -84,13 +91,21 @@ extension Session {
     /// when the message is accepted, not when it has arrived. Waiting tasks are served in the order in which they came.
     /// If the call fails because its task was cancelled, the message was not sent.
     public func send(_ payload: ByteSlice, to peer: PeerID, on lane: Lane = .main) async throws(NighError) {
+        try await send(payload, of: nil, to: peer, on: lane)
+    }
+
+    /// Sends a payload of a kind, which a layer above the session gets at the other side, or of none, which the program
+    /// gets. Waits like the first `send`.
+    package func send(
+        _ payload: ByteSlice, of kind: MessageKind?, to peer: PeerID, on lane: Lane = .main
+    ) async throws(NighError) {
         let port = try directory.port(of: peer)
         var isNext = false
         while true {
             defer { if isNext { port.admitNextWaiter(on: lane) } }
             do throws(NighError) {
                 guard !Task.isCancelled else { throw NighError(.sending, .cancelled, peer: peer.short) }
-                try stage(payload, to: port, on: lane, isNext: isNext)
+                try stage(payload, of: kind, to: port, on: lane, isNext: isNext)
                 return
             } catch {
                 guard case .bufferFull = error.cause else { throw error }
@@ -149,14 +164,15 @@ extension Session {
         if !failures.isEmpty { throw PartialSendError(failures: failures) }
     }
 
-    private func stage(_ payload: ByteSlice, to port: PeerPort, on lane: Lane, isNext: Bool) throws(NighError)
-    {
+    private func stage(
+        _ payload: ByteSlice, of kind: MessageKind?, to port: PeerPort, on lane: Lane, isNext: Bool
+    ) throws(NighError) {
         if loop.isCurrent {
-            if try machine.send(payload, to: port.peer, on: lane, isNext: isNext) {
+            if try machine.send(payload, of: kind, to: port.peer, on: lane, isNext: isNext) {
                 driver.flushSoon()
             }
         } else {
-            try port.stage(payload, on: lane, isNext: isNext)
+            try port.stage(payload, of: kind, on: lane, isNext: isNext)
             notifyLoop(of: port)
         }
     }

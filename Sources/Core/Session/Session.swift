@@ -75,6 +75,7 @@ public final class Session: Sendable {
             maximumFrame: configuration.limits.frame, maximumMessage: configuration.limits.message)
         hello.streams = configuration.limits.streamTerms
         hello.streams?.acceptsFiles = configuration.fileStreams != nil
+        hello.acceptsKinds = configuration.kindMessages != nil
         let driverReference = SessionDriver.DriverReference()
         let portNotifier = PortNotifier(loop: loop) { driverReference.driver?.processListedPorts() }
         let machine = SessionMachine(
@@ -89,7 +90,8 @@ public final class Session: Sendable {
         let driver = SessionDriver(
             machine: machine, loop: loop, transports: transports, advertisement: advertisement,
             role: configuration.role, observer: configuration.observer,
-            onFileStream: configuration.fileStreams, directory: directory,
+            onFileStream: configuration.fileStreams, onKindMessage: configuration.kindMessages,
+            directory: directory,
             driverReference: driverReference, portNotifier: portNotifier)
         self.id = identity.peerID
         self.configuration = configuration

@@ -36,6 +36,9 @@ public struct SessionConfiguration: Sendable {
     /// Called on the loop with each stream that a peer opens to send files; nil if this session accepts no files. Peers learn
     /// from the hello whether it does. The session keeps a strong reference to it.
     package var fileStreams: (@Sendable (ByteStream) -> Void)?
+    /// Called on the loop with each message of a kind; nil if this session takes none. Peers learn from the hello whether it
+    /// does. The session keeps a strong reference to it.
+    package var kindMessages: KindMessageHandler?
 
     /// Creates the settings for a session of `service` called `name`, with defaults for the rest.
     public init(

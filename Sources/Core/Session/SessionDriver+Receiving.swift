@@ -39,6 +39,10 @@ extension SessionDriver {
 
     @inline(__always)
     private func deliver(_ delivery: Delivery, from link: Link, to handlerBox: MessageHandlerBox?) {
+        if let kind = delivery.kind {
+            onKindMessage?(kind, delivery.bytes.bytes, delivery.origin)
+            return
+        }
         guard let handlerBox else { return keep(delivery, from: link) }
         handlerBox.handler(delivery.bytes.bytes, delivery.origin)
     }

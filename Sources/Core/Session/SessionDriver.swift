@@ -17,6 +17,7 @@ final class SessionDriver: @unchecked Sendable {
     private(set) var messageHandlerBox: MessageHandlerBox?
     private var onEvent: EventHandler?
     private var onFileStream: (@Sendable (ByteStream) -> Void)?
+    private(set) var onKindMessage: KindMessageHandler?
     private var hasStarted = false
     private(set) var isClosed = false
 
@@ -54,11 +55,13 @@ final class SessionDriver: @unchecked Sendable {
         machine: SessionMachine, loop: any EventLoop, transports: [any Transport],
         advertisement: Advertisement,
         role: SessionRole, observer: (any LinkObserver)?,
-        onFileStream: (@Sendable (ByteStream) -> Void)?, directory: PortDirectory,
+        onFileStream: (@Sendable (ByteStream) -> Void)?, onKindMessage: KindMessageHandler?,
+        directory: PortDirectory,
         driverReference: DriverReference, portNotifier: PortNotifier
     ) {
         self.machine = machine
         self.onFileStream = onFileStream
+        self.onKindMessage = onKindMessage
         self.driverReference = driverReference
         self.portNotifier = portNotifier
         inbox = MessageInbox(
@@ -225,6 +228,7 @@ final class SessionDriver: @unchecked Sendable {
     private func forgetHandlers() {
         onEvent = nil
         onFileStream = nil
+        onKindMessage = nil
         messageHandlerBox = nil
     }
 

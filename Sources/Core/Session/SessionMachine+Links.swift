@@ -7,6 +7,8 @@ struct Delivery {
     let bytes: UnsafeRawBufferPointer
     /// The message as a slice, if it was assembled from pieces.
     let whole: ByteSlice?
+    /// The kind of a message that is not the program's own.
+    let kind: MessageKind?
 
     /// Creates a delivery of a message that came whole in a frame.
     @inline(__always)
@@ -15,12 +17,23 @@ struct Delivery {
         origin = MessageOrigin(peer: conversation.peer, frameType: frame.type)
         bytes = frame.bytes
         whole = nil
+        kind = nil
+    }
+
+    /// Creates a delivery of a message of a kind that came whole in a frame.
+    init(_ frame: FrameDecoder.Frame, of kind: MessageKind, on lane: Lane, in conversation: Conversation) {
+        self.conversation = conversation
+        self.kind = kind
+        origin = MessageOrigin(peer: conversation.peer, lane: lane, isReliable: true)
+        bytes = UnsafeRawBufferPointer(rebasing: frame.bytes.dropFirst(MessageKind.byteCount))
+        whole = nil
     }
 
     /// Creates a delivery of a message that was assembled from pieces.
-    init(whole: ByteSlice, on lane: Lane, in conversation: Conversation) {
+    init(whole: ByteSlice, of kind: MessageKind?, on lane: Lane, in conversation: Conversation) {
         self.conversation = conversation
         self.whole = whole
+        self.kind = kind
         origin = MessageOrigin(peer: conversation.peer, lane: lane, isReliable: true)
         bytes = whole.pointer
     }
@@ -108,14 +121,18 @@ extension SessionMachine {
                 let conversation = try conversation(on: link)
                 try conversation.received(frame, now: now)
                 return Delivery(frame, in: conversation)
-            case .begin(let lane, let size):
-                try conversation(on: link).receivedBeginning(on: lane, size: size, now: now)
+            case .kindMessage(let lane, let kind, let frame):
+                let conversation = try conversation(on: link)
+                try conversation.receivedMessage(on: lane, frame, now: now)
+                return Delivery(frame, of: kind, on: lane, in: conversation)
+            case .begin(let lane, let size, let kind):
+                try conversation(on: link).receivedBeginning(on: lane, size: size, kind, now: now)
             case .piece(let lane, let frame):
                 let conversation = try conversation(on: link)
-                guard let whole = try conversation.receivedPiece(on: lane, frame, now: now) else {
+                guard let (whole, kind) = try conversation.receivedPiece(on: lane, frame, now: now) else {
                     return nil
                 }
-                return Delivery(whole: whole, on: lane, in: conversation)
+                return Delivery(whole: whole, of: kind, on: lane, in: conversation)
             case .streamData(let frame):
                 try conversation(on: link).receivedStreamData(frame, now: now) { link.machine.retain($0) }
             case .streamControl(let frame, let wireBytes):

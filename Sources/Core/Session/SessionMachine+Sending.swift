@@ -25,9 +25,11 @@ extension SessionMachine {
         return announce(conversation)
     }
 
-    func send(_ payload: ByteSlice, to id: PeerID, on lane: Lane, isNext: Bool) throws(NighError) -> Bool {
+    func send(
+        _ payload: ByteSlice, of kind: MessageKind? = nil, to id: PeerID, on lane: Lane, isNext: Bool
+    ) throws(NighError) -> Bool {
         let conversation = try conversation(with: id)
-        try outbox.append(payload, to: conversation, on: lane, isNext: isNext)
+        try outbox.append(payload, of: kind, to: conversation, on: lane, isNext: isNext)
         return announce(conversation)
     }
 

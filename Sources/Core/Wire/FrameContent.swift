@@ -11,10 +11,10 @@ package enum FrameContent {
     case accept(ConversationAcceptance)
     case decline(ConversationRefusal)
     case pair(PairingMessage)
-    /// A message of `size` bytes.
-    case message(Lane, size: Int)
-    /// The beginning of a message of `size` bytes that follows in pieces.
-    case begin(Lane, size: Int)
+    /// A message of `size` bytes, and its kind if it has one.
+    case message(Lane, size: Int, MessageKind? = nil)
+    /// The beginning of a message of `size` bytes that follows in pieces, and its kind if it has one.
+    case begin(Lane, size: Int, MessageKind? = nil)
     case piece(Lane, size: Int)
     case unreliable(size: Int)
     /// The next `size` bytes of a stream.
@@ -51,11 +51,13 @@ package enum FrameContent {
         case .message: self = .message(.main, size: bytes.count)
         case .bulkMessage: self = .message(.bulk, size: bytes.count)
         case .begin, .bulkBegin:
-            var reader = FieldReader(bytes)
-            let size = Int(clamping: try reader.number(UInt32.self, "a message's size"))
-            try reader.finish("a message's beginning")
+            let (size, kind) = try MessageKind.beginning(reading: bytes)
             guard size > 0 else { throw .malformed("a message of no bytes in pieces") }
-            self = .begin(known == .begin ? .main : .bulk, size: size)
+            self = .begin(known == .begin ? .main : .bulk, size: size, kind)
+        case .kindMessage, .bulkKindMessage:
+            let kind = try MessageKind(ofMessage: bytes)
+            self = .message(
+                known == .kindMessage ? .main : .bulk, size: bytes.count - MessageKind.byteCount, kind)
         case .piece, .bulkPiece:
             guard !bytes.isEmpty else { throw .malformed("a piece without bytes") }
             self = .piece(known == .piece ? .main : .bulk, size: bytes.count)
@@ -88,6 +90,8 @@ extension FrameType {
         case .bulkMessage: "message-bulk"
         case .bulkBegin: "begin-bulk"
         case .bulkPiece: "piece-bulk"
+        case .kindMessage: "kind-message"
+        case .bulkKindMessage: "kind-message-bulk"
         case .streamData: "stream-data"
         case .streamControl: "stream-control"
         case let known?: "\(known)"

@@ -50,6 +50,9 @@ package enum FrameType: UInt8, CaseIterable {
     /// The next bytes of the announced message. They may be parsed before the frame is complete.
     case piece = 0x14
     case bulkPiece = 0x15
+    /// A whole message of a kind (``MessageKind``): the kind, then the message.
+    case kindMessage = 0x16
+    case bulkKindMessage = 0x17
     /// The next bytes of a stream.
     case streamData = 0x18
     /// Opens, ends or releases a stream, or says how many bytes of it may be sent.
@@ -71,6 +74,7 @@ package enum FrameType: UInt8, CaseIterable {
     }
 
     static func message(on lane: Lane) -> FrameType { lane == .main ? .message : .bulkMessage }
+    static func kindMessage(on lane: Lane) -> FrameType { lane == .main ? .kindMessage : .bulkKindMessage }
     static func begin(on lane: Lane) -> FrameType { lane == .main ? .begin : .bulkBegin }
     static func piece(on lane: Lane) -> FrameType { lane == .main ? .piece : .bulkPiece }
 }

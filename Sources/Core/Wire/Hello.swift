@@ -70,6 +70,12 @@ package struct Hello: Equatable {
         return writer.bytes
     }
 
+    /// Whether the sender takes messages of kinds. A bit of `abilities` says so.
+    package var acceptsKinds: Bool {
+        get { abilities & Ability.kinds != 0 }
+        set { abilities = newValue ? abilities | Ability.kinds : abilities & ~Ability.kinds }
+    }
+
     /// The tag of the field with both prefaces.
     private static let prefacesTag: UInt8 = 0x01
     /// The tag of the field with the terms for streams.
@@ -82,6 +88,8 @@ package struct Hello: Equatable {
         static let streams: UInt32 = 1 << 0
         /// The sender accepts streams for files. Without `streams` it means nothing.
         static let files: UInt32 = 1 << 1
+        /// The sender takes messages of kinds: frames of type `kindMessage`, and kinds at the end of `begin`.
+        static let kinds: UInt32 = 1 << 2
     }
 }
 

@@ -102,6 +102,8 @@ public struct WorldCounts: Sendable, Equatable {
     public var messagesSent = 0
     /// Reliable messages that arrived.
     public var messagesReceived = 0
+    /// Those of them that had a kind, and so were not for the program.
+    public var kindsReceived = 0
     /// Payload bytes of the reliable messages that arrived.
     public var bytesReceived = 0
     /// Messages that a session had to send again on another link.
@@ -150,8 +152,9 @@ public struct WorldCounts: Sendable, Equatable {
     public static func += (left: inout WorldCounts, right: WorldCounts) {
         let fields: [WritableKeyPath<WorldCounts, Int>] = [
             \.worlds, \.sessions, \.milliseconds, \.work, \.invitations, \.conversations, \.reconnects,
-            \.interruptions, \.messagesSent, \.messagesReceived, \.bytesReceived, \.messagesResent,
-            \.unreliableSent, \.unreliableReceived, \.refusedSends, \.cuts, \.blocks, \.partitions, \.kills,
+            \.interruptions, \.messagesSent, \.messagesReceived, \.kindsReceived, \.bytesReceived,
+            \.messagesResent, \.unreliableSent, \.unreliableReceived, \.refusedSends, \.cuts, \.blocks,
+            \.partitions, \.kills,
             \.restarts, \.pings, \.pairings, \.moves, \.damagedLinks, \.impostors,
             \.streams, \.streamBytes, \.offers, \.deliveries, \.fileBytes,
         ]

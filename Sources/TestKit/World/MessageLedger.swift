@@ -2,7 +2,7 @@
 /// exactly once, in order and intact.
 ///
 /// A *stream* is what one run of a sender sends to a peer in one conversation, as the sender was notified of it. It
-/// has a row for each lane, and one for unreliable messages.
+/// has a row for each lane, one for unreliable messages and one for those of kinds.
 package struct MessageLedger {
     /// The messages that are counted separately within a stream.
     package enum Row: Int, CaseIterable, Sendable {
@@ -12,6 +12,8 @@ package struct MessageLedger {
         case bulk
         /// Unreliable messages.
         case unreliable
+        /// Messages of kinds, which are all on the main lane.
+        case kinds
     }
 
     /// A receiver: a peer, one of its runs, and one of the conversations of which that run was notified. The
@@ -43,7 +45,7 @@ package struct MessageLedger {
         let from: Int
         let run: Int
         let to: Int
-        var rows: [RowAccount] = [.init(), .init(), .init()]
+        var rows: [RowAccount] = Row.allCases.map { _ in RowAccount() }
         var reader: Reader?
     }
 
@@ -60,6 +62,8 @@ package struct MessageLedger {
     package private(set) var accepted = 0
     /// The number of reliable messages that arrived.
     package private(set) var received = 0
+    /// The number of those that had a kind.
+    package private(set) var kindsReceived = 0
     /// The payload bytes of the reliable messages that arrived.
     package private(set) var bytesReceived = 0
     /// The number of unreliable messages that sessions accepted.
@@ -99,9 +103,12 @@ package struct MessageLedger {
         accepted -= 1
     }
 
-    /// Returns how many messages of a stream's lanes have not arrived.
+    /// Returns how many reliable messages of a stream have not arrived.
     package func missing(in stream: Int) -> Int {
-        streams[stream].rows.prefix(2).reduce(0) { $0 + $1.lengths.count - $1.received }
+        Row.allCases.filter { $0 != .unreliable }.reduce(0) { missing, row in
+            let account = streams[stream].rows[row.rawValue]
+            return missing + account.lengths.count - account.received
+        }
     }
 
     /// Records an arrival. Returns what is wrong with it; nil if nothing is.
@@ -183,6 +190,7 @@ package struct MessageLedger {
     {
         streams[stream].rows[row.rawValue].received += 1
         received += 1
+        if row == .kinds { kindsReceived += 1 }
         bytesReceived += count
         guard let known = streams[stream].reader else {
             streams[stream].reader = reader

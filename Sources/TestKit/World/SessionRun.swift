@@ -105,6 +105,12 @@ final class SessionRun: @unchecked Sendable {
                 if let run = world.peers[index].currentRun { world.filesOffered(run, stream) }
             }
         }
+        if world.acceptsKinds(owner.index) {
+            configuration.kindMessages = { [unowned world, index = owner.index] kind, bytes, origin in
+                guard let run = world.peers[index].currentRun else { return }
+                bytes.withUnsafeBytes { run.received($0, origin, kind) }
+            }
+        }
         let session = Session(
             configuration, identity: owner.identity, trust: owner.trust,
             transports: [transport] + (spareTransport.map { [Self.relabelled($0)] } ?? []),
@@ -250,7 +256,9 @@ final class SessionRun: @unchecked Sendable {
 
     // MARK: Messages
 
-    private func received(_ bytes: UnsafeRawBufferPointer, _ origin: MessageOrigin) {
+    private func received(
+        _ bytes: UnsafeRawBufferPointer, _ origin: MessageOrigin, _ kind: MessageKind? = nil
+    ) {
         guard !wasKilled else { return }
         guard !hasClosed, !sawClosed else { return report(.silence, "receives a message after it closed") }
         guard let sender = world.index(of: origin.peer) else {
@@ -260,7 +268,7 @@ final class SessionRun: @unchecked Sendable {
         if !readsLater, state != .connected, state != .reconnecting {
             report(.moves, "receives from \(sender), which is \(state)")
         }
-        let row: MessageLedger.Row = !origin.isReliable ? .unreliable : origin.lane == .main ? .main : .bulk
+        let row = MessageLedger.Row(of: origin, kind)
         note(
             .received, sender, bytes.count << 2 | row.rawValue,
             "received \(bytes.count) bytes from \(sender), \(row)")
@@ -268,6 +276,9 @@ final class SessionRun: @unchecked Sendable {
             receiver: index, run: number, conversation: readsLater ? nil : conversations[sender])
         if let violation = world.ledger.recordArrival(of: bytes, at: reader, from: sender, row: row) {
             report(violation.rule, "from \(sender): \(violation.message)")
+        }
+        if let kind, kind != World.kind(of: bytes.count) {
+            report(.order, "from \(sender): \(bytes.count) bytes of the kind \(kind.rawValue)")
         }
         if !readsLater { world.respondToMessage(self, from: sender) }
     }
@@ -347,5 +358,18 @@ final class SessionRun: @unchecked Sendable {
         for task in tasks { task.cancel() }
         tasks = []
         session = nil
+    }
+}
+
+extension MessageLedger.Row {
+    /// The row of a message that has arrived.
+    fileprivate init(of origin: MessageOrigin, _ kind: MessageKind?) {
+        if kind != nil {
+            self = .kinds
+        } else if !origin.isReliable {
+            self = .unreliable
+        } else {
+            self = origin.lane == .main ? .main : .bulk
+        }
     }
 }

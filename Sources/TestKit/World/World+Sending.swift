@@ -1,4 +1,3 @@
-import Glibc
 import NighCore
 
 // What users send, and how.
@@ -94,6 +93,32 @@ extension World {
         }
     }
 
+    /// Whether a user's session takes messages of kinds.
+    func acceptsKinds(_ index: Int) -> Bool { (seed &+ UInt64(index)) % 7 != 0 }
+
+    /// Returns the kind that a message of `length` bytes has, if it has one.
+    static func kind(of length: Int) -> MessageKind? { MessageKind(rawValue: UInt8(1 + length % 255)) }
+
+    /// Sends messages of kinds, as layers above a session do.
+    func sendKinds(_ run: SessionRun) {
+        guard let other = partner(of: run), let stream = run.streams[other], let session = run.session else {
+            return
+        }
+        let peer = id(other)
+        for _ in 0..<generator.number(1...6) {
+            let payload = ByteSlice(ledger.nextMessage(in: stream.number, row: .kinds, length: length()))
+            let kind = Self.kind(of: payload.count)
+            let send = { Result { () throws(NighError) in try session.trySend(payload, of: kind, to: peer) } }
+            do throws(NighError) {
+                try (generator.chance(30) ? OtherThread.run(send) : send()).get()
+                accepted(run, other, stream.number, .kinds, payload.count)
+            } catch {
+                if case .unsupported = error.cause, !acceptsKinds(other) { return }
+                return refused(run, other, error, isInHandler: false)
+            }
+        }
+    }
+
     /// Starts a task that sends on the bulk lane and waits for room. Nobody else uses that lane meanwhile.
     func sendWaiting(_ run: SessionRun) {
         guard let other = partner(of: run), run.streams[other]?.bulkIsInUse == false,
@@ -124,16 +149,14 @@ extension World {
         let peer = id(other)
         for _ in 0..<generator.number(1...5) {
             let bytes = ledger.nextMessage(in: stream.number, row: .main, length: length())
-            let failure = OtherThread.run { () -> NighError? in
-                do throws(NighError) {
-                    try session.trySend(bytes, to: peer)
-                    return nil
-                } catch {
-                    return error
-                }
+            do throws(NighError) {
+                try OtherThread.run {
+                    Result { () throws(NighError) in try session.trySend(bytes, to: peer) }
+                }.get()
+                accepted(run, other, stream.number, .main, bytes.count)
+            } catch {
+                return refused(run, other, error, isInHandler: false)
             }
-            if let failure { return refused(run, other, failure, isInHandler: false) }
-            accepted(run, other, stream.number, .main, bytes.count)
         }
     }
 }
@@ -174,33 +197,5 @@ private final class WaitingSender: @unchecked Sendable {
 
     func release() {
         if run.streams[other]?.number == stream { run.streams[other]?.bulkIsInUse = false }
-    }
-}
-
-/// Runs work on a new thread and waits for it. So the work is on another thread, and still happens at a definite point.
-enum OtherThread {
-    private final class WorkBox: @unchecked Sendable {
-        // The new thread reads it. The calling thread writes it only before that thread starts and after it has ended.
-        var work: () -> Void
-        init(_ work: @escaping () -> Void) { self.work = work }
-    }
-
-    static func run<Result>(_ work: () -> Result) -> Result {
-        var result: Result?
-        withoutActuallyEscaping({ result = work() }) { work in
-            let box = WorkBox(work)
-            var thread = pthread_t()
-            let status = pthread_create(
-                &thread, nil,
-                { context in
-                    if let context { Unmanaged<WorkBox>.fromOpaque(context).takeUnretainedValue().work() }
-                    return nil
-                }, Unmanaged.passUnretained(box).toOpaque())
-            precondition(status == 0, "a thread could not be created: error \(status)")
-            pthread_join(thread, nil)
-            box.work = {}
-        }
-        guard let result else { preconditionFailure("the thread did nothing") }
-        return result
     }
 }

@@ -38,7 +38,8 @@ extension World {
         case 17..<22: inviteByAddress(run)
         case 22..<56: sendMessages(run, times: generator.number(1...6))
         case 56..<63: sendBurst(run)
-        case 63..<68: sendUnreliable(run)
+        case 63..<66: sendUnreliable(run)
+        case 66..<68: sendKinds(run)
         case 68..<73: for _ in 0...generator.number(0...4) { ping(run) }
         case 73..<77: sendWaiting(run)
         case 77..<79: sendFromAnotherThread(run)

@@ -138,6 +138,7 @@ public final class World: @unchecked Sendable {
         counts.work = loop.workDone
         counts.messagesSent = ledger.accepted
         counts.messagesReceived = ledger.received
+        counts.kindsReceived = ledger.kindsReceived
         counts.bytesReceived = ledger.bytesReceived
         counts.unreliableSent = ledger.unreliableSent
         counts.unreliableReceived = ledger.unreliableReceived

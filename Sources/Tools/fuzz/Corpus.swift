@@ -109,7 +109,10 @@ enum Corpus {
     }
 
     private static func exchange(_ recorder: ScenarioRecorder) throws {
-        for action: Action in [.sendSmall, .ping, .sendLarge, .sendBulk, .sendUnreliable] {
+        let actions: [Action] = [
+            .sendSmall, .ping, .sendLarge, .sendSmallKind, .sendBulk, .sendLargeKind, .sendUnreliable,
+        ]
+        for action in actions {
             try recorder.peer(action)
             try recorder.own(.act(action))
         }

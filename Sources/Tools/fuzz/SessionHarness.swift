@@ -34,6 +34,8 @@ enum Action: CaseIterable {
     case sendLarge
     case sendBulk
     case sendUnreliable
+    case sendSmallKind
+    case sendLargeKind
     case ping
     case read
     case openStream
@@ -77,13 +79,22 @@ final class SessionHarness: @unchecked Sendable {
     static let identities = [Identity.ephemeral(seed: 1), .ephemeral(seed: 2)]
     static let address = TransportAddress(scheme: "stage", value: "other")
 
+    /// Counts the bytes of messages of kinds.
+    private let kindsRead = ByteCount()
+
+    private final class ByteCount: @unchecked Sendable {
+        // Confined to the thread that runs the loop.
+        var count = 0
+    }
+
     private final class HeldStreams: @unchecked Sendable {
         // Confined to the thread that runs the loop.
         var all: [ByteStream] = []
     }
 
-    /// Returns whether a session accepts streams for files. One of the two does, so that both cases are met.
-    static func acceptsFiles(_ own: Int) -> Bool { own == 0 }
+    /// Returns whether a session accepts streams for files and messages of kinds. One of the two does, so that both cases are
+    /// met.
+    static func acceptsMore(_ own: Int) -> Bool { own == 0 }
 
     /// Returns a configuration with limits so low that they are reached.
     static func configuration(_ own: Int) -> SessionConfiguration {
@@ -111,7 +122,11 @@ final class SessionHarness: @unchecked Sendable {
         self.loop = loop
         other = Self.identities[1 - own]
         var configuration = Self.configuration(own)
-        if Self.acceptsFiles(own) { configuration.fileStreams = { [streams] in streams.all.append($0) } }
+        let kindsRead = kindsRead
+        if Self.acceptsMore(own) {
+            configuration.fileStreams = { [streams] in streams.all.append($0) }
+            configuration.kindMessages = { _, bytes, _ in kindsRead.count += bytes.byteCount }
+        }
         session = Session(
             configuration, identity: Self.identities[own], transports: [transport], loop: loop)
         let onMessage: MessageHandler = { [weak self] bytes, _ in self?.reads += bytes.byteCount }
@@ -187,6 +202,8 @@ final class SessionHarness: @unchecked Sendable {
         case .sendLarge: send(10_000, .reliable)
         case .sendBulk: send(8_300, .reliable(.bulk))
         case .sendUnreliable: send(50, .unreliable)
+        case .sendSmallKind: sendKind(100)
+        case .sendLargeKind: sendKind(10_000)
         case .ping: session.ping(other.peerID, payload: [9, 9]) { _ in }
         case .read: while session.messages.poll() != nil { reads += 1 }
         case .openStream: open(.program)
@@ -216,6 +233,12 @@ final class SessionHarness: @unchecked Sendable {
     private func send(_ count: Int, _ reliability: Reliability) {
         // Not connected, or no room: a program must handle both.
         try? session.trySend([UInt8](repeating: 0xA5, count: count), to: other.peerID, reliability)
+    }
+
+    private func sendKind(_ count: Int) {
+        // Not connected, no room, or not taken there: a layer must handle all three.
+        let payload = ByteSlice([UInt8](repeating: 0x4B, count: count))
+        try? session.trySend(payload, of: MessageKind(rawValue: 1), to: other.peerID, on: .bulk)
     }
 
     func statistics() throws -> SessionStatistics {

@@ -90,7 +90,8 @@ enum Target: String, CaseIterable {
             maximumMessage: configuration.limits.message)
         hello.streams = StreamTerms(
             streams: configuration.limits.streams, window: configuration.limits.streamWindow,
-            acceptsFiles: SessionHarness.acceptsFiles(own))
+            acceptsFiles: SessionHarness.acceptsMore(own))
+        hello.acceptsKinds = SessionHarness.acceptsMore(own)
         return hello
     }
     private static let timings = LinkTimings(
@@ -193,8 +194,8 @@ private struct LinkWatch {
                 if isOpen { throw Finding("opened twice") }
                 isOpen = true
             case .responsiveAgain, .secured: break
-            case .request, .accepted, .refused, .crossed, .acknowledged, .message, .begin, .piece,
-                .unreliable, .streamData, .streamControl, .pong, .pairing:
+            case .request, .accepted, .refused, .crossed, .acknowledged, .message, .kindMessage, .begin,
+                .piece, .unreliable, .streamData, .streamControl, .pong, .pairing:
                 if !isOpen { throw Finding("a step before the hello") }
             }
         }

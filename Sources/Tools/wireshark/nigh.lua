@@ -13,7 +13,8 @@ local frame_names = {
     [0x01] = "hello", [0x02] = "close", [0x03] = "ping", [0x04] = "pong", [0x05] = "acknowledge",
     [0x06] = "invite", [0x07] = "accept", [0x08] = "decline", [0x09] = "resume", [0x0A] = "pair",
     [0x10] = "message on main", [0x11] = "message on bulk", [0x12] = "begin on main", [0x13] = "begin on bulk",
-    [0x14] = "piece on main", [0x15] = "piece on bulk", [0x18] = "stream-data", [0x19] = "stream-control",
+    [0x14] = "piece on main", [0x15] = "piece on bulk",
+    [0x16] = "kind-message on main", [0x17] = "kind-message on bulk", [0x18] = "stream-data", [0x19] = "stream-control",
     [0x20] = "unreliable",
     [0x80] = "crossed",
 }
@@ -61,6 +62,7 @@ local f = {
     payload = ProtoField.bytes("nigh.payload", "Payload"),
     lane = ProtoField.uint8("nigh.lane", "Lane", base.DEC, lanes),
     number = ProtoField.uint64("nigh.message.number", "Number of the message"),
+    message_kind = ProtoField.uint8("nigh.message.kind", "Kind of the message"),
     message_size = ProtoField.uint32("nigh.message.size", "Size of the message that follows in pieces"),
     -- Hello.
     lowest = ProtoField.uint8("nigh.hello.lowest_version", "Lowest version"),
@@ -68,6 +70,7 @@ local f = {
     abilities = ProtoField.uint32("nigh.hello.abilities", "Optional abilities", base.HEX),
     has_streams = ProtoField.bool("nigh.hello.has_streams", "Streams", 32, nil, 0x01),
     accepts_files = ProtoField.bool("nigh.hello.accepts_files", "Accepts streams for files", 32, nil, 0x02),
+    accepts_kinds = ProtoField.bool("nigh.hello.accepts_kinds", "Takes messages of kinds", 32, nil, 0x04),
     peer = ProtoField.string("nigh.hello.peer", "PeerID"),
     peer_bytes = ProtoField.bytes("nigh.hello.peer_bytes", "PeerID as bytes"),
     incarnation = ProtoField.uint64("nigh.hello.incarnation", "Incarnation", base.HEX),
@@ -242,6 +245,7 @@ dissect[0x01] = function(r, context)
         local abilities = r.tvb:range(r.position - 4, 4)
         r.tree:add(f.has_streams, abilities)
         r.tree:add(f.accepts_files, abilities)
+        r.tree:add(f.accepts_kinds, abilities)
     end
     local peer = r:take(32, "the hello's PeerID")
     local id = ""
@@ -408,6 +412,13 @@ local function message_number(context, lane)
     return context.state.numbers[place]
 end
 
+-- Reads the kind of a message, which is not 0.
+local function message_kind(r)
+    local kind = r:number(f.message_kind, 1, "a message's kind")
+    if kind == 0 then r:fail("a message of the kind 0") end
+    return ", kind " .. (kind or "?")
+end
+
 local function on_lane(lane, kind)
     return function(r, context)
         r.tree:add(f.lane, lane):set_generated()
@@ -422,9 +433,11 @@ local function on_lane(lane, kind)
         if kind == "begin" then
             local size = r:number(f.message_size, 4, "a message's size")
             if size == 0 then r:fail("a message of no bytes in pieces") end
+            if r:left() > 0 then words = words .. message_kind(r) end
             r:finish("a message's beginning")
             return words .. ", " .. (size or "?") .. " bytes follow"
         end
+        if kind == "kind-message" then words = words .. message_kind(r) end
         if kind == "piece" and r:left() == 0 and context.length == 0 then r:fail("a piece without bytes") end
         if r:left() > 0 then r.tree:add(f.payload, r.tvb:range(r.position)) end
         return words .. ", " .. context.length .. " bytes"
@@ -435,6 +448,7 @@ for lane = 0, 1 do
     dissect[0x10 + lane] = on_lane(lane, "message")
     dissect[0x12 + lane] = on_lane(lane, "begin")
     dissect[0x14 + lane] = on_lane(lane, "piece")
+    dissect[0x16 + lane] = on_lane(lane, "kind-message")
 end
 
 dissect[0x18] = function(r, context)
@@ -477,7 +491,10 @@ dissect[0x20] = function(r, context)
 end
 
 -- The frames whose beginning is useful even if not all of it was captured.
-local readable_in_part = { [0x10] = true, [0x11] = true, [0x14] = true, [0x15] = true, [0x18] = true, [0x20] = true }
+local readable_in_part = {
+    [0x10] = true, [0x11] = true, [0x14] = true, [0x15] = true, [0x16] = true, [0x17] = true, [0x18] = true,
+    [0x20] = true,
+}
 
 local function dissect_preface(tvb, tree, context)
     local preface = tree:add(nigh, tvb, "Nigh preface")

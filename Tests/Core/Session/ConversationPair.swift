@@ -76,10 +76,10 @@ final class ConversationPair {
             note(Array(frame.bytes), on: lane, at: end)
         case .begin, .bulkBegin:
             let size = frame.bytes.reduce(0) { $0 << 8 | Int($1) }
-            try end.conversation.receivedBeginning(on: lane, size: size, now: now)
+            try end.conversation.receivedBeginning(on: lane, size: size, nil, now: now)
         case .piece, .bulkPiece:
             let whole = try end.conversation.receivedPiece(on: lane, frame, now: now)
-            if let whole { note(whole.bytes, on: lane, at: end) }
+            if let whole { note(whole.message.bytes, on: lane, at: end) }
         default: Issue.record("a frame of type \(type) from a conversation")
         }
     }

@@ -4,11 +4,11 @@ import Testing
 
 @testable import nigh
 
-@Suite("What a trace says about the frames of streams") struct FrameSummaryTests {
-    private func summary(of payload: [UInt8]) -> FrameSummary {
+@Suite("What a trace says about single frames") struct FrameSummaryTests {
+    private func summary(of payload: [UInt8], type: UInt8 = 0x19) -> FrameSummary {
         var state = LinkState()
         let frame = RecordedFrame(
-            direction: .incoming, type: 0x19, length: payload.count, payload: ByteSlice(payload))
+            direction: .incoming, type: type, length: payload.count, payload: ByteSlice(payload))
         return FrameSummary(of: frame, at: 0, in: &state)
     }
 
@@ -19,7 +19,7 @@ import Testing
         #expect(summary.details.map(\.name) == ["stream", "step", "stream_name"])
     }
 
-    @Test("A stream for files is told apart from it")
+    @Test("The opening of a stream for files says what it is for")
     func files() {
         let summary = summary(of: [0, 0, 0, 3, 6, 1, 2, 0x68, 0x69])
         #expect(summary.text == "stream 3, open-for: files, hi" && summary.fault == nil)
@@ -30,5 +30,16 @@ import Testing
     @Test("An unknown purpose breaks the protocol")
     func unknown() {
         #expect(summary(of: [0, 0, 0, 3, 6, 9, 0]).fault == "a stream for the purpose 9")
+    }
+
+    @Test("A message of a kind, whole or in pieces, is shown with it")
+    func kinds() {
+        let whole = summary(of: [7, 0x68, 0x69], type: 0x17)
+        #expect(whole.text == "bulk, kind 7" && whole.lane == .bulk && whole.fault == nil)
+        #expect(whole.details.map(\.name) == ["message_kind"])
+        let pieces = summary(of: [0, 1, 0, 0, 255], type: 0x12)
+        #expect(pieces.text == "main, 65536 bytes follow, kind 255" && pieces.fault == nil)
+        #expect(pieces.details.map(\.name) == ["message_bytes", "message_kind"])
+        #expect(summary(of: [], type: 0x16).fault == "a message of a kind without one")
     }
 }

@@ -50,6 +50,14 @@ struct FrameSummary {
             self.lane = lane
             message = state.numberOfNext(frame.direction, lane)
             text = "\(lane)\(message.map { " \($0)" } ?? "")"
+        case .kindMessage, .bulkKindMessage:
+            let first = frame.payload.withUnsafeBytes(\.first)
+            guard let kind = first.flatMap(MessageKind.init) else { return false }
+            let lane: Lane = type == .kindMessage ? .main : .bulk
+            self.lane = lane
+            message = state.numberOfNext(frame.direction, lane)
+            text = "\(lane)\(message.map { " \($0)" } ?? ""), kind \(kind.rawValue)"
+            details = [.init("message_kind", .integer(Int(kind.rawValue)))]
         case .piece, .bulkPiece:
             guard frame.length > 0 else { return false }
             let lane: Lane = type == .piece ? .main : .bulk
@@ -127,12 +135,15 @@ struct FrameSummary {
         case .crossed(let context):
             text = "\(context.count) bytes of context, of an invitation that is given up"
             details = [.init("context_bytes", .integer(context.count))]
-        case .begin(let lane, let size):
+        case .begin(let lane, let size, let kind):
             self.lane = lane
             message = state.numberOfNext(frame.direction, lane)
             state.began(message, of: size, frame.direction, lane)
             text = "\(lane)\(message.map { " \($0)" } ?? ""), \(size) bytes follow"
             details = [.init("message_bytes", .integer(size))]
+            guard let kind else { return }
+            text += ", kind \(kind.rawValue)"
+            details.append(.init("message_kind", .integer(Int(kind.rawValue))))
         case .unknown: text = "of a later version, and skipped"
         // `readSize` has read those.
         case .message, .piece, .unreliable, .streamData: break
@@ -153,6 +164,7 @@ struct FrameSummary {
             .init("maximum_frame_bytes", .integer(hello.maximumFrame)),
             .init("maximum_message_bytes", .integer(hello.maximumMessage)),
         ]
+        if hello.acceptsKinds { text += ", kinds" }
         guard let streams = hello.streams else { return }
         text += ", \(streams.streams) streams" + (streams.acceptsFiles ? ", files" : "")
         details += [
