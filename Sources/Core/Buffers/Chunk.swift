@@ -107,6 +107,11 @@ public struct ChunkPool {
         return Chunk(capacity: chunkSize)
     }
 
+    /// Returns an empty chunk with room for `needed` bytes: one of the pool's, or a larger one.
+    mutating func take(withRoom needed: Int) -> Chunk {
+        needed <= chunkSize ? take() : Chunk(capacity: needed)
+    }
+
     private mutating func isFree(_ index: Int) -> Bool {
         guard index >= 0, index < kept.count else { return false }
         var isFree = false

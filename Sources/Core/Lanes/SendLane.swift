@@ -196,7 +196,7 @@ struct SendLane {
     private mutating func beginChunk(_ needed: Int, pool: inout ChunkPool) {
         if segments.isEmpty, let tail { pool.recycle(tail) }
         tail = nil
-        tail = needed <= pool.chunkSize ? pool.take() : Chunk(capacity: needed)
+        tail = pool.take(withRoom: needed)
     }
 
     // MARK: Acknowledging

@@ -22,6 +22,7 @@ final class StreamPort: Sendable {
     private let room: Int
     /// How many bytes are read before the loop is notified.
     private let notifyAfter: UInt64
+    private let chunks: Guarded<ChunkPool>
     private let attention: any StreamAttention
     private let isListed = Atomic<Bool>(false)
     private let state: Guarded<State>
@@ -69,7 +70,7 @@ final class StreamPort: Sendable {
     /// - Parameters:
     ///   - window: the number of bytes that may wait in each direction.
     ///   - frameRoom: the most bytes of the stream in one frame.
-    ///   - chunks: what frames are written to; streams share it.
+    ///   - chunks: what frames are written to and short pieces are copied to; streams share it.
     init(
         number: UInt32, name: String, purpose: StreamPurpose, peer: PeerID, isOwn: Bool, window: Int,
         frameRoom: Int, chunks: Guarded<ChunkPool>, attention: any StreamAttention
@@ -82,6 +83,7 @@ final class StreamPort: Sendable {
         room = window
         notifyAfter = UInt64(max(window / 4, 1))
         self.attention = attention
+        self.chunks = chunks
         state = Guarded(State(unsent: StreamFrameQueue(number: number, frameRoom: frameRoom, chunks: chunks)))
     }
 
@@ -355,7 +357,11 @@ final class StreamPort: Sendable {
     private func copy(_ bytes: UnsafeRawBufferPointer, _ state: inout State) {
         if state.arrived.isEmpty, state.tail != nil { _ = Chunk.rewindIfUnshared(&state.tail!) }
         if (state.tail?.room ?? 0) < bytes.count {
-            state.tail = Chunk(capacity: max(bytes.count, 2 * Self.leastSlice))
+            let full = state.tail.take()
+            state.tail = chunks.withLock { chunks in
+                if let full { chunks.recycle(full) }
+                return chunks.take(withRoom: bytes.count)
+            }
         }
         let chunk = state.tail.unsafelyUnwrapped
         let start = chunk.filled

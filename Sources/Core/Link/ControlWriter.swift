@@ -83,7 +83,7 @@ package struct ControlWriter {
     private mutating func roomFor(_ count: Int) -> Chunk {
         if let chunk, chunk.room >= count { return chunk }
         if let chunk { pool.recycle(chunk) }
-        let fresh = count <= pool.chunkSize ? pool.take() : Chunk(capacity: count)
+        let fresh = pool.take(withRoom: count)
         chunk = fresh
         return fresh
     }

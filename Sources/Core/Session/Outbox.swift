@@ -87,7 +87,7 @@ struct Outbox {
         let needed = SendLane.cost(of: payload.count)
         if shared.map({ $0.room < needed }) ?? true {
             let full = shared.take()
-            shared = needed <= pool.chunkSize ? pool.take() : Chunk(capacity: needed)
+            shared = pool.take(withRoom: needed)
             if let full { pool.recycle(full) }
         }
         let chunk = shared.unsafelyUnwrapped

@@ -214,7 +214,7 @@ final class PeerPort: Sendable {
         let full = state.chunk.take()
         let fresh = chunks.withLock { chunks in
             if let full { chunks.recycle(full) }
-            return needed <= chunks.chunkSize ? chunks.take() : Chunk(capacity: needed)
+            return chunks.take(withRoom: needed)
         }
         state.chunk = fresh
         return fresh

@@ -33,6 +33,8 @@ struct Scenario: Sendable {
         case roundTrip
         /// Each message to this many peers at once.
         case broadcast(Int)
+        /// Bytes one way on a stream of a session.
+        case bytes
         /// No session: bytes one way over the pipe of a socket.
         case socket
     }
@@ -50,6 +52,10 @@ struct Scenario: Sendable {
     /// None, except what another chunk or the growth of an array costs when threads happen to run in another order: one
     /// block in 1,000 messages. One block for each message would be a thousand times that.
     private static let none = 0.001
+
+    /// What 64 KiB on a stream cost: the frames that give credit need another small chunk now and then, 109 in 20,000
+    /// messages.
+    private static let controlChunks = 0.01
 
     // Under TLS, libssl takes and gives back two blocks to seal a record and two to open it. The limits below count
     // these: a burst of 512 small messages in at most three records; 64 KiB in four and a half, or five if sent alone.
@@ -92,6 +98,9 @@ struct Scenario: Sendable {
             name: "round-trip-2", kind: .roundTrip, loops: .two,
             sizes: [64, 1 << 10, 64 << 10, 1 << 20], checked: [(64, none), (1 << 20, none)]),
         Scenario(
+            name: "bytes", kind: .bytes, loops: .one, sizes: [1 << 10, 64 << 10],
+            checked: [(1 << 10, none), (64 << 10, controlChunks)]),
+        Scenario(
             name: "socket", kind: .socket, loops: .two, sizes: [64, 1 << 10, 64 << 10],
             checked: [(64, none), (64 << 10, none)]),
         Scenario(
@@ -113,6 +122,9 @@ struct Scenario: Sendable {
             let stream = Stream(
                 sender: .loop, receiver: .handler, loops: loops, size: size, receiverCount: count)
             return try await stream.measure(warmUp: warmUp, until: until)
+        case .bytes:
+            return try await ByteTraffic(loops: loops, size: size, security: security)
+                .measure(warmUp: warmUp, until: until)
         case .socket: return try await SocketTraffic(size: size).measure(warmUp: warmUp, until: until)
         case .roundTrip:
             return try await RoundTrip(loops: loops, size: size, security: security)

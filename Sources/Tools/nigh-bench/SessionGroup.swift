@@ -16,6 +16,8 @@ struct SessionGroup {
     struct Handlers {
         var atSender: MessageHandler?
         var atReceivers: MessageHandler?
+        /// Called with the loop of the receiver for each stream that it is opened.
+        var onStream: @Sendable (ByteStream, any EventLoop) -> Void = { _, _ in }
         /// Called when a conversation was interrupted, which makes the measurement meaningless.
         var onInterruption: @Sendable (NighError) -> Void
     }
@@ -30,12 +32,12 @@ struct SessionGroup {
         let hub = MemoryHub()
         let sender = session(
             "sender", .client, security, on: first, hub: hub, messageSize: messageSize,
-            handler: handlers.atSender, onInterruption: handlers.onInterruption)
+            handler: handlers.atSender, handlers)
         var receivers: [Session] = []
         for number in 0..<count {
             let receiver = session(
                 "receiver-\(number)", .server, security, on: second, hub: hub, messageSize: messageSize,
-                handler: handlers.atReceivers, onInterruption: handlers.onInterruption)
+                handler: handlers.atReceivers, handlers)
             receivers.append(receiver)
             for await event in sender.events {
                 if case .stateChanged(let peer, from: .unavailable, _) = event, peer.id == receiver.id {
@@ -50,8 +52,7 @@ struct SessionGroup {
 
     private static func session(
         _ name: String, _ role: SessionRole, _ security: SessionSecurity, on loop: ThreadEventLoop,
-        hub: MemoryHub, messageSize: Int, handler: MessageHandler?,
-        onInterruption: @escaping @Sendable (NighError) -> Void
+        hub: MemoryHub, messageSize: Int, handler: MessageHandler?, _ handlers: Handlers
     ) -> Session {
         var configuration = SessionConfiguration(
             service: "bench", name: DisplayName(fitting: name), role: role)
@@ -64,7 +65,8 @@ struct SessionGroup {
         let onEvent: EventHandler = { [weak session] event in
             switch event {
             case .invited(let invitation): session?.accept(invitation)
-            case .stateChanged(_, from: .connected, let cause?): onInterruption(cause)
+            case .stateChanged(_, from: .connected, let cause?): handlers.onInterruption(cause)
+            case .streamOpened(let stream): handlers.onStream(stream, loop)
             default: break
             }
         }
