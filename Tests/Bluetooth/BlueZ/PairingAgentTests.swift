@@ -136,6 +136,18 @@ struct PairingAgentTests {
         scene.room.call { next.stop() }
     }
 
+    @Test func theAgentIsRegisteredWithABluetoothdThatTakesOverTheName() throws {
+        let scene = try Scene()
+        // It waits for the name, and gets it from the bus when the other one ends.
+        let next = try FakeBluetoothd.start(in: scene.room) { $0.plug(700) }
+        scene.room.call { [fake = scene.fake] in fake.stop() }
+        #expect(scene.room.wait(for: "RequestDefaultAgent", times: 2))
+        let members = scene.room.call { next.calls.map(\.member) }
+        #expect(members == ["RegisterAgent", "RequestDefaultAgent"])
+        scene.user.stop()
+        scene.room.call { next.stop() }
+    }
+
     @Test func aStoppedAgentRefusesRequests() throws {
         let scene = try Scene()
         scene.call("RequestAuthorization", [.path(Self.device)])

@@ -118,9 +118,11 @@ final class BlueZ: @unchecked Sendable {
 
     private func ownerChanged(isThere: Bool) {
         generation += 1
-        guard !isThere else { return readObjects() }
         objects = nil
-        setAvailability(.missing(.noDaemon))
+        // A new bluetoothd can take over the name without a gap. It knows nothing of what was registered with the old one, so
+        // users of the adapter have to see that the old one is gone.
+        if !isThere || availability.adapter != nil { setAvailability(.missing(.noDaemon)) }
+        if isThere { readObjects() }
     }
 
     private func readObjects() {
