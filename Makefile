@@ -4,7 +4,7 @@ SHELL := /bin/bash
 
 # The same flags for every debug build, so that linting, testing and the lab share one build.
 FLAGS := -Xswiftc -warnings-as-errors
-SOURCES := Package.swift Sources Tests Benchmarks Examples
+SOURCES := Package.swift Sources Tests Benchmarks Examples Compatibility
 
 # For one run: make test TEST_ARGUMENTS="--filter Identity"; make play ARGUMENTS="..."
 TEST_ARGUMENTS ?=

@@ -1,12 +1,15 @@
 import FoundationEssentials
+import Glibc
 import Nigh
 
 // A drop folder: `DropFolder FOLDER` on each device. What is put into the folder goes to every device that is connected,
 // into its folder "from others". A transfer that is interrupted continues when the two devices meet again.
 
 let arguments = CommandLine.arguments.dropFirst()
-guard let folder = arguments.first else { fatalError("usage: DropFolder FOLDER [TRANSPORTS]") }
-let transports = arguments.dropFirst().first
+guard let folder = arguments.first else {
+    print("usage: DropFolder FOLDER [TRANSPORTS]")
+    exit(2)
+}
 let (files, arrivals) = (FileManager.default, folder + "/from others")
 try files.createDirectory(atPath: arrivals, withIntermediateDirectories: true)
 
@@ -44,7 +47,7 @@ func receive(_ transfer: FileTransfer) async {
 }
 
 do {
-    try await withSession(service: "drop-folder", transports: transports) { settings in
+    try await withSession(service: "drop-folder", transports: arguments.dropFirst().first) { settings in
         settings.files = .everyone(into: arrivals)
         settings.connectsAutomatically = true
     } _: { session in

@@ -1,0 +1,16 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+// What connects Nigh with Foundation. It is a package of its own, because Foundation consists of 54 MB of libraries. A program that
+// does not need it should not load them.
+let package = Package(
+    name: "NighCompatibility",
+    products: [.library(name: "NighFoundation", targets: ["NighFoundation"])],
+    dependencies: [.package(name: "Nigh", path: "..")],
+    targets: [
+        .target(name: "NighFoundation", dependencies: [.product(name: "NighShared", package: "Nigh")]),
+        .testTarget(
+            name: "NighFoundationTests", dependencies: ["NighFoundation"], path: "Tests/NighFoundation"),
+    ],
+    swiftLanguageModes: [.v6]
+)
