@@ -364,6 +364,9 @@ final class PeerPort: Sendable {
         state.withLock { state in
             state.staged.removeAll()
             stagedCount.store(0, ordering: .relaxed)
+            // A stream in this list would keep the port, and the port the stream.
+            state.attended.removeAll()
+            attendedCount.store(0, ordering: .relaxed)
         }
     }
 
@@ -385,10 +388,12 @@ final class PeerPort: Sendable {
 
 extension PeerPort: StreamAttention {
     func attend(to stream: StreamPort) {
-        state.withLock { state in
+        let isListed = state.withLock { state in
+            guard !isOver.load(ordering: .sequentiallyConsistent) else { return false }
             state.attended.append(stream)
             attendedCount.wrappingAdd(1, ordering: .releasing)
+            return true
         }
-        if markListed() { notify(self) }
+        if isListed, markListed() { notify(self) }
     }
 }

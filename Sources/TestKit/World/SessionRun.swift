@@ -342,6 +342,13 @@ final class SessionRun: @unchecked Sendable {
     }
 
     /// Ends the session without a goodbye, as when its process dies.
+    /// Lets go of other runs, which may refer to this one.
+    func forgetOthers() {
+        streams = [:]
+        confirmedStreams = []
+        transfers = []
+    }
+
     func kill() {
         note(.run, 0, 3, "is killed")
         isClosing = true

@@ -124,6 +124,7 @@ public final class World: @unchecked Sendable {
     /// again with a log.
     static func runAndReport(_ keepingLog: Bool, replay: String, _ live: (Bool) -> World) -> WorldReport {
         let world = live(keepingLog)
+        defer { world.forgetRuns() }
         guard world.finding != nil else { return world.makeReport() }
         world.finding?.replay = replay
         let again = keepingLog ? world : live(true)
@@ -286,6 +287,14 @@ public final class World: @unchecked Sendable {
         for run in runs { run.kill() }
         advance(by: .seconds(15))
         checkForLeaks()
+    }
+
+    /// Lets go of the runs, which refer to their peers and to each other.
+    private func forgetRuns() {
+        for worldPeer in peers {
+            for run in worldPeer.runs { run.forgetOthers() }
+            worldPeer.runs = []
+        }
     }
 
     /// Releases everything that would keep the world in memory.

@@ -44,6 +44,21 @@ import Testing
         return content
     }
 
+    @Test("leave nothing in memory when they are used after the end of the conversation")
+    func released() throws {
+        let place = Neighbourhood()
+        let (puma, lynx) = try place.pair()
+        var stream: ByteStream? = try open("camera", from: puma, to: lynx)
+        weak let port = stream?.port
+        try place.run(.seconds(1))
+        puma.session.disconnect(lynx.id) { _ in }
+        try place.run(.seconds(1))
+        stream?.cancelReading(because: "nobody looks")
+        stream = nil
+        try place.run(.seconds(1))
+        #expect(port == nil)
+    }
+
     @Test("carry every byte once and in order over one link after another")
     func cuts() throws {
         let place = Neighbourhood()
