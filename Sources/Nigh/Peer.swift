@@ -15,6 +15,8 @@ public struct Peer: Identifiable, Sendable {
     public let state: PeerState
     /// The transport that carries the conversation now, for example "tcp"; nil if there is none.
     public let transport: String?
+    /// Whether unreliable messages travel beside the link now, as packets that nothing delays.
+    public let hasDatagrams: Bool
     /// What this user's trust store says about the peer's key; nil in a session without encryption.
     public let trust: PeerTrust?
 
@@ -26,6 +28,7 @@ public struct Peer: Identifiable, Sendable {
         info = peer.info.pairs
         state = peer.state
         transport = peer.transport
+        hasDatagrams = peer.hasDatagrams
         trust = peer.trust
         self.session = session
     }
@@ -37,6 +40,7 @@ public struct Peer: Identifiable, Sendable {
         info = [:]
         state = .unavailable
         transport = nil
+        hasDatagrams = false
         trust = nil
         self.session = session
     }

@@ -45,6 +45,7 @@ public final class Session: Sendable {
             info: try DiscoveryInfo(settings.info))
         configuration.security = settings.security
         configuration.acceptsPairing = settings.acceptsPairing
+        configuration.datagrams = settings.datagrams
         configuration.limits = settings.limits
         configuration.timings = settings.timings
         let reception = FileReception(settings.files)

@@ -28,7 +28,7 @@ struct FaultPlanTests {
     }
 
     @Test func everyKeyIsExplained() throws {
-        #expect(FaultPlan.guide.count == 16)
+        #expect(FaultPlan.guide.count == 18)
         #expect(FaultPlan.guide.allSatisfy { !$0.value.isEmpty && !$0.meaning.isEmpty })
     }
 

@@ -33,6 +33,12 @@ extension LinkMachine {
         control.write(.pair, payload: message.payload)
     }
 
+    /// Says where this side takes packets beside the link.
+    func send(_ offer: DatagramOffer) {
+        guard phase == .open else { return }
+        control.write(.datagrams, payload: offer.payload)
+    }
+
     /// Sends this side's standing without allocating.
     func send(_ standing: Standing) {
         guard phase == .open else { return }

@@ -38,6 +38,8 @@ extension LinkMachine {
         /// The number and the next bytes of a stream.
         case streamData(FrameDecoder.Frame)
         case streamControl(StreamControlFrame, wireBytes: Int)
+        /// The other side has said where it takes packets beside the link.
+        case datagrams(DatagramOffer)
         case pong(token: UInt64, roundTrip: Moment.Span)
         /// Bytes from a suspected peer have arrived.
         case responsiveAgain

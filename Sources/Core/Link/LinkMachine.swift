@@ -173,6 +173,39 @@ package final class LinkMachine {
     /// Whether a ticket has shortened the handshake.
     package var wasResumed: Bool { channel?.wasResumed ?? false }
 
+    /// Whether both sides may send packets beside the link.
+    var hasDatagrams: Bool { settings.hello.hasDatagrams && peerHello?.hasDatagrams ?? false }
+
+    /// Returns what protects the packets beside the link, once both sides have made their offers: those of this side, and those of
+    /// the other side.
+    func datagramCiphers(
+        ours: DatagramOffer, theirs: DatagramOffer
+    ) -> (sealing: DatagramCipher, opening: DatagramCipher)? {
+        guard let channel else { return nil }
+        let protection = channel.datagramProtection
+        guard protection != .checksum else {
+            return (
+                DatagramCipher(.checksum, secret: nil, isSealing: true),
+                DatagramCipher(.checksum, secret: nil, isSealing: false)
+            )
+        }
+        let (dialling, accepting) = side == .dialling ? (ours, theirs) : (theirs, ours)
+        var writer = FieldWriter()
+        writer.write(dialling.connection)
+        writer.write(accepting.connection)
+        guard
+            let material = channel.keyingMaterial(
+                label: DatagramCipher.exporterLabel, context: writer.bytes,
+                count: 2 * DatagramCipher.secretByteCount)
+        else { return nil }
+        let (first, second) = material.halves
+        let (own, other) = side == .dialling ? (first, second) : (second, first)
+        return (
+            DatagramCipher(protection, secret: own, isSealing: true),
+            DatagramCipher(protection, secret: other, isSealing: false)
+        )
+    }
+
     /// Returns a ticket for the next link to this peer, once.
     func takeTicket() -> ResumptionTicket? { channel?.takeTicket() }
 
@@ -278,6 +311,9 @@ package final class LinkMachine {
         case .streamControl:
             return .streamControl(
                 try StreamControlFrame(reading: frame.bytes), wireBytes: frame.wireBytes)
+        case .datagrams:
+            guard hasDatagrams else { throw .malformed("an offer of packets, where there are none") }
+            return .datagrams(try DatagramOffer(reading: frame.bytes))
         case .hello: throw .malformed("a second hello")
         case .message, .bulkMessage, .piece, .bulkPiece, .unreliable, .streamData: return nil
         }

@@ -21,6 +21,15 @@ package final class SecretBytes: @unchecked Sendable {
     /// The number of bytes.
     var count: Int { buffer.count }
 
+    /// The first half of the bytes, and the rest.
+    var halves: (SecretBytes, SecretBytes) {
+        let middle = count / 2
+        let (first, second) = (SecretBytes(count: middle), SecretBytes(count: count - middle))
+        first.withBytes { $0.copyMemory(from: UnsafeRawBufferPointer(rebasing: buffer[..<middle])) }
+        second.withBytes { $0.copyMemory(from: UnsafeRawBufferPointer(rebasing: buffer[middle...])) }
+        return (first, second)
+    }
+
     /// Calls `body` with the bytes in place. They are valid during the call.
     package func withBytes<Result, Failure: Error>(
         _ body: (UnsafeMutableRawBufferPointer) throws(Failure) -> Result

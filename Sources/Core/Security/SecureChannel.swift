@@ -32,6 +32,9 @@ protocol SecureChannel: AnyObject {
     /// handshake has ended, or if the channel has no secret.
     func keyingMaterial(label: String, context: [UInt8], count: Int) -> SecretBytes?
 
+    /// How packets beside the link are protected: with the cipher that protects the link.
+    var datagramProtection: DatagramProtection { get }
+
     /// Sends the other side a ticket for its next link. For the accepting side.
     func sendTicket(wire: inout ByteQueue)
 
@@ -89,6 +92,8 @@ final class PlaintextChannel: SecureChannel {
     func end(wire: inout ByteQueue) {}
 
     func keyingMaterial(label: String, context: [UInt8], count: Int) -> SecretBytes? { nil }
+
+    let datagramProtection = DatagramProtection.checksum
 
     func sendTicket(wire: inout ByteQueue) {}
 

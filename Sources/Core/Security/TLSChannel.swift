@@ -177,6 +177,14 @@ package final class TLSChannel: SecureChannel {
         return done == 1 ? secret : nil
     }
 
+    var datagramProtection: DatagramProtection {
+        switch SSL_CIPHER_get_protocol_id(SSL_get_current_cipher(ssl)) {
+        case 0x1302: .aes256
+        case 0x1303: .chaCha20
+        default: .aes128
+        }
+    }
+
     package func sendTicket(wire: inout ByteQueue) {
         guard isEstablished, failure == nil, !hasEnded else { return }
         becomeActive()

@@ -15,6 +15,10 @@ enum Directive {
     case release(Link)
     /// Writes what the link still has, then closes its pipe.
     case close(Link)
+    /// Asks the transport for a way for packets beside the link's pipe.
+    case openDatagrams(Link)
+    /// Has the port find the place that the other side has offered.
+    case findDatagramPlace(Link, DatagramOffer)
     case report(SessionEvent)
     /// Reports a stream that a peer has opened for files, which is no event.
     case reportFileStream(ByteStream)

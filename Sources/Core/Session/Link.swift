@@ -31,6 +31,12 @@ final class Link {
     var isHeld = false
     /// Whether it took over from a link on a worse transport.
     var isBetter = false
+    /// The way of unreliable messages beside the link, once this side has one.
+    var datagrams: DatagramPath?
+    /// Whether the transport was asked for such a way.
+    var hasAskedForDatagrams = false
+    /// Where the other side takes packets, until the path has begun.
+    var datagramOffer: DatagramOffer?
     /// Whether it is in the queue of links that may have something to write.
     var isDirty = false
     /// The earliest moment at which the session machine will look at this link by itself.
@@ -50,4 +56,7 @@ final class Link {
         self.peer = peer
         peer.linkCount += 1
     }
+
+    /// Lets go of the peer, which may refer to the link, at the end of the session.
+    func forgetPeer() { peer = nil }
 }

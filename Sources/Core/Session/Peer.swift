@@ -13,6 +13,8 @@ public struct Peer: Hashable, Sendable, Identifiable {
     /// The scheme of the transport that carries the conversation now; nil while there is no link. It changes without a
     /// change of state when the conversation moves to a better route; `SessionEvent.peerChanged` reports this.
     public let transport: String?
+    /// Whether unreliable messages to the peer travel beside the link now, as packets that nothing delays.
+    public let hasDatagrams: Bool
     /// What is known about the peer's key. A peer that was only seen so far has yet to prove that the key is its own,
     /// and does so before anything else passes. Nil in a session without encryption, where no peer proves anything.
     public let trust: PeerTrust?

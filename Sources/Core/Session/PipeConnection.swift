@@ -8,14 +8,27 @@ final class PipeConnection: PipeHandler {
     var endWhileHeld: Result<Void, NighError>?
     /// Whether the driver counts this pipe among the closed ones that still have something to send.
     var isDraining = false
+    /// What carries packets beside the pipe.
+    private(set) var datagramPort: (any DatagramPort)?
     /// The driver holds the connection in turn, until the link is over or the session is closed. From then on only the
     /// pipe holds it, as its handler, until it is drained.
-    private let driver: SessionDriver
+    fileprivate let driver: SessionDriver
 
     init(pipe: any Pipe, link: Link, driver: SessionDriver) {
         self.pipe = pipe
         self.link = link
         self.driver = driver
+    }
+
+    /// Begins to receive packets.
+    func start(_ port: any DatagramPort) {
+        datagramPort = port
+        port.start(handler: self)
+    }
+
+    func closeDatagrams() {
+        datagramPort?.close()
+        datagramPort = nil
     }
 
     func pipe(_ pipe: any Pipe, received bytes: ByteSlice) {
@@ -48,5 +61,14 @@ final class PipeConnection: PipeHandler {
         guard isDraining else { return }
         isDraining = false
         driver.pipeDrained()
+    }
+}
+
+extension PipeConnection: DatagramHandler {
+    func datagramPort(
+        _ port: any DatagramPort, received packet: UnsafeMutableRawBufferPointer, from source: DatagramSource
+    ) {
+        guard !driver.isClosed, !link.isHeld else { return }
+        driver.inTurn { driver.receive(packet, from: source, on: link, now: driver.loop.now) }
     }
 }

@@ -17,7 +17,7 @@ extension Session {
                 try port.stage(bytes, on: lane, isNext: false)
                 notifyLoop(of: port)
             }
-        case .unreliable: try sendUnreliable(bytes, to: peer)
+        case .unreliable, .unordered, .newest: try sendUnreliable(bytes, to: peer, reliability)
         }
     }
 
@@ -38,8 +38,10 @@ extension Session {
     ) throws(NighError) {
         switch reliability {
         case .reliable(let lane): try trySend(payload, of: nil, to: peer, on: lane)
-        case .unreliable:
-            try payload.withUnsafeBytes { bytes throws(NighError) in try sendUnreliable(bytes, to: peer) }
+        case .unreliable, .unordered, .newest:
+            try payload.withUnsafeBytes { bytes throws(NighError) in
+                try sendUnreliable(bytes, to: peer, reliability)
+            }
         }
     }
 
@@ -197,8 +199,15 @@ extension Session {
         if port.markListed() { portNotifier.add(port) }
     }
 
-    private func sendUnreliable(_ bytes: UnsafeRawBufferPointer, to peer: PeerID) throws(NighError) {
-        if loop.isCurrent { return try driver.send(unreliable: bytes, to: peer) }
+    private func sendUnreliable(
+        _ bytes: UnsafeRawBufferPointer, to peer: PeerID, _ reliability: Reliability
+    ) throws(NighError) {
+        let order = DatagramOrder(reliability)
+        guard let order else {
+            throw NighError(
+                .sending, .invalid("key of a message"), peer: peer.short, advice: "use a key from 0 to 253")
+        }
+        if loop.isCurrent { return try driver.send(unreliable: bytes, order, to: peer) }
         _ = try directory.port(of: peer)
         guard bytes.count <= configuration.limits.unreliableMessage else {
             throw NighError(
@@ -209,8 +218,20 @@ extension Session {
         loop.execute { [driver] in
             // A peer that has left meanwhile gets nothing, as with any unreliable message that comes too late.
             try? copy.withUnsafeBytes { bytes throws(NighError) in
-                try driver.send(unreliable: bytes, to: peer)
+                try driver.send(unreliable: bytes, order, to: peer)
             }
+        }
+    }
+}
+
+extension DatagramOrder {
+    /// The order of unreliable messages; nil if the key cannot be sent.
+    fileprivate init?(_ reliability: Reliability) {
+        switch reliability {
+        case .unordered: self = .unordered
+        case .newest(let key) where key > Self.highestKey: return nil
+        case .newest(let key): self = .newest(key: key)
+        case .unreliable, .reliable: self = .sequenced
         }
     }
 }

@@ -76,11 +76,16 @@ public final class Session: Sendable {
         hello.streams = configuration.limits.streamTerms
         hello.streams?.acceptsFiles = configuration.fileStreams != nil
         hello.acceptsKinds = configuration.kindMessages != nil
+        hello.hasDatagrams = configuration.datagrams
         let driverReference = SessionDriver.DriverReference()
         let portNotifier = PortNotifier(loop: loop) { driverReference.driver?.processListedPorts() }
         let machine = SessionMachine(
             hello: hello, limits: configuration.limits, timings: configuration.timings,
-            transports: transports.map { .init(scheme: $0.scheme, priority: $0.capabilities.priority) },
+            transports: transports.map {
+                .init(
+                    scheme: $0.scheme, priority: $0.capabilities.priority,
+                    hasDatagrams: $0.capabilities.datagrams)
+            },
             offer: offer, security: configuration.security,
             trust: trust, seed: seeds.next(), listPort: { portNotifier.add($0) })
         machine.acceptsPairing = configuration.acceptsPairing

@@ -38,7 +38,7 @@ extension SessionDriver {
     }
 
     @inline(__always)
-    private func deliver(_ delivery: Delivery, from link: Link, to handlerBox: MessageHandlerBox?) {
+    func deliver(_ delivery: Delivery, from link: Link, to handlerBox: MessageHandlerBox?) {
         if let kind = delivery.kind {
             onKindMessage?(kind, delivery.bytes.bytes, delivery.origin)
             return

@@ -187,6 +187,7 @@ final class SessionDriver: @unchecked Sendable {
         trustSynchronizer.stop()
         if let goodbyeTimer { loop.cancel(goodbyeTimer) }
         for (_, connection) in connections.sorted(by: { $0.key < $1.key }) {
+            connection.closeDatagrams()
             connection.pipe.close(.now)
             observeEnd(of: connection.link, cause: .closed)
         }
@@ -284,8 +285,10 @@ final class SessionDriver: @unchecked Sendable {
     }
 
     /// Sends an unreliable message. Drops it if the pipe's room is used up, because it would have to wait.
-    func send(unreliable bytes: UnsafeRawBufferPointer, to peer: PeerID) throws(NighError) {
-        let isNews = try machine.send(unreliable: bytes, to: peer) { link in
+    func send(
+        unreliable bytes: UnsafeRawBufferPointer, _ order: DatagramOrder, to peer: PeerID
+    ) throws(NighError) {
+        let isNews = try machine.send(unreliable: bytes, order, to: peer, now: loop.now) { link in
             connections[link.number]?.pipe.writableBytes ?? 0
         }
         if isNews { flushSoon() }
@@ -326,6 +329,7 @@ final class SessionDriver: @unchecked Sendable {
 
     private func write(_ connection: PipeConnection) {
         let link = connection.link
+        sendPackets(of: connection)
         var share = Self.writeShare
         while share > 0 {
             let room = min(connection.pipe.writableBytes, share)
@@ -371,6 +375,8 @@ final class SessionDriver: @unchecked Sendable {
         case .release(let link):
             loop.execute { [driverReference, link = link.number] in driverReference.driver?.release(link) }
         case .close(let link): close(link)
+        case .openDatagrams(let link): openDatagrams(of: link)
+        case .findDatagramPlace(let link, let offer): findPlace(of: offer, for: link)
         case .report(let event): report(event)
         case .reportFileStream(let stream): onFileStream?(stream)
         case .finish(let token, let result): calls.removeValue(forKey: token)?(result)
@@ -395,7 +401,9 @@ final class SessionDriver: @unchecked Sendable {
     /// Forgets the connection of a link that is over, and returns it.
     func remove(_ link: Link) -> PipeConnection? {
         if lastWritten?.link === link { lastWritten = nil }
-        return connections.removeValue(forKey: link.number)
+        let connection = connections.removeValue(forKey: link.number)
+        connection?.closeDatagrams()
+        return connection
     }
 
     private func close(_ link: Link) {

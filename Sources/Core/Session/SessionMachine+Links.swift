@@ -9,6 +9,8 @@ struct Delivery {
     let whole: ByteSlice?
     /// The kind of a message that is not the program's own.
     let kind: MessageKind?
+    /// Whether it came as a packet, and not within the link.
+    var isPacket = false
 
     /// Creates a delivery of a message that came whole in a frame.
     @inline(__always)
@@ -38,9 +40,20 @@ struct Delivery {
         bytes = whole.pointer
     }
 
+    /// Creates a delivery of a message that came beside the link.
+    init(_ message: DatagramPath.Delivery, in conversation: Conversation) {
+        self.conversation = conversation
+        kind = nil
+        origin = MessageOrigin(peer: conversation.peer, lane: .main, isReliable: false)
+        bytes = message.bytes
+        whole = message.whole
+        isPacket = true
+    }
+
     /// Returns the message in a form that may be kept.
     func retained(from link: Link) -> ByteSlice {
         if let whole { return whole }
+        if isPacket { return ByteSlice(copying: bytes) }
         return link.machine.retain(bytes)
     }
 
@@ -140,6 +153,7 @@ extension SessionMachine {
                 let opened = try conversation.receivedStreamControl(frame, wireBytes: wireBytes, now: now)
                 if let opened { report(ByteStream(opened)) }
                 if conversation.streams?.hasUnsent ?? false { markDirty(link) }
+            case .datagrams(let offer): try datagramsOffered(offer, on: link)
             case .pong(let token, let roundTrip):
                 if let waiting = pings.removeValue(forKey: token) {
                     output(.answerPing(waiting.token, .success(roundTrip)))

@@ -72,7 +72,8 @@ extension SessionMachine {
     ///
     /// - Parameter room: returns how many bytes the pipe of a link accepts now.
     func send(
-        unreliable bytes: UnsafeRawBufferPointer, to id: PeerID, room: (Link) -> Int
+        unreliable bytes: UnsafeRawBufferPointer, _ order: DatagramOrder, to id: PeerID, now: Moment,
+        room: (Link) -> Int
     ) throws(NighError) -> Bool {
         let conversation = try conversation(with: id)
         let limit = min(limits.unreliableMessage, conversation.largestWholeMessage)
@@ -81,7 +82,18 @@ extension SessionMachine {
                 .sending, .messageTooLarge(size: bytes.count, limit: limit), peer: id.short,
                 advice: "send it reliably, or send a shorter message")
         }
-        guard let link = outbox.send(unreliable: bytes, to: conversation, room: room) else { return false }
+        if let link = conversation.link, link.machine.hasDatagrams {
+            switch send(bytes, order, besides: link, now: now) {
+            case .queued: return true
+            case .tooFast:
+                conversation.statistics.unreliableDropped &+= 1
+                return false
+            case .notOpen: break
+            }
+        }
+        guard let link = outbox.send(unreliable: bytes, to: conversation, room: room) else {
+            return hasDirectives
+        }
         markDirty(link)
         return true
     }

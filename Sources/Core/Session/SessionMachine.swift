@@ -10,6 +10,7 @@ final class SessionMachine {
     struct TransportTraits {
         let scheme: String
         let priority: Int
+        var hasDatagrams = false
     }
 
     private(set) var hello: Hello
@@ -134,6 +135,7 @@ final class SessionMachine {
             }
         }
         var settings = LinkMachine.Settings(hello: hello, timings: timings.link, offer: offer)
+        if !transports[transport].hasDatagrams { settings.hello.hasDatagrams = false }
         if let id = race?.purpose.peer {
             settings.expected = id
             settings.ticket = peers[id]?.takeTicket()
@@ -209,6 +211,7 @@ final class SessionMachine {
         isOver = true
         outbox.forgetRecipients()
         for peer in sortedPeers { peer.conversation?.end(error) }
+        for link in links.values { link.forgetPeer() }
     }
 
     // MARK: Time
@@ -296,6 +299,7 @@ final class SessionMachine {
         var deadline = link.machine.deadline
         if let conversation = link.conversation { deadline = min(deadline, conversation.acknowledgesAt) }
         if link.purpose == .unsettled { deadline = min(deadline, settlingDeadline(of: link)) }
+        if let path = link.datagrams { deadline = min(deadline, path.deadline) }
         return deadline
     }
 
@@ -313,6 +317,10 @@ final class SessionMachine {
         }
         if link.machine.timeArrived(now: now), let peer = link.peer, link === peer.link {
             output(.report(.peerUnresponsive(peer.id)))
+        }
+        if let path = link.datagrams {
+            path.timeArrived(now: now)
+            noteChange(of: path, on: link)
         }
         markDirty(link)
         if let end = link.machine.end { return linkEnded(link, end, now: now) }
@@ -413,7 +421,7 @@ final class SessionMachine {
         return Peer(
             id: peer.id, name: peer.name, info: peer.info, state: peer.state,
             routes: preferredRoutes(of: peer).map { Peer.Route(address: $0.address, quality: $0.quality) },
-            transport: scheme(inUseWith: peer),
+            transport: scheme(inUseWith: peer), hasDatagrams: peer.link?.datagrams?.isOpen ?? false,
             trust: peer.reportedTrust)
     }
 
@@ -440,6 +448,7 @@ final class SessionMachine {
                 var counts = conversation.snapshot
                 counts.link = peer.link?.machine.statistics
                 counts.transport = scheme(inUseWith: peer)
+                counts.datagrams = peer.link?.datagrams?.statistics
                 if let link = counts.link {
                     counts.unreliableSent += link.unreliableSent
                     counts.unreliableDropped += link.unreliableDropped

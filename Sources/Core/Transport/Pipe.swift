@@ -37,9 +37,17 @@ public protocol Pipe: AnyObject {
     /// Continues reading after `pauseReading`.
     func resumeReading()
 
+    /// Opens a way for packets to the other end beside the pipe; nil if there is none. Called at most once, while the pipe is open.
+    func openDatagrams() -> (any DatagramPort)?
+
     /// Ends the pipe. `.afterWriting` first sends what was written, in the background and for a bounded time, and then
     /// calls `pipeDrained`. `.now` drops what was written and calls nothing. The second and later calls do nothing.
     func close(_ mode: PipeCloseMode)
+}
+
+extension Pipe {
+    /// Most pipes have nothing beside them.
+    public func openDatagrams() -> (any DatagramPort)? { nil }
 }
 
 /// How a pipe is closed.

@@ -20,6 +20,7 @@ package enum FrameContent {
     /// The next `size` bytes of a stream.
     case streamData(number: UInt32, size: Int)
     case streamControl(StreamControlFrame)
+    case datagrams(DatagramOffer)
     /// The context of an invitation that its sender gives up.
     case crossed(context: [UInt8])
     /// A frame type of a later version, which a receiver skips.
@@ -66,6 +67,7 @@ package enum FrameContent {
             let number = try StreamData.number(of: bytes)
             self = .streamData(number: number, size: bytes.count - StreamData.numberLength)
         case .streamControl: self = .streamControl(try StreamControlFrame(reading: bytes))
+        case .datagrams: self = .datagrams(try DatagramOffer(reading: bytes))
         case .crossed: self = .crossed(context: try ConversationRequest.crossedContext(reading: bytes))
         }
     }

@@ -57,6 +57,8 @@ package enum FrameType: UInt8, CaseIterable {
     case streamData = 0x18
     /// Opens, ends or releases a stream, or says how many bytes of it may be sent.
     case streamControl = 0x19
+    /// Where the sender takes packets beside the link: a ``DatagramOffer``.
+    case datagrams = 0x1A
     case unreliable = 0x20
     /// What the sender's own invitation said, which it gives up because it accepts the receiver's.
     case crossed = 0x80

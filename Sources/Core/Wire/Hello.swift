@@ -76,6 +76,12 @@ package struct Hello: Equatable {
         set { abilities = newValue ? abilities | Ability.kinds : abilities & ~Ability.kinds }
     }
 
+    /// Whether the sender may offer packets beside the link. A bit of `abilities` says so.
+    package var hasDatagrams: Bool {
+        get { abilities & Ability.datagrams != 0 }
+        set { abilities = newValue ? abilities | Ability.datagrams : abilities & ~Ability.datagrams }
+    }
+
     /// The tag of the field with both prefaces.
     private static let prefacesTag: UInt8 = 0x01
     /// The tag of the field with the terms for streams.
@@ -90,6 +96,8 @@ package struct Hello: Equatable {
         static let files: UInt32 = 1 << 1
         /// The sender takes messages of kinds: frames of type `kindMessage`, and kinds at the end of `begin`.
         static let kinds: UInt32 = 1 << 2
+        /// A datagram path: the frame `datagrams`. It is used only if both sides have it.
+        static let datagrams: UInt32 = 1 << 3
     }
 }
 

@@ -195,7 +195,7 @@ private struct LinkWatch {
                 isOpen = true
             case .responsiveAgain, .secured: break
             case .request, .accepted, .refused, .crossed, .acknowledged, .message, .kindMessage, .begin,
-                .piece, .unreliable, .streamData, .streamControl, .pong, .pairing:
+                .piece, .unreliable, .streamData, .streamControl, .datagrams, .pong, .pairing:
                 if !isOpen { throw Finding("a step before the hello") }
             }
         }

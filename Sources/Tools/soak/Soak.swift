@@ -69,6 +69,8 @@ enum Soak {
             let watch = Stopwatch()
             let report = World.run(seed: seed)
             let seconds = watch.seconds
+            // A long run need not end before somebody looks at what it has found.
+            if let finding = report.finding { complain("seed \(seed): \(finding.message)") }
             progress.withLock { progress in
                 progress.counts += report.counts
                 if let finding = report.finding { progress.findings.append(finding) }

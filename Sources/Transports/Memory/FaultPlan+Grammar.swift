@@ -25,7 +25,7 @@ extension FaultPlan {
     }
 
     enum Key: String, CaseIterable {
-        case delay, jitter, rate, split, flip
+        case delay, jitter, rate, split, flip, loss, duplicate
         case stallAfter = "stall-after"
         case stallFor = "stall-for"
         case vanishAfter = "vanish-after"
@@ -41,7 +41,7 @@ extension FaultPlan {
             case .delay, .jitter, .stallAfter, .stallFor, .vanishAfter, .cutAfter, .dialDelay: .time
             case .split, .cutAfterBytes: .bytes
             case .rate: .rate
-            case .flip, .cut, .refuse, .hang: .odds
+            case .flip, .loss, .duplicate, .cut, .refuse, .hang: .odds
             case .direction: .direction
             case .seed: .number
             }
@@ -75,6 +75,8 @@ extension FaultPlan {
             guard let odds = Self.odds(text) else { return false }
             switch key {
             case .flip: flip = odds
+            case .loss: loss = odds
+            case .duplicate: duplicate = odds
             case .cut: cut = odds
             case .refuse: refuse = odds
             default: hang = odds
@@ -96,6 +98,8 @@ extension FaultPlan {
         case .rate: bytesPerSecond.map { "\($0)" }
         case .split: splitLimit.map { "\($0)" }
         case .flip: flip?.description
+        case .loss: loss?.description
+        case .duplicate: duplicate?.description
         case .stallAfter: Self.text(stallAfter)
         case .stallFor: Self.text(stallFor)
         case .vanishAfter: Self.text(vanishAfter)
@@ -180,6 +184,8 @@ extension FaultPlan.Key {
         case .rate: ("RATE", "at most this much passes, each way")
         case .split: ("BYTES", "bytes are cut into pieces of a random size up to this")
         case .flip: ("ODDS", "this share of the bytes has a wrong bit")
+        case .loss: ("ODDS", "this share of the packets beside a connection is lost")
+        case .duplicate: ("ODDS", "this share of the packets beside a connection comes twice")
         case .stallAfter: ("TIME", "from this age on, a connection's bytes are held back")
         case .stallFor: ("TIME", "releases held bytes after this time; by default never")
         case .vanishAfter: ("TIME", "from this age on, a connection's bytes vanish")

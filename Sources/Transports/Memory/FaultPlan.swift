@@ -8,10 +8,12 @@ import NighCore
 /// | key | value | effect |
 /// | --- | --- | --- |
 /// | `delay` | time | every byte takes this much longer |
-/// | `jitter` | time | each piece takes up to this much more, drawn for each; the order is kept |
+/// | `jitter` | time | each piece takes up to this much more, drawn for each; the order of a pipe's bytes is kept, that of packets is not |
 /// | `rate` | bytes a second, or bits | at most this many pass |
 /// | `split` | bytes | bytes are cut into pieces of a random size up to this |
 /// | `flip` | odds | this share of the bytes have a wrong bit |
+/// | `loss` | odds | this share of the packets beside a pipe is lost |
+/// | `duplicate` | odds | this share of the packets beside a pipe comes twice |
 /// | `stall-after` | time | from this age of a pipe on, bytes are held; nothing is lost |
 /// | `stall-for` | time | held bytes are released after this time; by default never |
 /// | `vanish-after` | time | from this age of a pipe on, bytes vanish without a report |
@@ -76,6 +78,10 @@ public struct FaultPlan: Hashable, Sendable {
     public var splitLimit: Int?
     /// The share of bytes with a wrong bit.
     public var flip: Odds?
+    /// The share of packets that are lost.
+    public var loss: Odds?
+    /// The share of packets that come twice.
+    public var duplicate: Odds?
     /// The age of a pipe from which on bytes are held.
     public var stallAfter: Duration?
     /// How long bytes are held then; forever if nil.

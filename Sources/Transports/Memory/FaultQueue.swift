@@ -57,6 +57,8 @@ final class FaultQueue: @unchecked Sendable {
 
     /// Whether nothing comes out, and what goes in is lost.
     var isMute: Bool { isBlocked || hasHole }
+    /// Whether packets do not pass.
+    var dropsPackets: Bool { isMute || isStalled || isStalledByPlan }
 
     /// Whether bytes may go around the queue, because it would do nothing to them.
     var isTransparent: Bool {

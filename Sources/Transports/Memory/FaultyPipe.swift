@@ -44,6 +44,8 @@ final class FaultyPipe: Pipe, @unchecked Sendable {
     private var bytesReceived = 0
     private var bytesWritten = 0
     private var random: SeededGenerator
+    /// What happens to packets beside the pipe, as to its bytes.
+    private(set) var plan = FaultPlan.none
 
     init(
         _ inner: any Pipe, number: Int, isInbound: Bool, scheme: String, on loop: any EventLoop,
@@ -97,6 +99,11 @@ final class FaultyPipe: Pipe, @unchecked Sendable {
             queue.removeAll()
         }
         if writableBytes <= 0 { isHeldUp = true }
+    }
+
+    func openDatagrams() -> (any DatagramPort)? {
+        guard phase == .open, let port = inner.openDatagrams() else { return nil }
+        return FaultyDatagramPort(port, of: self, on: loop, random: random.fork())
     }
 
     func pauseReading() {
@@ -163,6 +170,7 @@ final class FaultyPipe: Pipe, @unchecked Sendable {
     func apply(_ plan: FaultPlan) {
         guard phase == .open else { return }
         cancelTimers()
+        self.plan = plan
         let now = loop.now
         for queue in [outgoing, incoming] {
             queue.apply(plan)

@@ -29,8 +29,18 @@ final class MemoryWire: @unchecked Sendable {
         var writerIsHeldUp = false
         /// Whether this side's handler has to be called because there is room to write again.
         var mustReportRoom = false
+        /// The packets beside the pipe that this side has not taken; nil while it has no port.
+        var packets: PacketQueue?
 
         init(loop: any EventLoop) { self.loop = loop }
+    }
+
+    /// Packets on their way to one side.
+    struct PacketQueue {
+        var waiting: [[UInt8]] = []
+        /// Runs the port's turn on its loop.
+        let wake: Wake
+        var wakePending = false
     }
 
     /// A closure in a struct. An optional or an array of bare closures would wrap (and allocate) each of them again.
@@ -103,6 +113,7 @@ final class MemoryPipe: Pipe, @unchecked Sendable {
     private let remote: MemoryWire.Side
     private let loop: any EventLoop
     private var handler: (any PipeHandler)?
+    private var datagrams: MemoryDatagramPort?
     private var phase = Phase.open
     private var hasReportedEnd = false
     private var lingerTimer: LoopTimer?
@@ -151,6 +162,14 @@ final class MemoryPipe: Pipe, @unchecked Sendable {
         }
         queue.removeAll()
         wake?()
+    }
+
+    func openDatagrams() -> (any DatagramPort)? {
+        loop.checkIsolated()
+        guard phase == .open, datagrams == nil else { return nil }
+        let port = MemoryDatagramPort(wire: wire, local: local, remote: remote)
+        datagrams = port
+        return port
     }
 
     func pauseReading() {
@@ -229,6 +248,8 @@ final class MemoryPipe: Pipe, @unchecked Sendable {
     private func finish() {
         phase = .done
         handler = nil
+        datagrams?.close()
+        datagrams = nil
         if let lingerTimer { loop.cancel(lingerTimer) }
         lingerTimer = nil
         wire.lock.withLock {

@@ -36,9 +36,9 @@ public final class MemoryTransport: @unchecked Sendable {
                 hub: spec.options["hub"].map(MemoryHub.named) ?? .shared, address: spec.options["address"])
         })
 
-    /// No datagrams, and the lowest cost of all transports.
+    /// Datagrams, and the lowest cost of all transports.
     public let capabilities = TransportCapabilities(
-        datagrams: false, typicalMTU: 65_536, typicalLatency: .microseconds(20),
+        datagrams: true, typicalMTU: 65_536, typicalLatency: .microseconds(20),
         expectedConnectTime: .milliseconds(1), priority: 0)
 
     private struct Running {

@@ -22,6 +22,9 @@ struct TCPConnection {
             Glibc.close(descriptor)
             throw error
         }
+        if let own, let other {
+            pipe.makeDatagramPort = { UDPPort(own: own, other: other, on: loop) }
+        }
     }
 }
 

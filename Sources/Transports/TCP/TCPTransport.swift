@@ -17,9 +17,9 @@ public final class TCPTransport: @unchecked Sendable {
         options: TCPOptions.keys,
         make: { spec throws(NighError) in TCPTransport(try TCPOptions(spec)) })
 
-    /// No datagrams, and the values of a local network.
+    /// Datagrams by UDP, and the values of a local network.
     public let capabilities = TransportCapabilities(
-        datagrams: false, typicalMTU: 1_448, typicalLatency: .milliseconds(3),
+        datagrams: true, typicalMTU: 1_448, typicalLatency: .milliseconds(3),
         expectedConnectTime: .milliseconds(20), priority: 100)
 
     private struct Running {

@@ -55,6 +55,10 @@ public final class SocketPipe: @unchecked Sendable {
     /// calls `finish()` on the rest; these lose nothing.
     public var beganToLinger: ((SocketPipe) -> Void)?
 
+    /// Opens the way for packets beside the pipe, if its transport has one. Set before the pipe is reported.
+    public var makeDatagramPort: (() -> (any DatagramPort)?)?
+    private var datagramPort: (any DatagramPort)?
+
     @exclusivity(unchecked) private var stream: SocketStream
     @exclusivity(unchecked) private var handler: (any PipeHandler)?
     @exclusivity(unchecked) private var phase = Phase.open
@@ -251,6 +255,9 @@ public final class SocketPipe: @unchecked Sendable {
         if phase == .lingering { discardUnread() }
         phase = .over
         handler = nil
+        datagramPort?.close()
+        datagramPort = nil
+        makeDatagramPort = nil
         if let lingerTimer { loop.cancel(lingerTimer) }
         lingerTimer = nil
         stream.end()
@@ -300,6 +307,12 @@ extension SocketPipe: Pipe {
         guard phase == .open else { return queue.removeAll() }
         let number = stream.write(&queue)
         if number != 0 { failLater(number) }
+    }
+
+    public func openDatagrams() -> (any DatagramPort)? {
+        guard phase == .open, datagramPort == nil else { return nil }
+        datagramPort = makeDatagramPort?()
+        return datagramPort
     }
 
     public func pauseReading() {

@@ -208,6 +208,7 @@ import Testing
             func seal(_ plain: inout ByteQueue, into wire: inout ByteQueue) {}
             func end(wire: inout ByteQueue) {}
             func keyingMaterial(label: String, context: [UInt8], count: Int) -> SecretBytes? { nil }
+            let datagramProtection = DatagramProtection.checksum
             func sendTicket(wire: inout ByteQueue) {}
             func takeTicket() -> ResumptionTicket? { nil }
             func releaseIdleMemory() {}

@@ -22,6 +22,7 @@ import Testing
         }
         func end(wire: inout ByteQueue) { inner.end(wire: &wire) }
         func keyingMaterial(label: String, context: [UInt8], count: Int) -> SecretBytes? { nil }
+        var datagramProtection: DatagramProtection { .checksum }
         func sendTicket(wire: inout ByteQueue) {}
         func takeTicket() -> ResumptionTicket? { nil }
         func releaseIdleMemory() { releases += 1 }

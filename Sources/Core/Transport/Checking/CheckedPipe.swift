@@ -112,6 +112,11 @@ extension CheckedPipe: Pipe {
         queue.removeAll()
     }
 
+    func openDatagrams() -> (any DatagramPort)? {
+        guard owner.isPassing, ledger.isOpen else { return nil }
+        return owner.calling { inner.openDatagrams() }
+    }
+
     func pauseReading() {
         guard owner.isPassing else { return }
         owner.calling { inner.pauseReading() }

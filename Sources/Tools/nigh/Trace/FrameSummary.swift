@@ -132,6 +132,12 @@ struct FrameSummary {
             text = message.name
             details = [.init("step", .text(message.name))]
         case .streamControl(let control): read(control)
+        case .datagrams(let offer):
+            text = "takes packets of up to \(offer.longestPacket) bytes beside the link"
+            details = [
+                .init("connection", .text(Self.hex(offer.connection))),
+                .init("longest_packet_bytes", .integer(offer.longestPacket)),
+            ]
         case .crossed(let context):
             text = "\(context.count) bytes of context, of an invitation that is given up"
             details = [.init("context_bytes", .integer(context.count))]

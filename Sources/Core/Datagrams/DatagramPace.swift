@@ -1,0 +1,72 @@
+/// How fast packets may leave on a datagram path: a bucket that fills at a rate, and a rate that falls when packets are lost or
+/// delayed.
+///
+/// A program that sends less than the path carries never notices it. One that sends more shares the path with the link beside it.
+struct DatagramPace {
+    /// Bytes a second.
+    private(set) var rate = 2.5e6
+    private var tokens = 0.0
+    private var filledAt: Moment
+    /// Whether no packet was held up or lost so far, so that the rate may grow quickly.
+    private var isStarting = true
+    private var slowedAt = Moment(nanoseconds: .min)
+    /// The bytes that were sent since the last report, and when that came.
+    private var sentSince = 0
+    private var reportedAt: Moment
+
+    private static let leastRate = 32e3
+    private static let mostRate = 4e9
+    /// The bytes that may leave at once, however slow the path is.
+    private static let leastBurst = 64e3
+    /// And the seconds of the rate that may.
+    private static let burstTime = 0.02
+    /// The share of packets up to which a loss may be the radio's and not a sign of a full path.
+    private static let toleratedLoss = 0.15
+    /// The time by which packets may be later than usual.
+    private static let toleratedDelay = Moment.Span.milliseconds(40)
+    /// Between two times that the rate falls.
+    private static let slowInterval = Moment.Span.milliseconds(100)
+
+    init(now: Moment) {
+        filledAt = now
+        reportedAt = now
+        tokens = Self.leastBurst
+    }
+
+    private var burst: Double { max(Self.leastBurst, rate * Self.burstTime) }
+
+    /// Returns whether this number of bytes may leave now, and counts them if so.
+    mutating func admits(_ count: Int, now: Moment) -> Bool {
+        let passed = Double((now - filledAt).nanoseconds) / 1e9
+        filledAt = now
+        tokens = min(tokens + passed * rate, burst)
+        guard tokens >= Double(count) else { return false }
+        tokens -= Double(count)
+        sentSince += count
+        return true
+    }
+
+    /// When this number of bytes may leave, if nothing else does before.
+    func opensAt(_ count: Int) -> Moment {
+        guard tokens < Double(count) else { return filledAt }
+        return filledAt + .init(nanoseconds: Int64((Double(count) - tokens) / rate * 1e9) + 1)
+    }
+
+    /// Notes what the other side has reported: the packets that came and that were lost since the last report, and by how much they
+    /// were later than the quickest ones.
+    mutating func report(received: Int, lost: Int, delay: Moment.Span, now: Moment) {
+        let span = Double((now - reportedAt).nanoseconds) / 1e9
+        let isUsed = Double(sentSince) >= 0.5 * rate * span
+        sentSince = 0
+        reportedAt = now
+        let isLossy = lost >= 3 && Double(lost) > Self.toleratedLoss * Double(received + lost)
+        guard !isLossy, delay < Self.toleratedDelay else {
+            guard now - slowedAt >= Self.slowInterval else { return }
+            slowedAt = now
+            isStarting = false
+            rate = max(rate * 0.7, Self.leastRate)
+            return
+        }
+        if isUsed { rate = min(rate * (isStarting ? 1.5 : 1.05), Self.mostRate) }
+    }
+}

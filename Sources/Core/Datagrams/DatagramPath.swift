@@ -1,0 +1,560 @@
+/// The way of unreliable messages beside a link: packets that are never queued behind anything and never sent again.
+///
+/// Both sides offer a place over the link. Then each asks the other for an answer over the path, and sends messages there only once
+/// an answer has come. When answers fail to come, messages travel on the link again, and the path is tried from time to time.
+///
+/// A machine without I/O, which a link owns. Packets to send are in `output`. Loop only.
+final class DatagramPath {
+    /// Whether messages may be sent on the path.
+    private enum Phase: Equatable {
+        /// The other side has not said where it is.
+        case waitingForOffer
+        /// Nothing has been answered. `since` is when the path was first tried, or tried again after a silence.
+        case checking(since: Moment)
+        case open
+        /// Nothing was answered in time. It is tried again at long intervals.
+        case blocked
+    }
+
+    /// What became of a message that was to be sent.
+    enum Sending: Equatable {
+        case queued
+        /// The path is not open: the link has to carry the message.
+        case notOpen
+        /// It was dropped, because more was sent than the path carries.
+        case tooFast
+    }
+
+    /// What the session has to be told.
+    enum Change: Equatable {
+        case opened
+        case blocked
+    }
+
+    /// A message that has come. Its bytes are valid until the next call.
+    struct Delivery {
+        let bytes: UnsafeRawBufferPointer
+        /// The message as a slice, if it was put together from parts.
+        let whole: ByteSlice?
+    }
+
+    let offer: DatagramOffer
+    let output = PacketQueue(byteCount: 96 << 10)
+    private(set) var statistics = DatagramStatistics()
+
+    private let longestMessage: Int
+    private var generator: SeededGenerator
+    private var phase = Phase.waitingForOffer
+    private var change: Change?
+    /// What the session was told last.
+    private var lastChange: Change?
+
+    // What the other side has offered.
+    private var theirConnection: UInt64 = 0
+    private var sealing: DatagramCipher?
+    private var opening: DatagramCipher?
+    private var replay = ReplayWindow()
+
+    /// Where packets go: to the place of the offer, until the other side moves.
+    private var destination: DatagramSource?
+    /// Where the other side's last packet came from, if that is elsewhere and has not answered, and how many bytes more may go there
+    /// before it has.
+    private var candidate: (source: DatagramSource, budget: Int, token: UInt64)?
+    /// The length of the longest packet that was answered.
+    private(set) var longestPacket = DatagramPacket.leastLongest
+    private var mostPacket = DatagramPacket.leastLongest
+
+    // Sending.
+    private var nextNumber: UInt64 = 0
+    private var nextMessage: UInt32 = 0
+    private var pace: DatagramPace
+    /// The newest messages of keys that wait for room.
+    private var newest: [(order: DatagramOrder, bytes: [UInt8])] = []
+    /// When each of the last packets left.
+    private var sentAt = [Moment](repeating: .never, count: 256)
+
+    // Checking.
+    private var token: UInt64 = 0
+    private var probesSent = 0
+    private var nextProbeAt = Moment.never
+    /// When a packet that calls for a report or an answer left first, since the last one came.
+    private var unansweredSince = Moment.never
+    private var lastHeardAt: Moment
+    private var lastSentAt: Moment
+    private var sizeProbe: (length: Int, token: UInt64, tries: Int)?
+    private var sizeProbeAt = Moment.never
+
+    // Receiving.
+    private var received: UInt64 = 0
+    private var receivedSinceReport = 0
+    private var reportAt = Moment.never
+    private var highestAt: Moment
+    private var lastSequenced = [UInt64](repeating: 0, count: 256)
+    private var assembly: FragmentAssembly
+
+    // What the other side's reports have said.
+    private var reported = DatagramContent.Report(highest: 0, delay: 0, received: 0)
+    /// The shortest round trip of the last seconds, and since when it counts.
+    private var quickest = Moment.Span(nanoseconds: .max)
+    private var quickestSince = Moment(nanoseconds: .min)
+
+    private static let firstProbePause = Moment.Span.milliseconds(100)
+    /// The time without an answer after which messages travel on the link.
+    private static let patience = Moment.Span.milliseconds(900)
+    private static let retryPause = Moment.Span.seconds(2)
+    /// After a silence of this length the path is checked before it is used: a router may have forgotten it.
+    private static let staleAfter = Moment.Span.seconds(15)
+    /// How long after the last message a blocked path is still tried.
+    private static let retryTime = Moment.Span.seconds(30)
+    private static let reportPause = Moment.Span.milliseconds(50)
+    private static let packetsBetweenReports = 64
+    private static let sizes = [1_392, 1_452, 1_472, 4_052, 8_952]
+    private static let sizeProbePause = Moment.Span.milliseconds(250)
+    /// The keys of messages of which the newest may wait.
+    private static let mostNewest = 16
+
+    /// - Parameters:
+    ///   - offer: what the other side was told.
+    ///   - longestMessage: the longest message that is put together from parts.
+    init(offer: DatagramOffer, longestMessage: Int, generator: SeededGenerator, now: Moment) {
+        self.offer = offer
+        self.longestMessage = longestMessage
+        self.generator = generator
+        pace = DatagramPace(now: now)
+        lastHeardAt = now
+        lastSentAt = now
+        highestAt = now
+        assembly = FragmentAssembly(longestMessage: longestMessage)
+    }
+
+    // MARK: The other side's offer
+
+    /// Takes the other side's offer, and begins to check the path.
+    ///
+    /// - Parameters:
+    ///   - source: the place of the offer.
+    ///   - sealing, opening: protect what this side and what the other side sends.
+    func accept(
+        _ theirs: DatagramOffer, at source: DatagramSource, sealing: DatagramCipher,
+        opening: DatagramCipher, now: Moment
+    ) {
+        guard phase == .waitingForOffer else { return }
+        destination = source
+        theirConnection = theirs.connection
+        mostPacket = min(theirs.longestPacket, offer.longestPacket)
+        self.sealing = sealing
+        self.opening = opening
+        check(now: now)
+    }
+
+    /// Whether the other side's offer has come.
+    var isAccepted: Bool { phase != .waitingForOffer }
+
+    /// Whether messages travel on the path.
+    var isOpen: Bool { phase == .open }
+
+    /// Takes what the session has to be told, once.
+    func takeChange() -> Change? { change.take() }
+
+    // MARK: Sending
+
+    /// Sends a message, or says why not. A message that is longer than a packet travels in parts. The newest message of a key is
+    /// sent as soon as the path has room, unless a newer one has come until then.
+    func send(_ message: UnsafeRawBufferPointer, _ order: DatagramOrder, now: Moment) -> Sending {
+        guard order.mayWait else { return sendNow(message, order, now: now) }
+        newest.removeAll { $0.order == order }
+        let sending = sendNow(message, order, now: now)
+        guard sending == .tooFast, newest.count < Self.mostNewest else { return sending }
+        newest.append((order, Array(message)))
+        return .queued
+    }
+
+    private func sendNow(_ message: UnsafeRawBufferPointer, _ order: DatagramOrder, now: Moment) -> Sending {
+        guard phase == .open else {
+            if phase == .blocked { resumeChecking(now: now) }
+            return .notOpen
+        }
+        if now - lastSentAt >= Self.staleAfter, now - lastHeardAt >= Self.staleAfter {
+            check(now: now)
+            return .notOpen
+        }
+        let room = longestPacket - overhead
+        let parts = message.count + DatagramContent.messageOverhead <= room ? 1 : parts(of: message.count)
+        guard pace.admits(cost(of: message.count, parts), now: now) else {
+            statistics.droppedByPace &+= 1
+            return .tooFast
+        }
+        guard parts > 1 else {
+            emit(.message(order, message), now: now)
+            return .queued
+        }
+        sendInParts(message, order, parts, now: now)
+        return .queued
+    }
+
+    /// The bytes that a message takes on the path.
+    private func cost(of count: Int, _ parts: Int) -> Int {
+        count + parts * (overhead + DatagramContent.fragmentOverhead)
+    }
+
+    /// The bytes of a packet that are not content.
+    private var overhead: Int { DatagramPacket.headerByteCount + (sealing?.tagByteCount ?? 0) }
+
+    private var partRoom: Int { longestPacket - overhead - DatagramContent.fragmentOverhead }
+
+    private func parts(of count: Int) -> Int { (count + partRoom - 1) / partRoom }
+
+    private func sendInParts(
+        _ message: UnsafeRawBufferPointer, _ order: DatagramOrder, _ count: Int, now: Moment
+    ) {
+        precondition(count <= Int(UInt8.max), "a message of \(message.count) bytes is too long for a path")
+        if sizeProbe == nil, sizeProbeAt == .never { probeSize(after: longestPacket, now: now) }
+        // Parts of one length, so that none is a packet with hardly anything in it.
+        let length = (message.count + count - 1) / count
+        for index in 0..<count {
+            let start = index * length
+            let part = UnsafeRawBufferPointer(
+                rebasing: message[start..<min(start + length, message.count)])
+            let fragment = DatagramContent.Fragment(
+                message: nextMessage, index: UInt8(index), count: UInt8(count))
+            emit(.fragment(order, fragment, part), now: now)
+        }
+        nextMessage &+= 1
+    }
+
+    /// Adds a packet to the output.
+    private func emit(
+        _ content: DatagramContent, length: Int = 0, to source: DatagramSource? = nil, now: Moment
+    ) {
+        guard let sealing, let place = source ?? destination else { return }
+        let longest = max(longestPacket, length)
+        let number = nextNumber
+        let isQueued = output.add(atMost: longest, to: place) { packet in
+            DatagramPacket.writeHeader(
+                connection: theirConnection, number: number, to: packet)
+            let body = UnsafeMutableRawBufferPointer(rebasing: packet[DatagramPacket.headerByteCount...])
+            var end = DatagramPacket.headerByteCount + content.write(to: body)
+            let padded = length - sealing.tagByteCount
+            if padded > end {
+                UnsafeMutableRawBufferPointer(rebasing: packet[end..<padded]).initializeMemory(
+                    as: UInt8.self, repeating: 0)
+                end = padded
+            }
+            return sealing.seal(
+                packet, headerCount: DatagramPacket.headerByteCount, count: end, number: number)
+        }
+        guard isQueued else {
+            statistics.droppedByRoom &+= 1
+            return
+        }
+        nextNumber &+= 1
+        sentAt[Int(number % UInt64(sentAt.count))] = now
+        lastSentAt = now
+        statistics.packetsSent &+= 1
+        switch content {
+        case .answer, .report: break
+        case .probe, .message, .fragment: if unansweredSince == .never { unansweredSince = now }
+        }
+        if case .message = content { statistics.messagesSent &+= 1 }
+        if case .fragment(_, let fragment, _) = content, fragment.index == 0 {
+            statistics.messagesSent &+= 1
+        }
+    }
+
+    /// Notes what became of a packet of the output that did not leave.
+    func noteUnsent(_ outcome: DatagramOutcome) {
+        switch outcome {
+        case .sent: break
+        case .dropped: statistics.droppedByRoom &+= 1
+        case .tooLong: statistics.droppedBySize &+= 1
+        }
+    }
+
+    // MARK: Receiving
+
+    /// Takes a packet. Returns the message that it completes, if it does. What is forged, damaged or repeated changes nothing.
+    func receive(
+        _ packet: UnsafeMutableRawBufferPointer, from source: DatagramSource, now: Moment
+    ) -> Delivery? {
+        let raw = UnsafeRawBufferPointer(packet)
+        // What comes before the other side's offer cannot be opened yet.
+        guard let opening else { return nil }
+        guard DatagramPacket.connection(of: raw) == offer.connection else {
+            statistics.rejected &+= 1
+            return nil
+        }
+        let number = DatagramPacket.number(of: raw)
+        guard replay.admits(number) else {
+            if replay.isDuplicate(number) { statistics.duplicates &+= 1 } else { statistics.late &+= 1 }
+            return nil
+        }
+        guard
+            let plain = opening.open(packet, headerCount: DatagramPacket.headerByteCount, number: number)
+        else {
+            statistics.rejected &+= 1
+            return nil
+        }
+        let isNewest = number >= replay.end
+        replay.note(number)
+        lastHeardAt = now
+        received &+= 1
+        statistics.packetsReceived &+= 1
+        if isNewest { highestAt = now }
+        if isNewest { noteSource(source, byteCount: raw.count, now: now) }
+        do throws(WireError) {
+            guard let content = try DatagramContent(reading: plain) else { return nil }
+            return handle(content, number: number, from: source, now: now)
+        } catch {
+            statistics.rejected &+= 1
+            return nil
+        }
+    }
+
+    private func handle(
+        _ content: DatagramContent, number: UInt64, from source: DatagramSource, now: Moment
+    ) -> Delivery? {
+        switch content {
+        case .probe(let token): emit(.answer(token: token), to: answerPlace(source), now: now)
+        case .answer(let token): answered(token, now: now)
+        case .report(let report): self.report(report, now: now)
+        case .message(let order, let bytes):
+            noteForReport(now: now)
+            return deliver(bytes, nil, order, number: number)
+        case .fragment(let order, let fragment, let part):
+            noteForReport(now: now)
+            guard let whole = assembly.add(part, fragment) else { return nil }
+            let first = number - min(number, UInt64(fragment.index))
+            let slice = ByteSlice(whole)
+            return deliver(slice.pointer, slice, order, number: first)
+        }
+        return nil
+    }
+
+    private func deliver(
+        _ bytes: UnsafeRawBufferPointer, _ whole: ByteSlice?, _ order: DatagramOrder, number: UInt64
+    ) -> Delivery? {
+        if order != .unordered {
+            let key = Int(order.rawValue)
+            guard number >= lastSequenced[key] else {
+                statistics.late &+= 1
+                return nil
+            }
+            lastSequenced[key] = number + 1
+        }
+        statistics.messagesReceived &+= 1
+        return Delivery(bytes: bytes, whole: whole)
+    }
+
+    /// An answer goes where the probe came from, if that is where packets go, or where they may go once it has answered.
+    private func answerPlace(_ source: DatagramSource) -> DatagramSource? {
+        let length = overhead + DatagramContent.tokenByteCount
+        guard let candidate, candidate.source == source, candidate.budget >= length else {
+            return destination
+        }
+        self.candidate?.budget -= length
+        return source
+    }
+
+    // MARK: The place of the other side
+
+    /// Notices that the other side's packets come from another place. Packets go there once it has answered, and until then no more
+    /// bytes than came from it.
+    private func noteSource(_ source: DatagramSource, byteCount: Int, now: Moment) {
+        guard source != destination else {
+            candidate = nil
+            return
+        }
+        if candidate?.source != source { candidate = (source, 0, generator.next()) }
+        candidate?.budget += byteCount
+        let length = overhead + DatagramContent.tokenByteCount
+        guard let candidate, candidate.budget >= length else { return }
+        self.candidate?.budget -= length
+        emit(.probe(token: candidate.token), to: source, now: now)
+    }
+
+    // MARK: Checking
+
+    private func check(now: Moment) {
+        phase = .checking(since: now)
+        token = generator.next()
+        probesSent = 0
+        unansweredSince = .never
+        probe(now: now)
+    }
+
+    private func resumeChecking(now: Moment) {
+        if nextProbeAt == .never { nextProbeAt = now }
+        lastWantedAt = now
+    }
+
+    private var lastWantedAt = Moment(nanoseconds: .min)
+
+    /// Asks whether packets pass, with a packet of the length that every path must carry.
+    private func probe(now: Moment) {
+        emit(.probe(token: token), length: DatagramPacket.leastLongest, now: now)
+        let pause = Self.firstProbePause.nanoseconds << min(probesSent, 2)
+        probesSent += 1
+        nextProbeAt = now + (phase == .blocked ? Self.retryPause : .init(nanoseconds: pause))
+    }
+
+    private func answered(_ answer: UInt64, now: Moment) {
+        heard()
+        if let candidate, candidate.token == answer {
+            destination = candidate.source
+            self.candidate = nil
+            statistics.moves &+= 1
+            return
+        }
+        if let sizeProbe, sizeProbe.token == answer {
+            longestPacket = sizeProbe.length
+            self.sizeProbe = nil
+            return probeSize(after: longestPacket, now: now)
+        }
+        guard answer == token, phase != .open else { return }
+        phase = .open
+        nextProbeAt = .never
+        note(.opened)
+    }
+
+    /// The other side has answered something, so what was sent on an open path arrives.
+    private func heard() {
+        unansweredSince = .never
+        if phase == .open { nextProbeAt = .never }
+    }
+
+    private func note(_ change: Change) {
+        self.change = change == lastChange ? nil : change
+        lastChange = change
+    }
+
+    /// Tries the next length above `length`.
+    private func probeSize(after length: Int, now: Moment) {
+        guard let next = Self.sizes.first(where: { $0 > length && $0 <= mostPacket }) else {
+            sizeProbeAt = .never
+            return
+        }
+        sizeProbe = (next, generator.next(), 0)
+        sendSizeProbe(now: now)
+    }
+
+    private func sendSizeProbe(now: Moment) {
+        guard let probe = sizeProbe else { return }
+        guard probe.tries < 3 else {
+            // Longer ones do not pass here.
+            sizeProbe = nil
+            mostPacket = longestPacket
+            sizeProbeAt = .never
+            return
+        }
+        sizeProbe?.tries += 1
+        emit(.probe(token: probe.token), length: probe.length, now: now)
+        sizeProbeAt = now + Self.sizeProbePause
+    }
+
+    // MARK: Reports
+
+    private func noteForReport(now: Moment) {
+        receivedSinceReport += 1
+        if receivedSinceReport >= Self.packetsBetweenReports { return sendReport(now: now) }
+        if reportAt == .never { reportAt = now + Self.reportPause }
+    }
+
+    private func sendReport(now: Moment) {
+        reportAt = .never
+        receivedSinceReport = 0
+        guard replay.end > 0 else { return }
+        let delay = UInt32(clamping: (now - highestAt).nanoseconds / 1_000)
+        emit(.report(.init(highest: replay.end - 1, delay: delay, received: received)), now: now)
+    }
+
+    private func report(_ report: DatagramContent.Report, now: Moment) {
+        // Reports overtake each other, and a side may claim anything.
+        guard report.highest >= reported.highest, report.highest < nextNumber,
+            report.received >= reported.received, report.received <= report.highest + 1
+        else { return }
+        heard()
+        let new = Int(clamping: report.received - reported.received)
+        let passed = Int(clamping: report.highest - reported.highest) + (reported.received == 0 ? 1 : 0)
+        reported = report
+        statistics.packetsLost = Int(clamping: report.highest + 1 - report.received)
+        guard nextNumber - report.highest <= UInt64(sentAt.count) else { return }
+        let sent = sentAt[Int(report.highest % UInt64(sentAt.count))]
+        let trip = max((now - sent).nanoseconds - Int64(report.delay) * 1_000, 0)
+        if now - quickestSince >= Self.quickestTime {
+            quickest = .init(nanoseconds: .max)
+            quickestSince = now
+        }
+        quickest = min(quickest, .init(nanoseconds: trip))
+        statistics.roundTrip = .nanoseconds(trip)
+        pace.report(
+            received: new, lost: max(passed - new, 0),
+            delay: .init(nanoseconds: trip - quickest.nanoseconds), now: now)
+    }
+
+    /// A route may become slower for good, so an old measurement does not count for ever.
+    private static let quickestTime = Moment.Span.seconds(10)
+
+    // MARK: Time
+
+    /// When `timeArrived` must be called next.
+    var deadline: Moment {
+        var deadline = min(nextProbeAt, reportAt)
+        if sizeProbe != nil { deadline = min(deadline, sizeProbeAt) }
+        if case .checking(let since) = phase { deadline = min(deadline, since + Self.patience) }
+        if phase == .open, unansweredSince != .never {
+            let isAlarmed = nextProbeAt != .never
+            deadline = min(deadline, unansweredSince + (isAlarmed ? Self.patience : Self.firstAlarm))
+        }
+        if let first = newest.first { deadline = min(deadline, opensAt(first.bytes.count)) }
+        return deadline
+    }
+
+    /// When there is room for a message.
+    private func opensAt(_ count: Int) -> Moment { pace.opensAt(cost(of: count, parts(of: max(count, 1)))) }
+
+    /// The time without an answer after which an open path is asked whether it still works.
+    private static let firstAlarm = Moment.Span.milliseconds(200)
+
+    /// Handles a deadline that has passed.
+    func timeArrived(now: Moment) {
+        if reportAt <= now { sendReport(now: now) }
+        if sizeProbe != nil, sizeProbeAt <= now { sendSizeProbe(now: now) }
+        if let first = newest.first, opensAt(first.bytes.count) <= now {
+            newest.removeFirst()
+            _ = first.bytes.withUnsafeBytes { send($0, first.order, now: now) }
+        }
+        switch phase {
+        case .waitingForOffer: break
+        case .checking(let since):
+            guard now - since < Self.patience else { return block(now: now) }
+            if nextProbeAt <= now { probe(now: now) }
+        case .open:
+            guard unansweredSince != .never, now - unansweredSince >= Self.firstAlarm else { return }
+            if now - unansweredSince >= Self.patience { return block(now: now) }
+            if nextProbeAt == .never || nextProbeAt <= now {
+                token = generator.next()
+                probesSent = 0
+                probe(now: now)
+            }
+        case .blocked:
+            guard nextProbeAt <= now else { return }
+            guard now - lastWantedAt < Self.retryTime else {
+                nextProbeAt = .never
+                return
+            }
+            probe(now: now)
+        }
+    }
+
+    private func block(now: Moment) {
+        phase = .blocked
+        note(.blocked)
+        newest = []
+        token = generator.next()
+        longestPacket = DatagramPacket.leastLongest
+        sizeProbe = nil
+        unansweredSince = .never
+        lastWantedAt = now
+        nextProbeAt = now + Self.retryPause
+    }
+}

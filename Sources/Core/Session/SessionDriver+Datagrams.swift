@@ -1,0 +1,42 @@
+// The ports of packets beside the pipes of links.
+
+extension SessionDriver {
+    func openDatagrams(of link: Link) {
+        guard let connection = connections[link.number], connection.endWhileHeld == nil,
+            let port = connection.pipe.openDatagrams()
+        else { return }
+        connection.start(port)
+        machine.datagramPortOpened(
+            on: link, place: port.place, longestPacket: port.longestPacket, now: loop.now)
+    }
+
+    func findPlace(of offer: DatagramOffer, for link: Link) {
+        guard let source = connections[link.number]?.datagramPort?.source(of: offer.place) else { return }
+        machine.datagramPlaceFound(offer, source, on: link, now: loop.now)
+    }
+
+    /// Sends the packets that wait. One that cannot leave at once is dropped.
+    @inline(__always)
+    func sendPackets(of connection: PipeConnection) {
+        guard let path = connection.link.datagrams, !path.output.isEmpty else { return }
+        send(path, through: connection.datagramPort)
+    }
+
+    private func send(_ path: DatagramPath, through port: (any DatagramPort)?) {
+        path.output.drain { packet, source in
+            path.noteUnsent(port?.send(packet, to: source) ?? .dropped)
+        }
+    }
+
+    /// Takes a packet, and delivers the message that it completes.
+    func receive(
+        _ packet: UnsafeMutableRawBufferPointer, from source: DatagramSource, on link: Link, now: Moment
+    ) {
+        guard let delivery = machine.receive(packet, from: source, on: link, now: now) else { return }
+        if machine.hasDirectives {
+            carryOutDirectives()
+            guard delivery.conversation.isActive else { return }
+        }
+        deliver(delivery, from: link, to: messageHandlerBox)
+    }
+}

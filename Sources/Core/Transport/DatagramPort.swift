@@ -1,0 +1,60 @@
+/// What carries packets beside a pipe: each arrives whole or not at all, perhaps late, in another order or twice.
+///
+/// A transport that has such a way returns a port from ``Pipe/openDatagrams()``. The port belongs to that pipe: it is closed by the
+/// session, and by the pipe's end.
+///
+/// ## The contract, for every member
+/// - Everything happens on the transport's loop.
+/// - The port never calls its handler from inside a call made to the port, and not after `close`.
+/// - It never waits: a packet that cannot leave at once is dropped.
+/// - It sends to the host at the other end of the pipe, and to sources that have sent packets here, and to no other.
+public protocol DatagramPort: AnyObject {
+    /// What the other end has to know to send packets here, in the transport's own notation: at most 64 bytes.
+    var place: [UInt8] { get }
+
+    /// The length of the longest packet that the port can send and receive: at least 1,200 bytes.
+    var longestPacket: Int { get }
+
+    /// Sets the handler and begins to receive. Called once.
+    func start(handler: any DatagramHandler)
+
+    /// Returns the source that packets from this place of the other end have; nil if the place makes no sense here.
+    func source(of place: [UInt8]) -> DatagramSource?
+
+    /// Sends a packet, to a source that ``source(of:)`` has returned or from which packets came.
+    func send(_ packet: UnsafeRawBufferPointer, to source: DatagramSource) -> DatagramOutcome
+
+    /// Ends the port. The second and later calls do nothing.
+    func close()
+}
+
+/// Receives what comes to a ``DatagramPort``. All calls come on the loop.
+public protocol DatagramHandler: AnyObject {
+    /// Delivers a packet, at least one byte. The handler may change the bytes, which are valid during the call.
+    func datagramPort(
+        _ port: any DatagramPort, received packet: UnsafeMutableRawBufferPointer, from source: DatagramSource)
+}
+
+/// Where a packet came from, as the port itself writes it. Nobody else reads it; equal values are one source.
+public struct DatagramSource: Hashable, Sendable {
+    /// The source in the notation of the port, of 32 bytes at most.
+    public let first, second, third, fourth: UInt64
+
+    /// Creates a source.
+    public init(_ first: UInt64, _ second: UInt64 = 0, _ third: UInt64 = 0, _ fourth: UInt64 = 0) {
+        self.first = first
+        self.second = second
+        self.third = third
+        self.fourth = fourth
+    }
+}
+
+/// What became of a packet that was to be sent.
+public enum DatagramOutcome: Hashable, Sendable {
+    /// It has left.
+    case sent
+    /// It was dropped, because it could not leave at once.
+    case dropped
+    /// It was dropped, because it is longer than what the way carries.
+    case tooLong
+}

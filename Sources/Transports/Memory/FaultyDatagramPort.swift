@@ -1,0 +1,87 @@
+import NighCore
+
+/// Wraps the packets beside a `FaultyPipe`: loses them, doubles them, delays them and so changes their order, by the same plan and
+/// the same rules.
+///
+/// Confined to the loop; `@unchecked Sendable` so that its timers may hold it.
+final class FaultyDatagramPort: DatagramPort, DatagramHandler, @unchecked Sendable {
+    private let inner: any DatagramPort
+    private let pipe: FaultyPipe
+    private let loop: any EventLoop
+    private var handler: (any DatagramHandler)?
+    private var random: SeededGenerator
+
+    init(
+        _ inner: any DatagramPort, of pipe: FaultyPipe, on loop: any EventLoop, random: SeededGenerator
+    ) {
+        self.inner = inner
+        self.pipe = pipe
+        self.loop = loop
+        self.random = random
+    }
+
+    var place: [UInt8] { inner.place }
+    var longestPacket: Int { inner.longestPacket }
+
+    func start(handler: any DatagramHandler) {
+        self.handler = handler
+        inner.start(handler: self)
+    }
+
+    func source(of place: [UInt8]) -> DatagramSource? { inner.source(of: place) }
+
+    func send(_ packet: UnsafeRawBufferPointer, to source: DatagramSource) -> DatagramOutcome {
+        guard let delays = delays(.outgoing) else { return inner.send(packet, to: source) }
+        for delay in delays {
+            let copy = ByteSlice(copying: packet)
+            loop.schedule(at: loop.now + delay) {
+                _ = copy.withUnsafeBytes { self.inner.send($0, to: source) }
+            }
+        }
+        return .sent
+    }
+
+    func close() {
+        handler = nil
+        inner.close()
+    }
+
+    func datagramPort(
+        _ port: any DatagramPort, received packet: UnsafeMutableRawBufferPointer, from source: DatagramSource
+    ) {
+        guard let delays = delays(.incoming) else {
+            handler?.datagramPort(self, received: packet, from: source)
+            return
+        }
+        for delay in delays {
+            let copy = Array(UnsafeRawBufferPointer(packet))
+            loop.schedule(at: loop.now + delay) {
+                var copy = copy
+                copy.withUnsafeMutableBytes {
+                    self.handler?.datagramPort(self, received: $0, from: source)
+                }
+            }
+        }
+    }
+
+    /// Returns when the copies of a packet pass; nil if nothing happens to it.
+    private func delays(_ direction: FaultPlan.Direction) -> [Moment.Span]? {
+        let plan = pipe.plan
+        let queue = direction == .outgoing ? pipe.outgoing : pipe.incoming
+        if queue.dropsPackets { return [] }
+        guard plan.direction.covers(direction) else { return nil }
+        if happens(plan.loss) { return [] }
+        let isDoubled = happens(plan.duplicate)
+        guard isDoubled || plan.delay > .zero || plan.jitter > .zero else { return nil }
+        let jitter = Moment.Span(plan.jitter).nanoseconds
+        return (0..<(isDoubled ? 2 : 1)).map { _ in
+            let extra = jitter > 0 ? Int64.random(in: 0...jitter, using: &random) : 0
+            return Moment.Span(plan.delay) + Moment.Span(nanoseconds: extra)
+        }
+    }
+
+    private func happens(_ odds: FaultPlan.Odds?) -> Bool {
+        guard let odds else { return false }
+        return Int.random(in: 0..<odds.outOf, using: &random) < odds.hits
+    }
+}

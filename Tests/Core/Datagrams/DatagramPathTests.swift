@@ -1,0 +1,284 @@
+import NighTestKit
+import Testing
+
+@testable import NighCore
+
+/// A path between two ends that a test connects by hand.
+@Suite("A datagram path") struct DatagramPathTests {
+    /// Two ends, the packets between them, and what they have delivered.
+    private final class Pair {
+        let ends: [DatagramPath]
+        var now = Moment(nanoseconds: 0)
+        var delivered: [[[UInt8]]] = [[], []]
+        /// Where the packets of each end seem to come from.
+        var sources = [DatagramSource(1), DatagramSource(2)]
+        /// All packets of each end, with their destinations.
+        var packets: [[(bytes: [UInt8], to: DatagramSource)]] = [[], []]
+        /// Whether a packet of this end to that place arrives.
+        var passes: (Int, [UInt8], DatagramSource) -> Bool = { _, _, _ in true }
+
+        init(_ protection: DatagramProtection = .aes128) {
+            ends = (0..<2).map { index in
+                DatagramPath(
+                    offer: DatagramOffer(
+                        connection: UInt64(77 + index), longestPacket: 8_952, place: [UInt8(index)]),
+                    longestMessage: 8_192, generator: SeededGenerator(seed: UInt64(index)),
+                    now: Moment(nanoseconds: 0))
+            }
+            for index in 0..<2 {
+                ends[index].accept(
+                    ends[1 - index].offer, at: sources[1 - index],
+                    sealing: Self.cipher(protection, index, true),
+                    opening: Self.cipher(protection, 1 - index, false), now: now)
+            }
+        }
+
+        var areBothOpen: Bool { ends.allSatisfy { $0.isOpen } }
+
+        static func cipher(_ kind: DatagramProtection, _ side: Int, _ isSealing: Bool) -> DatagramCipher {
+            guard kind != .checksum else {
+                return DatagramCipher(kind, secret: nil, isSealing: isSealing)
+            }
+            let secret = SecretBytes(count: DatagramCipher.secretByteCount)
+            secret.withBytes { $0[0] = UInt8(side + 1) }
+            return DatagramCipher(kind, secret: secret, isSealing: isSealing)
+        }
+
+        /// Gives the packets of each end to the other one, until there are none, and lets time pass.
+        func run(_ span: Moment.Span = .zero) {
+            let end = now + span
+            while true {
+                while exchange() {}
+                let next = min(ends[0].deadline, ends[1].deadline)
+                guard next <= end else { break }
+                now = max(now, next)
+                for path in ends where path.deadline <= now { path.timeArrived(now: now) }
+            }
+            now = end
+        }
+
+        private func exchange() -> Bool {
+            var sent: [(Int, [UInt8], DatagramSource)] = []
+            for index in 0..<2 {
+                ends[index].output.drain { sent.append((index, Array($0), $1)) }
+            }
+            for (index, bytes, place) in sent {
+                packets[index].append((bytes, place))
+                if passes(index, bytes, place) { give(bytes, to: 1 - index, from: sources[index]) }
+            }
+            return !sent.isEmpty
+        }
+
+        func give(_ packet: [UInt8], to index: Int, from source: DatagramSource) {
+            var packet = packet
+            packet.withUnsafeMutableBytes { bytes in
+                guard let message = ends[index].receive(bytes, from: source, now: now) else { return }
+                delivered[index].append(Array(message.bytes))
+            }
+        }
+
+        @discardableResult
+        func send(
+            _ bytes: [UInt8], _ order: DatagramOrder = .sequenced, from index: Int = 0
+        ) -> DatagramPath.Sending {
+            bytes.withUnsafeBytes { ends[index].send($0, order, now: now) }
+        }
+    }
+
+    @Test("is used once each side has answered over it, and not before")
+    func opening() {
+        let pair = Pair()
+        #expect(pair.send([1]) == .notOpen)
+        var isUp = false
+        pair.passes = { index, _, _ in index == 0 || isUp }
+        pair.run(.milliseconds(500))
+        #expect(!pair.ends[0].isOpen && !pair.ends[1].isOpen)
+        isUp = true
+        pair.run(.milliseconds(500))
+        #expect(pair.areBothOpen)
+        #expect(pair.send([1]) == .queued)
+        pair.run()
+        #expect(pair.delivered[1] == [[1]])
+    }
+
+    @Test(
+        "delivers nothing that is repeated, forged, cut short, or sealed for another path",
+        arguments: [0, 1, 2, 3])
+    func hostilePackets(_ seed: UInt64) {
+        let pair = Pair()
+        pair.run(.seconds(1))
+        for number in 0..<50 as Range<UInt8> {
+            pair.send([number])
+            pair.run(.milliseconds(5))
+        }
+        let genuine = pair.packets[0].map(\.bytes)
+        let before = pair.delivered[1]
+        #expect(before.count == 50)
+        var random = SeededGenerator(seed: seed)
+        let other = Pair(.aes256)
+        other.run(.seconds(1))
+        let foreign = other.packets[0].map(\.bytes)
+        for _ in 0..<20_000 {
+            var packet =
+                Int.random(in: 0..<4, using: &random) == 0
+                ? foreign.randomElement(using: &random)! : genuine.randomElement(using: &random)!
+            switch Int.random(in: 0..<5, using: &random) {
+            case 0: break
+            case 1:
+                packet[Int.random(in: 0..<packet.count, using: &random)] ^= UInt8.random(
+                    in: 1...255, using: &random)
+            case 2: packet = Array(packet.prefix(Int.random(in: 0..<packet.count, using: &random)))
+            case 3:
+                // The next numbers, with any content.
+                let next = UInt64.random(in: 0..<10_000_000, using: &random)
+                packet.withUnsafeMutableBytes {
+                    DatagramPacket.writeHeader(connection: 78, number: next, to: $0)
+                }
+            default:
+                packet = (0..<Int.random(in: 1..<100, using: &random)).map { _ in
+                    .random(in: 0...255, using: &random)
+                }
+            }
+            pair.give(packet, to: 1, from: DatagramSource(UInt64.random(in: 1..<6, using: &random)))
+        }
+        #expect(pair.delivered[1] == before)
+        // None of them is answered, and the path works as before.
+        let sent = pair.packets[1].count
+        pair.run()
+        #expect(pair.packets[1].count == sent)
+        pair.send([99])
+        pair.run()
+        #expect(pair.delivered[1] == before + [[99]])
+    }
+
+    @Test(
+        "follows the other side to another address once that has answered, and sends no more there before than came from it"
+    )
+    func moving() {
+        let pair = Pair()
+        pair.run(.seconds(1))
+        pair.sources[0] = DatagramSource(9)
+        // Nothing arrives at the new address yet.
+        pair.passes = { index, _, place in index == 0 || place != DatagramSource(9) }
+        var received = 0
+        for _ in 0..<100 {
+            pair.send(Array(repeating: 7, count: 20))
+            received += 20 + 2 + 16 + 16
+            pair.run(.milliseconds(1))
+            let sent = pair.packets[1].filter { $0.to == DatagramSource(9) }.reduce(0) { $0 + $1.bytes.count }
+            #expect(sent <= received)
+        }
+        pair.passes = { index, _, place in index == 0 || place == DatagramSource(9) }
+        for _ in 0..<5 {
+            pair.send([1])
+            pair.run(.milliseconds(10))
+        }
+        #expect(pair.ends[1].statistics.moves == 1)
+        pair.send([5], from: 1)
+        pair.run()
+        #expect(pair.delivered[0].last == [5])
+    }
+
+    @Test(
+        "finds how long packets may be, and sends messages in parts that fit",
+        arguments: [1_200, 1_400, 1_500, 5_000, 9_000])
+    func sizes(_ limit: Int) {
+        let pair = Pair()
+        pair.passes = { _, bytes, _ in bytes.count <= limit }
+        pair.run(.seconds(1))
+        let message = (0..<8_192).map { UInt8(truncatingIfNeeded: $0 &* 7) }
+        for _ in 0..<3 {
+            pair.send(message)
+            pair.run(.seconds(3))
+        }
+        #expect(pair.delivered[1] == [message, message, message])
+        let longest = [1_200, 1_392, 1_452, 1_472, 4_052, 8_952].last { $0 <= limit }
+        #expect(pair.ends[0].longestPacket == longest)
+        #expect(pair.ends[0].isOpen)
+    }
+
+    @Test("drops a message of which a part is lost, and delivers the next")
+    func lostParts() {
+        let pair = Pair()
+        pair.run(.seconds(1))
+        let longest = 4_100
+        pair.passes = { _, bytes, _ in bytes.count <= longest }
+        // The first long message has the path find out how long packets may be.
+        pair.send(Array(repeating: 0, count: 5_000))
+        pair.run(.seconds(5))
+        pair.delivered[1] = []
+        var isLost = true
+        pair.passes = { index, bytes, _ in
+            if bytes.count > longest { return false }
+            guard index == 0, bytes.count > 500, isLost else { return true }
+            isLost = false
+            return false
+        }
+        pair.send(Array(repeating: 1, count: 8_192))
+        pair.send(Array(repeating: 2, count: 8_192))
+        pair.run(.seconds(1))
+        #expect(pair.delivered[1].map { $0.first } == [2] && pair.delivered[1].first?.count == 8_192)
+    }
+
+    @Test(
+        "sends no faster than the path carries: it slows down when packets are delayed, and not for a few that are lost"
+    )
+    func pace() {
+        var pace = DatagramPace(now: Moment(nanoseconds: 0))
+        var now = Moment(nanoseconds: 0)
+        func fill(_ span: Moment.Span) {
+            let end = now + span
+            while now < end {
+                _ = pace.admits(1_200, now: now)
+                now = now + .init(nanoseconds: 200_000)
+            }
+        }
+        for _ in 0..<20 {
+            fill(.milliseconds(50))
+            pace.report(received: 95, lost: 5, delay: .milliseconds(2), now: now)
+        }
+        let quick = pace.rate
+        #expect(quick > 5e6)
+        for _ in 0..<20 {
+            fill(.milliseconds(100))
+            pace.report(received: 100, lost: 0, delay: .milliseconds(80), now: now)
+        }
+        #expect(pace.rate < quick / 100)
+        let slow = pace.rate
+        for _ in 0..<200 {
+            fill(.milliseconds(50))
+            pace.report(received: 100, lost: 0, delay: .milliseconds(1), now: now)
+        }
+        #expect(pace.rate > slow * 10)
+    }
+
+    @Test("keeps of a key's messages the newest while the path is full, and sends it as soon as it can")
+    func newest() {
+        let pair = Pair()
+        pair.run(.seconds(1))
+        let filler = [UInt8](repeating: 0, count: 1_000)
+        while pair.send(filler) == .queued { pair.run() }
+        for number in 0..<10 as Range<UInt8> { #expect(pair.send([number], .newest(key: 3)) == .queued) }
+        pair.run(.seconds(1))
+        let received = pair.delivered[1].filter { $0.count == 1 }.map { $0[0] }
+        #expect(received.last == 9 && received == received.sorted() && Set(received).count == received.count)
+    }
+
+    @Test(
+        "delivers messages of the order that their programs chose",
+        arguments: [DatagramOrder.unordered, .sequenced, .newest(key: 0)])
+    func orders(_ order: DatagramOrder) {
+        let pair = Pair()
+        pair.run(.seconds(1))
+        var held: [[UInt8]] = []
+        pair.passes = { index, bytes, _ in
+            guard index == 0 else { return true }
+            held.append(bytes)
+            return false
+        }
+        for number in 0..<3 as Range<UInt8> { pair.send([number], order) }
+        pair.run()
+        for packet in held.reversed() { pair.give(packet, to: 1, from: pair.sources[0]) }
+        #expect(pair.delivered[1] == (order == .unordered ? [[2], [1], [0]] : [[2]]))
+    }
+}
