@@ -145,6 +145,7 @@ bench: setup ## Measure sessions against other libraries; ARGUMENTS="--help" tel
 	@.ci/setup .ci/packages-bench
 	$(MAKE) --no-print-directory --silent -C Benchmarks OUT=$(CURDIR)/.build/bench
 	swift build $(FLAGS) -c release --product bench-session
+	swift build $(FLAGS) -c release --product nigh
 	swift run $(FLAGS) -c release bench $(ARGUMENTS)
 
 .PHONY: bench-bluetooth

@@ -14,6 +14,7 @@ enum Driver {
             complain("\(program) is not there; `make bench` builds everything")
             return 1
         }
+        defer { for column in Work.files.columns(options) { unlink(Turn.source(column)) } }
         var results = Results(programs: programs, options: options)
         do throws(RunError) {
             try measure(programs, options, into: &results)

@@ -13,11 +13,14 @@ struct Options: Sendable {
     let programs: [String]?
     /// The numbers of peers for the broadcasts.
     let peerCounts: [Int]
+    /// The size of the file that is copied.
+    let fileSize: Int
     let rounds: Int
     let seconds: Double
     let pinning: Pinning?
     let peersFolder: String
     let discovery: String
+    let copying: String
     let resultsFolder: String
 
     /// How often a connection is made where that is measured.
@@ -47,11 +50,13 @@ struct Options: Sendable {
                 isOverBluetooth: isOverBluetooth,
                 works: what.works
                     ?? (isOverBluetooth ? [.roundTrip, .stream, .connect, .found] : Work.allCases),
-                sizes: what.sizes, programs: what.programs, peerCounts: what.peerCounts, rounds: how.rounds,
+                sizes: what.sizes, programs: what.programs, peerCounts: what.peerCounts,
+                fileSize: what.fileSize, rounds: how.rounds,
                 seconds: how.span.map { $0 / .seconds(1) } ?? (isOverBluetooth ? 1 : 0.33),
                 pinning: how.pinning, peersFolder: files.peers,
                 discovery: files.discovery
                     ?? "Benchmarks/\(isOverBluetooth ? "BluetoothDiscovery" : "Discovery")",
+                copying: files.copying,
                 resultsFolder: files.results)
             let known = Program.all(options, ownIn: "").map(\.name)
             for name in options.programs ?? [] where !known.contains(name) {
@@ -71,14 +76,18 @@ struct Options: Sendable {
             """
             tcp, libuv, zeromq, nng, nanomsg, enet, ours, ours-inbox, ours-pool; encrypted tls, zeromq-curve, nng-tls, \
             ours-tls, ours-tls-inbox; for bytes also ours-bytes, ours-tls-bytes; for beside ours-quiet, ours-beside, \
-            ours-tls-quiet, ours-tls-beside; for found avahi, ours-daemon, ours-embedded; over Bluetooth rfcomm, bluetoothctl, \
+            ours-tls-quiet, ours-tls-beside; for found avahi, ours-daemon, ours-embedded; for files tls-file, scp, socat, \
+            ours-file, iperf3; over Bluetooth rfcomm, bluetoothctl, \
             sdptool, ours, ours-tls; by default all
             """),
         Option(
             "crowds", .list(of: .integer("COUNTS", in: 1...4_000), atMost: 64), default: [8, 100, 1_000],
-            "the numbers of peers that receive a broadcast")
-    ) { works, sizes, programs, peerCounts in
-        (works: works, sizes: sizes, programs: programs, peerCounts: peerCounts)
+            "the numbers of peers that receive a broadcast"),
+        Option(
+            "file-size", .size(in: (1 << 20)...(1 << 40)), default: 1 << 30,
+            "the size of the file that is copied from memory to memory; there must be room for two of them")
+    ) { works, sizes, programs, peerCounts, fileSize in
+        (works: works, sizes: sizes, programs: programs, peerCounts: peerCounts, fileSize: fileSize)
     }
 
     private static let how = OptionGroup(
@@ -101,7 +110,10 @@ struct Options: Sendable {
         "Files",
         Option("programs", .directory(), default: ".build/bench", "where the peers were built"),
         Option("discovery", .file(), "the script that makes two hosts, in Benchmarks"),
+        Option("copying", .file(), default: "Benchmarks/Files", "the script that copies files"),
         Option(
             "results", .directory(), default: ".build/bench", "where results.json and results.md go")
-    ) { peers, discovery, results in (peers: peers, discovery: discovery, results: results) }
+    ) { peers, discovery, copying, results in
+        (peers: peers, discovery: discovery, copying: copying, results: results)
+    }
 }

@@ -9,7 +9,7 @@ extension Report {
                 "\"metric\": \"\(cell.metric.rawValue)\"",
                 "\"values\": [\(values.map { $0.map { "\($0)" } ?? "null" }.joined(separator: ", "))]",
             ]
-            for base in [Program.limit, Program.base, Program.bluetoothBase] where base != cell.program {
+            for base in Program.bases where base != cell.program {
                 let ratio = results.ratio(cell.work, cell.column, cell.metric, of: cell.program, to: base)
                 if let ratio { fields.append("\"to \(base)\": \(ratio.median)") }
             }

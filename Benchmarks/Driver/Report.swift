@@ -23,6 +23,10 @@ struct Report {
         let programs = results.programs.filter { $0.works.contains(work) }
         guard !programs.isEmpty else { return [] }
         let heading = ["", "## \(work.heading(options))"]
+        if work == .files {
+            let memory = work.unit.map { figures(of: work, programs.filter(\.isOurs), $0) } ?? []
+            return heading + tables(of: work, programs) + ["", "Peak memory:", ""] + memory
+        }
         if let unit = work.unit { return heading + [""] + figures(of: work, programs, unit) }
         return heading + tables(of: work, programs.filter { !$0.isEncrypted })
             + tables(of: work, programs.filter(\.isEncrypted))
@@ -31,20 +35,21 @@ struct Report {
     /// Returns a table for each metric, with all ratios to the first of the programs.
     private func tables(of work: Work, _ programs: [Program]) -> [String] {
         guard let base = programs.first else { return [] }
-        return work.metrics.flatMap { metric in
+        return work.metrics.filter { !$0.isMemory }.flatMap { metric in
             ["", work.caption(metric, base.title), ""] + ratios(of: work, metric, programs, base)
         }
     }
 
     private func figures(of work: Work, _ programs: [Program], _ unit: Work.Unit) -> [String] {
         let column = work.columns(options)[0]
+        let metrics = work.metrics.filter { $0 != .throughput }
         let rows = programs.map { program in
             [program.title]
-                + work.metrics.map { metric in
+                + metrics.map { metric in
                     cell(results.median(work, column, metric, of: program.name), unit.text)
                 }
         }
-        return Self.table([unit.name] + work.metrics.map { $0 == .median ? "" : $0.rawValue }, rows)
+        return Self.table([unit.name] + metrics.map { $0 == .median ? "" : $0.rawValue }, rows)
     }
 
     /// Returns the first program's figures, and how all others compare with it.
@@ -120,12 +125,12 @@ struct Report {
         func text(_ value: Double) -> String {
             unit.map { "\($0.text(value)) \($0.symbol)" } ?? Text.ratio(value)
         }
-        let part = target.work == .idle ? target.metric.rawValue : target.work.title(of: verdict.column)
+        let part = target.metric.isMemory ? target.metric.rawValue : target.work.title(of: verdict.column)
         let what = part.isEmpty ? target.work.rawValue : "\(target.work.rawValue) \(part)"
         return [
             "\(what), \(title(target.program))",
             target.base.map(title) ?? "",
-            (target.work.measuresCost ? "≤ " : "≥ ") + text(target.bound),
+            (target.isCeiling ? "≤ " : "≥ ") + text(target.bound),
             text(reached.median),
             "\(text(reached.least)) – \(text(reached.most))",
             target.isMet(by: reached) ? "met" : "**missed**",
@@ -146,6 +151,8 @@ extension Metric {
                 ("a second", { value, _ in Text.number(value) }),
                 ("MiB a second", { value, size in Text.number(value * Double(size) / 1_048_576) }),
             ]
+        case .throughput:
+            [("MiB a second", { value, size in Text.number(value * Double(size) / 1_048_576) })]
         case .processor: [("ns", { value, _ in Text.number(value) })]
         default: [("µs", { value, _ in Figures.fixed(value / 1_000, decimals: 1) })]
         }
@@ -165,6 +172,7 @@ extension Work {
     var unit: Unit? {
         switch self {
         case .idle: Unit(name: "KiB a peer", symbol: "KiB", size: 1_024)
+        case .files: Unit(name: "MiB", symbol: "MiB", size: 1_048_576)
         case .found: Unit(name: "ms", symbol: "ms", size: 1e6)
         default: nil
         }
@@ -183,12 +191,14 @@ extension Work {
             options.isOverBluetooth
                 ? "From the start of a search to finding a peer that was there"
                 : "From publishing to being found and resolved on another host"
+        case .files: "A file from memory to memory"
         }
     }
 
     fileprivate func caption(_ metric: Metric, _ base: String) -> String {
         switch metric {
         case .rate: "Messages that arrived a second, ratio to \(base) (more is better):"
+        case .throughput: "Bytes a second, ratio to the \(base) (more is better):"
         case .processor: "Processor time of both sides a message, ratio to \(base) (less is better):"
         default: "\(metric.rawValue), ratio to \(base) (less is better):"
         }

@@ -1,4 +1,5 @@
 import CBenchmark
+import Glibc
 
 /// One program that does one work once: a server, a client, and their results.
 struct Turn {
@@ -9,6 +10,8 @@ struct Turn {
 
     /// How much longer than planned a turn may take: connecting a thousand peers takes time.
     private static let timeout: UInt64 = 40_000_000_000
+    /// The time that making, copying and comparing a byte of a file may take.
+    private static let timeoutPerByte: UInt64 = 60
 
     /// Runs the turn, and returns the measured values.
     func run() throws(RunError) -> [Metric: Double] {
@@ -29,6 +32,14 @@ struct Turn {
             let hosts = try Child([options.discovery, program.way ?? "", program.executable], processor: nil)
             try Child.waitForResults([(hosts, "found")], until: deadline)
             return try [.median: number("found", hosts)]
+        case .files:
+            let arguments = [program.way ?? "", program.executable, "\(column.size)", Self.source(column)]
+            let copy = try Child([options.copying] + arguments, processor: nil)
+            try Child.waitForResults([(copy, "nanoseconds")], until: deadline)
+            return try [
+                .throughput: 1e9 / number("nanoseconds", copy), .sending: copy.number("sending"),
+                .receiving: copy.number("receiving"),
+            ].compactMapValues { $0 }
         case .idle:
             let (server, client) = try pair()
             let accepting = try number("resident", server)
@@ -55,7 +66,13 @@ struct Turn {
         return number
     }
 
-    private var deadline: UInt64 { benchmark_now() + UInt64(options.seconds * 2e9) + Self.timeout }
+    private var deadline: UInt64 {
+        let forFile = work == .files ? UInt64(column.size) * Self.timeoutPerByte : 0
+        return benchmark_now() + UInt64(options.seconds * 2e9) + Self.timeout + forFile
+    }
+
+    /// The file to be copied, in memory. The first turn makes it, and the driver removes it at the end.
+    static func source(_ column: Work.Column) -> String { "/dev/shm/nigh-bench-\(getpid())-\(column.size)" }
 
     private func pair(way: String? = nil) throws(RunError) -> (server: Child, client: Child) {
         let deadline = deadline
@@ -101,6 +118,14 @@ enum Metric: String {
     case processor
     case accepting
     case calling
+    /// Files of the column's size that arrive per second.
+    case throughput
+    /// The most resident memory of either side.
+    case sending
+    case receiving
+
+    /// Whether it is an amount of memory.
+    var isMemory: Bool { [.accepting, .calling, .sending, .receiving].contains(self) }
 }
 
 extension Work {
@@ -111,6 +136,7 @@ extension Work {
         case .stream, .bytes, .broadcast: [.rate, .processor]
         case .connect, .found: [.median]
         case .idle: [.accepting, .calling]
+        case .files: [.throughput, .sending, .receiving]
         }
     }
 }

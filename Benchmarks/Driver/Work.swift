@@ -10,6 +10,7 @@ enum Work: String, CaseIterable {
     case connect
     case idle
     case found
+    case files
 
     /// A column of its table.
     struct Column: Hashable {
@@ -29,6 +30,7 @@ enum Work: String, CaseIterable {
         case .connect: [Column(size: 16, peers: 1)]
         case .idle: [Column(size: 16, peers: 1_000)]
         case .found: [Column(size: 16, peers: 1)]
+        case .files: [Column(size: options.fileSize, peers: 1)]
         }
     }
 
@@ -40,7 +42,7 @@ enum Work: String, CaseIterable {
 
     func title(of column: Column) -> String {
         switch self {
-        case .roundTrip, .stream, .bytes, .beside: Figures.size(column.size)
+        case .roundTrip, .stream, .bytes, .beside, .files: Figures.size(column.size)
         case .broadcast: "\(Figures.size(column.size)) to \(Text.grouped(column.peers))"
         case .connect: "p50"
         case .idle, .found: ""
@@ -55,6 +57,7 @@ enum Work: String, CaseIterable {
         case .broadcast: ("processor", "nanoseconds")
         case .idle: ("resident", "resident")
         case .found: (nil, "found")
+        case .files: (nil, "nanoseconds")
         }
     }
 
@@ -71,8 +74,8 @@ enum Work: String, CaseIterable {
     /// which varies by a factor of two.
     var runsOnOneProcessor: Bool { self == .roundTrip || self == .connect }
 
-    /// Whether less is better.
-    var measuresCost: Bool { ![.stream, .bytes, .broadcast].contains(self) }
+    /// Whether less is better, except of a metric that always is better when less.
+    var measuresCost: Bool { ![.stream, .bytes, .broadcast, .files].contains(self) }
 }
 
 /// A program that does the work.
@@ -94,10 +97,14 @@ struct Program: Hashable {
     static let limit = "tcp"
     static let base = "libuv"
     static let encryptedBase = "tls"
+    static let fileBase = "tls-file"
     static let bluetoothBase = "rfcomm"
+    /// The programs to which the report has ratios.
+    static let bases = [limit, base, bluetoothBase, fileBase]
 
     static func all(_ options: Options, ownIn own: String) -> [Program] {
         let (peers, session) = (options.peersFolder, "\(own)/bench-session")
+        let system = "/usr/bin"
         if options.isOverBluetooth { return overBluetooth(peers, session) }
         return [
             Program(
@@ -159,6 +166,21 @@ struct Program: Hashable {
             Program(
                 name: "ours-embedded", executable: session, way: "embedded", title: "Nigh without a daemon",
                 works: [.found]),
+            Program(
+                name: fileBase, executable: "\(peers)/peer-file", way: "peer-file",
+                title: "C program over OpenSSL", works: [.files], isEncrypted: true),
+            Program(
+                name: "scp", executable: "\(system)/scp", way: "scp", title: "scp", works: [.files],
+                isEncrypted: true),
+            Program(
+                name: "socat", executable: "\(system)/socat", way: "socat", title: "socat OPENSSL",
+                works: [.files], isEncrypted: true),
+            Program(
+                name: "ours-file", executable: "\(own)/nigh", way: "nigh", title: "nigh send, nigh receive",
+                works: [.files], isEncrypted: true),
+            Program(
+                name: "iperf3", executable: "\(system)/iperf3", way: "iperf3",
+                title: "iperf3, plaintext from memory to memory", works: [.files]),
         ]
     }
 

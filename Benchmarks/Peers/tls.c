@@ -2,59 +2,23 @@
 // key; the cipher is AES-128-GCM.
 
 #include "framing.h"
-#include "identity.h"
-
-#include <openssl/err.h>
-#include <openssl/ssl.h>
+#include "tls.h"
 
 /// Larger messages go to OpenSSL from where they lie. Up to this size, the separate record for a length prefix costs
 /// more than the copy.
-enum { LARGEST_COPIED = 64 << 10, READ_AHEAD = 33 << 10 };
+enum { LARGEST_COPIED = 64 << 10 };
 
 #include "loopback.h"
 
 static SSL_CTX *context;
 
-static void demand_tls(bool is_good, const char *what) {
-    if (is_good) return;
-    char words[256] = "no reason";
-    if (ERR_peek_error() != 0) ERR_error_string_n(ERR_peek_error(), words, sizeof words);
-    benchmark_fail(what, words);
-}
-
-/// Makes the context. Both sides show the same certificate, and trust no other.
-static void make_context(void) {
-    static const uint8_t seed[32] = {1};
-    struct identity own = identity_of(EVP_PKEY_new_raw_private_key(EVP_PKEY_ED25519, NULL, seed, sizeof seed), NULL);
-    context = SSL_CTX_new(TLS_method());
-    demand_tls(
-        context != NULL && SSL_CTX_set_min_proto_version(context, TLS1_3_VERSION) == 1 &&
-            SSL_CTX_set_ciphersuites(context, "TLS_AES_128_GCM_SHA256") == 1 &&
-            SSL_CTX_set1_groups_list(context, "X25519") == 1 && SSL_CTX_set1_sigalgs_list(context, "ed25519") == 1 &&
-            SSL_CTX_use_certificate(context, own.certificate) == 1 && SSL_CTX_use_PrivateKey(context, own.key) == 1 &&
-            X509_STORE_add_cert(SSL_CTX_get_cert_store(context), own.certificate) == 1,
-        "a context");
-    SSL_CTX_set_verify(context, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, NULL);
-    SSL_CTX_clear_options(context, SSL_OP_ENABLE_MIDDLEBOX_COMPAT);
-    // Programs end without a TLS close once they have their measurements.
-    SSL_CTX_set_options(context, SSL_OP_IGNORE_UNEXPECTED_EOF);
-    // No connection here resumes with a ticket.
-    SSL_CTX_set_num_tickets(context, 0);
-    SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
-    SSL_CTX_set_mode(context, SSL_MODE_AUTO_RETRY);
-    // One system call reads two records. By measurement that is better than one, and than more.
-    SSL_CTX_set_read_ahead(context, 1);
-    SSL_CTX_set_default_read_buffer_len(context, READ_AHEAD);
-    // Idle connections release what they do not need between two messages.
-    if (options.work == BENCHMARK_IDLE) SSL_CTX_set_mode(context, SSL_MODE_RELEASE_BUFFERS);
-}
-
 static void connection_begin(struct connection *connection, bool is_server) {
-    if (context == NULL) make_context();
-    SSL *ssl = SSL_new(context);
-    demand_tls(ssl != NULL && SSL_set_fd(ssl, connection->descriptor) == 1, "a connection");
-    demand_tls((is_server ? SSL_accept(ssl) : SSL_connect(ssl)) == 1, "a handshake");
-    connection->channel = ssl;
+    if (context == NULL) {
+        context = tls_context();
+        // Idle connections release what they do not need between two messages.
+        if (options.work == BENCHMARK_IDLE) SSL_CTX_set_mode(context, SSL_MODE_RELEASE_BUFFERS);
+    }
+    connection->channel = tls_over(connection->descriptor, context, is_server);
 }
 
 static void connection_end(struct connection *connection) {
