@@ -41,9 +41,9 @@ package protocol StoredPart: AnyObject {
     /// Where what is there stays if the transfer does not finish; nil if nothing stays.
     var remains: String? { get }
 
-    /// Reserves space for the whole file, if the file system can do that. Fails if there is not enough; the file may be written
-    /// nevertheless, as far as there is room.
-    func reserve(_ size: Int) throws(FileFailure)
+    /// Reserves space for the bytes before `end` of a file of `size` bytes, if the file system can do that. Fails if there is
+    /// not enough for the whole file; the file may be written nevertheless, as far as there is room.
+    func reserve(_ size: Int, upTo end: Int) throws(FileFailure)
 
     /// Reads bytes that begin at `offset`. Returns how many; fewer than there is room for only at the end.
     func read(into bytes: UnsafeMutableRawBufferPointer, at offset: Int) throws(FileFailure) -> Int
@@ -59,4 +59,9 @@ package protocol StoredPart: AnyObject {
 
     /// Drops what is there.
     func discard()
+}
+
+extension StoredPart {
+    /// Reserves space for the whole file.
+    package func reserve(_ size: Int) throws(FileFailure) { try reserve(size, upTo: size) }
 }

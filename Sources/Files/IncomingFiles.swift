@@ -42,6 +42,10 @@ package final class IncomingFiles: TransferSide {
     private var unwritten: [(part: IncomingPart, offset: Int, bytes: [UInt8])] = []
     /// The most bytes that a file may have whose size nobody knows.
     private var mostBytes = Int.max
+    /// The items for which space is still to be reserved.
+    private var unreserved: [Int] = []
+    /// Whether bytes have come since the last piece of work.
+    private var hasNewBytes = false
     private let output = RecordOutput()
 
     /// The most items that are prepared ahead. Each holds up to three descriptors.
@@ -52,6 +56,10 @@ package final class IncomingFiles: TransferSide {
     private static let reportInterval = 128 << 10
     /// The share of a file that is written between two reports, if that is more.
     private static let reportShare = 256
+    /// The bytes for which space is reserved at a time.
+    private static let reservedStep = 512 << 10
+    /// The most steps in which space is reserved for a file, if these are larger.
+    private static let mostReservedSteps = 4_096
 
     /// Gets what became of an item, as soon as that is known.
     var onConclusion: ((FileItem, ItemOutcome) -> Void)?
@@ -124,6 +132,7 @@ package final class IncomingFiles: TransferSide {
 
     package func receive(_ bytes: UnsafeRawBufferPointer) {
         guard !hasEnded else { return }
+        hasNewBytes = true
         do throws(WireError) {
             try cutter.cut(bytes) { part throws(WireError) in
                 guard !hasEnded else { return }
@@ -286,6 +295,7 @@ package final class IncomingFiles: TransferSide {
     // MARK: Working
 
     package func work() -> TransferWork {
+        defer { hasNewBytes = false }
         if let next = output.takeNext() { return next }
         switch state {
         case .listing, .deciding: return .wait
@@ -308,7 +318,7 @@ package final class IncomingFiles: TransferSide {
     /// Finds out what is there of the next item.
     private func prepareNext(_ store: any FileStore) -> TransferWork {
         guard nextItem < items.count, parts.count + keptEarlier.count < Self.preparedAhead else {
-            return .wait
+            return reserveNext()
         }
         let index = nextItem
         nextItem += 1
@@ -332,7 +342,7 @@ package final class IncomingFiles: TransferSide {
     private func prepare(_ part: IncomingPart) throws(FileFailure) {
         if let size = items[part.index].size {
             try part.shorten(to: size)
-            try? part.file.reserve(size)
+            beginReserving(part, of: size)
         } else {
             // A file whose size nobody knows cannot be read twice by its sender.
             try part.shorten(to: 0)
@@ -349,10 +359,32 @@ package final class IncomingFiles: TransferSide {
         do throws(FileFailure) {
             let part = IncomingPart(index, try store.openAnew(index))
             parts[index] = part
-            if let size = items[index].size { try? part.file.reserve(size) }
+            if let size = items[index].size { beginReserving(part, of: size) }
         } catch {
             fail(index, error)
         }
+    }
+
+    /// Reserves space for the first bytes of a file of `size` bytes. The rest follows while nothing else is to be done: in a
+    /// file system in memory this takes as long as writing, and bytes that come do not wait for it.
+    private func beginReserving(_ part: IncomingPart, of size: Int) {
+        if reserve(part, of: size) { unreserved.append(part.index) }
+    }
+
+    private func reserveNext() -> TransferWork {
+        guard !hasNewBytes, let index = unreserved.first else { return .wait }
+        if let part = parts[index], let size = items[index].size, reserve(part, of: size) { return .again }
+        unreserved.removeFirst()
+        return .again
+    }
+
+    /// Reserves space for the next bytes of a file. Returns whether there are more.
+    private func reserve(_ part: IncomingPart, of size: Int) -> Bool {
+        let step = max(Self.reservedStep, size / Self.mostReservedSteps)
+        part.reserved = min(size, max(part.reserved, part.count) + step)
+        // Without space the file is written nevertheless, as far as there is room.
+        guard (try? part.file.reserve(size, upTo: part.reserved)) != nil else { return false }
+        return part.reserved < size
     }
 
     private func perform(_ task: Task) -> TransferWork {

@@ -19,6 +19,8 @@ final class IncomingPart {
     var mismatches = 0
     /// How many of the bytes the sender knows to be written.
     var reported = 0
+    /// The end of the space that was reserved on the disk.
+    var reserved = 0
 
     init(_ index: Int, _ file: any StoredPart) {
         self.index = index

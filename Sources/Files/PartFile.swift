@@ -15,7 +15,8 @@ final class PartFile: StoredPart {
     private let lease: FileLease
     private let replaces: Bool
     private(set) var count: Int
-    private var hasReserved = false
+    /// The end of the space that was reserved.
+    private var reserved = 0
     /// Whether it has become a whole file, or was removed.
     private var isOver = false
 
@@ -36,7 +37,7 @@ final class PartFile: StoredPart {
         guard !isOver else { return }
         if count == 0 { return discard() }
         // What was reserved behind the end would stay reserved.
-        if hasReserved { ftruncate(file.number, count) }
+        if reserved > count { ftruncate(file.number, count) }
     }
 
     var isUntouched: Bool { lease.isHeld() }
@@ -46,25 +47,27 @@ final class PartFile: StoredPart {
         return part.folder.path
     }
 
-    func reserve(_ size: Int) throws(FileFailure) {
-        guard size > count else { return }
+    func reserve(_ size: Int, upTo end: Int) throws(FileFailure) {
+        let start = max(count, reserved)
+        guard end > start else { return }
         if let room = part.destination.room, let status = file.status {
             // What was reserved before is no longer free.
             let needed = size - max(count, Int(status.st_blocks) * 512)
             guard needed <= room else { throw noSpace(size - count, room) }
         }
-        while reserve_file_space(file.number, Int64(count), Int64(size - count)) != 0 {
+        while reserve_file_space(file.number, Int64(start), Int64(end - start)) != 0 {
             switch errno {
             case EINTR: continue
             // The file system cannot reserve; the space may suffice.
             case EOPNOTSUPP, ENOSYS, EINVAL: return
             case ENOSPC:
                 ftruncate(file.number, count)
+                reserved = 0
                 throw noSpace(size - count, part.destination.room ?? 0)
             default: throw .system("reserving space in \(part.destination.path)")
             }
         }
-        hasReserved = true
+        reserved = end
     }
 
     private func noSpace(_ needed: Int, _ room: Int) -> FileFailure {
@@ -90,7 +93,7 @@ final class PartFile: StoredPart {
             count <= self.count, "a file that is shorter than \(count) bytes was to be shortened to that")
         guard ftruncate(file.number, count) == 0 else { throw failedWriting() }
         self.count = count
-        hasReserved = false
+        reserved = 0
     }
 
     private func failedWriting() -> FileFailure {

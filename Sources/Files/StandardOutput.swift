@@ -68,7 +68,7 @@ package final class StandardOutputPart: StoredPart {
     package var isUntouched: Bool { true }
     package var remains: String? { nil }
 
-    package func reserve(_ size: Int) {}
+    package func reserve(_ size: Int, upTo end: Int) {}
 
     package func read(into bytes: UnsafeMutableRawBufferPointer, at offset: Int) throws(FileFailure) -> Int {
         guard offset < count else { return 0 }

@@ -242,6 +242,27 @@ import Testing
         #expect(data.st_size == 3 && data.st_blocks < 1_000)
     }
 
+    @Test("Space that is reserved in steps is all there in the end")
+    func reservedInSteps() throws {
+        let part = try store("f").part()
+        try part.write("abc")
+        for end in [1_000_000, 2_000_000, 10_000_000] { try part.reserve(10_000_000, upTo: end) }
+        #expect(try part.count == 3 && part.text == "abc")
+        #expect(try #require(status("f.part/\(key("f"))")).st_blocks >= 10_000_000 / 512)
+    }
+
+    @Test("While nothing comes, space is reserved for the whole file")
+    func reservedWhileWaiting() throws {
+        let pair = SidePair(MemoryFiles([("f", content(10_000_000))]), on: MemoryDisk())
+        let store = try store([FileItem(path: "f", size: 10_000_000)])
+        pair.answer = { $0.incoming.accept(into: store) }
+        pair.run(turns: 10)
+        var isWaiting = false
+        while !isWaiting { if case .wait = pair.incoming.work() { isWaiting = true } }
+        let data = try #require(status("f.part/\(key("f"))"))
+        #expect(data.st_size < 10_000_000 && data.st_blocks >= 10_000_000 / 512)
+    }
+
     @Test("Space that an earlier transfer has reserved for a file counts as what is there of it")
     func reservedBefore() throws {
         let store = try store([FileItem(path: "f", size: 1_000_000)])

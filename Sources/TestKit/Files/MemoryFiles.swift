@@ -137,7 +137,7 @@ package final class MemoryDisk {
         var isUntouched: Bool { disk.isUntouched }
         var remains: String? { disk.parts[path] == nil ? nil : "\(path).part" }
 
-        func reserve(_ size: Int) throws(FileFailure) {}
+        func reserve(_ size: Int, upTo end: Int) throws(FileFailure) {}
 
         func read(into bytes: UnsafeMutableRawBufferPointer, at offset: Int) throws(FileFailure) -> Int {
             let piece = (disk.parts[path] ?? []).dropFirst(offset).prefix(bytes.count)
