@@ -1,5 +1,5 @@
-// The baseline for files: copies one file over OpenSSL's TLS 1.3 and blocking sockets. It neither hashes nor resumes, and
-// does not flush the copy to a disk.
+// The baseline for files: copies one file over OpenSSL's TLS 1.3 and blocking sockets. It neither hashes nor resumes,
+// and does not flush the copy to a disk.
 //
 // `peer-file receive FILE` reports a port, `peer-file send FILE PORT` sends to it. Both end with the file.
 
