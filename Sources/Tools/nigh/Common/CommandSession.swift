@@ -29,6 +29,8 @@ final class CommandSession: @unchecked Sendable {
     private(set) var peers: [PeerID: Peer] = [:]
     /// The errors of the transports that do not work now, by scheme. Loop only.
     private(set) var transportErrors: [String: NighError] = [:]
+    /// Whether a peer has been connected. Then a transport that is down has worked, and may work again. Loop only.
+    private var hasConnected = false
     private var onEvent: EventHandler?
     /// Called once for each peer that has the name of a known device and another key, before a conversation with it
     /// begins. Loop only.
@@ -127,6 +129,7 @@ final class CommandSession: @unchecked Sendable {
         switch event {
         case .stateChanged(let peer, _, _):
             peers[peer.id] = peer.state == .unavailable ? nil : peer
+            if peer.state == .connected { hasConnected = true }
         case .peerChanged(let peer): if peers[peer.id] != nil { peers[peer.id] = peer }
         case .transportChanged(let scheme, .down(let error)):
             transportErrors[scheme] = error
@@ -172,6 +175,9 @@ final class CommandSession: @unchecked Sendable {
         return errors.count == transports.count ? TransportsUnavailable(errors: errors) : nil
     }
 
+    /// The errors of all transports, if none of them works and no peer has been connected. Loop only.
+    var transportsUnusable: TransportsUnavailable? { hasConnected ? nil : transportsUnavailable }
+
     // MARK: Finding a peer
 
     /// The time after which a transport that is down is expected to stay down.
@@ -191,8 +197,8 @@ final class CommandSession: @unchecked Sendable {
     }
 
     /// Waits until discovery sees the peer that `choice` names. Skips peers that advertise purposes, but not `purpose`.
-    /// Fails if there is no such peer by the deadline, if there are several, or if no transport works. Cancelling the
-    /// task ends the search.
+    /// Fails if there is no such peer by the deadline, if there are several, or if no transport works and none has
+    /// worked before. Cancelling the task ends the search.
     func find(_ choice: PeerChoice, for purpose: Purpose? = nil, until deadline: Moment) async throws -> Peer
     {
         let search = PeerSearch(choice, purpose)
@@ -205,7 +211,7 @@ final class CommandSession: @unchecked Sendable {
                     searches.append(search)
                     check(search)
                     loop.schedule(at: loop.now + Self.downTimeout) { [self] in
-                        if let transportsUnavailable { end(search, .failure(transportsUnavailable)) }
+                        if let transportsUnusable { end(search, .failure(transportsUnusable)) }
                     }
                     guard deadline < .never else { return }
                     loop.schedule(at: deadline) { [self] in

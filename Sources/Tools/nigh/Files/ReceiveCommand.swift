@@ -85,7 +85,7 @@ struct ReceiveCommand: Subcommand {
         let loss = Task {
             // A transport may take a moment to report that it does not work.
             try await Task.sleep(for: .seconds(1))
-            return await session.onLoop { $0.transportsUnavailable }
+            return await session.onLoop { $0.transportsUnusable }
         }
         interruption.onRequest { loss.cancel() }
         let outcome = try await withThrowingTaskGroup(of: FileReceiver.Outcome?.self) { group in

@@ -57,9 +57,7 @@ final class MeasurementHost: @unchecked Sendable {
                 if isDone { return continuation.resume() }
                 whenDone = { continuation.resume() }
                 loop.schedule(at: loop.now + Self.downTimeout) { [self] in
-                    if let transportsUnavailable = commandSession.transportsUnavailable {
-                        end(transportsUnavailable)
-                    }
+                    if let transportsUnusable = commandSession.transportsUnusable { end(transportsUnusable) }
                 }
             }
         }

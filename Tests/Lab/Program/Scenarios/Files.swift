@@ -35,7 +35,30 @@ enum Files {
             try sender.waitForOutput("\"state\":\"ended\"", after: told, within: .seconds(20))
             try lynx.filter()
             try arrives(lab, sender, receiver, folder: (puma, folder), source: (lynx, source))
-        }
+        },
+        Scenario(
+            "send-cut-early",
+            "8 MiB are sent to a receiver whose one interface is down when it has run for 1 s: it waits, and both go on",
+            limit: .seconds(60)
+        ) { lab throws(Failure) in
+            let (puma, lynx) = try (lab.host("puma"), lab.host("lynx"))
+            let (folder, source) = ("/run/received", "/run/big.bin")
+            try makeFile(8 << 20, at: source, on: lynx)
+            try puma.run(["mkdir", folder])
+            let sender = try lynx.nigh(
+                "Lynx",
+                ["send", "tcp://\(puma.address()):4000", source, "--json-lines", "--inject", "rate=2m"],
+                over: "tcp:interface=eth0,mdns=off")
+            let receiver = try puma.nigh(
+                "Puma", ["receive", "--accept", "any", "--once", "--into", folder, "--json-lines"],
+                over: "tcp:port=4000,interface=eth0,mdns=off")
+            try receiver.waitForOutput("\"type\":\"start\"", within: .seconds(20))
+            try puma.setLink(isUp: false)
+            try lab.pass(.seconds(3))
+            try puma.setLink(isUp: true)
+            for side in [sender, receiver] { try side.waitForEnd(within: .seconds(40)) }
+            try puma.run(["test", "-s", "\(folder)/big.bin"])
+        },
     ]
 
     /// Resets pass, so that both sides notice.
