@@ -19,6 +19,7 @@ extension World {
         else { return }
         let stream = WorldStream(
             number: worldStreams.count, opener: run, other: other, conversation: conversation)
+        stream.senders[0] = run.streams[other]?.number
         worldStreams.append(stream)
         session.openStream(named: stream.name, to: id(other)) { [self] result in
             switch result {
@@ -54,6 +55,7 @@ extension World {
         guard stream.users[1] == nil else { return run.report(.exactlyOnce, "gets \(stream.name) twice") }
         run.note(.event, stream.opener.index, 21, "gets \(stream.name) from \(stream.opener.index)")
         stream.users[1] = run
+        stream.senders[1] = run.streams[stream.opener.index]?.number
         stream.ends[1] = end
         scheduleUse(of: stream, at: 1)
     }

@@ -27,6 +27,9 @@ final class WorldStream: @unchecked Sendable {
     var ends: [ByteStream?] = [nil, nil]
     /// The user at each end; the second is nil until the stream has arrived there.
     var users: [SessionRun?]
+    /// What each user sent messages as when the stream was opened, or had arrived. A conversation that one side has left may begin
+    /// again under its number, because the other side still asks for it; the streams of before are over then.
+    var senders: [Int?] = [nil, nil]
     /// From the opener, and to it.
     var directions = [Direction(), Direction()]
 
@@ -43,7 +46,8 @@ final class WorldStream: @unchecked Sendable {
     /// Whether the conversation still lasts, as the user at this end was last told.
     func lasts(at end: Int) -> Bool {
         guard let user = users[end], user.session != nil, !user.isClosing else { return false }
-        return user.streams[end == 0 ? other : opener.index]?.conversation == conversation
+        let stream = user.streams[end == 0 ? other : opener.index]
+        return stream?.conversation == conversation && stream?.number == senders[end]
     }
 
     /// Whether nothing is left to be done at this end.
