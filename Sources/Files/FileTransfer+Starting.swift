@@ -3,10 +3,18 @@ import Synchronization
 
 extension FileTransfer {
     /// Offers files on a stream that was opened for that.
+    ///
+    /// - Parameter onAllKept: called on the thread of the transfer when the receiver has kept everything, before the receiver learns
+    ///   that this is known here.
     package static func begin(
-        _ source: sending any FileSource, metadata: [UInt8] = [], on stream: ByteStream
+        _ source: sending any FileSource, metadata: [UInt8] = [], on stream: ByteStream,
+        onAllKept: @escaping @Sendable () -> Void = {}
     ) -> FileTransfer {
         let side = OutgoingFiles(source, metadata: metadata)
+        side.onDecided = { outcomes in
+            let areAllKept = outcomes.allSatisfy { if case .kept = $0 { true } else { false } }
+            if areAllKept { onAllKept() }
+        }
         let transfer = FileTransfer(with: stream.peer, isIncoming: false, items: side.items) {
             [weak stream] in
             stream?.wake()

@@ -58,6 +58,10 @@ package final class OutgoingFiles: TransferSide {
     private var unfinished: Int
     private let output = RecordOutput()
 
+    /// Called once it is known what becomes of each item, before the receiver learns that this side knows it. From then on the
+    /// receiver takes the same files for new ones, so whoever sends again what is unfinished has to forget them now.
+    package var onDecided: (([ItemOutcome]) -> Void)?
+
     package init(_ source: any FileSource, metadata: [UInt8] = []) {
         self.source = source
         items = source.items
@@ -216,6 +220,7 @@ package final class OutgoingFiles: TransferSide {
         case .sending:
             if unfinished == 0 {
                 state = .finishing
+                onDecided?(outcomes)
                 return .finish
             }
             return output.isPaused ? .wait : sendNext()

@@ -64,6 +64,23 @@ struct TransferSideTests {
         #expect(transferred <= size + kills * (SidePair.window + FileRecord.mostData))
     }
 
+    @Test("A sender that is killed at its very end and starts again leaves no second copy")
+    func killedAtTheEnd() {
+        let files = MemoryFiles([("a", [1, 2, 3]), ("b", [4])])
+        for turns in 1...60 {
+            let disk = MemoryDisk()
+            var isDecided = false
+            let first = SidePair(files, on: disk)
+            first.outgoing.onDecided = { _ in isDecided = true }
+            first.run(turns: turns)
+            // The receiver goes on without the sender, as after a kill.
+            first.incoming.receiveEnd(
+                first.received == nil && !isDecided ? NighError(.receiving, .linkLost) : nil)
+            if !isDecided { SidePair(files, on: disk).run() }
+            #expect(disk.files.keys.sorted() == ["a", "b"], "after \(turns) turns")
+        }
+    }
+
     @Test("After a kill, only the pieces that were damaged on the disk are sent again")
     func damagedPart() {
         let files = MemoryFiles([("a", content(5 << 20))])

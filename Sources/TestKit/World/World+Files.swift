@@ -59,7 +59,12 @@ extension World {
                 run.note(.event, other, 22, "offers files \(delivery.number) to \(other)")
                 counts.offers += 1
                 delivery.offers += 1
-                let transfer = WorldTransfer(with: other, OutgoingFiles(delivery.files), on: stream, delivery)
+                let side = OutgoingFiles(delivery.files)
+                side.onDecided = { outcomes in
+                    let areAllKept = outcomes.allSatisfy { if case .kept = $0 { true } else { false } }
+                    if areAllKept { delivery.isDelivered = true }
+                }
+                let transfer = WorldTransfer(with: other, side, on: stream, delivery)
                 begin(transfer, run)
             case .failure(let error): check(refusal: error, of: delivery, run)
             }

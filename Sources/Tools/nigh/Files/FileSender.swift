@@ -146,7 +146,7 @@ actor FileSender {
             let stream = try await session.session.openStream(named: "files", to: peer.id, for: .files)
             record?.begin(with: peer)
             nonisolated(unsafe) let tree = files.tree
-            let transfer = FileTransfer.begin(tree, on: stream)
+            let transfer = FileTransfer.begin(tree, on: stream) { [record] in record?.forget() }
             self.transfer = transfer
             defer { self.transfer = nil }
             if isInterrupted { transfer.cancel(because: "interrupted") }

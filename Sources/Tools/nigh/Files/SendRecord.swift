@@ -2,11 +2,12 @@ import Glibc
 import NighCore
 import NighFiles
 import NighLoop
+import Synchronization
 
 /// What is written down of an unfinished `nigh send`, so that `nigh transfers` can list and continue it: a small text file in
 /// the user's data folder. The program that sends holds a lock on it.
 ///
-/// `@unchecked Sendable`: only the thread of one `FileSender` uses a record.
+/// `@unchecked Sendable`: only the thread of one `FileSender` uses a record, except for `forget`.
 final class SendRecord: @unchecked Sendable {
     /// What the file says.
     private(set) var content: Content
@@ -15,6 +16,9 @@ final class SendRecord: @unchecked Sendable {
     /// The locked file; nil while nothing is written, or if another program sends the same.
     private var file: OpenDescriptor?
     private var writtenAt = Moment(nanoseconds: 0)
+    /// Whether the file is written, and whether it must not be written any more.
+    private let isWritten = Atomic<Bool>(false)
+    private let isForgotten = Atomic<Bool>(false)
 
     /// The time between two notes of how far the transfer is.
     private static let interval = Moment.Span.seconds(2)
@@ -65,20 +69,30 @@ final class SendRecord: @unchecked Sendable {
 
     /// Writes the record anew. It is never half written.
     private func write() {
+        guard !isForgotten.load(ordering: .acquiring) else { return }
         writtenAt = LoopThread.now
         content.changed = time(nil)
         let draft = "\(folder)/.\(id).\(getpid())"
         let number = open(draft, O_RDWR | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0o600)
         guard number >= 0 else { return }
         let new = OpenDescriptor(number)
-        let isWritten =
+        let isComplete =
             flock(number, LOCK_EX | LOCK_NB) == 0
             && Array(content.text.utf8).withUnsafeBytes { new.write($0) }
-        guard isWritten, rename(draft, path) == 0 else {
+        guard isComplete, rename(draft, path) == 0 else {
             unlink(draft)
             return
         }
         file = new
+        isWritten.store(true, ordering: .releasing)
+        // It was forgotten meanwhile.
+        if isForgotten.load(ordering: .acquiring) { unlink(path) }
+    }
+
+    /// Removes the file for good, because everything has arrived. May be called on any thread.
+    func forget() {
+        isForgotten.store(true, ordering: .releasing)
+        if isWritten.load(ordering: .acquiring) { unlink(path) }
     }
 
     /// Removes the record: there is nothing to continue.
