@@ -29,8 +29,9 @@ final class CommandSession: @unchecked Sendable {
     private(set) var peers: [PeerID: Peer] = [:]
     /// The errors of the transports that do not work now, by scheme. Loop only.
     private(set) var transportErrors: [String: NighError] = [:]
-    /// Whether a peer has been connected. Then a transport that is down has worked, and may work again. Loop only.
-    private var hasConnected = false
+    /// Whether a transport has listened, or a peer has been connected. Then a transport that is down has worked, and may work again.
+    /// Loop only.
+    private var hasWorked = false
     private var onEvent: EventHandler?
     /// Called once for each peer that has the name of a known device and another key, before a conversation with it
     /// begins. Loop only.
@@ -129,7 +130,8 @@ final class CommandSession: @unchecked Sendable {
         switch event {
         case .stateChanged(let peer, _, _):
             peers[peer.id] = peer.state == .unavailable ? nil : peer
-            if peer.state == .connected { hasConnected = true }
+            if peer.state == .connected { hasWorked = true }
+        case .listening(_, let addresses): if !addresses.isEmpty { hasWorked = true }
         case .peerChanged(let peer): if peers[peer.id] != nil { peers[peer.id] = peer }
         case .transportChanged(let scheme, .down(let error)):
             transportErrors[scheme] = error
@@ -175,8 +177,8 @@ final class CommandSession: @unchecked Sendable {
         return errors.count == transports.count ? TransportsUnavailable(errors: errors) : nil
     }
 
-    /// The errors of all transports, if none of them works and no peer has been connected. Loop only.
-    var transportsUnusable: TransportsUnavailable? { hasConnected ? nil : transportsUnavailable }
+    /// The errors of all transports, if none of them works or has worked. Loop only.
+    var transportsUnusable: TransportsUnavailable? { hasWorked ? nil : transportsUnavailable }
 
     // MARK: Finding a peer
 

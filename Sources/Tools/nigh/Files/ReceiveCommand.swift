@@ -82,10 +82,13 @@ struct ReceiveCommand: Subcommand {
             onEvent: { receiver.enqueue($0) },
             onMessage: { _, origin in receiver.refuseMessages(of: origin.peer) })
         interruption.onRequest { receiver.interrupt() }
-        let loss = Task {
-            // A transport may take a moment to report that it does not work.
-            try await Task.sleep(for: .seconds(1))
-            return await session.onLoop { $0.transportsUnusable }
+        let loss = Task { () async throws -> TransportsUnavailable? in
+            // A transport may take a moment to report that it does not work, and longer on a busy machine.
+            for _ in 0..<30 {
+                try await Task.sleep(for: .seconds(1))
+                if let unusable = await session.onLoop({ $0.transportsUnusable }) { return unusable }
+            }
+            return nil
         }
         interruption.onRequest { loss.cancel() }
         let outcome = try await withThrowingTaskGroup(of: FileReceiver.Outcome?.self) { group in
