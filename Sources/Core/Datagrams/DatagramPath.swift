@@ -389,9 +389,11 @@ final class DatagramPath {
 
     private var lastWantedAt = Moment(nanoseconds: .min)
 
-    /// Asks whether packets pass, with a packet of the length that every path must carry.
+    /// Asks whether packets pass, with a packet of the length that every path must carry. On an open path that has fallen silent it is
+    /// first one of the greatest length in use: if that gets no answer and a shorter one does, longer ones no longer pass.
     private func probe(now: Moment) {
-        emit(.probe(token: token), length: DatagramPacket.leastLongest, now: now)
+        if phase != .open || probesSent > 0 { longestPacket = DatagramPacket.leastLongest }
+        emit(.probe(token: token), length: longestPacket, now: now)
         let pause = Self.firstProbePause.nanoseconds << min(probesSent, 2)
         probesSent += 1
         nextProbeAt = now + (phase == .blocked ? Self.retryPause : .init(nanoseconds: pause))
@@ -531,9 +533,11 @@ final class DatagramPath {
         case .open:
             guard unansweredSince != .never, now - unansweredSince >= Self.firstAlarm else { return }
             if now - unansweredSince >= Self.patience { return block(now: now) }
-            if nextProbeAt == .never || nextProbeAt <= now {
+            if nextProbeAt == .never {
                 token = generator.next()
                 probesSent = 0
+                probe(now: now)
+            } else if nextProbeAt <= now {
                 probe(now: now)
             }
         case .blocked:
@@ -551,7 +555,6 @@ final class DatagramPath {
         note(.blocked)
         newest = []
         token = generator.next()
-        longestPacket = DatagramPacket.leastLongest
         sizeProbe = nil
         unansweredSince = .never
         lastWantedAt = now

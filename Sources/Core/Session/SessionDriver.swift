@@ -284,14 +284,22 @@ final class SessionDriver: @unchecked Sendable {
         loop.execute(flushWork)
     }
 
-    /// Sends an unreliable message. Drops it if the pipe's room is used up, because it would have to wait.
+    /// Sends an unreliable message. Drops it if the pipe's room is used up, because it would have to wait. A message may have a path
+    /// beside the link opened, so this is an input like any other.
     func send(
         unreliable bytes: UnsafeRawBufferPointer, _ order: DatagramOrder, to peer: PeerID
     ) throws(NighError) {
-        let isNews = try machine.send(unreliable: bytes, order, to: peer, now: loop.now) { link in
-            connections[link.number]?.pipe.writableBytes ?? 0
+        var failure: NighError?
+        inTurn {
+            do throws(NighError) {
+                try machine.send(unreliable: bytes, order, to: peer, now: loop.now) { link in
+                    connections[link.number]?.pipe.writableBytes ?? 0
+                }
+            } catch {
+                failure = error
+            }
         }
-        if isNews { flushSoon() }
+        if let failure { throw failure }
     }
 
     private func armTimer() {

@@ -1,5 +1,5 @@
 // What the program sends: each message goes into its conversation, and the conversation's link joins those that have
-// something to write. Each `send` returns whether the driver has to flush because it may have added such a link.
+// something to write. Each reliable `send` returns whether the driver has to flush because it may have added such a link.
 
 extension SessionMachine {
     // MARK: From the loop
@@ -74,7 +74,7 @@ extension SessionMachine {
     func send(
         unreliable bytes: UnsafeRawBufferPointer, _ order: DatagramOrder, to id: PeerID, now: Moment,
         room: (Link) -> Int
-    ) throws(NighError) -> Bool {
+    ) throws(NighError) {
         let conversation = try conversation(with: id)
         let limit = min(limits.unreliableMessage, conversation.largestWholeMessage)
         guard bytes.count <= limit else {
@@ -84,18 +84,14 @@ extension SessionMachine {
         }
         if let link = conversation.link, link.machine.hasDatagrams {
             switch send(bytes, order, besides: link, now: now) {
-            case .queued: return true
+            case .queued: return
             case .tooFast:
                 conversation.statistics.unreliableDropped &+= 1
-                return false
+                return
             case .notOpen: break
             }
         }
-        guard let link = outbox.send(unreliable: bytes, to: conversation, room: room) else {
-            return hasDirectives
-        }
-        markDirty(link)
-        return true
+        outbox.send(unreliable: bytes, to: conversation, room: room).map(markDirty)
     }
 
     // MARK: From other threads

@@ -112,6 +112,8 @@ public struct WorldCounts: Sendable, Equatable {
     public var unreliableSent = 0
     /// Unreliable messages that arrived.
     public var unreliableReceived = 0
+    /// Packets that arrived beside links, of those links that sessions had when they were killed.
+    public var packets = 0
     /// Sends refused because the buffer was full.
     public var refusedSends = 0
     /// Conversations that moved to another transport without a change of state, counted at each end.
@@ -153,7 +155,8 @@ public struct WorldCounts: Sendable, Equatable {
         let fields: [WritableKeyPath<WorldCounts, Int>] = [
             \.worlds, \.sessions, \.milliseconds, \.work, \.invitations, \.conversations, \.reconnects,
             \.interruptions, \.messagesSent, \.messagesReceived, \.kindsReceived, \.bytesReceived,
-            \.messagesResent, \.unreliableSent, \.unreliableReceived, \.refusedSends, \.cuts, \.blocks,
+            \.messagesResent, \.unreliableSent, \.unreliableReceived, \.packets, \.refusedSends, \.cuts,
+            \.blocks,
             \.partitions, \.kills,
             \.restarts, \.pings, \.pairings, \.moves, \.damagedLinks, \.impostors,
             \.streams, \.streamBytes, \.offers, \.deliveries, \.fileBytes,

@@ -84,6 +84,7 @@ final class SessionRun: @unchecked Sendable {
         isBrowsing = member.role != .server
         var plan = world.isQuiet ? WorldPlan.healed(member.faults) : member.faults
         if !world.betterTransportsAreOpen { plan.refuse = .all }
+        world.addPacketFaults(to: &plan)
         let transport = FaultyTransport(
             MemoryTransport(hub: world.hub, address: address, highWaterMark: 64 << 10), plan: plan)
         self.transport = transport
@@ -98,6 +99,7 @@ final class SessionRun: @unchecked Sendable {
         configuration.seed = world.generator.next()
         configuration.security = world.plan.security
         configuration.acceptsPairing = true
+        configuration.datagrams = world.hasDatagrams(owner.index)
         configuration.limits = member.limits
         configuration.timings = member.timings
         if world.acceptsFiles(owner.index) {
@@ -356,7 +358,10 @@ final class SessionRun: @unchecked Sendable {
         hasClosed = true
         streams = [:]
         session?.statistics { [self] statistics in
-            for peer in statistics.peers.values { world.counts.messagesResent += peer.messagesResent }
+            for peer in statistics.peers.values {
+                world.counts.messagesResent += peer.messagesResent
+                world.counts.packets += peer.datagrams?.packetsReceived ?? 0
+            }
             for cause in ["TLS damaged", "TLS malformed", "preface changed"] {
                 world.counts.damagedLinks += statistics.linksEnded[cause] ?? 0
             }

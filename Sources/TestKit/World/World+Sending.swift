@@ -1,4 +1,5 @@
 import NighCore
+import NighMemory
 
 // What users send, and how.
 
@@ -95,6 +96,16 @@ extension World {
 
     /// Whether a user's session takes messages of kinds.
     func acceptsKinds(_ index: Int) -> Bool { (seed &+ UInt64(index)) % 7 != 0 }
+
+    /// Whether a user's session may send unreliable messages beside its links.
+    func hasDatagrams(_ index: Int) -> Bool { (seed &+ UInt64(index)) % 3 != 0 }
+
+    /// Adds what happens to packets beside a link to what happens to its bytes.
+    func addPacketFaults(to plan: inout FaultPlan) {
+        guard !isQuiet, seed % 4 == 1 else { return }
+        plan.loss = .init(1, outOf: 10)
+        plan.duplicate = .init(1, outOf: 10)
+    }
 
     /// Returns the kind that a message of `length` bytes has, if it has one.
     static func kind(of length: Int) -> MessageKind? { MessageKind(rawValue: UInt8(1 + length % 255)) }

@@ -115,7 +115,7 @@ enum Soak {
             \(counts.messagesSent) messages sent, \(counts.messagesReceived) received \
             (\(counts.bytesReceived >> 20) MiB), \(counts.messagesResent) sent again, \
             \(counts.refusedSends) refused because the buffer was full
-            \(counts.unreliableSent) unreliable sent, \(counts.unreliableReceived) received, \(counts.pings) pings answered, \
+            \(counts.unreliableSent) unreliable sent, \(counts.unreliableReceived) received, \(counts.packets) packets, \(counts.pings) pings answered, \
             \(counts.pairings) ends paired
             \(counts.streams) streams, of which \(counts.streamBytes >> 20) MiB were read
             \(counts.offers) offers of files, \(counts.deliveries) deliveries, \(counts.fileBytes >> 20) MiB

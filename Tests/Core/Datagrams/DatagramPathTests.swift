@@ -197,6 +197,24 @@ import Testing
         #expect(pair.ends[0].isOpen)
     }
 
+    @Test("sends shorter packets when longer ones no longer pass")
+    func blackHole() {
+        let pair = Pair()
+        pair.run(.seconds(1))
+        let message = [UInt8](repeating: 1, count: 8_192)
+        pair.send(message)
+        pair.run(.seconds(2))
+        #expect(pair.ends[0].longestPacket == 8_952)
+        pair.passes = { _, bytes, _ in bytes.count <= 1_300 }
+        pair.delivered[1] = []
+        pair.send(message)
+        pair.run(.seconds(1))
+        pair.send(message)
+        pair.run(.seconds(1))
+        #expect(pair.delivered[1] == [message])
+        #expect(pair.ends[0].isOpen && pair.ends[0].longestPacket == 1_200)
+    }
+
     @Test("drops a message of which a part is lost, and delivers the next")
     func lostParts() {
         let pair = Pair()

@@ -91,7 +91,7 @@ import Testing
     @Test("shows the contract as it is in the sources, and `.ci/contract` would write the same")
     func contract() throws {
         let fences = try Fence.all(of: "docs/reference/transport-contract.md")
-        #expect(fences.count == 4)
+        #expect(fences.count == 5)
         for fence in fences {
             let path = try #require(fence.info.split(separator: " ").last.map(String.init))
             let source = try String(contentsOfFile: "\(BuiltPackages.root)/\(path)", encoding: .utf8)
