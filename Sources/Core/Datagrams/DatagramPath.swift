@@ -32,7 +32,7 @@ final class DatagramPath {
     }
 
     /// A message that has come. Its bytes are valid until the next call.
-    struct Delivery {
+    struct Received {
         let bytes: UnsafeRawBufferPointer
         /// The message as a slice, if it was put together from parts.
         let whole: ByteSlice?
@@ -275,7 +275,7 @@ final class DatagramPath {
     /// Takes a packet. Returns the message that it completes, if it does. What is forged, damaged or repeated changes nothing.
     func receive(
         _ packet: UnsafeMutableRawBufferPointer, from source: DatagramSource, now: Moment
-    ) -> Delivery? {
+    ) -> Received? {
         let raw = UnsafeRawBufferPointer(packet)
         // What comes before the other side's offer cannot be opened yet.
         guard let opening else { return nil }
@@ -312,7 +312,7 @@ final class DatagramPath {
 
     private func handle(
         _ content: DatagramContent, number: UInt64, from source: DatagramSource, now: Moment
-    ) -> Delivery? {
+    ) -> Received? {
         switch content {
         case .probe(let token): emit(.answer(token: token), to: answerPlace(source), now: now)
         case .answer(let token): answered(token, now: now)
@@ -332,7 +332,7 @@ final class DatagramPath {
 
     private func deliver(
         _ bytes: UnsafeRawBufferPointer, _ whole: ByteSlice?, _ order: DatagramOrder, number: UInt64
-    ) -> Delivery? {
+    ) -> Received? {
         if order != .unordered {
             let key = Int(order.rawValue)
             guard number >= lastSequenced[key] else {
@@ -342,7 +342,7 @@ final class DatagramPath {
             lastSequenced[key] = number + 1
         }
         statistics.messagesReceived &+= 1
-        return Delivery(bytes: bytes, whole: whole)
+        return Received(bytes: bytes, whole: whole)
     }
 
     /// An answer goes where the probe came from, if that is where packets go, or where they may go once it has answered.

@@ -1,6 +1,6 @@
 /// Puts messages together that were too long for a packet. What does not come whole is forgotten.
 struct FragmentAssembly {
-    private struct Message {
+    private struct Incomplete {
         let number: UInt32
         var parts: [[UInt8]?]
         var missing: Int
@@ -11,7 +11,7 @@ struct FragmentAssembly {
     private static let mostMessages = 8
 
     private let longestMessage: Int
-    private var messages: [Message] = []
+    private var messages: [Incomplete] = []
 
     init(longestMessage: Int) { self.longestMessage = longestMessage }
 
@@ -24,7 +24,7 @@ struct FragmentAssembly {
             if messages.count == Self.mostMessages { messages.removeFirst() }
             let count = Int(fragment.count)
             messages.append(
-                Message(
+                Incomplete(
                     number: fragment.message, parts: Array(repeating: nil, count: count), missing: count))
             index = messages.count - 1
         }

@@ -41,7 +41,7 @@ struct Delivery {
     }
 
     /// Creates a delivery of a message that came beside the link.
-    init(_ message: DatagramPath.Delivery, in conversation: Conversation) {
+    init(_ message: DatagramPath.Received, in conversation: Conversation) {
         self.conversation = conversation
         kind = nil
         origin = MessageOrigin(peer: conversation.peer, lane: .main, isReliable: false)
