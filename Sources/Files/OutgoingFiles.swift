@@ -59,7 +59,7 @@ package final class OutgoingFiles: TransferSide {
     private let output = RecordOutput()
 
     /// Called once it is known what becomes of each item, before the receiver learns that this side knows it. From then on the
-    /// receiver takes the same files for new ones, so whoever sends again what is unfinished has to forget them now.
+    /// receiver takes the same files for new ones, so a program that sends unfinished files again has to forget them now.
     package var onDecided: (([ItemOutcome]) -> Void)?
 
     package init(_ source: any FileSource, metadata: [UInt8] = []) {

@@ -12,7 +12,7 @@ final class PipeConnection: PipeHandler {
     private(set) var datagramPort: (any DatagramPort)?
     /// The driver holds the connection in turn, until the link is over or the session is closed. From then on only the
     /// pipe holds it, as its handler, until it is drained.
-    fileprivate let driver: SessionDriver
+    private let driver: SessionDriver
 
     init(pipe: any Pipe, link: Link, driver: SessionDriver) {
         self.pipe = pipe

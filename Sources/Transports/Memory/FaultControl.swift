@@ -173,8 +173,7 @@ extension FaultControl {
 
     /// Draws whether something with these odds happens now.
     func happens(_ odds: FaultPlan.Odds?) -> Bool {
-        guard let odds else { return false }
-        return Int.random(in: 0..<odds.outOf, using: &random) < odds.hits
+        odds?.areHit(using: &random) ?? false
     }
 
     func wrap(_ inner: any Pipe, isInbound: Bool, scheme: String, on loop: any EventLoop) -> FaultyPipe {

@@ -60,6 +60,11 @@ public struct FaultPlan: Hashable, Sendable {
         /// The odds of something that always happens.
         public static let all = Odds(1, outOf: 1)
 
+        /// Draws whether something with these odds happens.
+        func areHit(using random: inout SeededGenerator) -> Bool {
+            Int.random(in: 0..<outOf, using: &random) < hits
+        }
+
         /// The odds as they are written in a plan.
         public var description: String { self == .all ? "all" : "\(hits)/\(outOf)" }
     }

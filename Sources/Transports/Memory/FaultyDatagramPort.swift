@@ -70,18 +70,13 @@ final class FaultyDatagramPort: DatagramPort, DatagramHandler, @unchecked Sendab
         let queue = direction == .outgoing ? pipe.outgoing : pipe.incoming
         if queue.dropsPackets { return [] }
         guard plan.direction.covers(direction) else { return nil }
-        if happens(plan.loss) { return [] }
-        let isDoubled = happens(plan.duplicate)
+        if plan.loss?.areHit(using: &random) ?? false { return [] }
+        let isDoubled = plan.duplicate?.areHit(using: &random) ?? false
         guard isDoubled || plan.delay > .zero || plan.jitter > .zero else { return nil }
         let jitter = Moment.Span(plan.jitter).nanoseconds
         return (0..<(isDoubled ? 2 : 1)).map { _ in
             let extra = jitter > 0 ? Int64.random(in: 0...jitter, using: &random) : 0
             return Moment.Span(plan.delay) + Moment.Span(nanoseconds: extra)
         }
-    }
-
-    private func happens(_ odds: FaultPlan.Odds?) -> Bool {
-        guard let odds else { return false }
-        return Int.random(in: 0..<odds.outOf, using: &random) < odds.hits
     }
 }

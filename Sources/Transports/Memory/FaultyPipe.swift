@@ -196,7 +196,7 @@ final class FaultyPipe: Pipe, @unchecked Sendable {
 
     /// Draws for each second from now on whether the pipe breaks in it, and breaks the pipe in the first such second.
     private func drawCut(_ odds: FaultPlan.Odds) {
-        for second in 1...Self.longestDraw where Int.random(in: 0..<odds.outOf, using: &random) < odds.hits {
+        for second in 1...Self.longestDraw where odds.areHit(using: &random) {
             return at(loop.now + .seconds(second)) { self.cut() }
         }
     }
