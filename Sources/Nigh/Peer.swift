@@ -71,8 +71,11 @@ public struct Peer: Identifiable, Sendable {
 
     /// Sends bytes as they are, to arrive soon or not at all: they never wait behind other messages and are never repeated.
     /// For values of which only the newest counts, such as positions.
-    public func sendUnreliably(bytes: some Collection<UInt8>) throws(NighError) {
-        try session.low.trySend(ByteSlice(bytes), to: id, .unreliable)
+    ///
+    /// - Parameter key: a number from 0 to 253, if the program sends several such values, for instance one for each player. A
+    ///   message then replaces an earlier one with its key that has not left yet, and no message with another key.
+    public func sendUnreliably(bytes: some Collection<UInt8>, replacing key: UInt8? = nil) throws(NighError) {
+        try session.low.trySend(ByteSlice(bytes), to: id, key.map { .newest(key: $0) } ?? .unreliable)
     }
 
     /// Opens a stream of bytes to the peer, whose program finds it in ``Session/streams``. Fails if the peer is not connected,
@@ -110,7 +113,8 @@ extension Peer: Hashable {
     /// Whether two snapshots of peers are equal in all their properties.
     public static func == (left: Peer, right: Peer) -> Bool {
         left.id == right.id && left.name == right.name && left.info == right.info && left.state == right.state
-            && left.transport == right.transport && left.trust == right.trust
+            && left.transport == right.transport && left.hasDatagrams == right.hasDatagrams
+            && left.trust == right.trust
     }
 
     /// Hashes the ID.

@@ -20,7 +20,7 @@ public struct SessionSettings: Sendable {
     public var files = FileAcceptance.none
     /// Whether ``Peer/sendUnreliably(bytes:)`` may send beside the link, as packets that nothing delays, where the transport and the
     /// peer can do that. ``Peer/hasDatagrams`` says whether it does.
-    public var datagrams = false
+    public var datagrams = true
     /// Plugin files to load transports from, besides those in the plugin folders.
     public var plugins: [String] = []
     /// The session's bounds.

@@ -73,6 +73,8 @@ final class DatagramPath {
     /// When each of the last packets left.
     private var sentAt = [Moment](repeating: .never, count: 256)
 
+    private var pings = PacketPings()
+
     // Checking.
     private var token: UInt64 = 0
     private var probesSent = 0
@@ -270,6 +272,38 @@ final class DatagramPath {
         }
     }
 
+    // MARK: Pings
+
+    /// Sends a ping, as soon as the path is open. `takePingResults` returns what comes of it under the number `call`.
+    ///
+    /// - Parameter padding: how many bytes its packet has beyond a ping's own, within what the path carries.
+    func ping(call: UInt64, padding: Int, now: Moment) {
+        pings.add(call: call, token: generator.next(), padding: padding, now: now)
+        switch phase {
+        case .open: sendPings(now: now)
+        case .waitingForOffer, .checking: break
+        case .blocked:
+            pings.block()
+            resumeChecking(now: now)
+        }
+    }
+
+    private func sendPings(now: Moment) {
+        for ping in pings.depart(now: now) {
+            let length = min(overhead + DatagramContent.tokenByteCount + ping.padding, longestPacket)
+            emit(.probe(token: ping.token), length: length, now: now)
+        }
+    }
+
+    /// Returns what has come of pings since the last call.
+    func takePingResults() -> [PacketPings.Result] { pings.takeResults() }
+
+    /// Forgets all pings, and returns their numbers.
+    func abandonPings() -> [UInt64] { pings.abandon() }
+
+    /// The number of pings of which no result was taken.
+    var pingCount: Int { pings.count }
+
     // MARK: Receiving
 
     /// Takes a packet. Returns the message that it completes, if it does. What is forged, damaged or repeated changes nothing.
@@ -401,6 +435,7 @@ final class DatagramPath {
 
     private func answered(_ answer: UInt64, now: Moment) {
         heard()
+        if pings.answered(answer, now: now) { return }
         if let candidate, candidate.token == answer {
             destination = candidate.source
             self.candidate = nil
@@ -416,6 +451,7 @@ final class DatagramPath {
         phase = .open
         nextProbeAt = .never
         note(.opened)
+        sendPings(now: now)
     }
 
     /// The other side has answered something, so what was sent on an open path arrives.
@@ -500,7 +536,7 @@ final class DatagramPath {
 
     /// When `timeArrived` must be called next.
     var deadline: Moment {
-        var deadline = min(nextProbeAt, reportAt)
+        var deadline = min(nextProbeAt, reportAt, pings.deadline)
         if sizeProbe != nil { deadline = min(deadline, sizeProbeAt) }
         if case .checking(let since) = phase { deadline = min(deadline, since + Self.patience) }
         if phase == .open, unansweredSince != .never {
@@ -519,6 +555,7 @@ final class DatagramPath {
 
     /// Handles a deadline that has passed.
     func timeArrived(now: Moment) {
+        if pings.deadline <= now { pings.timeArrived(now: now) }
         if reportAt <= now { sendReport(now: now) }
         if sizeProbe != nil, sizeProbeAt <= now { sendSizeProbe(now: now) }
         if let first = newest.first, opensAt(first.bytes.count) <= now {
@@ -553,6 +590,7 @@ final class DatagramPath {
     private func block(now: Moment) {
         phase = .blocked
         note(.blocked)
+        pings.block()
         newest = []
         token = generator.next()
         sizeProbe = nil

@@ -174,7 +174,10 @@ package final class LinkMachine {
     package var wasResumed: Bool { channel?.wasResumed ?? false }
 
     /// Whether both sides may send packets beside the link.
-    var hasDatagrams: Bool { settings.hello.hasDatagrams && peerHello?.hasDatagrams ?? false }
+    var hasDatagrams: Bool { offersDatagrams && peerHello?.hasDatagrams ?? false }
+
+    /// Whether this side may.
+    var offersDatagrams: Bool { settings.hello.hasDatagrams }
 
     /// Returns what protects the packets beside the link, once both sides have made their offers: those of this side, and those of
     /// the other side.

@@ -1,5 +1,5 @@
 /// Tests one pipe to a peer stage by stage, without a session: prefaces, secure channel,
-/// hellos, version, some pings, close.
+/// hellos, version, some pings, packets beside the link, close.
 ///
 /// For diagnosis. The other side sees a link on which nobody asks for a conversation, which changes nothing for it.
 /// Create a probe in the turn in which the pipe was opened, and use it on that pipe's loop only; `report` is called
@@ -19,6 +19,8 @@ package final class LinkProbe: PipeHandler, @unchecked Sendable {
         /// The peer that must answer, if known.
         package var expected: PeerID?
         package var pings = 5
+        /// Whether the transport has packets beside its pipes.
+        package var triesPackets = false
         /// The time limit for everything up to the hellos, and for each ping.
         package var timeout = Duration.seconds(5)
 
@@ -37,8 +39,20 @@ package final class LinkProbe: PipeHandler, @unchecked Sendable {
         case greeted(Greeting, after: Duration)
         /// A ping was answered after this time.
         case pongReceived(Duration)
+        /// It is known whether packets pass beside the link. Not reported if the transport has none.
+        case packetsTried(PacketOutcome)
         /// The last event. Without an error, everything went well. The stage of an error says where the probe stopped.
         case ended(NighError?)
+    }
+
+    /// Whether packets pass beside the link.
+    package enum PacketOutcome: Equatable, Sendable {
+        /// They pass in both directions. This is the round trip of one.
+        case passed(Duration)
+        /// Both sides send and receive packets, but none comes back.
+        case blocked
+        /// The other side has none: its program is of an earlier version, or has them switched off.
+        case notOffered
     }
 
     /// What the other side's hello says.
@@ -61,6 +75,7 @@ package final class LinkProbe: PipeHandler, @unchecked Sendable {
     /// The phase of the link before it ended.
     private var phase = LinkMachine.Phase.preface
     private var pongCount = 0
+    private var packets: PacketProbe?
     private var isOver = false
     private var selfReference: LinkProbe?
 
@@ -79,9 +94,10 @@ package final class LinkProbe: PipeHandler, @unchecked Sendable {
         openedAt = loop.now
         let timings = LinkTimings(
             handshake: plan.timeout, pingAfter: plan.timeout / 2, loseAfter: plan.timeout)
-        let hello = Hello(
+        var hello = Hello(
             peer: plan.identity.peerID, incarnation: .random(in: .min ... .max), service: plan.service,
             name: plan.name, maximumFrame: Hello.leastMaximumFrame, maximumMessage: Hello.leastMaximumFrame)
+        hello.hasDatagrams = plan.triesPackets
         let offer: SecureChannelOffer = plan.isEncrypted ? .tls(try TLSContext(plan.identity)) : .plaintext
         machine = LinkMachine(
             side: .dialling,
@@ -133,9 +149,12 @@ package final class LinkProbe: PipeHandler, @unchecked Sendable {
         guard !isOver else { return }
         handleSteps()
         guard !isOver else { return }
+        tryPackets()
+        guard !isOver else { return }
         write()
         if let timer { loop.cancel(timer) }
-        timer = loop.schedule(at: machine.deadline) { [weak self] in self?.timeArrived() }
+        let deadline = min(machine.deadline, packets?.deadline ?? .never)
+        timer = loop.schedule(at: deadline) { [weak self] in self?.timeArrived() }
     }
 
     private func timeArrived() {
@@ -161,6 +180,7 @@ package final class LinkProbe: PipeHandler, @unchecked Sendable {
                 greeted()
             case .pong(let token, let roundTrip) where token < LinkMachine.firstAutomaticPing:
                 handlePong(roundTrip.duration)
+            case .datagrams(let offer): otherOffered(offer)
             case .closed(let end): fail(end.cause)
             default: break
             }
@@ -192,11 +212,40 @@ package final class LinkProbe: PipeHandler, @unchecked Sendable {
     }
 
     private func ping() {
-        guard pongCount < plan.pings else {
-            machine.close(.cancelled)
-            return closeAndReport(nil)
-        }
+        guard pongCount < plan.pings else { return offerPackets() }
         machine.ping(token: UInt64(pongCount), payload: [], now: loop.now)
+    }
+
+    // MARK: Packets
+
+    private func offerPackets() {
+        guard plan.triesPackets else { return finish() }
+        guard machine.hasDatagrams else {
+            report(.packetsTried(.notOffered))
+            return finish()
+        }
+        guard let port = pipe.openDatagrams() else { return finish() }
+        let probe = PacketProbe(port, on: loop) { [weak self] in self?.proceed() }
+        packets = probe
+        machine.send(probe.offer)
+    }
+
+    private func otherOffered(_ offer: DatagramOffer) {
+        guard let packets, let ciphers = machine.datagramCiphers(ours: packets.offer, theirs: offer) else { return }
+        packets.accept(offer, ciphers: ciphers)
+    }
+
+    private func tryPackets() {
+        guard let packets else { return }
+        packets.proceed()
+        guard let outcome = packets.outcome else { return }
+        report(.packetsTried(outcome))
+        finish()
+    }
+
+    private func finish() {
+        machine.close(.cancelled)
+        closeAndReport(nil)
     }
 
     private func fail(_ cause: NighError.Cause) {
@@ -236,6 +285,8 @@ package final class LinkProbe: PipeHandler, @unchecked Sendable {
         isOver = true
         if let timer { loop.cancel(timer) }
         timer = nil
+        packets?.close()
+        packets = nil
         selfReference = nil
     }
 }

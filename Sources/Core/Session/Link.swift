@@ -35,6 +35,10 @@ final class Link {
     var datagrams: DatagramPath?
     /// Whether the transport was asked for such a way.
     var hasAskedForDatagrams = false
+    /// Whether the transport had no such way.
+    var lacksPort = false
+    /// The pings that wait for such a way, and how many bytes are in each.
+    var packetPings: [(token: CallToken, payloadCount: Int)] = []
     /// Where the other side takes packets, until the path has begun.
     var datagramOffer: DatagramOffer?
     /// Whether it is in the queue of links that may have something to write.
@@ -55,6 +59,12 @@ final class Link {
         guard self.peer == nil else { return }
         self.peer = peer
         peer.linkCount += 1
+    }
+
+    /// Returns the pings that wait for a way for packets, and forgets them.
+    func takePacketPings() -> [(token: CallToken, payloadCount: Int)] {
+        defer { packetPings = [] }
+        return packetPings
     }
 
     /// Lets go of the peer, which may refer to the link, at the end of the session.

@@ -326,17 +326,22 @@ public final class Session: Sendable {
 
     /// Measures the round trip to a connected peer, whose session answers without its program. A ping is small and
     /// overtakes waiting messages.
+    ///
+    /// - Parameter path: whether it travels on the link, or beside it as unreliable messages do. Beside the link it is lost
+    ///   if one of its two packets is, and then fails after 5 s.
     public func ping(
-        _ peer: PeerID, payload: [UInt8] = [],
+        _ peer: PeerID, over path: PingPath = .link, payload: [UInt8] = [],
         completion: @escaping @Sendable (Result<Duration, NighError>) -> Void
     ) {
         let token = newToken()
-        onLoop { $0.ping(peer, payload: payload, token: token, completion) }
+        onLoop { $0.ping(peer, over: path, payload: payload, token: token, completion) }
     }
 
     /// Measures the round trip to a connected peer.
-    public func ping(_ peer: PeerID, payload: [UInt8] = []) async throws(NighError) -> Duration {
-        try await result { ping(peer, payload: payload, completion: $0) }
+    public func ping(
+        _ peer: PeerID, over path: PingPath = .link, payload: [UInt8] = []
+    ) async throws(NighError) -> Duration {
+        try await result { ping(peer, over: path, payload: payload, completion: $0) }
     }
 
     /// Passes all known peers, sorted by PeerID, to `completion`: at once if called on the loop, otherwise soon, on the

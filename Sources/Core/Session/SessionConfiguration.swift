@@ -18,7 +18,7 @@ public struct SessionConfiguration: Sendable {
     public var timings: SessionTimings
     /// Whether unreliable messages may travel beside the link, as packets that nothing delays, where the transport and the peer can
     /// do that. Otherwise they travel within the link. Off by default; see [the guide](docs/guides/sending.md).
-    public var datagrams = false
+    public var datagrams = true
     /// Whether the session checks that each transport keeps its contract (see ``CheckedTransport``). A transport that
     /// breaks a rule is cut off and reported as down, and the report names the rule. On in debug builds. Off in other
     /// builds, where it then costs nothing.

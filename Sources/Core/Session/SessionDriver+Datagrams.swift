@@ -4,7 +4,7 @@ extension SessionDriver {
     func openDatagrams(of link: Link) {
         guard let connection = connections[link.number], connection.endWhileHeld == nil,
             let port = connection.pipe.openDatagrams()
-        else { return }
+        else { return machine.datagramPortMissing(on: link) }
         connection.start(port)
         machine.datagramPortOpened(
             on: link, place: port.place, longestPacket: port.longestPacket, now: loop.now)

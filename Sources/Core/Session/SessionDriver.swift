@@ -444,11 +444,11 @@ final class SessionDriver: @unchecked Sendable {
     }
 
     func ping(
-        _ peer: PeerID, payload: [UInt8], token: CallToken,
+        _ peer: PeerID, over path: PingPath, payload: [UInt8], token: CallToken,
         _ completion: @escaping @Sendable (Result<Duration, NighError>) -> Void
     ) {
         guard hasStarted, !isClosed else { return completion(.failure(NighError(.pinging, .closed))) }
         pings[token] = completion
-        inTurn { machine.ping(peer, payload: payload, token: token, now: loop.now) }
+        inTurn { machine.ping(peer, over: path, payload: payload, token: token, now: loop.now) }
     }
 }

@@ -283,8 +283,8 @@ extension SessionMachine {
 
     // MARK: Pings
 
-    /// Sends a ping to the peer on the link in use.
-    func ping(_ id: PeerID, payload: [UInt8], token: CallToken, now: Moment) {
+    /// Sends a ping to the peer, on the link in use or beside it.
+    func ping(_ id: PeerID, over path: PingPath, payload: [UInt8], token: CallToken, now: Moment) {
         guard let peer = peers[id], let link = peer.link else {
             let error = NighError(.pinging, .notConnected, peer: peers[id]?.label ?? id.short)
             return output(.answerPing(token, .failure(error)))
@@ -293,10 +293,12 @@ extension SessionMachine {
             let error = NighError(.pinging, .limit("ping payload", limits.pingPayload), peer: peer.label)
             return output(.answerPing(token, .failure(error)))
         }
-        let waiting = pings.values.reduce(0) { $0 + ($1.link === link ? 1 : 0) }
-        guard waiting < limits.pendingPings else {
+        guard pendingPings(on: link) < limits.pendingPings else {
             let error = NighError(.pinging, .limit("pending pings", limits.pendingPings), peer: peer.label)
             return output(.answerPing(token, .failure(error)))
+        }
+        if path == .packets {
+            return pingByPackets(on: link, payloadCount: payload.count, token: token, now: now)
         }
         let number = nextNumber()
         pings[number] = (token, link, payload)
@@ -304,9 +306,17 @@ extension SessionMachine {
         markDirty(link)
     }
 
+    private func pendingPings(on link: Link) -> Int {
+        pings.values.reduce(link.packetPings.count + (link.datagrams?.pingCount ?? 0)) {
+            $0 + ($1.link === link ? 1 : 0)
+        }
+    }
+
     /// Fails the pings on a link. Their answers come on the link they were sent on, or on one that took over from it,
     /// or never.
     func failPings(on link: Link, with error: NighError) {
+        let beside = link.takePacketPings().map(\.token) + (link.datagrams?.abandonPings() ?? []).map(CallToken.init)
+        for token in beside { output(.answerPing(token, .failure(error))) }
         guard !pings.isEmpty else { return }
         for (number, waiting) in pings.sorted(by: { $0.key < $1.key }) where waiting.link === link {
             pings[number] = nil

@@ -16,7 +16,7 @@ extension SessionMachine {
     }
 
     private func askForDatagrams(on link: Link) {
-        guard !link.hasAskedForDatagrams, link.purpose == .carrying else { return }
+        guard !link.hasAskedForDatagrams, link.purpose != .finished else { return }
         link.hasAskedForDatagrams = true
         output(.openDatagrams(link))
     }
@@ -28,8 +28,12 @@ extension SessionMachine {
             connection: generator.next(), longestPacket: min(longestPacket, Int(UInt16.max)), place: place)
         link.datagrams = DatagramPath(
             offer: offer, longestMessage: limits.unreliableMessage, generator: generator.fork(), now: now)
+        for ping in link.takePacketPings() {
+            link.datagrams?.ping(call: ping.token.number, padding: ping.payloadCount, now: now)
+        }
         link.machine.send(offer)
         markDirty(link)
+        watch(link)
         if let theirs = link.datagramOffer { output(.findDatagramPlace(link, theirs)) }
     }
 
@@ -62,10 +66,60 @@ extension SessionMachine {
         return Delivery(message, in: conversation)
     }
 
+    // MARK: Pings
+
+    /// Pings the peer of a link beside that link. A path that has not begun is begun, and the ping waits for it.
+    func pingByPackets(on link: Link, payloadCount: Int, token: CallToken, now: Moment) {
+        if let error = reasonAgainstPackets(on: link) { return output(.answerPing(token, .failure(error))) }
+        guard let path = link.datagrams else {
+            link.packetPings.append((token, payloadCount))
+            return askForDatagrams(on: link)
+        }
+        path.ping(call: token.number, padding: payloadCount, now: now)
+        processPath(of: link)
+    }
+
+    /// Returns why there are no packets beside a link; nil if there may be.
+    private func reasonAgainstPackets(on link: Link) -> NighError? {
+        if link.machine.hasDatagrams, !link.lacksPort { return nil }
+        let isOurs = link.lacksPort || !link.machine.offersDatagrams
+        let scheme = transports[link.transport].scheme
+        return NighError(
+            .pinging, isOurs ? .unavailable("there are no packets beside this link") : .unsupported("packets beside a link"),
+            peer: link.peer?.label, transport: scheme,
+            advice: isOurs
+                ? "use a transport that has packets, such as tcp, and switch them on in the session's configuration"
+                : nil)
+    }
+
+    /// The transport has no way for packets beside this link after all.
+    func datagramPortMissing(on link: Link) {
+        link.lacksPort = true
+        guard let error = reasonAgainstPackets(on: link) else { return }
+        for ping in link.takePacketPings() { output(.answerPing(ping.token, .failure(error))) }
+    }
+
+    /// Reports what has come of the pings on a path.
+    func reportPings(of path: DatagramPath, on link: Link) {
+        for result in path.takePingResults() {
+            let outcome = result.outcome.mapError { failure in
+                switch failure {
+                case .lost: NighError(.pinging, .timedOut, peer: link.peer?.label)
+                case .blocked:
+                    NighError(
+                        .pinging, .unreachable, peer: link.peer?.label, transport: transports[link.transport].scheme,
+                        advice: "packets do not pass beside the link: does a firewall on the way block UDP?")
+                }
+            }
+            output(.answerPing(CallToken(number: result.call), outcome))
+        }
+    }
+
     /// Does what follows from an input to the path of a link.
     private func processPath(of link: Link) {
         guard let path = link.datagrams else { return }
         noteChange(of: path, on: link)
+        reportPings(of: path, on: link)
         if !path.output.isEmpty { markDirty(link) }
         watch(link)
     }

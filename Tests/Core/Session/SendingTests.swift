@@ -173,7 +173,7 @@ import Testing
 
     @Test func unreliableMessagesAreDroppedNotQueuedWhenTheLinkIsBackedUp() throws {
         let place = Neighbourhood()
-        let (puma, lynx) = try place.pair()
+        let (puma, lynx) = try place.pair { $0.datagrams = false }
         try puma.session.trySend(Array("quick".utf8), to: lynx.id, .unreliable)
         try place.run(.milliseconds(10))
         #expect(lynx.texts == ["quick"])

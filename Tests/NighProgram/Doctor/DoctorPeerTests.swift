@@ -22,7 +22,7 @@ import Testing
 
     private static let stages = [
         "peer.resolve", "peer.address", "peer.connect", "peer.tls", "peer.hello", "peer.version", "peer.ping",
-        "peer.path",
+        "peer.packets", "peer.path",
     ]
 
     @Test("An address is checked through every stage, and the session there does not notice")

@@ -73,7 +73,7 @@ import Testing
             if number <= 5 {
                 tally.lose(by: .timeout)
             } else {
-                tally.receive(after: .milliseconds(20), over: "tcp")
+                tally.receive(number, after: .milliseconds(20), over: "tcp")
             }
         }
         #expect(PingThresholds(p99: .milliseconds(20), loss: 0.05).missed(by: tally).isEmpty)

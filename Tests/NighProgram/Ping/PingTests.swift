@@ -46,6 +46,25 @@ import Testing
         #expect(try quiet.objects().last?["received"] as? Int == 500)
     }
 
+    @Test("Pings travel beside the link, and a network that loses packets loses pings")
+    func datagrams() throws {
+        let host = try HostInTests()
+        let common = ["ping", host.address, "--datagrams", "-i", "1ms", "--json"] + transport
+        let call = try user.run(common + ["-c", "20", "--size", "1k"])
+        #expect(call.status == 0)
+        try call.expectSchema("ping")
+        let object = try call.object()
+        #expect(object["over"] as? String == "packets" && object["received"] as? Int == 20)
+        let lossy = try user.run(common + ["-c", "200", "--timeout", "200ms", "--inject", "loss=20%"])
+        try lossy.expectSchema("ping")
+        let losses = try #require(try lossy.object()["losses"] as? [String: Int])
+        #expect(losses["timeout"] ?? 0 > 20 && losses["link_lost"] == 0)
+        let blocked = try user.run(common + ["-c", "3", "--inject", "loss=all"])
+        #expect(blocked.status == 1)
+        try blocked.expectSchema("ping")
+        #expect((try blocked.object()["losses"] as? [String: Int])?["blocked"] == 3)
+    }
+
     @Test("The number of replies in one JSON object is limited")
     func bounded() throws {
         let host = try HostInTests()

@@ -6,9 +6,14 @@ struct LinkCheck {
     private let events: AsyncStream<LinkProbe.Event>
     private let scheme: String
     private let address: TransportAddress
+    /// How many pings the probe sends.
+    private let pings: Int
     private static let subject = "peer"
 
-    init(events: AsyncStream<LinkProbe.Event>, _ scheme: String, _ address: TransportAddress) {
+    init(
+        events: AsyncStream<LinkProbe.Event>, pings: Int, _ scheme: String, _ address: TransportAddress
+    ) {
+        self.pings = pings
         self.events = events
         self.scheme = scheme
         self.address = address
@@ -44,7 +49,13 @@ struct LinkCheck {
                 reporter.report(
                     Finding("peer.version", Self.subject, .pass, "both use version \(hello.version)"))
                 reporter.showProgress("peer.ping")
-            case .pongReceived(let roundTrip): roundTrips.append(roundTrip)
+            case .pongReceived(let roundTrip):
+                roundTrips.append(roundTrip)
+                if let finding = Self.finding(roundTrips, of: pings) {
+                    reporter.report(finding)
+                    reporter.showProgress("peer.packets")
+                }
+            case .packetsTried(let outcome): reporter.report(Self.finding(outcome))
             case .ended(let error?):
                 reporter.report(Self.finding(error))
                 return nil
@@ -52,15 +63,38 @@ struct LinkCheck {
             }
         }
         try Task.checkCancellation()
-        guard let greeting, let least = roundTrips.min(), let most = roundTrips.max() else { return nil }
-        reporter.report(
-            Finding(
-                "peer.ping", Self.subject, .pass,
-                "\(roundTrips.count) of \(roundTrips.count), \(Moment.Span(least)) to \(Moment.Span(most))"))
+        guard let greeting, let least = roundTrips.min() else { return nil }
         reporter.report(
             Finding("peer.path", Self.subject, .pass, "\(scheme), to \(address)", duration: least))
         return PeerPath(
             scheme: scheme, address: address, peer: greeting.peer, name: greeting.name, roundTrip: least)
+    }
+
+    /// Returns what the pings have shown, once all are answered.
+    private static func finding(_ roundTrips: [Duration], of count: Int) -> Finding? {
+        guard roundTrips.count == count, let least = roundTrips.min(), let most = roundTrips.max() else { return nil }
+        return Finding(
+            "peer.ping", subject, .pass,
+            "\(count) of \(count), \(Moment.Span(least)) to \(Moment.Span(most))")
+    }
+
+    private static func finding(_ outcome: LinkProbe.PacketOutcome) -> Finding {
+        let id = "peer.packets"
+        return switch outcome {
+        case .passed(let roundTrip):
+            Finding(id, subject, .pass, "packets pass beside the link, both ways", duration: roundTrip)
+        case .blocked:
+            Finding(
+                id, subject, .warn,
+                "no packet passes beside the link, so unreliable messages wait on the link behind all others",
+                advice:
+                    "let UDP through on the way: run `nigh doctor` as root on both devices to see their firewalls, and look "
+                    + "for \"client isolation\" in the access point")
+        case .notOffered:
+            Finding(
+                id, subject, .warn, "the program there sends no packets beside a link",
+                advice: "update it, or switch them on in its session's configuration")
+        }
     }
 
     private static func finding(_ error: NighError) -> Finding {

@@ -70,8 +70,9 @@ struct PeerCheck: Sendable {
         let place = places[first.index]
         reporter.report(
             Finding("peer.connect", Self.subject, .pass, "\(place.address) was reached first"))
-        return try await LinkCheck(events: first.events, place.runner.transport.scheme, place.address)
-            .report(to: reporter)
+        return try await LinkCheck(
+            events: first.events, pings: plan.pings, place.runner.transport.scheme, place.address
+        ).report(to: reporter)
     }
 
     private var plan: LinkProbe.Plan {
@@ -187,7 +188,7 @@ struct PeerCheck: Sendable {
                     let runner = place.runner
                     let outcome = await runner.dial(place.address, timeout: Self.dialTimeout) { pipe in
                         firstPipe.opened(
-                            pipe, index, over: runner.transport.scheme, expected: place.expected,
+                            pipe, index, over: runner.transport, expected: place.expected,
                             on: runner.loop)
                     }
                     return (index, outcome)
@@ -211,7 +212,7 @@ struct PeerCheck: Sendable {
         var opening: (index: Int, events: AsyncStream<LinkProbe.Event>)? { lock.withLock { first } }
 
         func opened(
-            _ pipe: any Pipe, _ index: Int, over scheme: String, expected: PeerID?, on loop: UVEventLoop
+            _ pipe: any Pipe, _ index: Int, over transport: any Transport, expected: PeerID?, on loop: UVEventLoop
         ) {
             let (stream, continuation) = AsyncStream.makeStream(of: LinkProbe.Event.self)
             let isFirst = lock.withLock {
@@ -222,8 +223,9 @@ struct PeerCheck: Sendable {
             guard isFirst else { return pipe.close(.now) }
             var plan = plan
             plan.expected = expected
+            plan.triesPackets = transport.capabilities.datagrams
             do throws(NighError) {
-                try LinkProbe(pipe, over: scheme, plan, on: loop) { event in
+                try LinkProbe(pipe, over: transport.scheme, plan, on: loop) { event in
                     continuation.yield(event)
                     if case .ended = event { continuation.finish() }
                 }

@@ -25,6 +25,10 @@ struct PingCommand: Subcommand {
             another link by itself. When the conversation has ended, this command calls the peer again. Replies continue once \
             there is a link.
 
+            With --datagrams the pings travel beside the link, as a program's unreliable messages do: over tcp in UDP packets. A \
+            packet that is lost is not sent again, so the loss is that of the network. If packets do not pass at all, each ping is \
+            lost as blocked, until they pass.
+
             Jitter is the mean absolute difference between each round trip and the one before. Percentiles are by nearest rank, \
             and accurate to within 1.6 %; minimum, mean and maximum are exact. Only counts are kept, so it may run for months.
             """,
@@ -43,6 +47,7 @@ struct PingCommand: Subcommand {
             Example(
                 "Puma -c 200 -i 50ms --max-p99 20ms --max-loss 1%",
                 "checks that the link is good enough for a game; exit status 4 if not"),
+            Example("Puma --datagrams -i 20ms", "measures the loss and the jitter of the network itself"),
         ]
     ) { output, session, plan, thresholds, timeout, choice in
         PingCommand(
@@ -67,13 +72,17 @@ struct PingCommand: Subcommand {
             flag: "until",
             "looks for the peer without a time limit, and ends with the first reply, for example while a device starts"
         ),
+        Option(
+            flag: "datagrams",
+            "pings beside the link, with packets that are neither queued nor sent again"),
         Option(flag: "quiet", short: "q", "leaves out single replies and losses")
-    ) { count, interval, size, timeout, until, quiet in
+    ) { count, interval, size, timeout, until, datagrams, quiet in
         if until, count != nil {
             throw UsageError("--until ends with the first reply, so it cannot be used with --count")
         }
         return PingPlan(
-            count: count, interval: interval, size: size, timeout: timeout, endsWithReply: until,
+            count: count, interval: interval, size: size, timeout: timeout,
+            path: datagrams ? .packets : .link, endsWithReply: until,
             isQuiet: quiet)
     }
 
@@ -96,7 +105,9 @@ struct PingCommand: Subcommand {
         do {
             let calling = CommandSession.CallLimits(timeLimit: timeout, retriesAddresses: timeout == nil)
             peer = try await interruption.cancelling { [choice] in
-                try await commandSession.connect(to: choice, for: .ping, calling)
+                let peer = try await commandSession.connect(to: choice, for: .ping, calling)
+                try await checkPath(to: peer, by: commandSession)
+                return peer
             }
         } catch {
             await commandSession.close()
@@ -110,6 +121,21 @@ struct PingCommand: Subcommand {
         return summarize(tally, about: peer, leftOut: leftOut, results)
     }
 
+    /// Fails if pings cannot travel as they are meant to. The first packet also begins the path beside the link, so that the
+    /// measured pings find it open.
+    private func checkPath(to peer: Peer, by commandSession: CommandSession) async throws {
+        guard plan.path == .packets else { return }
+        do throws(NighError) {
+            _ = try await commandSession.session.ping(peer.id, over: plan.path)
+        } catch {
+            switch error.cause {
+            case .unsupported, .unavailable: throw error
+            // Packets may pass later, and a link may come back.
+            default: break
+            }
+        }
+    }
+
     static let peerKind = Results.Kind("peer", plural: "peers")
     static let kinds = [peerKind] + Pinger.kinds
 
@@ -119,10 +145,12 @@ struct PingCommand: Subcommand {
             lines: [
                 Line("\(peer.name)", .strong)
                     + Line(
-                        " (\(peer.id.short)) is connected over \(peer.transport ?? "?"); \(plan.size) bytes a ping"
+                        " (\(peer.id.short)) is connected over \(peer.transport ?? "?"); \(plan.size) bytes a ping\(wording)"
                     )
             ])
     }
+
+    private var wording: String { plan.path == .packets ? ", in packets beside the link" : "" }
 
     static func members(of peer: Peer) -> [JSON.Member] {
         [
@@ -136,7 +164,9 @@ struct PingCommand: Subcommand {
     {
         let missed = tally.received > 0 ? thresholds.missed(by: tally) : []
         results.summarize(
-            [.init("peer", .object(Self.members(of: peer)))] + tally.json + [
+            [
+                .init("peer", .object(Self.members(of: peer))), .init("over", .text(plan.path.rawValue)),
+            ] + tally.json + [
                 .init("items_left_out", .integer(leftOut)),
                 .init("missed", .list(missed.map(JSON.text))),
             ],

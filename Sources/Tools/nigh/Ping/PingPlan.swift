@@ -12,6 +12,8 @@ struct PingPlan: Sendable {
     var size: Int
     /// How long an answer is waited for.
     var timeout: Duration
+    /// Whether pings travel on the link or beside it.
+    var path: PingPath
     /// Whether the command ends with the first reply.
     var endsWithReply: Bool
     /// Whether single replies are left out.

@@ -14,6 +14,8 @@ struct PingTally: Sendable {
         case noLink = "no_link"
         /// There was no conversation when the ping fell due: the peer is gone.
         case noPeer = "no_peer"
+        /// Packets did not pass beside the link.
+        case blocked
         /// Too many pings were under way already.
         case tooMany = "too_many"
 
@@ -23,6 +25,7 @@ struct PingTally: Sendable {
             case .linkLost: "the link broke"
             case .noLink: "no link"
             case .noPeer: "the peer is gone"
+            case .blocked: "packets do not pass beside the link"
             case .tooMany: "too many are under way"
             }
         }
@@ -33,6 +36,9 @@ struct PingTally: Sendable {
     private(set) var losses: [Loss: Int] = [:]
     /// The number of lost pings whose answer came after the timeout.
     private(set) var late = 0
+    /// The number of replies that came after the reply to a later ping.
+    private(set) var reordered = 0
+    private var latestReply = 0
     /// How often the conversation continued over another link.
     var reconnects = 0
     /// How often the conversation ended and another began.
@@ -49,8 +55,10 @@ struct PingTally: Sendable {
 
     mutating func send() { sent += 1 }
 
-    mutating func receive(after roundTrip: Duration, over transport: String) {
+    mutating func receive(_ number: Int, after roundTrip: Duration, over transport: String) {
         received += 1
+        if number < latestReply { reordered += 1 }
+        latestReply = max(latestReply, number)
         paths[transport, default: 0] += 1
         roundTrips.add(roundTrip)
     }
@@ -70,7 +78,7 @@ struct PingTally: Sendable {
             .init(
                 "losses",
                 .object(Loss.allCases.map { JSON.Member($0.rawValue, .integer(losses[$0] ?? 0)) })),
-            .init("late", .integer(late)),
+            .init("late", .integer(late)), .init("reordered", .integer(reordered)),
             .init("round_trip_ms", roundTrips.json),
             .init("reconnects", .integer(reconnects)), .init("rejoins", .integer(rejoins)),
             .init(
@@ -92,6 +100,7 @@ struct PingTally: Sendable {
         let reasons = Loss.allCases.compactMap { reason in losses[reason].map { "\($0) \(reason.text)" } }
         if !reasons.isEmpty { lines.append(Line("lost because: \(reasons.joined(separator: ", "))")) }
         if late > 0 { lines.append(Line("\(late) of the lost pings were answered after the timeout")) }
+        if reordered > 0 { lines.append(Line("\(reordered) replies came after the reply to a later ping")) }
         lines += roundTrips.statistics.enumerated().map {
             Line(($0 == 0 ? "round trip: " : "            ") + $1)
         }

@@ -97,7 +97,7 @@ final class Pinger: @unchecked Sendable {
             underWay[number] = nil
             lose(number, by: .timeout)
         }
-        commandSession.session.ping(peer.id, payload: payload) { [self] result in
+        commandSession.session.ping(peer.id, over: plan.path, payload: payload) { [self] result in
             switch result {
             case .success(let roundTrip): receive(number, after: roundTrip)
             case .failure(let error):
@@ -113,7 +113,7 @@ final class Pinger: @unchecked Sendable {
         guard let timer = underWay.removeValue(forKey: number) else { return tally.receiveLate() }
         loop.cancel(timer)
         let transport = peer?.transport ?? "?"
-        tally.receive(after: roundTrip, over: transport)
+        tally.receive(number, after: roundTrip, over: transport)
         if !plan.isQuiet {
             report(
                 Self.reply,
@@ -288,6 +288,8 @@ extension PingTally.Loss {
     init(_ cause: NighError.Cause) {
         switch cause {
         case .notConnected: self = .noLink
+        case .timedOut: self = .timeout
+        case .unreachable: self = .blocked
         case .limit: self = .tooMany
         default: self = .linkLost
         }

@@ -1,0 +1,95 @@
+/// The pings on a datagram path: each is a probe of which the answer is waited for.
+///
+/// A ping that is wanted before the path is open waits until that is decided. No packet is sent twice, so a lost ping stays lost.
+struct PacketPings {
+    /// Why a ping has no answer.
+    enum Failure: Error, Equatable {
+        /// None came in time.
+        case lost
+        /// Packets do not pass, or the other side does not say where it takes any.
+        case blocked
+    }
+
+    /// What came of a ping.
+    struct Result: Equatable {
+        let call: UInt64
+        let outcome: Swift.Result<Moment.Span, Failure>
+    }
+
+    /// A ping to send.
+    struct Departure: Equatable {
+        let token: UInt64
+        let padding: Int
+    }
+
+    private struct UnderWay {
+        let call: UInt64
+        let token: UInt64
+        let padding: Int
+        /// When it left; while it waits, when it was wanted.
+        var since: Moment
+        var hasLeft = false
+    }
+
+    /// How long a ping waits for its answer, or for the path.
+    private static let patience = Moment.Span.seconds(5)
+
+    private var underWay: [UnderWay] = []
+    private var results: [Result] = []
+
+    /// The pings of which the result was not taken yet.
+    var count: Int { underWay.count + results.count }
+
+    /// Adds a ping, which waits until `depart` is called.
+    mutating func add(call: UInt64, token: UInt64, padding: Int, now: Moment) {
+        underWay.append(UnderWay(call: call, token: token, padding: padding, since: now))
+    }
+
+    /// Returns the pings that wait. They count as sent from now on.
+    mutating func depart(now: Moment) -> [Departure] {
+        var departures: [Departure] = []
+        for index in underWay.indices where !underWay[index].hasLeft {
+            underWay[index].hasLeft = true
+            underWay[index].since = now
+            departures.append(Departure(token: underWay[index].token, padding: underWay[index].padding))
+        }
+        return departures
+    }
+
+    /// Takes an answer. Returns whether it is that of a ping.
+    mutating func answered(_ token: UInt64, now: Moment) -> Bool {
+        guard let index = underWay.firstIndex(where: { $0.token == token && $0.hasLeft }) else { return false }
+        let ping = underWay.remove(at: index)
+        results.append(Result(call: ping.call, outcome: .success(now - ping.since)))
+        return true
+    }
+
+    /// Fails the pings that wait for the path.
+    mutating func block() { fail(.blocked) { !$0.hasLeft } }
+
+    /// Forgets all pings, and returns their numbers.
+    mutating func abandon() -> [UInt64] {
+        defer { self = PacketPings() }
+        return underWay.map(\.call) + results.map(\.call)
+    }
+
+    /// Fails the pings of which the time is up.
+    mutating func timeArrived(now: Moment) {
+        fail(.blocked) { !$0.hasLeft && now - $0.since >= Self.patience }
+        fail(.lost) { now - $0.since >= Self.patience }
+    }
+
+    private mutating func fail(_ failure: Failure, _ condition: (UnderWay) -> Bool) {
+        results += underWay.filter(condition).map { Result(call: $0.call, outcome: .failure(failure)) }
+        underWay.removeAll(where: condition)
+    }
+
+    /// When `timeArrived` must be called next.
+    var deadline: Moment { underWay.map { $0.since + Self.patience }.min() ?? .never }
+
+    /// Returns the results that have come since the last call.
+    mutating func takeResults() -> [Result] {
+        defer { results.removeAll(keepingCapacity: true) }
+        return results
+    }
+}
