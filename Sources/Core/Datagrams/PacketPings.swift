@@ -58,7 +58,9 @@ struct PacketPings {
 
     /// Takes an answer. Returns whether it is that of a ping.
     mutating func answered(_ token: UInt64, now: Moment) -> Bool {
-        guard let index = underWay.firstIndex(where: { $0.token == token && $0.hasLeft }) else { return false }
+        guard let index = underWay.firstIndex(where: { $0.token == token && $0.hasLeft }) else {
+            return false
+        }
         let ping = underWay.remove(at: index)
         results.append(Result(call: ping.call, outcome: .success(now - ping.since)))
         return true

@@ -231,7 +231,9 @@ package final class LinkProbe: PipeHandler, @unchecked Sendable {
     }
 
     private func otherOffered(_ offer: DatagramOffer) {
-        guard let packets, let ciphers = machine.datagramCiphers(ours: packets.offer, theirs: offer) else { return }
+        guard let packets, let ciphers = machine.datagramCiphers(ours: packets.offer, theirs: offer) else {
+            return
+        }
         packets.accept(offer, ciphers: ciphers)
     }
 

@@ -315,7 +315,8 @@ extension SessionMachine {
     /// Fails the pings on a link. Their answers come on the link they were sent on, or on one that took over from it,
     /// or never.
     func failPings(on link: Link, with error: NighError) {
-        let beside = link.takePacketPings().map(\.token) + (link.datagrams?.abandonPings() ?? []).map(CallToken.init)
+        let beside =
+            link.takePacketPings().map(\.token) + (link.datagrams?.abandonPings() ?? []).map(CallToken.init)
         for token in beside { output(.answerPing(token, .failure(error))) }
         guard !pings.isEmpty else { return }
         for (number, waiting) in pings.sorted(by: { $0.key < $1.key }) where waiting.link === link {

@@ -85,7 +85,10 @@ extension SessionMachine {
         let isOurs = link.lacksPort || !link.machine.offersDatagrams
         let scheme = transports[link.transport].scheme
         return NighError(
-            .pinging, isOurs ? .unavailable("there are no packets beside this link") : .unsupported("packets beside a link"),
+            .pinging,
+            isOurs
+                ? .unavailable("there are no packets beside this link")
+                : .unsupported("packets beside a link"),
             peer: link.peer?.label, transport: scheme,
             advice: isOurs
                 ? "use a transport that has packets, such as tcp, and switch them on in the session's configuration"
@@ -107,7 +110,8 @@ extension SessionMachine {
                 case .lost: NighError(.pinging, .timedOut, peer: link.peer?.label)
                 case .blocked:
                     NighError(
-                        .pinging, .unreachable, peer: link.peer?.label, transport: transports[link.transport].scheme,
+                        .pinging, .unreachable, peer: link.peer?.label,
+                        transport: transports[link.transport].scheme,
                         advice: "packets do not pass beside the link: does a firewall on the way block UDP?")
                 }
             }

@@ -33,6 +33,18 @@ import Testing
         #expect(rules("tcp dport 4000 counter").outcome(of: "tcp", port: 4_000) == .allowedByDefault)
     }
 
+    @Test("A rule for a whole protocol decides for each of its ports")
+    func wholeProtocol() {
+        for rule in ["meta l4proto udp drop", "ip protocol udp drop"] {
+            #expect(rules(rule).outcome(of: "udp", port: 4_000) == .blocked(rule))
+            #expect(rules(rule).outcome(of: "tcp", port: 4_000) == .allowedByDefault)
+            #expect(Firewall.blocked(by: rules(rule), port: 4_000)?.verdict == .warn)
+        }
+        let exception = rules("udp dport 4000 accept", "meta l4proto udp drop")
+        #expect(Firewall.blocked(by: exception, port: 4_000) == nil)
+        #expect(Firewall.blocked(by: rules(policy: "drop"), port: 4_000) == nil)
+    }
+
     @Test("A chain that drops by default blocks every port that no rule names")
     func policy() {
         let closed = rules("tcp dport 22 accept", policy: "drop")

@@ -1,5 +1,5 @@
 /// Reads from the text of `nft list ruleset` what happens to incoming packets for a port. It understands plain rules,
-/// and sets and ranges of ports. It does not judge rules in other chains that are reached by jumps.
+/// also those for a whole protocol, and sets and ranges of ports. It does not judge rules in other chains that are reached by jumps.
 struct FirewallRules {
     /// What happens to packets for a port.
     enum Outcome: Equatable {
@@ -63,7 +63,12 @@ struct FirewallRules {
         return words.contains("accept") ? true : nil
     }
 
+    /// Returns whether a rule names the port, or the protocol as a whole.
     private static func names(_ rule: String, _ protocolName: String, _ port: UInt16) -> Bool {
+        for mark in ["meta l4proto \(protocolName) ", "ip protocol \(protocolName) "]
+        where rule.hasPrefix(mark) {
+            return !rule.contains("port ")
+        }
         let mark = "\(protocolName) dport "
         guard let place = rule.firstRange(of: mark) else { return false }
         let rest = rule[place.upperBound...]

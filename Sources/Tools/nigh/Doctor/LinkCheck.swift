@@ -72,7 +72,9 @@ struct LinkCheck {
 
     /// Returns what the pings have shown, once all are answered.
     private static func finding(_ roundTrips: [Duration], of count: Int) -> Finding? {
-        guard roundTrips.count == count, let least = roundTrips.min(), let most = roundTrips.max() else { return nil }
+        guard roundTrips.count == count, let least = roundTrips.min(), let most = roundTrips.max() else {
+            return nil
+        }
         return Finding(
             "peer.ping", subject, .pass,
             "\(count) of \(count), \(Moment.Span(least)) to \(Moment.Span(most))")

@@ -212,7 +212,8 @@ struct PeerCheck: Sendable {
         var opening: (index: Int, events: AsyncStream<LinkProbe.Event>)? { lock.withLock { first } }
 
         func opened(
-            _ pipe: any Pipe, _ index: Int, over transport: any Transport, expected: PeerID?, on loop: UVEventLoop
+            _ pipe: any Pipe, _ index: Int, over transport: any Transport, expected: PeerID?,
+            on loop: UVEventLoop
         ) {
             let (stream, continuation) = AsyncStream.makeStream(of: LinkProbe.Event.self)
             let isFirst = lock.withLock {

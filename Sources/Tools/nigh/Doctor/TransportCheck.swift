@@ -68,7 +68,7 @@ struct TransportCheck: Sendable {
         let addresses = await runner.listeningAddresses()
         guard let port = addresses.lazy.compactMap(Self.port).first else { return }
         reporter.report(await reach(addresses, port))
-        reporter.report(await Firewall.check(port: port))
+        for finding in await Firewall.check(port: port) { reporter.report(finding) }
     }
 
     private static func port(of address: TransportAddress) -> UInt16? {

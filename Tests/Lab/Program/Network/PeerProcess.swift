@@ -54,6 +54,10 @@ final class PeerProcess {
         var pongs = 0
         /// The transports that carry or carried the conversation, in order.
         var transports: [String] = []
+        /// Whether unreliable messages travel beside the link, at each change.
+        var packets: [Bool] = []
+        /// The values that have come, and when.
+        var values: [(number: UInt64, at: Duration)] = []
     }
 
     let name: String
@@ -119,7 +123,12 @@ final class PeerProcess {
         sendCommand("send \(other.id) \(count.map(String.init) ?? "on") \(size) \(milliseconds)")
     }
 
-    /// Ends what `send` began.
+    /// Sends numbered values unreliably with a `pause` after each, until `stopSending`.
+    func show(to other: PeerProcess, every pause: Duration) {
+        sendCommand("show \(other.id) \(Int(pause / .milliseconds(1)))")
+    }
+
+    /// Ends what `send` or `show` began.
     func stopSending() { sendCommand("hush") }
 
     /// Tells it to quit.
@@ -203,7 +212,7 @@ final class PeerProcess {
             return
         }
         let words = line.split(separator: " ", omittingEmptySubsequences: false).map(String.init)
-        if !["received", "sent"].contains(words[0]) { host.lab.journal.note(label, line) }
+        if !["received", "sent", "value"].contains(words[0]) { host.lab.journal.note(label, line) }
         switch (words[0], words.count) {
         case ("ready", 3): (id, run) = (words[1], words[2])
         case ("found", 5...):
@@ -220,6 +229,10 @@ final class PeerProcess {
             views[words[1], default: View()].isFound = false
         case ("state", 4...): move(words[1], from: words[2], to: words[3], words[4...].joined(separator: " "))
         case ("over", 3): views[words[1], default: View()].transports.append(words[2])
+        case ("packets", 3): views[words[1], default: View()].packets.append(words[2] == "true")
+        case ("value", 3):
+            guard let number = UInt64(words[2]) else { return recordUnknownLine(line) }
+            views[words[1], default: View()].values.append((number, host.lab.elapsed))
         case ("transport", 3...):
             conditions[words[1]] = words[2...].joined(separator: " ")
         case ("suspected", 3): views[words[1], default: View()].isSuspected = words[2] == "true"

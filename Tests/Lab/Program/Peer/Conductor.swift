@@ -20,6 +20,7 @@ final class Conductor: Sendable {
         var shown: [PeerID: Peer] = [:]
         var lastNumbers: [PeerID: UInt64] = [:]
         var transports: [PeerID: String] = [:]
+        var havePackets: [PeerID: Bool] = [:]
         var sending: [Task<Void, Never>] = []
         var exchange: Exchange?
     }
@@ -48,6 +49,9 @@ final class Conductor: Sendable {
             onMessage: { [unowned self, writer] bytes, origin in
                 guard let message = NumberedMessage(bytes) else {
                     return writer.writeLine("damaged \(origin.peer)")
+                }
+                guard origin.isReliable else {
+                    return writer.writeLine("value \(origin.peer) \(message.number)")
                 }
                 writer.writeLine("received \(origin.peer) \(Self.hexadecimal(message.run)) \(message.number)")
                 note { $0.didReceive(from: origin.peer) }
@@ -83,6 +87,9 @@ final class Conductor: Sendable {
         case ("invite", 2): withPeer(words[1], line) { invite($0) }
         case ("leave", 2): withPeer(words[1], line) { leave($0) }
         case ("ping", 2): withPeer(words[1], line) { ping($0) }
+        case ("show", 3):
+            guard let pause = Int(words[2]), pause > 0 else { return reportUnknownCommand(line) }
+            withPeer(words[1], line) { show(to: $0, pause: pause) }
         case ("send", 5):
             guard let size = Int(words[3]), let pause = Int(words[4]) else {
                 return reportUnknownCommand(line)
@@ -179,6 +186,21 @@ final class Conductor: Sendable {
         state.withLock { $0.sending.append(task) }
     }
 
+    /// Sends numbered values unreliably until `stopSending`. Those that cannot be sent are lost.
+    private func show(to peer: PeerID, pause: Int) {
+        let task = Task { [self] in
+            var number: UInt64 = 0
+            while !Task.isCancelled {
+                number += 1
+                let message = NumberedMessage(run: run, number: number)
+                try? session.trySend(
+                    ByteSlice(message.bytes(size: NumberedMessage.headerByteCount)), to: peer, .unreliable)
+                try? await Task.sleep(for: .milliseconds(pause))
+            }
+        }
+        state.withLock { $0.sending.append(task) }
+    }
+
     private func exchange(with peer: PeerID) {
         let wanted = state.withLock { state in
             state.exchange?.begin(with: peer) == true ? state.exchange : nil
@@ -251,9 +273,18 @@ final class Conductor: Sendable {
         if before != transport { writer.writeLine("over \(peer.id) \(transport)") }
     }
 
+    /// Prints whether unreliable messages travel beside the link if that has changed.
+    private func reportPackets(of peer: Peer) {
+        let before = state.withLock { $0.havePackets.updateValue(peer.hasDatagrams, forKey: peer.id) }
+        if before ?? false != peer.hasDatagrams {
+            writer.writeLine("packets \(peer.id) \(peer.hasDatagrams)")
+        }
+    }
+
     /// Prints what discovery shows of a peer if it has changed.
     private func show(_ peer: Peer) {
         reportTransport(of: peer)
+        reportPackets(of: peer)
         let before = state.withLock { state in
             defer { state.shown[peer.id] = peer.routes.isEmpty ? nil : peer }
             return state.shown[peer.id]

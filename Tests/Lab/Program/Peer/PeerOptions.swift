@@ -23,6 +23,7 @@ struct PeerOptions {
           leave PEER                  end the conversation
           send PEER COUNT SIZE PAUSE  send COUNT (or `on`: until hushed) numbered messages of SIZE bytes, with so many
                                       milliseconds between two
+          show PEER PAUSE             send numbered values, unreliably, with so many milliseconds between two, until hushed
           hush                        end all sending
           ping PEER                   measure a round trip
           advertise on|off, browse on|off, info KEY=VALUE…
@@ -36,7 +37,7 @@ struct PeerOptions {
           pong ID MICROSECONDS        | called ADDRESS ID | left ID       | failed WHAT CAUSE
           listening ADDRESS…          | transport SCHEME up|down CAUSE    | trouble ERROR
           advertised NAME             | count NAME VALUE                  | quality ID PER-CENT
-          over ID SCHEME
+          over ID SCHEME              | value ID NUMBER                   | packets ID true|false
           closed
         """
 

@@ -67,6 +67,19 @@ enum Doctors {
             return host
         },
         BrokenSetUp(
+            "packets blocked", ["-t", "tcp:port=4000"],
+            says: [
+                .init(
+                    verdict: "warn", id: "tcp.firewall-packets",
+                    cause: "UDP port 4000: meta l4proto udp drop",
+                    cure: "remove that rule")
+            ], status: 0
+        ) { lab throws(Failure) in
+            let host = try lab.host("walled2")
+            try host.filter(in: "udp dport 5353 accept; meta l4proto udp drop")
+            return host
+        },
+        BrokenSetUp(
             "port in use", ["-t", "tcp:port=4000"],
             says: [
                 .init(
@@ -130,7 +143,7 @@ enum Doctors {
             let said = try lynx.doctor(call + [who])
             for id in [
                 id, "peer.address", "peer.connect", "peer.tls", "peer.hello", "peer.version", "peer.ping",
-                "peer.path",
+                "peer.packets", "peer.path",
             ] {
                 try lab.check("\(id) passes", said.finding(id, "pass") != nil)
             }
@@ -140,6 +153,15 @@ enum Doctors {
         lab.step("another service")
         let other = try lynx.doctor(["-t", "tcp:mdns=off", "--peer", "tcp://\(puma.host.address()):4000"])
         try lab.check("it says which", other.advice("peer.hello").contains("`--service lab`"))
+        lab.step("no UDP reaches Puma")
+        try puma.host.filter(in: "udp dport 1024-65535 drop")
+        let mute = try lynx.doctor([
+            "-t", "tcp:mdns=off", "-s", "lab", "--peer", "tcp://\(puma.host.address()):4000",
+        ])
+        try lab.check(
+            "that is a warning", mute.finding("peer.packets", "warn")?.contains("no packet") == true)
+        try lab.check("the cure is named", mute.advice("peer.packets").contains("let UDP through"))
+        try lab.check("all else works", mute.status == 0 && mute.finding("peer.path", "pass") != nil)
         lab.step("Puma's port is blocked")
         try puma.host.filter(in: "tcp dport 4000 drop")
         let blocked = try lynx.doctor(call + ["Puma"])

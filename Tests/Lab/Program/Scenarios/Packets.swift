@@ -1,0 +1,41 @@
+/// Unreliable messages, and networks that carry no packets.
+enum Packets {
+    static let all = [
+        Scenario(
+            "packets-blocked",
+            "UDP is dropped, and let through again: values go on within a second, and it is told once"
+        ) { lab throws(Failure) in
+            let puma = try lab.host("puma").peer("Puma", .over("tcp:mdns=off"))
+            let lynx = try lab.host("lynx").peer("Lynx", .over("tcp:mdns=off"))
+            try lab.wait(for: "Puma to listen") { !puma.listening.isEmpty }
+            lynx.sendCommand("call tcp://\(puma.host.address()):\(try puma.port())")
+            try lab.connection(of: puma, lynx)
+            lynx.show(to: puma, every: .milliseconds(20))
+            try lab.wait(for: "packets to pass") { lynx.view(of: puma).packets == [true] }
+
+            for (way, rule) in [("in", "meta l4proto udp drop"), ("out", "meta l4proto udp drop")] {
+                lab.step("UDP is dropped on its way \(way)")
+                let changes = lynx.view(of: puma).packets
+                try way == "in" ? puma.host.filter(in: rule) : puma.host.filter(out: rule)
+                try lab.wait(for: "Lynx to be told") { lynx.view(of: puma).packets == changes + [false] }
+                let count = puma.view(of: lynx).values.count
+                try lab.wait(for: "values to come all the same") {
+                    puma.view(of: lynx).values.count > count + 100
+                }
+                try lab.check("it was told once", lynx.view(of: puma).packets == changes + [false])
+                try puma.host.filter()
+                try lab.wait(for: "packets to pass again") {
+                    lynx.view(of: puma).packets == changes + [false, true]
+                }
+            }
+            lynx.stopSending()
+            let values = puma.view(of: lynx).values
+            let numbers = values.map(\.number)
+            try lab.check("values come once and in order", numbers == Array(Set(numbers)).sorted())
+            let gap = zip(values.dropFirst(), values).map { $0.number - $1.number }.max() ?? 0
+            // Fifty a second were sent, and for less than a second they were lost.
+            try lab.check("at most 50 in a row were lost: \(gap)", gap <= 50)
+            try lab.check("it is one conversation", Lifelines.isUnbroken(lynx, puma) && puma.troubles.isEmpty)
+        }
+    ]
+}
