@@ -124,6 +124,7 @@ let package = Package(
         .executableTarget(
             name: "bench-session", dependencies: ["CBenchmark", "Nigh", "NighCore", "NighLoop"],
             path: "Benchmarks/Session"),
+        .executableTarget(name: "bench-positions", dependencies: ["Nigh"], path: "Benchmarks/Positions"),
         .executableTarget(
             name: "bench", dependencies: ["Arguments", "CBenchmark", "Measuring", "ProgramSupport"],
             path: "Benchmarks/Driver"),

@@ -54,6 +54,28 @@ import Testing
         #expect(types.first == "idle" && types.contains("second") && types.suffix(2) == ["run", "summary"])
     }
 
+    @Test("Packets beside the link are measured without load and in each run")
+    func datagrams() throws {
+        let host = try HostInTests()
+        let common =
+            ["bench", host.address, "-d", "up", "--seconds", "2", "--warm-up", "100ms", "--datagrams"]
+            + transport
+        let call = try user.run(common + ["--json"])
+        #expect(call.status == 0)
+        try call.expectSchema("bench")
+        let object = try call.object()
+        let idle = try #require((object["idle"] as? [[String: Any]])?.first?["packets"] as? [String: Any])
+        #expect(idle["sent"] as? Int == 100 && idle["lost"] as? Int == 0)
+        let run = try #require((object["runs"] as? [[String: Any]])?.first?["packets"] as? [String: Any])
+        #expect(run["received"] as? Int ?? 0 > 0 && run["round_trip_ms"] is [String: Any])
+        let words = try user.run(common)
+        #expect(
+            words.lines.contains { $0.hasPrefix("without load  ") && $0.contains("0 %") }, "\(words.lines)")
+        #expect(words.lines.contains { $0.hasPrefix("1, up") })
+        let blocked = try user.run(common + ["--inject", "loss=all"])
+        #expect(blocked.status == 1 && blocked.errors.contains { $0.contains("UDP") }, "\(blocked)")
+    }
+
     @Test("A rate that is missed gives status 4, and one that is reached gives 0")
     func threshold() throws {
         let host = try HostInTests()

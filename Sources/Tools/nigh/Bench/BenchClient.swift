@@ -16,6 +16,7 @@ final class BenchClient: @unchecked Sendable {
     private static let pauseBetweenIdlePings = Moment.Span.milliseconds(20)
     private static let mostPingsUnderWay = 32
     private static let idlePings = 25
+    private static let idlePackets = 100
 
     private let commandSession: CommandSession
     private let peer: Peer
@@ -28,6 +29,9 @@ final class BenchClient: @unchecked Sendable {
     private var begunAt = Moment.never
     private var movedAt = Moment.never
     private var underWay = 0
+    /// The packets beside the link that are measured now.
+    private var trips: PacketTrips?
+    private var packetNumber = 0
     private var timers: [LoopTimer] = []
     /// The completion of the step that waits for the host now.
     private var waiting: ((Result<BenchMessage?, any Error>) -> Void)?
@@ -157,7 +161,7 @@ final class BenchClient: @unchecked Sendable {
     }
 
     /// Measures one run.
-    func measure(_ order: BenchOrder) async throws -> BenchRun {
+    func measure(_ order: BenchOrder, withPackets hasPackets: Bool) async throws -> BenchRun {
         let answer = try await answer(within: Self.answerTimeout) { [self] in
             // Messages may arrive before the answer, because they have a lane of their own.
             endpoint.prepare(order, receives: order.direction.goesDown)
@@ -167,10 +171,11 @@ final class BenchClient: @unchecked Sendable {
         guard case .ready(order.run) = answer else {
             throw BenchBreach("an answer that does not fit the order")
         }
-        _ = try await self.answer(within: nil) { [self] in begin(order) }
+        _ = try await self.answer(within: nil) { [self] in begin(order, hasPackets: hasPackets) }
         return await commandSession.onLoop { [self] _ in
             var run = current ?? BenchRun(order: order)
             run.transport = transport
+            run.packets = takeTrips(patience: PacketTrips.patience)
             current = nil
             return run
         }
@@ -186,15 +191,36 @@ final class BenchClient: @unchecked Sendable {
         return record
     }
 
+    /// Measures packets beside the link without load. Fails if there are none.
+    func measureIdlePackets() async throws -> PacketTrips {
+        // It begins the path, and says whether packets pass.
+        do throws(NighError) {
+            _ = try await commandSession.session.ping(peer.id, over: .packets)
+        } catch {
+            if error.cause != .timedOut { throw error }
+        }
+        await commandSession.onLoop { [self] _ in trips = PacketTrips() }
+        for _ in 0..<Self.idlePackets {
+            loop.execute { [self] in sendPacket() }
+            try await Task.sleep(for: PacketTrips.pause.duration)
+        }
+        for _ in 0..<Self.idlePackets {
+            if await commandSession.onLoop({ [self] _ in trips?.lost == 0 }) { break }
+            try await Task.sleep(for: .milliseconds(10))
+        }
+        return await commandSession.onLoop { [self] _ in takeTrips(patience: .zero) ?? PacketTrips() }
+    }
+
     // MARK: A run
 
-    private func begin(_ order: BenchOrder) {
+    private func begin(_ order: BenchOrder, hasPackets: Bool) {
         current = BenchRun(order: order)
         peerProgress = BenchProgress(microseconds: 0, sent: .init(), received: .init())
         (second, lastTick, underWay) = (0, nil, 0)
         (begunAt, movedAt) = (loop.now, loop.now)
         endpoint.start(sends: order.direction.goesUp)
         ping()
+        if hasPackets { schedule(after: .milliseconds(Int64(order.warmUp))) { [self] in sendPackets() } }
         tick()
         completeIfDone()
     }
@@ -235,6 +261,27 @@ final class BenchClient: @unchecked Sendable {
             current?.echoes.append(.init(at: moment, roundTrip: Moment.Span(roundTrip)))
         case .failure: current?.pingsLost += 1
         }
+    }
+
+    private func sendPackets() {
+        if trips == nil { trips = PacketTrips() }
+        sendPacket()
+        schedule(after: PacketTrips.pause) { [self] in sendPackets() }
+    }
+
+    private func sendPacket() {
+        packetNumber += 1
+        let number = packetNumber
+        trips?.send(number, at: loop.now)
+        commandSession.session.ping(peer.id, over: .packets, payload: PacketTrips.payload) { [self] result in
+            if case .success(let roundTrip) = result { trips?.receive(number, after: roundTrip) }
+        }
+    }
+
+    /// Ends a measurement of packets, and returns it.
+    private func takeTrips(patience: Moment.Span) -> PacketTrips? {
+        trips?.finish(at: loop.now, patience: patience)
+        return trips.take()
     }
 
     /// Schedules `work` and keeps the timer, which is cancelled at the end of the run.

@@ -23,6 +23,9 @@ struct BenchCommand: Subcommand {
             Up is from here to PEER. Meanwhile ten pings per second are sent: how much longer they take than without load shows \
             what a full link does to all other traffic on it. On a full link all buffers on the path are full, so a slow link \
             with large buffers needs some seconds more than --seconds.
+
+            With --datagrams, 50 packets of 200 bytes a second also travel beside the link, as a program's unreliable messages do. \
+            A table shows their loss, order, jitter and round trips, without load and in each run, beside those of the link.
             """,
         OutputOptions.options, SessionOptions.options, BenchCommand.planOptions, BenchCommand.reportOptions,
         Option(
@@ -37,6 +40,9 @@ struct BenchCommand: Subcommand {
             Example(
                 "tcp://192.168.1.7:4000 --min-rate 100M",
                 "checks that the link is at least as fast as Fast Ethernet; exit status 4 if not"),
+            Example(
+                "Puma -d up --datagrams",
+                "shows how much sooner unreliable messages arrive while the link is full"),
             Example("Puma --report link.html", "writes a report with plots, as one page to keep or send on"),
         ]
     ) { output, session, plan, report, timeout, choice in
@@ -60,11 +66,12 @@ struct BenchCommand: Subcommand {
         Option(
             "warm-up", .duration(in: .zero ... .seconds(10)), default: .seconds(1),
             "how long each run sends before it is measured"),
+        Option(flag: "datagrams", "also measures packets beside the link"),
         Option("min-rate", .rate(), "exit status 4 if any direction of any run is slower")
-    ) { directions, sizes, measured, warmUp, leastRate in
+    ) { directions, sizes, measured, warmUp, datagrams, leastRate in
         BenchPlan(
             directions: directions, sizes: sizes, measured: measured, warmUp: warmUp, leastBitRate: leastRate,
-            report: nil)
+            hasPackets: datagrams, report: nil)
     }
 
     private static let reportOptions = OptionGroup(
@@ -107,9 +114,16 @@ struct BenchCommand: Subcommand {
                 try await client.sendHello()
             }
             findings.idle = try await interruption.cancelling { try await client.measureIdle() }
+            if plan.hasPackets {
+                findings.idlePackets = try await interruption.cancelling {
+                    try await client.measureIdlePackets()
+                }
+            }
             reportStart(findings, results)
             for order in plan.orders {
-                let run = try await interruption.cancelling { try await client.measure(order) }
+                let run = try await interruption.cancelling {
+                    try await client.measure(order, withPackets: plan.hasPackets)
+                }
                 findings.runs.append(run)
                 results.report(Self.run, run.json, lines: [])
             }
@@ -134,6 +148,7 @@ struct BenchCommand: Subcommand {
             [
                 .init("peer", .object(PingCommand.members(of: peer))),
                 .init("software", .text(findings.software)), .init("round_trip_ms", findings.idle.json),
+                .init("packets", findings.idlePackets?.json ?? .null),
             ],
             lines: [
                 Line("\(peer.name)", .strong)
@@ -156,8 +171,20 @@ struct BenchCommand: Subcommand {
                 .init("interrupted", .bool(findings.wasInterrupted)),
                 .init("report", JSON(plan.report?.path)), .init("missed", .list(missed.map(JSON.text))),
             ],
-            lines: table.lines + missed.map { Line("missed: ", .bad) + Line($0) })
+            lines: table.lines + packetLines(findings) + missed.map { Line("missed: ", .bad) + Line($0) })
         return missed.isEmpty ? .success : .missed
+    }
+}
+
+extension BenchCommand {
+    /// The table about packets, if any were sent.
+    private func packetLines(_ findings: BenchFindings) -> [Line] {
+        guard findings.idlePackets != nil else { return [] }
+        var table = PacketTrips.table
+        for row in findings.packetRows(absent: "-") {
+            table.add(row.enumerated().map { Line($0.element, $0.offset == 6 ? .strong : .plain) })
+        }
+        return ["", "Packets beside the link, and pings on it:"] + table.lines
     }
 }
 

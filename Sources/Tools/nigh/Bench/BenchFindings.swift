@@ -12,6 +12,8 @@ struct BenchFindings: Sendable {
     /// The software of the host, as the host describes it.
     var software = ""
     var idle = RoundTripRecord()
+    /// Packets beside the link without load; nil if none were asked for.
+    var idlePackets: PacketTrips?
     var runs: [BenchRun] = []
     var wasInterrupted = false
 
@@ -20,5 +22,14 @@ struct BenchFindings: Sendable {
         self.security = security
         self.own = own
         self.ownID = ownID
+    }
+
+    /// The rows about packets: first without load, then each run.
+    func packetRows(absent: String) -> [[String]] {
+        guard let idlePackets else { return [] }
+        let idle =
+            ["without load"] + idlePackets.cells(absent: absent)
+            + [0.5, 0.99].map { self.idle.percentileInWords($0) ?? absent }
+        return [idle] + runs.compactMap { $0.packetCells(absent: absent) }
     }
 }

@@ -35,6 +35,8 @@ struct BenchPlan: Sendable {
     var warmUp: Duration
     /// In bits per second.
     var leastBitRate: Int?
+    /// Whether packets are measured beside the link.
+    var hasPackets = false
     var report: Report?
 
     /// All runs, in their order.

@@ -35,6 +35,7 @@ struct BenchReport: Sendable {
             \(setUp)
             <h2>Summary</h2>
             \(summary)
+            \(packets)
             \(findings.runs.map(section))
             <footer>Made by nigh bench. The results count what was received between a mark and an end that travel with the \
             messages. The warm-up, shaded in the plots, is not counted. Percentiles are accurate to within 1.6 %.</footer>
@@ -85,6 +86,25 @@ struct BenchReport: Sendable {
             "<td\(cssClasses[index] ?? "")>\(text)</td>"
         }
         return "<tr>\(cells)</tr>\n"
+    }
+
+    /// The table about packets beside the link, if any were sent.
+    private var packets: Markup {
+        guard findings.idlePackets != nil else { return "" }
+        let heads = PacketTrips.headings.map { "<th>\($0)</th>" as Markup }
+        let rows = findings.packetRows(absent: "–").map { cells -> Markup in
+            let cells = cells.enumerated().map { index, text -> Markup in
+                "<td\(index == 0 ? #" class="word""# : index == 6 ? #" class="main""# : "" as Markup)>\(text)</td>"
+            }
+            return "<tr>\(cells)</tr>\n"
+        }
+        return """
+            <h2>Packets beside the link, and pings on it</h2>
+            <div class="scrolls"><table>
+            <thead><tr>\(heads)</tr></thead>
+            <tbody>\(rows)</tbody>
+            </table></div>
+            """
     }
 
     // MARK: One run

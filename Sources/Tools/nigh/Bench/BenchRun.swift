@@ -25,6 +25,8 @@ struct BenchRun: Sendable {
     var roundTrips = RoundTripRecord()
     var echoes: [Echo] = []
     var pingsLost = 0
+    /// Packets beside the link during the measured time; nil if none were asked for.
+    var packets: PacketTrips?
     var reconnects = 0
     /// The progress reports of this end and of the other end, each by its own clock.
     var here: [BenchProgress] = []
@@ -43,7 +45,8 @@ struct BenchRun: Sendable {
             .init("seconds", .number(Double(order.measured) / 1_000)),
             .init("transport", JSON(transport)), .init("up", up?.json ?? .null),
             .init("down", down?.json ?? .null), .init("round_trip_ms", roundTrips.json),
-            .init("pings_lost", .integer(pingsLost)), .init("reconnects", .integer(reconnects)),
+            .init("pings_lost", .integer(pingsLost)), .init("packets", packets?.json ?? .null),
+            .init("reconnects", .integer(reconnects)),
         ]
     }
 
@@ -68,6 +71,14 @@ struct BenchRun: Sendable {
         for (index, (name, result)) in directions.enumerated() {
             let cells = cells(name, result) + (index > 0 ? ["", ""] : percentiles(absent: "-"))
             table.add(cells.enumerated().map { Line($0.element, $0.offset == 4 ? .strong : .plain) })
+        }
+    }
+
+    /// The cells of a row about packets, with the round trips of the link beside them.
+    func packetCells(absent: String) -> [String]? {
+        packets.map {
+            ["\(order.run), \(order.direction.rawValue)"] + $0.cells(absent: absent)
+                + percentiles(absent: absent)
         }
     }
 
