@@ -181,6 +181,7 @@ extension Work {
     fileprivate func heading(_ options: Options) -> String {
         switch self {
         case .roundTrip: "Round trip"
+        case .packets: "Round trip of packets, which may be lost"
         case .stream: "One-way stream"
         case .bytes: "Bytes of one stream"
         case .beside: "Round trip beside a stream at full speed"

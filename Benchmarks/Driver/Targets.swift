@@ -32,6 +32,12 @@ struct Target {
                     : target("ours-pool", [1.2, 1.2, 1.2, 1.2, 1.2]),
                 target("ours-tls", [1.30, 1.20, 1.05, 1, 1], to: Program.encryptedBase),
             ]
+        case .packets:
+            return [
+                ("ours-packets", Program.packetBase, 1.25), ("ours-packets", "enet-unreliable", 1),
+                ("ours-tls-packets", Program.encryptedPacketBase, 1.25),
+                ("ours-tls-packets", "enet-unreliable", 1),
+            ].map { Target(work: work, metric: .median, program: $0, base: $1, bound: $2) }
         case .stream:
             return [
                 Target(work: work, metric: .rate, program: "ours", base: toRadio, bound: 0.9),

@@ -16,7 +16,7 @@ struct Turn {
     /// Runs the turn, and returns the measured values.
     func run() throws(RunError) -> [Metric: Double] {
         switch work {
-        case .roundTrip, .connect, .beside:
+        case .roundTrip, .packets, .connect, .beside:
             let (_, client) = try pair()
             return try [
                 .median: number("p50", client), .high: number("p99", client),
@@ -132,7 +132,7 @@ extension Work {
     /// The metrics of the work, a table each. The targets are about the first.
     var metrics: [Metric] {
         switch self {
-        case .roundTrip, .beside: [.median, .high, .highest]
+        case .roundTrip, .packets, .beside: [.median, .high, .highest]
         case .stream, .bytes, .broadcast: [.rate, .processor]
         case .connect, .found: [.median]
         case .idle: [.accepting, .calling]

@@ -3,6 +3,7 @@ import Measuring
 /// A kind of work that is measured, each in several sizes or with several numbers of peers.
 enum Work: String, CaseIterable {
     case roundTrip = "round-trip"
+    case packets
     case stream
     case bytes
     case beside
@@ -25,6 +26,8 @@ enum Work: String, CaseIterable {
             (options.sizes ?? [1 << 10]).flatMap { size in
                 options.peerCounts.map { Column(size: size, peers: $0) }
             }
+        case .packets:
+            (options.sizes ?? [64, 1_000]).filter { $0 <= 1_000 }.map { Column(size: $0, peers: 1) }
         case .bytes: [Column(size: options.sizes?.first ?? 64 << 10, peers: 1)]
         case .beside: [Column(size: options.sizes?.first ?? 64, peers: 1)]
         case .connect: [Column(size: 16, peers: 1)]
@@ -42,7 +45,7 @@ enum Work: String, CaseIterable {
 
     func title(of column: Column) -> String {
         switch self {
-        case .roundTrip, .stream, .bytes, .beside, .files: Figures.size(column.size)
+        case .roundTrip, .packets, .stream, .bytes, .beside, .files: Figures.size(column.size)
         case .broadcast: "\(Figures.size(column.size)) to \(Text.grouped(column.peers))"
         case .connect: "p50"
         case .idle, .found: ""
@@ -52,7 +55,7 @@ enum Work: String, CaseIterable {
     /// The names of the last lines that server and client print.
     var lastResultNames: (server: String?, client: String) {
         switch self {
-        case .roundTrip, .connect, .beside: (nil, "trips")
+        case .roundTrip, .packets, .connect, .beside: (nil, "trips")
         case .stream, .bytes: ("nanoseconds", "processor")
         case .broadcast: ("processor", "nanoseconds")
         case .idle: ("resident", "resident")
@@ -65,14 +68,14 @@ enum Work: String, CaseIterable {
     var command: Work {
         switch self {
         case .bytes: .stream
-        case .beside: .roundTrip
+        case .beside, .packets: .roundTrip
         default: self
         }
     }
 
     /// Whether both programs run on one processor. The round trips then do not include the time to wake another one,
     /// which varies by a factor of two.
-    var runsOnOneProcessor: Bool { self == .roundTrip || self == .connect }
+    var runsOnOneProcessor: Bool { [.roundTrip, .packets, .connect].contains(self) }
 
     /// Whether less is better, except of a metric that always is better when less.
     var measuresCost: Bool { ![.stream, .bytes, .broadcast, .files].contains(self) }
@@ -98,9 +101,11 @@ struct Program: Hashable {
     static let base = "libuv"
     static let encryptedBase = "tls"
     static let fileBase = "tls-file"
+    static let packetBase = "udp"
+    static let encryptedPacketBase = "udp-sealed"
     static let bluetoothBase = "rfcomm"
     /// The programs to which the report has ratios.
-    static let bases = [limit, base, bluetoothBase, fileBase]
+    static let bases = [limit, base, bluetoothBase, fileBase, packetBase]
 
     static func all(_ options: Options, ownIn own: String) -> [Program] {
         let (peers, session) = (options.peersFolder, "\(own)/bench-session")
@@ -157,6 +162,21 @@ struct Program: Hashable {
             Program(
                 name: "ours-tls-beside", executable: session, way: "handler-beside-tls",
                 title: "Nigh under TLS", works: [.beside], isEncrypted: true),
+            Program(
+                name: packetBase, executable: "\(peers)/peer-udp", way: "plain", title: "raw UDP sockets",
+                works: [.packets]),
+            Program(
+                name: "enet-unreliable", executable: "\(peers)/peer-enet", way: "unreliable",
+                title: "ENet unreliable", works: [.packets]),
+            Program(
+                name: "ours-packets", executable: session, way: "handler-packets", title: "Nigh, handler",
+                works: [.packets]),
+            Program(
+                name: encryptedPacketBase, executable: "\(peers)/peer-udp", way: "sealed",
+                title: "UDP sockets with AES-128-GCM", works: [.packets], isEncrypted: true),
+            Program(
+                name: "ours-tls-packets", executable: session, way: "handler-packets-tls",
+                title: "Nigh under TLS, handler", works: [.packets], isEncrypted: true),
             Program(
                 name: "avahi", executable: session, way: "avahi", title: "avahi-publish, avahi-browse",
                 works: [.found]),

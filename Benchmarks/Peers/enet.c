@@ -1,4 +1,5 @@
-// ENet: reliable packets on one channel, with the largest packets on the wire that it allows, sent without a copy.
+// ENet: packets on one channel, reliable ones unless the way says `unreliable`, with the largest packets on the wire that it
+// allows, sent without a copy.
 
 #include "benchmark.h"
 
@@ -12,6 +13,7 @@
 enum { BYTES_WAITING = 512 << 10, ALL_BYTES_WAITING = 4 << 20, MOST_WAITING = 2048, SOCKET_ROOM = 16 << 20 };
 
 static struct benchmark_options options;
+static bool is_reliable;
 static int waiting;
 
 static void demand(bool is_good, const char *what) {
@@ -76,7 +78,7 @@ static void on_packet_gone(ENetPacket *packet) {
 
 static ENetPacket *packet(const uint8_t *bytes) {
     ENetPacket *packet = enet_packet_create(
-        bytes, options.size, ENET_PACKET_FLAG_RELIABLE | ENET_PACKET_FLAG_NO_ALLOCATE);
+        bytes, options.size, (is_reliable ? ENET_PACKET_FLAG_RELIABLE : 0) | ENET_PACKET_FLAG_NO_ALLOCATE);
     demand(packet != NULL, "enet_packet_create");
     packet->freeCallback = on_packet_gone;
     waiting += 1;
@@ -234,6 +236,7 @@ static void serve(void) {
 
 int main(int argument_count, char **arguments) {
     options = benchmark_begin(argument_count, arguments);
+    is_reliable = strcmp(options.way, "unreliable") != 0;
     demand(enet_initialize() == 0, "enet_initialize");
     if (options.serves) {
         serve();

@@ -27,7 +27,7 @@ enum Program {
         let setting = BenchmarkSetting(
             options: options, reading: reading, security: words.contains("tls") ? .encrypted : .none,
             isOverBluetooth: words.contains("bluetooth"), isBesideStream: words.contains("beside"),
-            loop: UVEventLoop())
+            reliability: words.contains("packets") ? .unordered : .reliable, loop: UVEventLoop())
         switch (options.work, options.serves) {
         case (BENCHMARK_STREAM, true) where words.contains("bytes"): BytesReceiver(setting).run()
         case (BENCHMARK_STREAM, false) where words.contains("bytes"): BytesSender(setting).run()
@@ -53,6 +53,8 @@ struct BenchmarkSetting: @unchecked Sendable {
     let isOverBluetooth: Bool
     /// Whether round trips are measured while a stream to the same peer is written as fast as possible.
     let isBesideStream: Bool
+    /// How messages of round trips are sent. Unreliable ones travel as packets.
+    let reliability: Reliability
     let loop: UVEventLoop
 
     private var transport: String {

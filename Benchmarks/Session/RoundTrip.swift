@@ -12,13 +12,16 @@ struct Echo {
         let session = setting.session(.server)
         let handler: MessageHandler = { bytes, origin in
             bytes.withUnsafeBytes { bytes in
-                BenchmarkSetting.demand { () throws(NighError) in try session.trySend(bytes, to: origin.peer)
+                BenchmarkSetting.demand { () throws(NighError) in
+                    try session.trySend(bytes, to: origin.peer, setting.reliability)
                 }
             }
         }
         setting.accept(with: session, onMessage: setting.reading == .handler ? handler : nil)
         setting.read(session) { peer, bytes in
-            BenchmarkSetting.demand { () throws(NighError) in try session.trySend(bytes, to: peer) }
+            BenchmarkSetting.demand { () throws(NighError) in
+                try session.trySend(bytes, to: peer, setting.reliability)
+            }
         }
         benchmark_wait_for_other_side()
         withExtendedLifetime(session) {}
@@ -39,7 +42,7 @@ final class RoundTripClient: @unchecked Sendable {
     init(_ setting: BenchmarkSetting) {
         self.setting = setting
         session = setting.session(.client)
-        outgoing = Outgoing(session, size: setting.size)
+        outgoing = Outgoing(session, size: setting.size, setting.reliability)
     }
 
     func connect() {
@@ -77,9 +80,11 @@ final class Outgoing: @unchecked Sendable {
     private let size: Int
     private let isLarge: Bool
     private let slices: [ByteSlice]
+    private let reliability: Reliability
 
-    init(_ session: Session, size: Int) {
+    init(_ session: Session, size: Int, _ reliability: Reliability = .reliable) {
         self.session = session
+        self.reliability = reliability
         self.size = size
         isLarge = size >= 12 << 10
         slices = (0..<UInt64(BENCHMARK_PAYLOADS)).map { number in
@@ -97,9 +102,9 @@ final class Outgoing: @unchecked Sendable {
     @inline(__always)
     func tryPost(_ payload: UnsafePointer<UInt8>, to peer: PeerID) throws(NighError) {
         if isLarge {
-            try session.trySend(slice(payload), to: peer)
+            try session.trySend(slice(payload), to: peer, reliability)
         } else {
-            try session.trySend(UnsafeRawBufferPointer(start: payload, count: size), to: peer)
+            try session.trySend(UnsafeRawBufferPointer(start: payload, count: size), to: peer, reliability)
         }
     }
 
