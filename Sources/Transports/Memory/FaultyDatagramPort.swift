@@ -23,9 +23,9 @@ final class FaultyDatagramPort: DatagramPort, DatagramHandler, @unchecked Sendab
     var place: [UInt8] { inner.place }
     var longestPacket: Int { inner.longestPacket }
 
-    func start(handler: any DatagramHandler) {
+    func start(handler: any DatagramHandler, prefix: UInt64?) {
         self.handler = handler
-        inner.start(handler: self)
+        inner.start(handler: self, prefix: prefix)
     }
 
     func source(of place: [UInt8]) -> DatagramSource? { inner.source(of: place) }
