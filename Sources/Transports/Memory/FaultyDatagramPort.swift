@@ -4,7 +4,12 @@ import NighCore
 /// the same rules.
 ///
 /// Confined to the loop; `@unchecked Sendable` so that its timers may hold it.
-final class FaultyDatagramPort: DatagramPort, DatagramHandler, @unchecked Sendable {
+package final class FaultyDatagramPort: DatagramPort, DatagramHandler, @unchecked Sendable {
+    /// What has become of the packets sent here.
+    package private(set) var outgoing = PacketCounts()
+    /// What has become of the packets from the other end.
+    package private(set) var incoming = PacketCounts()
+
     private let inner: any DatagramPort
     private let pipe: FaultyPipe
     private let loop: any EventLoop
@@ -20,17 +25,17 @@ final class FaultyDatagramPort: DatagramPort, DatagramHandler, @unchecked Sendab
         self.random = random
     }
 
-    var place: [UInt8] { inner.place }
-    var longestPacket: Int { inner.longestPacket }
+    package var place: [UInt8] { inner.place }
+    package var longestPacket: Int { inner.longestPacket }
 
-    func start(handler: any DatagramHandler, prefix: UInt64?) {
+    package func start(handler: any DatagramHandler, prefix: UInt64?) {
         self.handler = handler
         inner.start(handler: self, prefix: prefix)
     }
 
-    func source(of place: [UInt8]) -> DatagramSource? { inner.source(of: place) }
+    package func source(of place: [UInt8]) -> DatagramSource? { inner.source(of: place) }
 
-    func send(_ packet: UnsafeRawBufferPointer, to source: DatagramSource) -> DatagramOutcome {
+    package func send(_ packet: UnsafeRawBufferPointer, to source: DatagramSource) -> DatagramOutcome {
         guard let delays = delays(.outgoing) else { return inner.send(packet, to: source) }
         for delay in delays {
             let copy = ByteSlice(copying: packet)
@@ -41,12 +46,12 @@ final class FaultyDatagramPort: DatagramPort, DatagramHandler, @unchecked Sendab
         return .sent
     }
 
-    func close() {
+    package func close() {
         handler = nil
         inner.close()
     }
 
-    func datagramPort(
+    package func datagramPort(
         _ port: any DatagramPort, received packet: UnsafeMutableRawBufferPointer, from source: DatagramSource
     ) {
         guard let delays = delays(.incoming) else {
@@ -64,8 +69,21 @@ final class FaultyDatagramPort: DatagramPort, DatagramHandler, @unchecked Sendab
         }
     }
 
-    /// Returns when the copies of a packet pass; nil if nothing happens to it.
+    /// Decides what becomes of a packet, and counts it. Returns when its copies pass; nil if nothing happens to it.
     private func delays(_ direction: FaultPlan.Direction) -> [Moment.Span]? {
+        let delays = drawDelays(direction)
+        let counts = direction == .outgoing ? \FaultyDatagramPort.outgoing : \.incoming
+        switch delays?.count ?? 1 {
+        case 0: self[keyPath: counts].lost += 1
+        case 1: self[keyPath: counts].passed += 1
+        default:
+            self[keyPath: counts].passed += 1
+            self[keyPath: counts].doubled += 1
+        }
+        return delays
+    }
+
+    private func drawDelays(_ direction: FaultPlan.Direction) -> [Moment.Span]? {
         let plan = pipe.plan
         let queue = direction == .outgoing ? pipe.outgoing : pipe.incoming
         if queue.dropsPackets { return [] }
