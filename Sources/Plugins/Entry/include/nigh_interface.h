@@ -4,6 +4,6 @@
 #define NIGH_INTERFACE_H
 
 #define NIGH_VERSION "0.2.0"
-#define NIGH_INTERFACE_FINGERPRINT "f89fe5d78cc04d0b"
+#define NIGH_INTERFACE_FINGERPRINT "7add79d475d7fbe8"
 
 #endif
