@@ -5,7 +5,8 @@ import Testing
 struct FaultPlanTests {
     @Test func aSpecIsReadAndWrittenBack() throws {
         let text =
-            "delay=200ms,jitter=50us,rate=65536,split=7,flip=1/100000,stall-after=1s,stall-for=2m,"
+            "delay=200ms,jitter=50us,rate=65536,split=7,flip=1/100000,loss=1/50,loss-burst=8,"
+            + "duplicate=1/9,reorder=1/7,stall-after=1s,stall-for=2m,"
             + "vanish-after=3s,cut=1/20,cut-after=5s,cut-after-bytes=1024,direction=out,refuse=1/3,hang=all,"
             + "dial-delay=1s,seed=7"
         let plan = try FaultPlan(parsing: text)
@@ -14,6 +15,7 @@ struct FaultPlanTests {
         #expect(plan.stallFor == .seconds(120))
         #expect(plan.direction == .outgoing)
         #expect(plan.hang == .all)
+        #expect(plan.lossBurst == 8 && plan.reorder == .init(1, outOf: 7))
         #expect(plan.description == text)
         #expect(try FaultPlan(parsing: "rate=64k,split=1m").description == "rate=65536,split=1048576")
     }
@@ -28,7 +30,7 @@ struct FaultPlanTests {
     }
 
     @Test func everyKeyIsExplained() throws {
-        #expect(FaultPlan.guide.count == 18)
+        #expect(FaultPlan.guide.count == 20)
         #expect(FaultPlan.guide.allSatisfy { !$0.value.isEmpty && !$0.meaning.isEmpty })
     }
 
@@ -54,6 +56,8 @@ struct FaultPlanTests {
         ("cut=%", "write odds such as 1/100"),
         ("flip=2/1", "write odds such as 1/100"),
         ("direction=up", "write out, in or both"),
+        ("loss-burst=0", "write a number of packets"),
+        ("loss-burst=70000", "write a number of packets"),
         ("seed=x", "write a whole number"),
         ("seed=1,seed=2", "given twice"),
         ("delay=1s,", "faults are written key=value"),

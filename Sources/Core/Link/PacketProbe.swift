@@ -17,7 +17,7 @@ final class PacketProbe: DatagramHandler {
             connection: generator.next(), longestPacket: DatagramPacket.leastLongest, place: port.place)
         path = DatagramPath(offer: offer, longestMessage: 0, generator: generator, now: loop.now)
         path.ping(call: 0, padding: 0, now: loop.now)
-        port.start(handler: self)
+        port.start(handler: self, prefix: path.offer.connection)
     }
 
     /// What the other side has to know.

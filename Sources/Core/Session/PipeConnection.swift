@@ -20,10 +20,10 @@ final class PipeConnection: PipeHandler {
         self.driver = driver
     }
 
-    /// Begins to receive packets.
-    func start(_ port: any DatagramPort) {
+    /// Begins to receive packets, which begin with `prefix`.
+    func start(_ port: any DatagramPort, prefix: UInt64) {
         datagramPort = port
-        port.start(handler: self)
+        port.start(handler: self, prefix: prefix)
     }
 
     func closeDatagrams() {

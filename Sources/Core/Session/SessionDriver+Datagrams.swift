@@ -5,9 +5,10 @@ extension SessionDriver {
         guard let connection = connections[link.number], connection.endWhileHeld == nil,
             let port = connection.pipe.openDatagrams()
         else { return machine.datagramPortMissing(on: link) }
-        connection.start(port)
-        machine.datagramPortOpened(
+        let offer = machine.datagramPortOpened(
             on: link, place: port.place, longestPacket: port.longestPacket, now: loop.now)
+        guard let offer else { return port.close() }
+        connection.start(port, prefix: offer.connection)
     }
 
     func findPlace(of offer: DatagramOffer, for link: Link) {

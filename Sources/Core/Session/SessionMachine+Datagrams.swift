@@ -21,9 +21,12 @@ extension SessionMachine {
         output(.openDatagrams(link))
     }
 
-    /// The transport has opened a port beside the pipe of a link: tells the other side.
-    func datagramPortOpened(on link: Link, place: [UInt8], longestPacket: Int, now: Moment) {
-        guard link.purpose != .finished, link.datagrams == nil else { return }
+    /// The transport has opened a port beside the pipe of a link: tells the other side. Returns what it is told; nil if the link has
+    /// no use for the port.
+    func datagramPortOpened(
+        on link: Link, place: [UInt8], longestPacket: Int, now: Moment
+    ) -> DatagramOffer? {
+        guard link.purpose != .finished, link.datagrams == nil else { return nil }
         let offer = DatagramOffer(
             connection: generator.next(), longestPacket: min(longestPacket, Int(UInt16.max)), place: place)
         link.datagrams = DatagramPath(
@@ -35,6 +38,7 @@ extension SessionMachine {
         markDirty(link)
         watch(link)
         if let theirs = link.datagramOffer { output(.findDatagramPlace(link, theirs)) }
+        return offer
     }
 
     /// The other side takes packets beside a link, too.

@@ -9,16 +9,23 @@
 /// - It never waits: a packet that cannot leave at once is dropped.
 /// - It sends to the host at the other end of the pipe, and to sources that have sent packets here, and to no other.
 public protocol DatagramPort: AnyObject {
-    /// What the other end has to know to send packets here, in the transport's own notation: at most 64 bytes.
+    /// What the other end has to know to send packets here, in the transport's own notation: at most 64 bytes. Empty if the pipe
+    /// says it all; only then do packets pass a relay between the two ends.
     var place: [UInt8] { get }
 
     /// The length of the longest packet that the port can send and receive: at least 1,200 bytes.
     var longestPacket: Int { get }
 
     /// Sets the handler and begins to receive. Called once.
-    func start(handler: any DatagramHandler)
+    ///
+    /// - Parameters:
+    ///   - prefix: the first eight bytes of each packet for this port, as a big-endian number. Ports that share a socket are told
+    ///     apart by it, whatever the source of a packet is. Nil if the caller does not know it, as a relay does not: then the
+    ///     port gets the packets of the other end of its pipe, which is `source(of: [])`.
+    func start(handler: any DatagramHandler, prefix: UInt64?)
 
-    /// Returns the source that packets from this place of the other end have; nil if the place makes no sense here.
+    /// Returns the source that packets from this place of the other end have; nil if the place makes no sense here. The empty place
+    /// is the other end of the pipe itself.
     func source(of place: [UInt8]) -> DatagramSource?
 
     /// Sends a packet, to a source that ``source(of:)`` has returned or from which packets came.

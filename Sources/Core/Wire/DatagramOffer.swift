@@ -4,7 +4,7 @@ package struct DatagramOffer: Equatable {
     package var connection: UInt64
     /// The length of the longest packet that the sender of the offer takes.
     package var longestPacket: Int
-    /// Where to send packets, in the notation of the transport of the link.
+    /// Where to send packets, in the notation of the transport of the link. Empty for the end of the link itself.
     package var place: [UInt8]
 
     /// Creates an offer.

@@ -8,6 +8,7 @@ extension FaultPlan {
         case bytes
         case rate
         case odds
+        case packets
         case direction
         case number
 
@@ -18,6 +19,7 @@ extension FaultPlan {
             case .rate:
                 "write bytes a second such as 1500 or 64k, or bits as in 64kbit or 1mbit, at least 1 byte"
             case .odds: "write odds such as 1/100, 5% or 0.1%, or all"
+            case .packets: "write a number of packets such as 8, at least 1"
             case .direction: "write out, in or both"
             case .number: "write a whole number"
             }
@@ -25,7 +27,9 @@ extension FaultPlan {
     }
 
     enum Key: String, CaseIterable {
-        case delay, jitter, rate, split, flip, loss, duplicate
+        case delay, jitter, rate, split, flip, loss
+        case lossBurst = "loss-burst"
+        case duplicate, reorder
         case stallAfter = "stall-after"
         case stallFor = "stall-for"
         case vanishAfter = "vanish-after"
@@ -41,7 +45,8 @@ extension FaultPlan {
             case .delay, .jitter, .stallAfter, .stallFor, .vanishAfter, .cutAfter, .dialDelay: .time
             case .split, .cutAfterBytes: .bytes
             case .rate: .rate
-            case .flip, .loss, .duplicate, .cut, .refuse, .hang: .odds
+            case .flip, .loss, .duplicate, .reorder, .cut, .refuse, .hang: .odds
+            case .lossBurst: .packets
             case .direction: .direction
             case .seed: .number
             }
@@ -77,10 +82,14 @@ extension FaultPlan {
             case .flip: flip = odds
             case .loss: loss = odds
             case .duplicate: duplicate = odds
+            case .reorder: reorder = odds
             case .cut: cut = odds
             case .refuse: refuse = odds
             default: hang = odds
             }
+        case .packets:
+            guard let count = UInt16(text), count > 0 else { return false }
+            lossBurst = Int(count)
         case .direction:
             guard let direction = Direction(rawValue: text) else { return false }
             self.direction = direction
@@ -99,7 +108,9 @@ extension FaultPlan {
         case .split: splitLimit.map { "\($0)" }
         case .flip: flip?.description
         case .loss: loss?.description
+        case .lossBurst: lossBurst.map { "\($0)" }
         case .duplicate: duplicate?.description
+        case .reorder: reorder?.description
         case .stallAfter: Self.text(stallAfter)
         case .stallFor: Self.text(stallFor)
         case .vanishAfter: Self.text(vanishAfter)
@@ -181,11 +192,13 @@ extension FaultPlan.Key {
         switch self {
         case .delay: ("TIME", "every byte takes this much longer, each way")
         case .jitter: ("TIME", "and up to this much more, drawn for each piece")
-        case .rate: ("RATE", "at most this much passes, each way")
+        case .rate: ("RATE", "at most this much passes, each way, packets included")
         case .split: ("BYTES", "bytes are cut into pieces of a random size up to this")
         case .flip: ("ODDS", "this share of the bytes has a wrong bit")
         case .loss: ("ODDS", "this share of the packets is lost")
+        case .lossBurst: ("PACKETS", "this many are lost in a row, on average")
         case .duplicate: ("ODDS", "this share of the packets comes twice")
+        case .reorder: ("ODDS", "this share of the packets is overtaken by others")
         case .stallAfter: ("TIME", "from this age on, a connection's bytes are held back")
         case .stallFor: ("TIME", "releases held bytes after this time; by default never")
         case .vanishAfter: ("TIME", "from this age on, a connection's bytes vanish")

@@ -1,6 +1,6 @@
 import NighCore
 
-/// What a ``FaultyTransport`` does to the bytes and dials that pass it. A seed decides what is random: the same plan
+/// What a ``FaultyTransport`` does to the bytes, packets and dials that pass it. A seed decides what is random: the same plan
 /// and the same calls give the same faults.
 ///
 /// Made in code, or read from what a person writes, such as `delay=200ms,jitter=50ms,rate=64k,cut-after=5s,seed=7`:
@@ -9,11 +9,13 @@ import NighCore
 /// | --- | --- | --- |
 /// | `delay` | time | every byte takes this much longer |
 /// | `jitter` | time | each piece takes up to this much more, drawn for each; the order of a pipe's bytes is kept, that of packets is not |
-/// | `rate` | bytes a second, or bits | at most this many pass |
+/// | `rate` | bytes a second, or bits | at most this many pass, bytes and packets together; a packet that would wait over 200 ms for its turn is lost |
 /// | `split` | bytes | bytes are cut into pieces of a random size up to this |
 /// | `flip` | odds | this share of the bytes have a wrong bit |
 /// | `loss` | odds | this share of the packets beside a pipe is lost |
+/// | `loss-burst` | packets | losses come in bursts of this mean length; their share stays that of `loss` |
 /// | `duplicate` | odds | this share of the packets beside a pipe comes twice |
+/// | `reorder` | odds | this share of the packets beside a pipe takes 20 to 60 ms more, drawn for each, and so arrives behind later ones |
 /// | `stall-after` | time | from this age of a pipe on, bytes are held; nothing is lost |
 /// | `stall-for` | time | held bytes are released after this time; by default never |
 /// | `vanish-after` | time | from this age of a pipe on, bytes vanish without a report |
@@ -60,6 +62,9 @@ public struct FaultPlan: Hashable, Sendable {
         /// The odds of something that always happens.
         public static let all = Odds(1, outOf: 1)
 
+        /// The odds as a share from 0 to 1.
+        var share: Double { Double(hits) / Double(outOf) }
+
         /// Draws whether something with these odds happens.
         func areHit(using random: inout SeededGenerator) -> Bool {
             Int.random(in: 0..<outOf, using: &random) < hits
@@ -77,7 +82,7 @@ public struct FaultPlan: Hashable, Sendable {
     public var delay = Duration.zero
     /// The most additional delay, drawn for each piece.
     public var jitter = Duration.zero
-    /// The most bytes that pass in a second.
+    /// The most bytes that pass in a second, those of packets included.
     public var bytesPerSecond: Int?
     /// The largest piece that bytes are cut into.
     public var splitLimit: Int?
@@ -85,8 +90,13 @@ public struct FaultPlan: Hashable, Sendable {
     public var flip: Odds?
     /// The share of packets that are lost.
     public var loss: Odds?
+    /// How many packets in a row are lost, on average; each is lost by itself if nil. Bursts are longer where the share of
+    /// ``loss`` cannot be reached otherwise.
+    public var lossBurst: Int?
     /// The share of packets that come twice.
     public var duplicate: Odds?
+    /// The share of packets that are held back for 20 to 60 ms, so that later ones overtake them.
+    public var reorder: Odds?
     /// The age of a pipe from which on bytes are held.
     public var stallAfter: Duration?
     /// How long bytes are held then; forever if nil.

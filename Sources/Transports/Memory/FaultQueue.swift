@@ -41,6 +41,8 @@ final class FaultQueue: @unchecked Sendable {
     private var bytesAccepted = 0
     private var bytesUntilFlip = Int.max
     private var rateIsFreeAt = Moment(nanoseconds: .min)
+    /// When the last packet that takes its turn at the plan's rate has passed.
+    private var packetsPassAt = Moment(nanoseconds: .min)
     private var lastDue = Moment(nanoseconds: .min)
     private var timer: LoopTimer?
     private var wake: @Sendable () -> Void = {}
@@ -155,6 +157,30 @@ final class FaultQueue: @unchecked Sendable {
         forward(item)
     }
 
+    /// The longest time that a packet waits for its turn at the plan's rate, as in the queue of a router.
+    private static let longestWait = Moment.Span.milliseconds(200)
+
+    /// Returns how long a packet takes at the plan's rate; nil if it is lost because too much waits before it.
+    ///
+    /// Bytes and packets share the rate. Bytes that would fill the queue count as waiting before it, as with a stream
+    /// that is slowed down. So they delay packets, and only packets cause the loss of packets.
+    func timeOfPacket(_ count: Int) -> Moment.Span? {
+        guard let rate = plan.bytesPerSecond else { return .zero }
+        let now = loop.now
+        let last = now + Self.longestWait
+        let start = max(now, min(rateIsFreeAt, last), packetsPassAt)
+        guard start <= last else { return nil }
+        let time = Self.time(of: count, at: rate)
+        packetsPassAt = start + time
+        rateIsFreeAt = max(now, rateIsFreeAt) + time
+        return packetsPassAt - now
+    }
+
+    /// Returns how long `count` bytes take.
+    private static func time(of count: Int, at rate: Int) -> Moment.Span {
+        Moment.Span(nanoseconds: Int64(min(Double(count) / Double(rate) * 1e9, 1e18)))
+    }
+
     private func forward(_ item: Item) {
         let now = loop.now
         var due = now
@@ -162,8 +188,7 @@ final class FaultQueue: @unchecked Sendable {
         if case .bytes(let bytes) = item { size = bytes.count }
         if isAffected {
             if let rate = plan.bytesPerSecond, size > 0 {
-                let nanoseconds = Double(size) / Double(rate) * 1e9
-                due = max(now, rateIsFreeAt) + Moment.Span(nanoseconds: Int64(min(nanoseconds, 1e18)))
+                due = max(now, rateIsFreeAt) + Self.time(of: size, at: rate)
                 rateIsFreeAt = due
             }
             due = due + Moment.Span(plan.delay)

@@ -1,15 +1,22 @@
 import NighCore
 
-/// Wraps the packets beside a `FaultyPipe`: loses them, doubles them, delays them and so changes their order, by the same plan and
-/// the same rules.
+/// Wraps the packets beside a `FaultyPipe`: loses them, doubles them, delays them and so changes their order, by the same plan, the
+/// same rules and within the same rate.
 ///
 /// Confined to the loop; `@unchecked Sendable` so that its timers may hold it.
-final class FaultyDatagramPort: DatagramPort, DatagramHandler, @unchecked Sendable {
+package final class FaultyDatagramPort: DatagramPort, DatagramHandler, @unchecked Sendable {
+    /// What has become of the packets sent here.
+    package private(set) var outgoing = PacketCounts()
+    /// What has become of the packets from the other end.
+    package private(set) var incoming = PacketCounts()
+
     private let inner: any DatagramPort
     private let pipe: FaultyPipe
     private let loop: any EventLoop
     private var handler: (any DatagramHandler)?
     private var random: SeededGenerator
+    /// Whether a burst of losses was under way at the last packet; nil before the first.
+    private var losesOutgoing, losesIncoming: Bool?
 
     init(
         _ inner: any DatagramPort, of pipe: FaultyPipe, on loop: any EventLoop, random: SeededGenerator
@@ -20,18 +27,18 @@ final class FaultyDatagramPort: DatagramPort, DatagramHandler, @unchecked Sendab
         self.random = random
     }
 
-    var place: [UInt8] { inner.place }
-    var longestPacket: Int { inner.longestPacket }
+    package var place: [UInt8] { inner.place }
+    package var longestPacket: Int { inner.longestPacket }
 
-    func start(handler: any DatagramHandler) {
+    package func start(handler: any DatagramHandler, prefix: UInt64?) {
         self.handler = handler
-        inner.start(handler: self)
+        inner.start(handler: self, prefix: prefix)
     }
 
-    func source(of place: [UInt8]) -> DatagramSource? { inner.source(of: place) }
+    package func source(of place: [UInt8]) -> DatagramSource? { inner.source(of: place) }
 
-    func send(_ packet: UnsafeRawBufferPointer, to source: DatagramSource) -> DatagramOutcome {
-        guard let delays = delays(.outgoing) else { return inner.send(packet, to: source) }
+    package func send(_ packet: UnsafeRawBufferPointer, to source: DatagramSource) -> DatagramOutcome {
+        guard let delays = delays(.outgoing, packet.count) else { return inner.send(packet, to: source) }
         for delay in delays {
             let copy = ByteSlice(copying: packet)
             loop.schedule(at: loop.now + delay) {
@@ -41,15 +48,15 @@ final class FaultyDatagramPort: DatagramPort, DatagramHandler, @unchecked Sendab
         return .sent
     }
 
-    func close() {
+    package func close() {
         handler = nil
         inner.close()
     }
 
-    func datagramPort(
+    package func datagramPort(
         _ port: any DatagramPort, received packet: UnsafeMutableRawBufferPointer, from source: DatagramSource
     ) {
-        guard let delays = delays(.incoming) else {
+        guard let delays = delays(.incoming, packet.count) else {
             handler?.datagramPort(self, received: packet, from: source)
             return
         }
@@ -64,19 +71,59 @@ final class FaultyDatagramPort: DatagramPort, DatagramHandler, @unchecked Sendab
         }
     }
 
-    /// Returns when the copies of a packet pass; nil if nothing happens to it.
-    private func delays(_ direction: FaultPlan.Direction) -> [Moment.Span]? {
+    /// Decides what becomes of a packet of `count` bytes, and counts it. Returns when its copies pass; nil if nothing happens to it.
+    private func delays(_ direction: FaultPlan.Direction, _ count: Int) -> [Moment.Span]? {
+        let delays = drawDelays(direction, count)
+        let counts = direction == .outgoing ? \FaultyDatagramPort.outgoing : \.incoming
+        switch delays?.count ?? 1 {
+        case 0: self[keyPath: counts].lost += 1
+        case 1: self[keyPath: counts].passed += 1
+        default:
+            self[keyPath: counts].passed += 1
+            self[keyPath: counts].doubled += 1
+        }
+        return delays
+    }
+
+    private func drawDelays(_ direction: FaultPlan.Direction, _ count: Int) -> [Moment.Span]? {
         let plan = pipe.plan
         let queue = direction == .outgoing ? pipe.outgoing : pipe.incoming
         if queue.dropsPackets { return [] }
         guard plan.direction.covers(direction) else { return nil }
-        if plan.loss?.areHit(using: &random) ?? false { return [] }
+        if drawLoss(plan, direction) { return [] }
+        guard let time = queue.timeOfPacket(count) else { return [] }
         let isDoubled = plan.duplicate?.areHit(using: &random) ?? false
-        guard isDoubled || plan.delay > .zero || plan.jitter > .zero else { return nil }
+        let isHeldBack = plan.reorder?.areHit(using: &random) ?? false
+        let delay = time + Moment.Span(plan.delay)
+        guard isDoubled || isHeldBack || delay > .zero || plan.jitter > .zero else { return nil }
+        let extra = isHeldBack ? Int64.random(in: Self.heldBack, using: &random) : 0
         let jitter = Moment.Span(plan.jitter).nanoseconds
         return (0..<(isDoubled ? 2 : 1)).map { _ in
-            let extra = jitter > 0 ? Int64.random(in: 0...jitter, using: &random) : 0
-            return Moment.Span(plan.delay) + Moment.Span(nanoseconds: extra)
+            let more = jitter > 0 ? Int64.random(in: 0...jitter, using: &random) : 0
+            return delay + Moment.Span(nanoseconds: extra + more)
         }
+    }
+
+    /// How many nanoseconds more a packet takes that later ones overtake.
+    private static let heldBack: ClosedRange<Int64> = 20_000_000...60_000_000
+
+    /// Draws whether a packet is lost. With bursts, a direction loses all packets or none, and changes with odds that make the
+    /// bursts and the share of losses those of the plan (Gilbert's model).
+    private func drawLoss(_ plan: FaultPlan, _ direction: FaultPlan.Direction) -> Bool {
+        guard let loss = plan.loss else { return false }
+        guard let burst = plan.lossBurst, loss != .all else { return loss.areHit(using: &random) }
+        let share = loss.share
+        // Of a larger share than a half, bursts cannot be arbitrarily short: one packet at the least passes between two.
+        let length = max(Double(burst), share / (1 - share))
+        let state = direction == .outgoing ? \FaultyDatagramPort.losesOutgoing : \.losesIncoming
+        let odds =
+            switch self[keyPath: state] {
+            case nil: share
+            case true?: 1 - 1 / length
+            case false?: share / (1 - share) / length
+            }
+        let isLost = Double.random(in: 0..<1, using: &random) < odds
+        self[keyPath: state] = isLost
+        return isLost
     }
 }

@@ -41,6 +41,7 @@ final class FaultyPipe: Pipe, @unchecked Sendable {
     private var isInnerStarted = false
     private var timers: [LoopTimer] = []
     private var lingerTimer: LoopTimer?
+    private var datagramPort: FaultyDatagramPort?
     private var bytesReceived = 0
     private var bytesWritten = 0
     private var random: SeededGenerator
@@ -103,7 +104,14 @@ final class FaultyPipe: Pipe, @unchecked Sendable {
 
     func openDatagrams() -> (any DatagramPort)? {
         guard phase == .open, let port = inner.openDatagrams() else { return nil }
-        return FaultyDatagramPort(port, of: self, on: loop, random: random.fork())
+        let faulty = FaultyDatagramPort(port, of: self, on: loop, random: random.fork())
+        datagramPort = faulty
+        return faulty
+    }
+
+    private func closeDatagrams() {
+        datagramPort?.close()
+        datagramPort = nil
     }
 
     func pauseReading() {
@@ -147,6 +155,7 @@ final class FaultyPipe: Pipe, @unchecked Sendable {
     /// Leaves the inner pipe open and passes nothing on any more, in either direction.
     func orphan() {
         phase = .orphaned
+        closeDatagrams()
         outgoing.stop()
         incoming.stop()
         cancelTimers()
@@ -273,6 +282,7 @@ final class FaultyPipe: Pipe, @unchecked Sendable {
     private func finish(closingInner mode: PipeCloseMode?) {
         guard phase != .done else { return }
         phase = .ending
+        closeDatagrams()
         cancelTimers()
         outgoing.stop()
         incoming.stop()

@@ -6,10 +6,10 @@ import NighCore
 final class MemoryDatagramPort: DatagramPort, @unchecked Sendable {
     /// The packets that may wait at one end.
     private static let mostWaiting = 1_024
-    /// There is one other end, so any place and any source mean it.
+    /// There is one other end, so each source means it.
     private static let otherEnd = DatagramSource(1)
 
-    let place: [UInt8] = [1]
+    let place: [UInt8] = []
     let longestPacket = 16 << 10
 
     private let wire: MemoryWire
@@ -24,7 +24,7 @@ final class MemoryDatagramPort: DatagramPort, @unchecked Sendable {
         self.remote = remote
     }
 
-    func start(handler: any DatagramHandler) {
+    func start(handler: any DatagramHandler, prefix: UInt64?) {
         local.loop.checkIsolated()
         precondition(self.handler == nil, "a port was started twice")
         guard !isClosed else { return }
@@ -34,7 +34,7 @@ final class MemoryDatagramPort: DatagramPort, @unchecked Sendable {
         wire.lock.withLock { local.packets = MemoryWire.PacketQueue(wake: wake) }
     }
 
-    func source(of place: [UInt8]) -> DatagramSource? { place == self.place ? Self.otherEnd : nil }
+    func source(of place: [UInt8]) -> DatagramSource? { place.isEmpty ? Self.otherEnd : nil }
 
     func send(_ packet: UnsafeRawBufferPointer, to source: DatagramSource) -> DatagramOutcome {
         local.loop.checkIsolated()

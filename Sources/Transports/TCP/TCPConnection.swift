@@ -23,7 +23,19 @@ struct TCPConnection {
             throw error
         }
         if let own, let other {
-            pipe.makeDatagramPort = { UDPPort(own: own, other: other, on: loop) }
+            pipe.makeDatagramPort = { UDPPort.alone(from: own, to: other, on: loop) }
+        }
+    }
+
+    /// Has the packets of an accepted connection go through the socket that all connections to its port share. If there can be
+    /// none, they go through a socket of their own.
+    func sharePackets(through sockets: UDPSockets, on loop: UVEventLoop) {
+        guard let own, let other else { return }
+        pipe.makeDatagramPort = { [weak sockets] in
+            guard let shared = sockets?.socket(at: own.port) else {
+                return UDPPort.alone(from: own, to: other, on: loop)
+            }
+            return UDPPort(shared, from: own, to: other)
         }
     }
 }

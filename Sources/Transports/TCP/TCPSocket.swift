@@ -3,12 +3,14 @@ import Glibc
 import NighCore
 import NighUV
 
-/// The calls that TCP makes for the system's stream sockets. The sockets are non-blocking, and closed at exec.
+/// The calls that TCP makes for the system's sockets. The sockets are non-blocking, and closed at exec.
 enum TCPSocket {
-    /// Creates a socket of `family`, bound to an interface if one is named.
-    static func make(family: Int32, interface: String?) throws(SocketFault) -> Int32 {
-        let kind = SOCK_STREAM.rawValue | SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue
-        let descriptor = socket(family, Int32(kind), 0)
+    /// Creates a socket of `family`, for a stream unless another `kind` is given, bound to an interface if one is named.
+    static func make(
+        family: Int32, kind: __socket_type = SOCK_STREAM, interface: String?
+    ) throws(SocketFault) -> Int32 {
+        let flags = SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue
+        let descriptor = socket(family, Int32(kind.rawValue | flags), 0)
         guard descriptor >= 0 else { throw SocketFault(errno) }
         guard let interface else { return descriptor }
         let size = socklen_t(interface.utf8.count)

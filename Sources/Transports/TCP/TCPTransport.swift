@@ -29,6 +29,7 @@ public final class TCPTransport: @unchecked Sendable {
         let dialler: Dialler
         let finder: PeerFinder?
         let listening: RetryingListener<TCPListener>
+        let packetSockets: UDPSockets
     }
 
     private let options: TCPOptions
@@ -139,6 +140,7 @@ public final class TCPTransport: @unchecked Sendable {
 
     private func accepted(_ connection: TCPConnection) {
         guard let running else { return connection.pipe.finish() }
+        connection.sharePackets(through: running.packetSockets, on: running.loop)
         adopt(connection, to: nil)
         running.events.pipeOpened(connection.pipe, dial: nil, by: self)
     }
@@ -259,7 +261,7 @@ extension TCPTransport: Transport {
         }
         running = Running(
             loop: loop, events: events, network: network, dialler: dialler, finder: finder,
-            listening: listening)
+            listening: listening, packetSockets: UDPSockets(interface: options.interface, on: loop))
         checkInterface()
     }
 

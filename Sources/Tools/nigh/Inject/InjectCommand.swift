@@ -54,7 +54,7 @@ struct InjectCommand: Subcommand {
         let keys = FaultPlan.guide.map { "  \(padded("\($0.key)=\($0.value)", 22))\($0.meaning)" }
         let commands = RelayCommand.guide.map { "  \(padded($0.0, 24))\($0.1)" }
         return """
-            It listens, passes every connection on to --to ADDRESS, and applies FAULTS to the bytes on their way. Connect one \
+            It listens, passes every connection on to --to ADDRESS, and applies FAULTS to the bytes and packets on their way. Connect one \
             program to the address that it prints, over the network or on this machine. Encrypted links stay encrypted, and both ends \
             still prove their keys to each other. To inject faults at one end of a `nigh` command, give that command --inject FAULTS.
 
@@ -175,13 +175,11 @@ struct InjectCommand: Subcommand {
         case .closed(let number, let traffic, let reason):
             report(
                 results, number, "closed",
-                [
-                    .init("bytes_out", .integer(traffic.bytesOut)),
-                    .init("bytes_in", .integer(traffic.bytesIn)),
+                traffic.members + [
                     .init("lasted_ms", .number(traffic.lasted.milliseconds)), .init("cause", .text(reason)),
                 ],
-                "ended after \(traffic.lasted), \(traffic.bytesOut) bytes out and \(traffic.bytesIn) in: \(reason)"
-            )
+                "ended after \(traffic.lasted), \(traffic.bytesOut) bytes out and \(traffic.bytesIn) in"
+                    + (traffic.packetText.map { ", \($0)" } ?? "") + ": \(reason)")
         case .rejected(let origin):
             results.remark(
                 "refused \(origin ?? "a caller"): there are \(Relay.connectionLimit) connections already")
@@ -261,6 +259,7 @@ struct InjectCommand: Subcommand {
                 "connection \(connection.number) from \(connection.from ?? "an unknown address"), "
                     + "\(connection.traffic.lasted): "
                     + "\(connection.traffic.bytesOut) bytes out and \(connection.traffic.bytesIn) in"
+                    + (connection.traffic.packetText.map { ", \($0)" } ?? "")
                     + (connection.isConnected ? "" : ", not connected yet")
             }
             return lines.isEmpty ? ["no connections"] : lines

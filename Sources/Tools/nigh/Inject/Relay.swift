@@ -2,8 +2,8 @@ import NighLoop
 import NighCore
 import NighMemory
 
-/// Passes on all bytes between those that connect here and one address, through faults. It does not interpret the
-/// bytes: TLS passes through unchanged, and both ends still prove their keys to each other.
+/// Passes on all bytes and packets between those that connect here and one address, through faults. It does not
+/// interpret them: TLS passes through unchanged, and both ends still prove their keys to each other.
 ///
 /// If one side sends faster than the other accepts, nothing more is read from it: for each direction, at most one read
 /// and what the faults hold is in memory. All faults are on the side of the target, so that "out" is towards it.
@@ -31,6 +31,8 @@ final class Relay: TransportEvents, @unchecked Sendable {
     struct Traffic: Hashable, Sendable {
         var bytesOut = 0
         var bytesIn = 0
+        var packetsOut = PacketCounts()
+        var packetsIn = PacketCounts()
         var lasted = Moment.Span.zero
     }
 
@@ -169,6 +171,7 @@ final class RelayedConnection {
     private(set) var faultNumber: Int?
     private let client: Side
     private var target: Side?
+    private var packets: RelayedPackets?
     private let relay: Relay
     private let openedAt: Moment
 
@@ -185,7 +188,9 @@ final class RelayedConnection {
 
     func traffic(at moment: Moment) -> Relay.Traffic {
         Relay.Traffic(
-            bytesOut: client.bytesReceived, bytesIn: target?.bytesReceived ?? 0, lasted: moment - openedAt)
+            bytesOut: client.bytesReceived, bytesIn: target?.bytesReceived ?? 0,
+            packetsOut: packets?.out ?? PacketCounts(), packetsIn: packets?.in ?? PacketCounts(),
+            lasted: moment - openedAt)
     }
 
     /// Starts the pipe of the caller. Nothing is read from it before the target has answered.
@@ -203,6 +208,7 @@ final class RelayedConnection {
         client.other = target
         self.target = target
         pipe.start(handler: target)
+        packets = RelayedPackets(between: client.pipe, and: pipe)
         client.forwardWaiting()
     }
 
@@ -215,6 +221,7 @@ final class RelayedConnection {
 
     /// Closes both sides and reports nothing.
     func abandon(_ mode: PipeCloseMode = .now) {
+        packets?.close()
         for side in [client, target] {
             side?.pipe.close(mode)
             side?.other = nil

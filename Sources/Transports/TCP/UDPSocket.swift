@@ -1,0 +1,148 @@
+import CUV
+import Glibc
+import NighCore
+import NighUV
+
+/// A UDP socket, and the ports whose packets go through it.
+///
+/// A packet that begins with the prefix of a port goes to that port, wherever it comes from. A packet that begins with
+/// no known prefix goes to the port without a prefix whose pipe leads to the sender. All others are dropped. So a
+/// foreign packet costs two look-ups, and is never given to a session.
+///
+/// The ports hold the socket. It is closed with the last of them. Confined to its loop; hence `@unchecked Sendable`.
+final class UDPSocket: @unchecked Sendable {
+    /// How many packets one wake-up receives before others have their turn.
+    private static let packetsPerWakeUp = 64
+    /// The bytes that the kernel keeps of packets that were not read.
+    private static let receiveBuffer: Int32 = 1 << 20
+
+    /// The port number of the socket.
+    let number: UInt16
+    /// Called once, when the last port has closed.
+    var didClose: () -> Void = {}
+
+    private let loop: UVEventLoop
+    private let descriptor: Int32
+    private let isIPv6: Bool
+    /// Whether the socket is bound to all addresses, so that each packet has to say which one it leaves from.
+    private let isAny: Bool
+    private var watch: DescriptorWatch?
+    private var portCount = 0
+    private var portsByPrefix: [UInt64: UDPPort] = [:]
+    /// The ports without a prefix.
+    private var portsBySource: [DatagramSource: UDPPort] = [:]
+    private var isClosed = false
+
+    /// Opens a socket at an address. At the wildcard address of IPv6 it takes IPv4 as well.
+    init(
+        boundTo address: SocketAddress, interface: String? = nil, on loop: UVEventLoop
+    ) throws(SocketFault) {
+        self.loop = loop
+        isIPv6 = address.isIPv6
+        isAny = address.isAny
+        let descriptor = try TCPSocket.make(family: address.family, kind: SOCK_DGRAM, interface: interface)
+        self.descriptor = descriptor
+        if isIPv6 { TCPSocket.set(IPV6_V6ONLY, of: Int32(IPPROTO_IPV6), to: isAny ? 0 : 1, on: descriptor) }
+        guard address.withSockaddr({ bind(descriptor, $0, $1) }) == 0,
+            let bound = TCPSocket.address(getsockname, descriptor)
+        else {
+            let fault = SocketFault(errno)
+            Glibc.close(descriptor)
+            throw fault
+        }
+        number = bound.port
+        TCPSocket.set(SO_RCVBUF, of: SOL_SOCKET, to: Self.receiveBuffer, on: descriptor)
+        // No router may cut a packet, and a packet that is too long for this host's network is refused here. What longer
+        // networks carry, the path finds out by itself.
+        TCPSocket.set(IP_MTU_DISCOVER, of: Int32(IPPROTO_IP), to: IP_PMTUDISC_PROBE, on: descriptor)
+        guard isIPv6 else { return }
+        TCPSocket.set(IPV6_MTU_DISCOVER, of: Int32(IPPROTO_IPV6), to: IPV6_PMTUDISC_PROBE, on: descriptor)
+    }
+
+    deinit { if !isClosed { Glibc.close(descriptor) } }
+
+    // MARK: Ports
+
+    /// Counts a port that uses the socket, until `remove`.
+    func add() { portCount += 1 }
+
+    /// Gives packets to a port from now on: those that begin with `prefix` or, without one, those that come from `source`.
+    func start(_ port: UDPPort, prefix: UInt64?, source: DatagramSource) {
+        loop.checkIsolated()
+        // A prefix is random, so no two ports have the same.
+        if let prefix { portsByPrefix[prefix] = port } else { portsBySource[source] = port }
+        guard watch == nil else { return }
+        // Without a watch nothing comes, and the path is never used.
+        watch = try? loop.watch(descriptor, for: .readable) { [weak self] in self?.receive($0) }
+    }
+
+    /// Gives a port no more packets. Closes the socket if it was the last one.
+    func remove(_ port: UDPPort, prefix: UInt64?, source: DatagramSource) {
+        if let prefix, portsByPrefix[prefix] === port { portsByPrefix[prefix] = nil }
+        if prefix == nil, portsBySource[source] === port { portsBySource[source] = nil }
+        portCount -= 1
+        guard portCount == 0, !isClosed else { return }
+        isClosed = true
+        watch?.cancel()
+        watch = nil
+        Glibc.close(descriptor)
+        didClose()
+        didClose = {}
+    }
+
+    // MARK: Packets
+
+    /// Sends a packet from one address of this machine to another one.
+    func send(
+        _ packet: UnsafeRawBufferPointer, from own: SocketAddress, to other: SocketAddress
+    ) -> DatagramOutcome {
+        guard !isClosed else { return .dropped }
+        let sent = form(of: other).withSockaddr { to, size in
+            guard isAny else {
+                return sendto(descriptor, packet.baseAddress, packet.count, Int32(MSG_NOSIGNAL), to, size)
+            }
+            return form(of: own).withSockaddr { from, _ in
+                nigh_send_from(descriptor, packet.baseAddress, packet.count, from, to, size)
+            }
+        }
+        guard sent < 0 else { return .sent }
+        return errno == EMSGSIZE ? .tooLong : .dropped
+    }
+
+    /// The address in the family of the socket: that of IPv6 writes IPv4 addresses in their IPv6 form.
+    private func form(of address: SocketAddress) -> SocketAddress {
+        guard isIPv6, case .v4(let bits) = address.host else { return address }
+        return SocketAddress(.v6(high: 0, low: 0xFFFF << 32 | UInt64(bits), scope: 0), port: address.port)
+    }
+
+    private func receive(_ events: DescriptorEvents) {
+        for _ in 0..<Self.packetsPerWakeUp {
+            guard !isClosed else { return }
+            // Nobody keeps a slice of the buffer, so the next read begins at the same place.
+            let room = loop.readBuffer.room()
+            var storage = sockaddr_storage()
+            var size = socklen_t(MemoryLayout<sockaddr_storage>.size)
+            let (count, source) = withUnsafeMutablePointer(to: &storage) {
+                $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { address in
+                    let count = recvfrom(descriptor, room.baseAddress, room.count, 0, address, &size)
+                    return (count, count > 0 ? SocketAddress(address)?.source : nil)
+                }
+            }
+            if count < 0, errno == EAGAIN || errno == EWOULDBLOCK { break }
+            // An error may be the answer to an earlier packet, that nobody takes it; more packets may follow.
+            guard count > 0, let source else { continue }
+            let packet = UnsafeMutableRawBufferPointer(rebasing: room[..<count])
+            receiver(of: UnsafeRawBufferPointer(packet), from: source)?.receive(packet, from: source)
+        }
+        // Reading has taken the error that the loop has reported.
+        if events.isEmpty { watch?.resume() }
+    }
+
+    private func receiver(of packet: UnsafeRawBufferPointer, from source: DatagramSource) -> UDPPort? {
+        if packet.count >= MemoryLayout<UInt64>.size {
+            let prefix = UInt64(bigEndian: packet.loadUnaligned(as: UInt64.self))
+            if let port = portsByPrefix[prefix] { return port }
+        }
+        return portsBySource.isEmpty ? nil : portsBySource[source]
+    }
+}
