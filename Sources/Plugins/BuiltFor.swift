@@ -1,5 +1,5 @@
 // Written by `make api`; do not edit. docs/reference/stability.md explains it.
 extension TransportPlugin {
     /// The Nigh that the code using this was built for.
-    @_alwaysEmitIntoClient public static var _builtFor: StaticString { "8f70019b4f36cc58" }
+    @_alwaysEmitIntoClient public static var _builtFor: StaticString { "e81f46ae84e6b339" }
 }

@@ -26,8 +26,10 @@ extension SessionMachine {
         guard link.purpose != .finished, link.datagrams == nil else { return }
         let offer = DatagramOffer(
             connection: generator.next(), longestPacket: min(longestPacket, Int(UInt16.max)), place: place)
-        link.datagrams = DatagramPath(
+        let path = DatagramPath(
             offer: offer, longestMessage: limits.unreliableMessage, generator: generator.fork(), now: now)
+        path.tap = link.machine.tap?.packetTap()
+        link.datagrams = path
         link.machine.send(offer)
         markDirty(link)
         if let theirs = link.datagramOffer { output(.findDatagramPlace(link, theirs)) }
