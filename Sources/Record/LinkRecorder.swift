@@ -24,7 +24,8 @@ public final class LinkRecorder: LinkObserver, @unchecked Sendable {
     /// Creates the file and begins to record. Only its owner can read and write it. The file must not exist yet, unless
     /// it may be overwritten; then a new file replaces a plain file or a link.
     ///
-    /// - Parameter headLimit: how many bytes of each payload are recorded; nil for all.
+    /// - Parameter headLimit: how many bytes of each payload are recorded; nil for all. The payload of a packet is what
+    ///   follows its kind.
     public convenience init(path: String, headLimit: Int? = nil, overwrites: Bool = false) throws(NighError) {
         let descriptor = try Self.makeFile(path, overwrites: overwrites)
         try self.init(descriptor: descriptor, path: path, headLimit: headLimit, queueLimit: Self.queueLimit)
@@ -223,6 +224,7 @@ extension RecordEntry {
         switch content {
         case .preface(_, let bytes): bytes.count
         case .frame(let frame): 4 + frame.length
+        case .packet(let packet): DatagramPacket.headerByteCount + packet.length
         case .opened, .secured, .greeted, .ended, .gap: 0
         }
     }

@@ -1,7 +1,7 @@
 import NighCore
 
-/// Makes entries from what a `LinkObserver` observes: cuts the bytes of each link into frames, and converts moments to
-/// calendar time. A value for one session; used on its loop only.
+/// Makes entries from what a `LinkObserver` observes: cuts the bytes of each link into frames, takes packets as they are,
+/// and converts moments to calendar time. A value for one session; used on its loop only.
 public struct LinkTranscript {
     private let headLimit: Int
     private let wallClock: () -> Int64
@@ -9,7 +9,8 @@ public struct LinkTranscript {
     private var links: [UInt64: (incoming: FrameCutter, outgoing: FrameCutter)] = [:]
 
     /// - Parameters:
-    ///   - headLimit: how many bytes of each payload go into the entries.
+    ///   - headLimit: how many bytes of each payload go into the entries. The payload of a packet is what follows its
+    ///     kind.
     ///   - wallClock: returns the time in nanoseconds since 1970. Called once; after that the session's own clock
     ///     counts, which nobody sets.
     public init(headLimit: Int = .max, wallClock: @escaping () -> Int64) {
@@ -35,6 +36,8 @@ public struct LinkTranscript {
             links[link]?.incoming.feed(bytes) { body(Self.entry(of: $0, .incoming, time, link)) }
         case .sent(let bytes):
             links[link]?.outgoing.feed(bytes) { body(Self.entry(of: $0, .outgoing, time, link)) }
+        case .packetReceived(let bytes): convert(packet: bytes, .incoming, time, link, body)
+        case .packetSent(let bytes): convert(packet: bytes, .outgoing, time, link, body)
         case .ended(let ending):
             if let cutters = links.removeValue(forKey: link) {
                 for cutter in [cutters.incoming, cutters.outgoing] {
@@ -45,6 +48,27 @@ public struct LinkTranscript {
             }
             body(RecordEntry(time: time, link: link, .ended(ending)))
         }
+    }
+
+    /// Makes the entry of a packet. Its kind goes into the entry whatever the limit is, as the type of a frame does.
+    private func convert(
+        packet: ByteSlice, _ direction: PacketDirection, _ time: Int64, _ link: UInt64,
+        _ body: (RecordEntry) -> Void
+    ) {
+        let header = DatagramPacket.headerByteCount
+        guard packet.count >= header else { return }
+        let (connection, number) = packet.withUnsafeBytes {
+            (DatagramPacket.connection(of: $0) ?? 0, DatagramPacket.number(of: $0))
+        }
+        let length = packet.count - header
+        let content = packet[header..<header + (length - 1 < headLimit ? length : headLimit + 1)]
+        body(
+            RecordEntry(
+                time: time, link: link,
+                .packet(
+                    RecordedPacket(
+                        direction: direction, connection: connection, number: number, length: length,
+                        content: content))))
     }
 
     /// Returns the calendar time of `moment`.

@@ -1,14 +1,14 @@
 import NighCore
 
-/// Writes entries as a capture in the pcapng format, which Wireshark opens: one packet per frame, one interface per
-/// link.
+/// Writes entries as a capture in the pcapng format, which Wireshark opens: one packet per frame and per packet of a
+/// datagram path, one interface per link.
 ///
 /// A value that makes bytes; its user decides where they go. Packets have the link type USER0, and a header of 16 bytes
 /// that docs/reference/nigh/trace.md describes. `nigh.lua` dissects them.
 public struct PacketCapture {
     /// The link type of the packets, `LINKTYPE_USER0`.
     public static let linkType: UInt16 = 147
-    /// The number of bytes before each packet's preface or frame.
+    /// The number of bytes before each packet's preface, frame, or packet of a datagram path.
     public static let headerByteCount = 16
 
     private var interfaces: [UInt64: UInt32] = [:]
@@ -28,6 +28,7 @@ public struct PacketCapture {
     private enum PacketKind {
         static let preface: UInt8 = 0
         static let frame: UInt8 = 1
+        static let datagram: UInt8 = 2
     }
 
     /// Creates an empty capture.
@@ -72,6 +73,13 @@ public struct PacketCapture {
             return packet(
                 entry, frame.direction, PacketKind.frame, length: 4 + frame.length,
                 header + frame.payload.bytes)
+        case .packet(let datagram):
+            var writer = FieldWriter()
+            writer.write(datagram.connection)
+            writer.write(datagram.number)
+            return packet(
+                entry, datagram.direction, PacketKind.datagram, length: writer.bytes.count + datagram.length,
+                writer.bytes + datagram.content.bytes)
         }
     }
 

@@ -21,6 +21,8 @@ public struct RecordEntry: Equatable, Sendable {
         case preface(PacketDirection, ByteSlice)
         /// One frame.
         case frame(RecordedFrame)
+        /// One packet of the datagram path beside the link.
+        case packet(RecordedPacket)
         /// The link ended.
         case ended(LinkEnding)
         /// This many entries are missing here, with this many bytes of links in them.
@@ -68,5 +70,34 @@ public struct RecordedFrame: Equatable, Sendable {
         self.length = length
         self.payload = payload
         self.isCutOff = isCutOff
+    }
+}
+
+/// A packet of the datagram path beside a link, or the part of it that was recorded: before it is sealed, or after it was
+/// opened.
+public struct RecordedPacket: Equatable, Sendable {
+    /// The direction of the packet.
+    public var direction: PacketDirection
+    /// The connection of the receiver: how all packets to it on this path begin.
+    public var connection: UInt64
+    /// The number of the packet, among those of its sender on this path.
+    public var number: UInt64
+    /// How many bytes the content has.
+    public var length: Int
+    /// The content, or its beginning. Its first byte is the kind of the packet, as in docs/reference/PROTOCOL.md, 4.7.
+    public var content: ByteSlice
+
+    /// Whether the whole content is there.
+    public var isWhole: Bool { content.count == length }
+
+    /// Creates a packet.
+    public init(
+        direction: PacketDirection, connection: UInt64, number: UInt64, length: Int, content: ByteSlice
+    ) {
+        self.direction = direction
+        self.connection = connection
+        self.number = number
+        self.length = length
+        self.content = content
     }
 }

@@ -20,6 +20,7 @@ public enum RecordFormat {
         case frame = 5
         case ended = 6
         case gap = 7
+        case packet = 8
     }
 
     /// The value in the header if whole payloads are recorded.
@@ -68,6 +69,12 @@ public enum RecordFormat {
             writer.write(frame.type)
             writer.write(UInt32(clamping: frame.length))
             frame.payload.withUnsafeBytes { writer.write(raw: $0) }
+        case .packet(let packet):
+            writer.write(packet.direction.rawValue)
+            writer.write(packet.connection)
+            writer.write(packet.number)
+            writer.write(UInt32(clamping: packet.length))
+            packet.content.withUnsafeBytes { writer.write(raw: $0) }
         case .ended(let ending):
             writer.write(UInt8(ending.isByPeer ? 1 : 0))
             writer.write(ending.code ?? noCode)
@@ -90,6 +97,7 @@ public enum RecordFormat {
         case .greeted: .greeted
         case .preface: .preface
         case .frame: .frame
+        case .packet: .packet
         case .ended: .ended
         case .gap: .gap
         }

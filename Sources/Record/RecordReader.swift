@@ -162,6 +162,24 @@ public struct RecordReader: Sendable {
             return .frame(
                 RecordedFrame(
                     direction: direction, type: type, length: length, payload: payload, isCutOff: isCutOff))
+        case .packet:
+            guard let direction = PacketDirection(rawValue: try fields.number(UInt8.self)) else {
+                throw FieldFault(what: "a direction is invalid")
+            }
+            let connection = try fields.number(UInt64.self)
+            let number = try fields.number(UInt64.self)
+            let length = Int(try fields.number(UInt32.self))
+            guard length <= UInt16.max else {
+                throw FieldFault(what: "a packet is longer than any path carries")
+            }
+            let content = ByteSlice(fields.rest())
+            guard content.count <= length else {
+                throw FieldFault(what: "a packet has more bytes than its length says")
+            }
+            return .packet(
+                RecordedPacket(
+                    direction: direction, connection: connection, number: number, length: length,
+                    content: content))
         case .ended:
             let isByPeer = try fields.flag()
             let code = try fields.number(UInt16.self)

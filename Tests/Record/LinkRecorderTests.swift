@@ -27,6 +27,7 @@ import Testing
         let recorder = try LinkRecorder(path: path, headLimit: 4)
         func session(_ name: String, _ observer: (any LinkObserver)?) -> Session {
             var configuration = SessionConfiguration(service: "test", name: DisplayName(fitting: name))
+            configuration.datagrams = true
             configuration.observer = observer
             return Session(
                 configuration, identity: .ephemeral(),
@@ -41,6 +42,9 @@ import Testing
         puma.invite(lynx.id) { _ in }
         try loop.run(for: .seconds(1))
         try puma.trySend(Array("hello".utf8), to: lynx.id)
+        try puma.trySend([1], to: lynx.id, .unreliable)
+        try loop.run(for: .seconds(1))
+        try puma.trySend(Array("beside".utf8), to: lynx.id, .unreliable)
         try loop.run(for: .seconds(1))
         puma.close {}
         lynx.close {}
@@ -59,6 +63,11 @@ import Testing
         let message = try #require(frames.first { $0.type == FrameType.message.rawValue })
         #expect(message.length == 5 && message.payload == ByteSlice(Array("hell".utf8)))
         #expect(frames.first?.type == FrameType.hello.rawValue)
+        let packets = entries.compactMap { if case .packet(let packet) = $0.content { packet } else { nil } }
+        #expect(Set(packets.map(\.direction)) == [.incoming, .outgoing])
+        #expect(Set(packets.map(\.connection)).count == 2)
+        let beside = try #require(packets.first { $0.content.bytes.first == 3 })
+        #expect(beside.length == 8 && beside.content == ByteSlice([3, 1] + Array("bes".utf8)))
         #expect(entries.contains { if case .ended = $0.content { true } else { false } })
         #expect(entries.contains { if case .secured(lynx.id, _) = $0.content { true } else { false } })
     }
@@ -133,6 +142,19 @@ import Testing
                 bytes += buffer[..<count]
             }
         }
+    }
+
+    @Test("Packets that are left out count with their bytes")
+    func packetsLeftOut() throws {
+        let queue = RecordQueue(limit: 30, beginning: [])
+        let packet = RecordedPacket(
+            direction: .outgoing, connection: 1, number: 2, length: 100, content: ByteSlice([3]))
+        queue.add([UInt8](repeating: 0, count: 31), of: RecordEntry(time: 1, link: 1, .packet(packet)))
+        queue.end()
+        var bytes: [UInt8] = []
+        #expect(queue.take(into: &bytes))
+        let entries = try RecordTests.read(RecordFormat.header(time: 0, headLimit: nil) + bytes)
+        #expect(entries.map(\.content) == [.gap(entries: 1, bytes: 116)])
     }
 
     @Test("A full disk is reported at the end, and nothing waits for it")

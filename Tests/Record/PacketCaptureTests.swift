@@ -28,8 +28,8 @@ import Testing
         var bytes = capture.fileHeader()
         for entry in RecordTests.entries { bytes += capture.blocks(for: entry) }
         let blocks = try Self.blocks(bytes)
-        #expect(blocks.map(\.type) == [0x0A0D_0D0A, 1, 6, 6, 6])
-        #expect(capture.packetCount == 3)
+        #expect(blocks.map(\.type) == [0x0A0D_0D0A, 1, 6, 6, 6, 6, 6])
+        #expect(capture.packetCount == 5)
         #expect(Array(blocks[0].body.prefix(8)) == [0x4D, 0x3C, 0x2B, 0x1A, 1, 0, 0, 0])
         #expect(blocks[1].body.starts(with: [147, 0, 0, 0, 0, 0, 0, 0, 2, 0, 6, 0] + Array("link 7".utf8)))
         // The 5-byte message, 6 ns after 1970: 25 bytes, of which the first 16 are the header.
@@ -44,6 +44,13 @@ import Testing
         #expect(Array(packet[45...]) == [0, 0, 0, 2, 0, 4, 0, 2, 0, 0, 0, 0, 0, 0, 0])
         // Of this piece of 9,000 bytes, one byte was recorded.
         #expect(Self.word(blocks[4].body, 12) == 21 && Self.word(blocks[4].body, 16) == 16 + 4 + 9_000)
+        // A packet of a datagram path, with its own header of 16 bytes.
+        let datagram = blocks[5].body
+        #expect(Self.word(datagram, 12) == 36 && Self.word(datagram, 16) == 36)
+        #expect(
+            Array(datagram[20..<56]) == [1, 0, 2, 3, 0, 0, 0, 16, 0, 0, 0, 0, 0, 0, 0, 7]
+                + [1, 2, 3, 4, 5, 6, 7, 8] + [UInt8](repeating: 255, count: 8) + [3, 1, 0x68, 0x69])
+        #expect(Self.word(blocks[6].body, 12) == 33 && Self.word(blocks[6].body, 16) == 16 + 16 + 1_168)
     }
 
     @Test("A gap is recorded in the packet after it")

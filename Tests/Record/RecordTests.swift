@@ -34,6 +34,17 @@ import Testing
                 RecordedFrame(
                     direction: .incoming, type: 0x14, length: 9_000, payload: ByteSlice([9]), isCutOff: true))
         ),
+        RecordEntry(
+            time: 7, link: 7,
+            .packet(
+                RecordedPacket(
+                    direction: .incoming, connection: 0x0102_0304_0506_0708, number: .max, length: 4,
+                    content: ByteSlice([3, 1, 0x68, 0x69])))),
+        RecordEntry(
+            time: 7, link: 7,
+            .packet(
+                RecordedPacket(
+                    direction: .outgoing, connection: 1, number: 2, length: 1_168, content: ByteSlice([1])))),
         RecordEntry(time: 8, link: 0, .gap(entries: 12, bytes: 1 << 40)),
         RecordEntry(time: 9, link: 7, .ended(LinkEnding(reason: "the peer left", code: 0, isByPeer: true))),
         RecordEntry(time: -1, link: 7, .ended(LinkEnding(reason: "", code: nil, isByPeer: false))),
@@ -78,6 +89,18 @@ import Testing
             bytes == [0, 0, 0, 24, 5] + [0, 0, 0, 0, 0, 0, 0, 1] + [0, 0, 0, 0, 0, 0, 0, 2] + [
                 1, 3, 0, 0, 0, 9, 0xAA,
             ])
+        bytes = []
+        RecordFormat.write(
+            RecordEntry(
+                time: 1, link: 2,
+                .packet(
+                    RecordedPacket(
+                        direction: .outgoing, connection: 3, number: 4, length: 9, content: ByteSlice([5, 6]))
+                )),
+            to: &bytes)
+        #expect(
+            bytes == [0, 0, 0, 40, 8] + [0, 0, 0, 0, 0, 0, 0, 1] + [0, 0, 0, 0, 0, 0, 0, 2] + [1]
+                + [0, 0, 0, 0, 0, 0, 0, 3] + [0, 0, 0, 0, 0, 0, 0, 4] + [0, 0, 0, 9, 5, 6])
         #expect(
             RecordFormat.header(time: 1, headLimit: nil) == Array("NIGHREC\n".utf8) + [
                 0, 1, 0, 0, 255, 255, 255, 255, 0, 0, 0, 0, 0, 0, 0, 1,
@@ -127,6 +150,43 @@ import Testing
                 .frame(RecordedFrame(direction: .incoming, type: 3, length: 1 << 24, payload: ByteSlice([])))),
             to: &bytes)
         #expect(throws: RecordReader.Fault.self) { try Self.read(bytes) }
+    }
+
+    @Test(
+        "A packet that is longer than any, has more bytes than its length, or has no direction is reported",
+        arguments: [(17, 2), (34, 0xFF), (37, 1)] as [(Int, UInt8)])
+    func impossiblePacket(_ place: Int, _ value: UInt8) throws {
+        var bytes: [UInt8] = []
+        RecordFormat.write(
+            RecordEntry(
+                time: 1, link: 2,
+                .packet(
+                    RecordedPacket(
+                        direction: .outgoing, connection: 3, number: 4, length: 9, content: ByteSlice([5, 6]))
+                )),
+            to: &bytes)
+        let header = RecordFormat.header(time: 1, headLimit: nil)
+        #expect(try Self.read(header + bytes).count == 1)
+        bytes[4 + place] = value
+        #expect(throws: RecordReader.Fault.self) { try Self.read(header + bytes) }
+    }
+
+    @Test(
+        "The kind of a packet is always in its entry, and as much of what follows as is wanted",
+        arguments: [(0, 1), (2, 3), (8, 9), (9, 9), (.max, 9)])
+    func heads(_ limit: Int, _ kept: Int) throws {
+        let content: [UInt8] = [1, 2, 3, 4, 5, 6, 7, 8, 9]
+        var transcript = LinkTranscript(headLimit: limit, wallClock: { 0 })
+        var entries: [RecordEntry] = []
+        let packet = [0, 0, 0, 0, 0, 0, 0, 7] + [0, 0, 0, 0, 0, 0, 0, 8] + content
+        transcript.convert(.packetReceived(ByteSlice(packet)), on: 1, at: Moment(nanoseconds: 5)) {
+            entries.append($0)
+        }
+        let expected = RecordedPacket(
+            direction: .incoming, connection: 7, number: 8, length: 9,
+            content: ByteSlice(content.prefix(kept)))
+        #expect(entries == [RecordEntry(time: 0, link: 1, .packet(expected))])
+        #expect(expected.isWhole == (kept == 9))
     }
 
     @Test("An entry of a later kind is skipped and counted")

@@ -41,6 +41,8 @@ final class DatagramPath {
     let offer: DatagramOffer
     let output = PacketQueue(byteCount: 96 << 10)
     private(set) var statistics = DatagramStatistics()
+    /// Nil if there is no observer, which costs one check per packet.
+    var tap: PacketTap?
 
     private let longestMessage: Int
     private var generator: SeededGenerator
@@ -242,6 +244,7 @@ final class DatagramPath {
                     as: UInt8.self, repeating: 0)
                 end = padded
             }
+            if let tap { tap.sent(UnsafeRawBufferPointer(rebasing: packet[..<end])) }
             return sealing.seal(
                 packet, headerCount: DatagramPacket.headerByteCount, count: end, number: number)
         }
@@ -327,6 +330,10 @@ final class DatagramPath {
         else {
             statistics.rejected &+= 1
             return nil
+        }
+        if let tap {
+            let end = DatagramPacket.headerByteCount + plain.count
+            tap.received(UnsafeRawBufferPointer(rebasing: raw[..<end]))
         }
         let isNewest = number >= replay.end
         replay.note(number)

@@ -20,6 +20,7 @@ extension SessionDriver {
     @inline(__always)
     func sendPackets(of connection: PipeConnection) {
         guard let path = connection.link.datagrams, !path.output.isEmpty else { return }
+        if connection.link.machine.tap != nil { observe(connection.link) }
         send(path, through: connection.datagramPort)
     }
 
@@ -33,7 +34,9 @@ extension SessionDriver {
     func receive(
         _ packet: UnsafeMutableRawBufferPointer, from source: DatagramSource, on link: Link, now: Moment
     ) {
-        guard let delivery = machine.receive(packet, from: source, on: link, now: now) else { return }
+        let delivery = machine.receive(packet, from: source, on: link, now: now)
+        if link.machine.tap != nil { observe(link) }
+        guard let delivery else { return }
         if machine.hasDirectives {
             carryOutDirectives()
             guard delivery.conversation.isActive else { return }

@@ -29,8 +29,10 @@ extension SessionMachine {
         guard link.purpose != .finished, link.datagrams == nil else { return nil }
         let offer = DatagramOffer(
             connection: generator.next(), longestPacket: min(longestPacket, Int(UInt16.max)), place: place)
-        link.datagrams = DatagramPath(
+        let path = DatagramPath(
             offer: offer, longestMessage: limits.unreliableMessage, generator: generator.fork(), now: now)
+        path.tap = link.machine.tap?.packetTap()
+        link.datagrams = path
         for ping in link.takePacketPings() {
             link.datagrams?.ping(call: ping.token.number, padding: ping.payloadCount, now: now)
         }

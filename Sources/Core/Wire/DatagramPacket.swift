@@ -13,7 +13,7 @@ package enum DatagramPacket {
     }
 
     /// Reads the number of a packet that has a whole header.
-    static func number(of packet: UnsafeRawBufferPointer) -> UInt64 {
+    package static func number(of packet: UnsafeRawBufferPointer) -> UInt64 {
         UInt64(bigEndian: packet.loadUnaligned(fromByteOffset: 8, as: UInt64.self))
     }
 
@@ -24,7 +24,7 @@ package enum DatagramPacket {
 }
 
 /// What a packet says. Its first byte is the kind.
-enum DatagramContent: Equatable {
+package enum DatagramContent: Equatable {
     /// Asks the other side for an answer with the same token. Zeros may follow, so that the packet has the length that is tried.
     case probe(token: UInt64)
     case answer(token: UInt64)
@@ -35,22 +35,22 @@ enum DatagramContent: Equatable {
     /// What has come of the receiver's packets.
     case report(Report)
 
-    struct Fragment: Equatable {
+    package struct Fragment: Equatable {
         /// The number of the message, among those that were sent in parts.
-        var message: UInt32
-        var index: UInt8
-        var count: UInt8
+        package var message: UInt32
+        package var index: UInt8
+        package var count: UInt8
     }
 
-    struct Report: Equatable {
+    package struct Report: Equatable {
         /// The highest number of a packet that has come, and for how many microseconds that was not reported.
-        var highest: UInt64
-        var delay: UInt32
+        package var highest: UInt64
+        package var delay: UInt32
         /// The number of packets that have come.
-        var received: UInt64
+        package var received: UInt64
     }
 
-    private enum Kind: UInt8 {
+    private enum Kind: UInt8, CaseIterable {
         case probe = 1
         case answer = 2
         case message = 3
@@ -58,15 +58,23 @@ enum DatagramContent: Equatable {
         case report = 5
     }
 
+    /// The names of the kinds in docs/reference/PROTOCOL.md.
+    package static let kindNames = Kind.allCases.map { "\($0)" }
+
+    /// Returns the name of a kind. An unknown one is named by its number, such as `0x93`.
+    package static func name(ofKind kind: UInt8) -> String {
+        Kind(rawValue: kind).map { "\($0)" } ?? "0x\(kind < 16 ? "0" : "")\(String(kind, radix: 16))"
+    }
+
     /// The bytes in front of a message's own.
-    static let messageOverhead = 2
-    static let fragmentOverhead = 8
+    package static let messageOverhead = 2
+    package static let fragmentOverhead = 8
     static let tokenByteCount = 9
     static let reportByteCount = 21
 
     /// Reads the content of a packet. Returns nil if it is of a kind that only later versions know. Fails if it breaks the rules of
     /// its kind; then the packet is ignored.
-    init?(reading bytes: UnsafeRawBufferPointer) throws(WireError) {
+    package init?(reading bytes: UnsafeRawBufferPointer) throws(WireError) {
         var reader = FieldReader(bytes)
         switch Kind(rawValue: try reader.number(UInt8.self, "the kind of a packet")) {
         case .probe: self = .probe(token: try reader.number(UInt64.self, "a probe's token"))
@@ -95,7 +103,7 @@ enum DatagramContent: Equatable {
     }
 
     /// Writes the content to the beginning of `bytes`, where there must be room. Returns its length.
-    func write(to bytes: UnsafeMutableRawBufferPointer) -> Int {
+    package func write(to bytes: UnsafeMutableRawBufferPointer) -> Int {
         switch self {
         case .probe(let token): return Self.write(.probe, token, to: bytes)
         case .answer(let token): return Self.write(.answer, token, to: bytes)
@@ -127,7 +135,7 @@ enum DatagramContent: Equatable {
         return tokenByteCount
     }
 
-    static func == (left: DatagramContent, right: DatagramContent) -> Bool {
+    package static func == (left: DatagramContent, right: DatagramContent) -> Bool {
         switch (left, right) {
         case (.probe(let left), .probe(let right)), (.answer(let left), .answer(let right)): left == right
         case (.message(let order, let left), .message(let other, let right)):
@@ -157,6 +165,9 @@ package struct DatagramOrder: RawRepresentable, Equatable {
 
     /// The highest key of a message.
     package static let highestKey: UInt8 = 253
+
+    /// The key of the messages; nil for those without one.
+    package var key: UInt8? { rawValue > Self.sequenced.rawValue ? rawValue - 2 : nil }
 
     /// Whether the newest message of this order may wait for room.
     var mayWait: Bool { rawValue > Self.sequenced.rawValue }

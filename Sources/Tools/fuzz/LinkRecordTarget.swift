@@ -21,6 +21,11 @@ enum LinkRecordTarget {
                 transcript.convert(event, on: 1, at: now) { RecordFormat.write($0, to: &record) }
             }
         }
+        for _ in 0..<mutator.number(below: 4) {
+            let packet = ByteSlice(mutator.bytes(16) + mutator.bytes(mutator.number(below: 40)))
+            let event: LinkEvent = mutator.oneIn(2) ? .packetSent(packet) : .packetReceived(packet)
+            transcript.convert(event, on: 1, at: now) { RecordFormat.write($0, to: &record) }
+        }
         let ending = LinkEnding(
             reason: "the link was lost", code: mutator.oneIn(2) ? nil : 3, isByPeer: false)
         transcript.convert(.ended(ending), on: 1, at: now) { RecordFormat.write($0, to: &record) }

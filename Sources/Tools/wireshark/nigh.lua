@@ -1,8 +1,9 @@
 -- A Wireshark dissector for the Nigh protocol, version 1, as described in docs/reference/PROTOCOL.md.
 --
--- It takes two kinds of packets: those of `nigh trace FILE --pcapng OUT` (link type USER0, one frame per packet,
--- already decrypted), and plain TCP connections that begin with Nigh's preface. On such a connection it reads the
--- frames if both sides have encryption switched off; otherwise it passes the rest to the TLS dissector.
+-- It takes two kinds of packets: those of `nigh trace FILE --pcapng OUT` (link type USER0, each with one frame, or with
+-- one packet of a datagram path, already decrypted), and plain TCP connections that begin with Nigh's preface. On such a
+-- connection it reads the frames if both sides have encryption switched off; otherwise it passes the rest to the TLS
+-- dissector.
 --
 -- It changes nothing, and keeps of a link only what later frames need: whether there was a hello, when pings were sent,
 -- and how messages are numbered. docs/reference/nigh/trace.md says how to install it.
@@ -15,6 +16,7 @@ local frame_names = {
     [0x10] = "message on main", [0x11] = "message on bulk", [0x12] = "begin on main", [0x13] = "begin on bulk",
     [0x14] = "piece on main", [0x15] = "piece on bulk",
     [0x16] = "kind-message on main", [0x17] = "kind-message on bulk", [0x18] = "stream-data", [0x19] = "stream-control",
+    [0x1A] = "datagrams",
     [0x20] = "unreliable",
     [0x80] = "crossed",
 }
@@ -39,13 +41,16 @@ local stream_kinds = {
 }
 local stream_purposes = { [1] = "files" }
 local lanes = { [0] = "main", [1] = "bulk" }
+local packet_kinds = { [1] = "probe", [2] = "answer", [3] = "message", [4] = "fragment", [5] = "report" }
+local orders = { [0] = "unordered", [1] = "in order" }
+local capture_kinds = { [0] = "preface", [1] = "frame", [2] = "packet beside the link" }
 local directions = { [0] = "came in", [1] = "went out" }
 
 local f = {
     -- The header that nigh trace puts before each packet.
     capture_version = ProtoField.uint8("nigh.capture.version", "Version of this header"),
     direction = ProtoField.uint8("nigh.capture.direction", "Direction", base.DEC, directions),
-    capture_kind = ProtoField.uint8("nigh.capture.kind", "Kind", base.DEC, { [0] = "preface", [1] = "frame" }),
+    capture_kind = ProtoField.uint8("nigh.capture.kind", "Kind", base.DEC, capture_kinds),
     dialled = ProtoField.bool("nigh.capture.dialled", "Dialled by the capturing side", 8, nil, 0x01),
     proven = ProtoField.bool("nigh.capture.proven", "The peer has proven its key", 8, nil, 0x02),
     capture_length = ProtoField.uint32("nigh.capture.length", "Length of this header"),
@@ -108,6 +113,24 @@ local f = {
     stream_purpose = ProtoField.uint8("nigh.stream.purpose", "Purpose", base.DEC, stream_purposes),
     stream_name = ProtoField.string("nigh.stream.name", "Name"),
     stream_credit = ProtoField.uint64("nigh.stream.credit", "Bytes that may be sent in all"),
+    -- Packets beside the link.
+    takes_packets = ProtoField.bool("nigh.hello.takes_packets", "May take packets beside the link", 32, nil, 0x08),
+    connection = ProtoField.uint64("nigh.packet.connection", "Connection of the receiver", base.HEX),
+    longest_packet = ProtoField.uint16("nigh.datagrams.longest_packet", "Longest packet taken"),
+    place_length = ProtoField.uint8("nigh.datagrams.place_length", "Length of the place"),
+    place = ProtoField.bytes("nigh.datagrams.place", "Place"),
+    packet_number = ProtoField.uint64("nigh.packet.number", "Number of the packet"),
+    packet_kind = ProtoField.uint8("nigh.packet.kind", "Kind", base.DEC, packet_kinds),
+    packet_token = ProtoField.uint64("nigh.packet.token", "Token", base.HEX),
+    probe_in = ProtoField.framenum("nigh.packet.probe_in", "Answers the probe in"),
+    order = ProtoField.uint8("nigh.packet.order", "Order"),
+    key = ProtoField.uint8("nigh.packet.key", "Key"),
+    part_of = ProtoField.uint32("nigh.packet.fragment.message", "Number among the messages in parts"),
+    part_index = ProtoField.uint8("nigh.packet.fragment.index", "Index of the part"),
+    part_count = ProtoField.uint8("nigh.packet.fragment.count", "Parts of the message"),
+    report_highest = ProtoField.uint64("nigh.packet.report.highest", "Highest number that has come"),
+    report_delay = ProtoField.uint32("nigh.packet.report.delay", "Not reported for (microseconds)"),
+    report_received = ProtoField.uint64("nigh.packet.report.received", "Packets that have come"),
     -- Pair.
     pair_kind = ProtoField.uint8("nigh.pair.kind", "Kind", base.DEC, pairing_kinds),
     pair_value = ProtoField.bytes("nigh.pair.value", "Value"),
@@ -118,10 +141,12 @@ nigh.fields = f
 local violation = ProtoExpert.new(
     "nigh.violation", "This breaks the protocol", expert.group.PROTOCOL, expert.severity.ERROR)
 local shortened = ProtoExpert.new(
-    "nigh.shortened", "Only the beginning of this frame was captured", expert.group.COMMENTS_GROUP, expert.severity.NOTE)
+    "nigh.shortened", "Only the beginning of this was captured", expert.group.COMMENTS_GROUP, expert.severity.NOTE)
 local skipped = ProtoExpert.new(
     "nigh.unknown_optional", "A frame of a later version, to be skipped", expert.group.UNDECODED, expert.severity.NOTE)
-nigh.experts = { violation, shortened, skipped }
+local ignored = ProtoExpert.new(
+    "nigh.unknown_packet", "A packet of a later version, to be ignored", expert.group.UNDECODED, expert.severity.NOTE)
+nigh.experts = { violation, shortened, skipped, ignored }
 
 local hello_limit = 4096
 local ping_limit = 1024
@@ -137,7 +162,7 @@ local function state_of(key)
     if state == nil then
         -- By side: the security bits of its preface, the packet with its hello, its frame limit. By packet and place:
         -- the number of a message.
-        state = { preface = {}, hello = {}, limit = {}, pings = {}, answers = {}, next = {}, numbers = {} }
+        state = { preface = {}, hello = {}, limit = {}, pings = {}, probes = {}, answers = {}, next = {}, numbers = {} }
         links[key] = state
     end
     return state
@@ -246,6 +271,7 @@ dissect[0x01] = function(r, context)
         r.tree:add(f.has_streams, abilities)
         r.tree:add(f.accepts_files, abilities)
         r.tree:add(f.accepts_kinds, abilities)
+        r.tree:add(f.takes_packets, abilities)
     end
     local peer = r:take(32, "the hello's PeerID")
     local id = ""
@@ -485,6 +511,19 @@ dissect[0x19] = function(r)
     return words == "" and what or what .. ": " .. words
 end
 
+dissect[0x1A] = function(r)
+    r:number(f.connection, 8, "the connection of a datagram path")
+    local longest = r:number(f.longest_packet, 2, "the longest packet of a datagram path")
+    if longest ~= nil and longest < 1200 then
+        r:fail("a datagram path for packets of at most " .. longest .. " bytes")
+    end
+    local count = r:number(f.place_length, 1, "the place of a datagram path")
+    if count ~= nil and count > 64 then r:fail("a datagram path's place of " .. count .. " bytes") end
+    local place = count ~= nil and count > 0 and r:take(count, "the place of a datagram path")
+    if place then r.tree:add(f.place, place) end
+    return "takes packets of up to " .. (longest or "?") .. " bytes beside the link"
+end
+
 dissect[0x20] = function(r, context)
     if r:left() > 0 then r.tree:add(f.payload, r.tvb:range(r.position)) end
     return context.length .. " bytes"
@@ -557,6 +596,99 @@ local function dissect_frame(tvb, tree, context)
     return words == "" and name or name .. " (" .. words .. ")"
 end
 
+-- Reads the order of a message in packets. Returns it in words.
+local function order(r)
+    local number = r:number(f.order, 1, "a message's order")
+    if number == nil then return "?" end
+    if number < 2 then return orders[number] end
+    r.tree:add(f.key, number - 2):set_generated()
+    return "newest of key " .. (number - 2)
+end
+
+local function rest_of_message(r)
+    if r:left() > 0 then r.tree:add(f.payload, r.tvb:range(r.position)) end
+end
+
+local packet_content = {}
+
+packet_content[1] = function(r, context)
+    local number = r:number(f.packet_token, 8, "a probe's token")
+    if number == nil then return "" end
+    local key = context.side .. number:tohex()
+    if context.first_pass then context.state.probes[key] = context.number end
+    return "token " .. number:tohex()
+end
+
+packet_content[2] = function(r, context)
+    local number = r:number(f.packet_token, 8, "an answer's token")
+    if number == nil then return "" end
+    -- A token is sent several times if no answer comes; this is the last of its probes.
+    local place = context.number .. "/" .. context.offset
+    if context.first_pass then
+        context.state.answers[place] = context.state.probes[(1 - context.side) .. number:tohex()]
+    end
+    local probe = context.state.answers[place]
+    if probe ~= nil then r.tree:add(f.probe_in, probe):set_generated() end
+    return "token " .. number:tohex()
+end
+
+packet_content[3] = function(r, context)
+    local words = order(r)
+    rest_of_message(r)
+    return context.length - 2 .. " bytes, " .. words
+end
+
+packet_content[4] = function(r, context)
+    local words = order(r)
+    local message = r:number(f.part_of, 4, "a fragment's message")
+    local index = r:number(f.part_index, 1, "a fragment's index")
+    local count = r:number(f.part_count, 1, "a fragment's count")
+    if count == nil then return "" end
+    if index >= count or context.length <= 8 then r:fail("a fragment that belongs to no message") end
+    rest_of_message(r)
+    return string.format(
+        "part %d of %d of message %d, %d bytes, %s", index + 1, count, message, context.length - 8, words)
+end
+
+packet_content[5] = function(r)
+    local highest = r:number(f.report_highest, 8, "a report's highest number")
+    local delay = r:number(f.report_delay, 4, "a report's delay")
+    local received = r:number(f.report_received, 8, "a report's count")
+    if received == nil then return "" end
+    return tostring(received) .. " packets have come, " .. tostring(highest) .. " is the highest, "
+        .. string.format("%.3f ms ago", delay / 1000)
+end
+
+-- The contents whose beginning is useful even if not all of it was captured, with how much is needed.
+local packet_beginning = { [3] = 2, [4] = 8 }
+
+-- Dissects a packet beside the link, which is opened already: its header, and as much of its content as there is.
+local function dissect_packet(tvb, length, tree, context)
+    local subtree = tree:add(nigh, tvb, "Nigh packet beside the link")
+    subtree:add(f.connection, tvb:range(0, 8))
+    subtree:add(f.packet_number, tvb:range(8, 8))
+    local words = "packet " .. tostring(tvb:range(8, 8):uint64())
+    local held = tvb:len() - 16
+    context.length = length
+    if held < length then subtree:add_proto_expert_info(shortened) end
+    if length == 0 then
+        subtree:add_proto_expert_info(violation, "the kind of a packet is cut short")
+        return words
+    end
+    if held == 0 then return words end
+    local kind = tvb:range(16, 1):uint()
+    subtree:add(f.packet_kind, tvb:range(16, 1))
+    words = words .. ", " .. (packet_kinds[kind] or string.format("0x%02x", kind))
+    local read = packet_content[kind]
+    if read == nil then
+        subtree:add_proto_expert_info(ignored)
+        return words
+    end
+    if held < length and held < (packet_beginning[kind] or length) then return words end
+    local r = reader(held > 1 and tvb:range(17):tvb() or nil, subtree)
+    return words .. " (" .. read(r, context) .. ")"
+end
+
 -- Dissects a packet of `nigh trace --pcapng`.
 function nigh.dissector(tvb, pinfo, tree)
     if tvb:len() < 16 or tvb:range(0, 1):uint() ~= 1 then return 0 end
@@ -587,8 +719,10 @@ function nigh.dissector(tvb, pinfo, tree)
         info = dissect_preface(tvb:range(header, 8):tvb(), tree, context)
     elseif tvb:range(2, 1):uint() == 1 and rest >= 4 then
         info = dissect_frame(tvb:range(header):tvb(), tree, context)
+    elseif tvb:range(2, 1):uint() == 2 and rest >= 16 then
+        info = dissect_packet(tvb:range(header):tvb(), tvb:reported_len() - header - 16, tree, context)
     else
-        capture:add_proto_expert_info(violation, "neither a preface nor a frame")
+        capture:add_proto_expert_info(violation, "neither a preface, nor a frame, nor a packet")
         info = "?"
     end
     pinfo.cols.info = "link " .. link .. ": " .. info

@@ -1,3 +1,4 @@
+import NighMemory
 import NighTestKit
 import Testing
 
@@ -30,6 +31,14 @@ import Testing
 
         var received: [UInt8] {
             events.flatMap { if case .received(let bytes) = $0.event { bytes.bytes } else { [UInt8]() } }
+        }
+
+        var packetsSent: [[UInt8]] {
+            events.compactMap { if case .packetSent(let packet) = $0.event { packet.bytes } else { nil } }
+        }
+
+        var packetsReceived: [[UInt8]] {
+            events.compactMap { if case .packetReceived(let packet) = $0.event { packet.bytes } else { nil } }
         }
 
         var ending: LinkEnding? {
@@ -106,6 +115,49 @@ import Testing
         }
         #expect(witness.ending?.code == LinkClose.Code.left.rawValue && witness.ending?.isByPeer == true)
         #expect(zip(witness.events, witness.events.dropFirst()).allSatisfy { $0.moment <= $1.moment })
+    }
+
+    @Test(
+        "Both ends' observers see the same packets beside a link, in plaintext and without tags",
+        arguments: [SessionSecurity.encrypted, .none])
+    func packets(_ security: SessionSecurity) throws {
+        let place = Neighbourhood()
+        let witnesses = [Witness(), Witness()]
+        var plan = FaultPlan()
+        plan.jitter = .milliseconds(5)
+        plan.loss = .init(1, outOf: 20)
+        plan.duplicate = .init(1, outOf: 10)
+        var count = 0
+        let (puma, lynx) = try place.pair(plan: plan) {
+            $0.security = security
+            $0.datagrams = true
+            $0.observer = witnesses[count]
+            count += 1
+        }
+        try puma.session.trySend([0], to: lynx.id, .unreliable)
+        try place.run(.seconds(2))
+        for number in 0..<200 as Range<UInt8> {
+            try puma.session.trySend([number, 1, 2], to: lynx.id, .unordered)
+            try lynx.session.trySend(Array(repeating: number, count: 3_000), to: puma.id, .newest(key: 4))
+            try place.run(.milliseconds(20))
+        }
+        try place.run(.seconds(1))
+
+        for (own, other) in [(0, 1), (1, 0)] {
+            let (sent, received) = (witnesses[own].packetsSent, witnesses[other].packetsReceived)
+            // Each packet has its own number, so none is there twice.
+            #expect(Set(sent).count == sent.count && Set(received).count == received.count)
+            #expect(Set(received).isSubset(of: sent))
+            #expect(received.count > 200 && received.count < sent.count)
+            let (member, peer) = own == 0 ? (puma, lynx) : (lynx, puma)
+            #expect(member.statistics.peers[peer.id]?.datagrams?.packetsSent == sent.count)
+            #expect(peer.statistics.peers[member.id]?.datagrams?.packetsReceived == received.count)
+        }
+        for packets in [witnesses[0].packetsSent, witnesses[1].packetsReceived] {
+            let messages = packets.map { $0.dropFirst(16) }.filter { $0.first == 3 }
+            #expect(messages.contains([3, 0, 150, 1, 2]) || messages.contains([3, 0, 151, 1, 2]))
+        }
+        #expect(witnesses[1].packetsSent.contains { $0.count == 8 + 16 + 1_000 && $0[17] == 2 + 4 })
     }
 
     @Test("A link that its session refuses ends with the reason, at both ends")

@@ -78,6 +78,50 @@ import Testing
         #expect(try user.run("trace", path, "--until", "1h").lines == all.lines)
     }
 
+    @Test("Packets beside the link are shown by kind, filtered, counted, and those that are missing, too")
+    func packets() throws {
+        let path = "\(user.folder.path)/packets.nigh"
+        try RecordedPackets.write(to: path)
+        let all = try user.run("trace", path)
+        #expect(all.status == 0 && all.errors == [], "\(all.errors)")
+        for words in [
+            "->  packet-message       3  Lynx (aaaqeaye)  2: 1 bytes, in order",
+            "<-  packet-probe      29  Lynx (aaaqeaye)  0: token 0102030405060708",
+            "4: 2 bytes, newest of key 4", "6: part 2 of 2 of message 7, 1 bytes, unordered",
+            "7: 11 packets have come, 12 is the highest, 4.096 ms ago", "8: of a later version, and ignored",
+            "9: breaks the protocol: an answer's token is cut short",
+        ] {
+            #expect(all.lines.contains { $0.hasSuffix(words) }, "\(words) in \(all.lines)")
+        }
+        #expect(
+            all.lines.last
+                == "packets: 8 in with 2 messages, 3 out with 1; 2 of those sent here are missing")
+        let sent = try user.run("trace", path, "--type", "packet", "--direction", "out")
+        #expect(sent.lines.filter { $0.contains("->") }.count == 3)
+        #expect(!sent.lines.contains { $0.contains("<-") })
+        let reports = try user.run("trace", path, "--type", "packet-report", "-x")
+        #expect(reports.lines.filter { $0.contains("<-") }.count == 1)
+        #expect(reports.lines.contains { $0.hasPrefix("    000000  05 00 00 00") }, "\(reports.lines)")
+        #expect(try user.run("trace", path, "--type", "hello").lines == ["nothing has passed"])
+
+        let json = try user.run("trace", path, "--json", "-x")
+        try json.expectSchema("trace")
+        let packets = try #require(try json.object()["path_packets"] as? [[String: Any]])
+        #expect(packets.count == 11)
+        #expect(packets[5]["packet"] as? String == "packet-message" && packets[5]["number"] as? Int == 4)
+        #expect(packets[5]["payload"] as? String == "03066869")
+        let object = try json.object()
+        #expect(object["missing_packets"] as? Int == 2 && object["fault_count"] as? Int == 1)
+        #expect(object["packet_messages_in"] as? Int == 2 && object["packets_out"] as? Int == 3)
+        try user.run("trace", path, "--json-lines").expectSchema("trace", lines: true)
+
+        try RecordedPackets.write(to: "\(path).short", headLimit: 0)
+        let short = try user.run("trace", "\(path).short", "--json-lines", "--type", "packet-fragment")
+        try short.expectSchema("trace", lines: true)
+        #expect(try short.objects().first?["recorded_bytes"] as? Int == 1)
+        #expect(try short.objects().first?["bytes"] as? Int == 10)
+    }
+
     @Test("The JSON output matches its schema, whole and in lines, with and without bytes")
     func json() throws {
         let (path, user) = try record()

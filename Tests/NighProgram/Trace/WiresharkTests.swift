@@ -66,6 +66,41 @@ import Testing
         #expect(rows[0][10].contains("accepted over tcp"))
     }
 
+    @Test(
+        "Packets beside a link are dissected, whole and with only their beginnings", arguments: [nil, 0, 7])
+    func packets(headLimit: Int?) throws {
+        let (record, capture) = ("\(user.folder.path)/p.nigh", "\(user.folder.path)/p.pcapng")
+        try RecordedPackets.write(to: record, headLimit: headLimit)
+        #expect(try user.run("trace", record, "--pcapng", capture).status == 0)
+        let rows = try fields(
+            [
+                "nigh.packet.number", "nigh.packet.kind", "nigh.packet.connection", "nigh.packet.token",
+                "nigh.packet.order", "nigh.packet.key", "nigh.packet.fragment.message",
+                "nigh.packet.fragment.index", "nigh.packet.fragment.count", "nigh.packet.report.highest",
+                "nigh.packet.report.delay", "nigh.packet.report.received", "nigh.packet.probe_in",
+                "nigh.payload", "_ws.expert.message", "_ws.col.Info",
+            ], of: capture)
+        let packets = RecordedPackets.sent + RecordedPackets.received
+        #expect(rows.map { $0[0] } == packets.map { "\($0.number)" })
+        #expect(rows.map { $0[1] } == packets.map { "\($0.content[0])" })
+        #expect(rows.map { $0[2] } == packets.indices.map { "0x000000000000000\($0 < 3 ? 1 : 2)" })
+        guard headLimit != 0 else {
+            return #expect(rows.allSatisfy { $0[14].contains("Only the beginning") })
+        }
+        // Fragments: the beginning, which 7 bytes behind the kind are, has all that they say.
+        #expect(rows[7][6...8] == ["7", "1", "2"], "\(rows[7])")
+        #expect(rows[5][4...5] == ["6", "4"] && rows[2][4...5] == ["1", ""], "\(rows)")
+        guard headLimit == nil else { return }
+        #expect(rows[0][3] == "0x0102030405060708" && rows[1][3] == rows[0][3])
+        // The answer that came, in the fifth packet of the capture, is to the probe in the first.
+        #expect(rows[4][12] == "1" && rows[1][12] == "")
+        #expect(rows[5][13] == "6869" && rows[6][13] == "6162")
+        #expect(rows[8][9...11] == ["12", "4096", "11"], "\(rows[8])")
+        #expect(rows.map { $0[14] }.enumerated().filter { $0.element != "" }.map(\.offset) == [9, 10])
+        #expect(rows[9][14].contains("later version") && rows[10][14].contains("cut short"))
+        #expect(rows[6][15].hasSuffix("packet 5, fragment (part 1 of 2 of message 7, 2 bytes, unordered)"))
+    }
+
     @Test("An unencrypted TCP conversation is reassembled and dissected, also in small pieces")
     func overheard() throws {
         let capture = "\(user.folder.path)/lo.pcapng"

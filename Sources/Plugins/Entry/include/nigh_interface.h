@@ -4,6 +4,6 @@
 #define NIGH_INTERFACE_H
 
 #define NIGH_VERSION "0.2.0"
-#define NIGH_INTERFACE_FINGERPRINT "7add79d475d7fbe8"
+#define NIGH_INTERFACE_FINGERPRINT "46c5a7dbbac5e75b"
 
 #endif

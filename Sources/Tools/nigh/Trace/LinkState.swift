@@ -31,6 +31,35 @@ struct LinkState {
     /// The number of the next message, if a request or an answer has stated it.
     private var next: [Row: UInt64] = [:]
     private var pieces: [Row: Pieces] = [:]
+    /// How many parts have been seen of each message that is sent in several packets.
+    private var parts: [LongMessage: Int] = [:] {
+        didSet { if parts.count > Self.partLimit { parts.removeAll() } }
+    }
+    /// The numbers of received packets, by the connection of their path.
+    private var packets: [UInt64: PacketNumbers] = [:]
+    /// Whether nothing is missing since the link was opened.
+    private var isComplete: Bool
+
+    private struct LongMessage: Hashable {
+        let direction: PacketDirection
+        let number: UInt32
+    }
+
+    /// The numbers of the packets that one side has received on a path.
+    private struct PacketNumbers {
+        let first: UInt64
+        /// One more than the highest.
+        var end: UInt64
+        var count: UInt64 = 0
+
+        var missing: UInt64 { end &- first &- count }
+    }
+
+    /// - Parameter isComplete: whether the link begins now, so that all that passes on it is seen.
+    init(isComplete: Bool = false) { self.isComplete = isComplete }
+
+    /// More than the number of messages that any receiver puts together at once.
+    private static let partLimit = 1_024
 
     /// More than the number of pings that any link waits for at once.
     private static let pingLimit = 1_024
@@ -77,9 +106,35 @@ struct LinkState {
         pieces[row] = known.done < known.size ? known : nil
         return (known.number, known.done, known.size)
     }
+
+    /// Counts a part of a message, and returns whether all its parts have been seen.
+    mutating func completes(_ fragment: DatagramContent.Fragment, _ direction: PacketDirection) -> Bool {
+        let message = LongMessage(direction: direction, number: fragment.message)
+        let count = (parts[message] ?? 0) + 1
+        parts[message] = count < Int(fragment.count) ? count : nil
+        return count >= Int(fragment.count)
+    }
+
+    /// Counts a packet that was received. Returns how much the number of those that are missing grew: the packets between
+    /// the highest number before and this one, or -1 if it is one of them and came late.
+    mutating func received(packet number: UInt64, connection: UInt64) -> Int {
+        let start = isComplete ? 0 : number
+        var numbers = packets[connection] ?? PacketNumbers(first: start, end: start)
+        let before = numbers.missing
+        // One from before a gap in the record is not missing in what follows the gap.
+        guard number >= numbers.first else { return 0 }
+        numbers.end = max(numbers.end, number &+ 1)
+        numbers.count &+= 1
+        packets[connection] = numbers
+        return Int(truncatingIfNeeded: numbers.missing &- before)
+    }
+
     /// Forgets all counts, which a gap in the record makes unknown.
     mutating func resetCounts() {
         next = [:]
         pieces = [:]
+        parts = [:]
+        packets = [:]
+        isComplete = false
     }
 }

@@ -16,6 +16,7 @@ struct Trace {
 
     static let linkKind = Results.Kind("link", plural: "links")
     static let frameKind = Results.Kind("frame", plural: "frames")
+    static let packetKind = Results.Kind("packet", plural: "path_packets")
     static let gapKind = Results.Kind("gap", plural: "gaps")
 
     private let filter: TraceFilter
@@ -76,7 +77,7 @@ struct Trace {
         let isInTime = filter.includes(elapsed: elapsed) && (filter.link == nil || filter.link == entry.link)
         switch entry.content {
         case .opened(let opening):
-            state = LinkState()
+            state = LinkState(isComplete: true)
             state.opening = opening
             let here = opening.localAddress.map { ", here \($0)" } ?? ""
             let text =
@@ -98,15 +99,25 @@ struct Trace {
         case .preface(let direction, let bytes):
             let summary = Self.summary(ofPreface: bytes)
             guard isInTime, filter.includes(direction, "preface") else { return nil }
-            return packet(
+            return frame(
                 entry, elapsed, state, direction, "preface", bytes.count, bytes, length: bytes.count, summary)
         case .frame(let frame):
             let summary = FrameSummary(of: frame, at: entry.time, in: &state)
             let name = FrameType.name(of: frame.type)
             guard isInTime, filter.includes(frame.direction, name) else { return nil }
-            return packet(
+            return self.frame(
                 entry, elapsed, state, frame.direction, name, frame.length, frame.payload,
                 length: frame.length, summary)
+        case .packet(let packet):
+            let summary = PacketSummary(of: packet, in: &state)
+            if packet.direction == .incoming {
+                let missing = state.received(packet: packet.number, connection: packet.connection)
+                if isInTime, filter.direction != .outgoing, filter.matches(state) {
+                    totals.count(missingPackets: missing)
+                }
+            }
+            guard isInTime, filter.includes(packet.direction, summary.name) else { return nil }
+            return item(entry, elapsed, state, packet, summary)
         case .gap: return nil
         }
     }
@@ -156,7 +167,7 @@ struct Trace {
             kind: Self.linkKind, members: members, lines: [line], tally: opening == nil ? .nothing : .link)
     }
 
-    private func packet(
+    private func frame(
         _ entry: RecordEntry, _ elapsed: Moment.Span, _ state: LinkState, _ direction: PacketDirection,
         _ name: String, _ size: Int, _ payload: ByteSlice, length: Int, _ summary: FrameSummary
     ) -> Item {
@@ -177,14 +188,47 @@ struct Trace {
         if let fault = summary.fault { members.append(.init("fault", .text(fault))) }
         let bytes = dumpsPayloads ? payload.bytes : []
         if dumpsPayloads { members.append(.init("payload", .text(HexDump.digits(of: bytes)))) }
-        let arrow = direction == .incoming ? "<-" : "->"
-        let line =
-            head(entry) + Line("\(arrow)  ") + Line(name, .strong).padded(to: 12)
-            + Line("  \(size)").padded(to: 8, atStart: true) + Line("  \(state.label)  ", .faint)
-            + Line(summary.text, summary.fault == nil ? .plain : .bad)
+        let line = line(entry, state, direction, name, size, summary.text, isFault: summary.fault != nil)
         return Item(
             kind: Self.frameKind, members: members, lines: [line] + HexDump.lines(of: bytes).map { Line($0) },
             tally: .frame(name, direction, bytes: size, isFault: summary.fault != nil))
+    }
+
+    private func item(
+        _ entry: RecordEntry, _ elapsed: Moment.Span, _ state: LinkState, _ packet: RecordedPacket,
+        _ summary: PacketSummary
+    ) -> Item {
+        var members = common(entry, elapsed, state)
+        members += [
+            .init("direction", .text(packet.direction == .incoming ? "in" : "out")),
+            .init("packet", .text(summary.name)), .init("number", .integer(Int(clamping: packet.number))),
+            .init("connection", .text(PacketSummary.hex(packet.connection))),
+            .init("bytes", .integer(packet.length)),
+        ]
+        if !packet.isWhole { members.append(.init("recorded_bytes", .integer(packet.content.count))) }
+        if !summary.details.isEmpty { members.append(.init("details", .object(summary.details))) }
+        if let fault = summary.fault { members.append(.init("fault", .text(fault))) }
+        let bytes = dumpsPayloads ? packet.content.bytes : []
+        if dumpsPayloads { members.append(.init("payload", .text(HexDump.digits(of: bytes)))) }
+        let line = line(
+            entry, state, packet.direction, summary.name, packet.length, summary.text,
+            isFault: summary.fault != nil)
+        return Item(
+            kind: Self.packetKind, members: members,
+            lines: [line] + HexDump.lines(of: bytes).map { Line($0) },
+            tally: .packet(
+                summary.name, packet.direction, bytes: packet.length, isFault: summary.fault != nil,
+                completesMessage: summary.completesMessage))
+    }
+
+    private func line(
+        _ entry: RecordEntry, _ state: LinkState, _ direction: PacketDirection, _ name: String, _ size: Int,
+        _ text: String, isFault: Bool
+    ) -> Line {
+        let arrow = direction == .incoming ? "<-" : "->"
+        return head(entry) + Line("\(arrow)  ") + Line(name, .strong).padded(to: 12)
+            + Line("  \(size)").padded(to: 8, atStart: true) + Line("  \(state.label)  ", .faint)
+            + Line(text, isFault ? .bad : .plain)
     }
 
     private func gap(

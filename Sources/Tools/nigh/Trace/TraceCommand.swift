@@ -52,7 +52,7 @@ struct TraceCommand: Subcommand {
             runs a session of its own and shows what passes there, until Ctrl-C. Peers that find this session may connect to it, and \
             their invitations are declined without --accept. With --connect it invites a peer itself. Each line has the time, the link, \
             the direction (-> sent, <- received), the type of the frame, the size of its payload in bytes, the peer at the other end, \
-            and what the frame says. Records and traces show all messages in plain text, so keep them to yourself: only you can read a \
+            and what the frame says. Packets beside a link have lines, too, with their numbers. Records and traces show all messages in plain text, so keep them to yourself: only you can read a \
             record's file.
             """,
         OutputOptions.options, Operand(optional: "FILE", .file(), "the record; a live session without it"),
@@ -84,7 +84,7 @@ struct TraceCommand: Subcommand {
         return TraceCommand(output: output, file: file, filter: filter, options: options, session: session)
     }
 
-    static let kinds = [Trace.linkKind, Trace.frameKind, Trace.gapKind]
+    static let kinds = [Trace.linkKind, Trace.frameKind, Trace.packetKind, Trace.gapKind]
 
     func run(_ results: Results, _ interruption: Interruption) async throws -> ExitStatus {
         if file == nil {

@@ -6,7 +6,7 @@ import NighRecord
 struct TraceFilter: Sendable {
     var peer: String?
     var link: UInt64?
-    /// The names of frame types. Empty means all frames, and also what is no frame.
+    /// The names of types of frames and kinds of packets. Empty means all of them, and also what is neither.
     var types: Set<String> = []
     var direction: PacketDirection?
     /// Counted from the beginning of the record.
@@ -20,7 +20,8 @@ struct TraceFilter: Sendable {
             "only links to the peer with this name, or with a PeerID that begins with this"),
         Option("link", .integer("NUMBER", in: 1 ... .max), "only this link"),
         Option(
-            repeated: "type", .choice(typeNames, "TYPE"), "only frames of this type"),
+            repeated: "type", .choice(typeNames, "TYPE"),
+            "only frames or packets of this type; packet means all packets"),
         Option(
             "direction", .choice(of: DirectionName.self), "only received frames, or only sent ones"),
         Option("since", .duration(), "only from this time after the beginning on"),
@@ -36,14 +37,21 @@ struct TraceFilter: Sendable {
         case out
     }
 
-    static let typeNames = ["preface"] + FrameType.allCases.map { FrameType.name(of: $0.rawValue) }
+    static let typeNames =
+        ["preface"] + FrameType.allCases.map { FrameType.name(of: $0.rawValue) } + [everyPacket]
+        + DatagramContent.kindNames.map { PacketSummary.namePrefix + $0 }
 
-    /// Whether only frames are shown.
+    /// Stands for packets of all kinds.
+    private static let everyPacket = "packet"
+
+    /// Whether only frames and packets are shown.
     var isAboutFrames: Bool { !types.isEmpty || direction != nil }
 
-    /// Returns whether frames of that direction and type are shown, regardless of the peer.
+    /// Returns whether frames or packets of that direction and type are shown, regardless of the peer.
     func includes(_ direction: PacketDirection, _ type: String) -> Bool {
-        (self.direction == nil || self.direction == direction) && (types.isEmpty || types.contains(type))
+        (self.direction == nil || self.direction == direction)
+            && (types.isEmpty || types.contains(type)
+                || types.contains(Self.everyPacket) && type.hasPrefix(PacketSummary.namePrefix))
     }
 
     /// Returns whether entries at that time are shown.

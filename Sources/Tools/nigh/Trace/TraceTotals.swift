@@ -13,12 +13,17 @@ struct TraceTotals {
         case nothing
         case link
         case frame(String, PacketDirection, bytes: Int, isFault: Bool)
+        case packet(String, PacketDirection, bytes: Int, isFault: Bool, completesMessage: Bool)
     }
 
     private var links = 0
-    /// Frames that break the protocol.
+    /// Frames and packets that break the protocol.
     private var faults = 0
     private var byType: [String: Count] = [:]
+    /// The packets, and the messages in them, by direction.
+    private var packets = [0, 0]
+    private var messages = [0, 0]
+    private var missingPackets = 0
     private var missing = (entries: 0 as UInt64, bytes: 0 as UInt64)
 
     mutating func count(_ tally: Tally) {
@@ -28,8 +33,16 @@ struct TraceTotals {
         case .frame(let type, let direction, let bytes, let isFault):
             count(type, direction, bytes)
             if isFault { faults += 1 }
+        case .packet(let type, let direction, let bytes, let isFault, let completesMessage):
+            count(type, direction, bytes)
+            packets[Int(direction.rawValue)] += 1
+            if isFault { faults += 1 }
+            if completesMessage { messages[Int(direction.rawValue)] += 1 }
         }
     }
+
+    /// Counts packets that were not received, though later ones were; a negative number once they are.
+    mutating func count(missingPackets: Int) { self.missingPackets &+= missingPackets }
 
     private mutating func count(_ type: String, _ direction: PacketDirection, _ bytes: Int) {
         byType[type, default: Count()].frames[Int(direction.rawValue)] += 1
@@ -53,6 +66,10 @@ struct TraceTotals {
             .init("link_count", .integer(links)), .init("fault_count", .integer(faults)),
             .init("missing_entries", .integer(Int(clamping: missing.entries))),
             .init("missing_bytes", .integer(Int(clamping: missing.bytes))),
+            .init("packets_in", .integer(packets[0])), .init("packets_out", .integer(packets[1])),
+            .init("packet_messages_in", .integer(messages[0])),
+            .init("packet_messages_out", .integer(messages[1])),
+            .init("missing_packets", .integer(max(missingPackets, 0))),
             .init(
                 "totals",
                 .list(
@@ -63,6 +80,15 @@ struct TraceTotals {
                             "bytes_out": .integer(count.bytes[1]),
                         ]
                     })),
+        ]
+    }
+
+    private var packetLines: [Line] {
+        guard packets != [0, 0] else { return [] }
+        return [
+            Line(
+                "packets: \(packets[0]) in with \(messages[0]) messages, \(packets[1]) out with \(messages[1]); "
+                    + "\(max(missingPackets, 0)) of those sent here are missing")
         ]
     }
 
@@ -77,6 +103,6 @@ struct TraceTotals {
                 "\(count.bytes[1])",
             ])
         }
-        return ["", "on \(links) \(links == 1 ? "link" : "links"):"] + table.lines
+        return ["", "on \(links) \(links == 1 ? "link" : "links"):"] + table.lines + packetLines
     }
 }

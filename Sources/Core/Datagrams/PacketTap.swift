@@ -1,0 +1,8 @@
+/// Gets the packets of a datagram path for an observer, as the two ends see them: header and content, without the tag.
+/// The bytes are valid during the call.
+struct PacketTap {
+    /// Called with each genuine packet, once it is opened.
+    let received: (UnsafeRawBufferPointer) -> Void
+    /// Called with each packet to send, before it is sealed.
+    let sent: (UnsafeRawBufferPointer) -> Void
+}
