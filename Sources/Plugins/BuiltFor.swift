@@ -1,5 +1,5 @@
 // Written by `make api`; do not edit. docs/reference/stability.md explains it.
 extension TransportPlugin {
     /// The Nigh that the code using this was built for.
-    @_alwaysEmitIntoClient public static var _builtFor: StaticString { "46c5a7dbbac5e75b" }
+    @_alwaysEmitIntoClient public static var _builtFor: StaticString { "18955d8b121dd69c" }
 }

@@ -13,6 +13,8 @@ struct DatagramPace {
     /// The bytes that were sent since the last report, and when that came.
     private var sentSince = 0
     private var reportedAt: Moment
+    /// The length of the last packets.
+    private var packetLength = 0.0
 
     private static let leastRate = 32e3
     private static let mostRate = 4e9
@@ -35,14 +37,15 @@ struct DatagramPace {
 
     private var burst: Double { max(Self.leastBurst, rate * Self.burstTime) }
 
-    /// Returns whether this number of bytes may leave now, and counts them if so.
-    mutating func admits(_ count: Int, now: Moment) -> Bool {
+    /// Returns whether this number of bytes may leave now in this number of packets, and counts them if so.
+    mutating func admits(_ count: Int, packets: Int, now: Moment) -> Bool {
         let passed = Double((now - filledAt).nanoseconds) / 1e9
         filledAt = now
         tokens = min(tokens + passed * rate, burst)
         guard tokens >= Double(count) else { return false }
         tokens -= Double(count)
         sentSince += count
+        packetLength += (Double(count) / Double(packets) - packetLength) / 8
         return true
     }
 
@@ -52,21 +55,29 @@ struct DatagramPace {
         return filledAt + .init(nanoseconds: Int64((Double(count) - tokens) / rate * 1e9) + 1)
     }
 
-    /// Notes what the other side has reported: the packets that came and that were lost since the last report, and by how much they
-    /// were later than the quickest ones.
-    mutating func report(received: Int, lost: Int, delay: Moment.Span, now: Moment) {
+    /// Notes what the other side has reported.
+    mutating func report(_ account: SentPackets.Account, roundTrip: Moment.Span, now: Moment) {
         let span = Double((now - reportedAt).nanoseconds) / 1e9
         let isUsed = Double(sentSince) >= 0.5 * rate * span
         sentSince = 0
         reportedAt = now
-        let isLossy = lost >= 3 && Double(lost) > Self.toleratedLoss * Double(received + lost)
-        guard !isLossy, delay < Self.toleratedDelay else {
+        let share = Double(account.lost) / Double(max(account.received + account.lost, 1))
+        let isLossy = account.lost >= 3 && share > Self.toleratedLoss
+        guard !isLossy, account.delay < Self.toleratedDelay else {
             guard now - slowedAt >= Self.slowInterval else { return }
             slowedAt = now
             isStarting = false
             rate = max(rate * 0.7, Self.leastRate)
             return
         }
-        if isUsed { rate = min(rate * (isStarting ? 1.5 : 1.05), Self.mostRate) }
+        guard isUsed else { return }
+        guard isStarting else {
+            rate = min(rate * 1.05, Self.mostRate)
+            return
+        }
+        // Reports that come together would make the path seem quicker than it is, so they count as one round trip.
+        let time = max(span, Double(roundTrip.nanoseconds) / 1e9)
+        let delivered = time > 0 ? Double(account.received) * packetLength / time : 0
+        rate = min(max(rate * 1.5, 2 * delivered), Self.mostRate)
     }
 }

@@ -40,67 +40,53 @@ final class DatagramPath {
 
     let offer: DatagramOffer
     let output = PacketQueue(byteCount: 96 << 10)
-    private(set) var statistics = DatagramStatistics()
     /// Nil if there is no observer, which costs one check per packet.
     var tap: PacketTap?
 
-    private let longestMessage: Int
-    private var generator: SeededGenerator
-    private var phase = Phase.waitingForOffer
-    private var change: Change?
-    /// What the session was told last.
+    // Touched for every packet, and only on the loop, so access is not checked at run time.
+    @exclusivity(unchecked) private(set) var statistics = DatagramStatistics()
+    @exclusivity(unchecked) private var phase = Phase.waitingForOffer
+    /// What the session has to be told.
+    @exclusivity(unchecked) private var change: Change?
+    /// What it was told last.
     private var lastChange: Change?
+    private var generator: SeededGenerator
 
     // What the other side has offered.
-    private var theirConnection: UInt64 = 0
-    private var sealing: DatagramCipher?
-    private var opening: DatagramCipher?
-    private var replay = ReplayWindow()
-
+    @exclusivity(unchecked) private var theirConnection: UInt64 = 0
+    @exclusivity(unchecked) private var sealing: DatagramCipher?
+    @exclusivity(unchecked) private var opening: DatagramCipher?
     /// Where packets go: to the place of the offer, until the other side moves.
-    private var destination: DatagramSource?
+    @exclusivity(unchecked) private var destination: DatagramSource?
     /// Where the other side's last packet came from, if that is elsewhere and has not answered, and how many bytes more may go there
     /// before it has.
-    private var candidate: (source: DatagramSource, budget: Int, token: UInt64)?
-    /// The length of the longest packet that was answered.
-    private(set) var longestPacket = DatagramPacket.leastLongest
-    private var mostPacket = DatagramPacket.leastLongest
+    @exclusivity(unchecked) private var candidate: (source: DatagramSource, budget: Int, token: UInt64)?
 
     // Sending.
-    private var nextNumber: UInt64 = 0
+    @exclusivity(unchecked) private var sent = SentPackets()
+    @exclusivity(unchecked) private var sizes = PacketSizes()
+    @exclusivity(unchecked) private var pace: DatagramPace
+    @exclusivity(unchecked) private var pings = PacketPings()
+    @exclusivity(unchecked) private var lastSentAt: Moment
     private var nextMessage: UInt32 = 0
-    private var pace: DatagramPace
     /// The newest messages of keys that wait for room.
-    private var newest: [(order: DatagramOrder, bytes: [UInt8])] = []
-    /// When each of the last packets left.
-    private var sentAt = [Moment](repeating: .never, count: 256)
-
-    private var pings = PacketPings()
+    @exclusivity(unchecked) private var newest: [(order: DatagramOrder, bytes: [UInt8])] = []
 
     // Checking.
     private var token: UInt64 = 0
     private var probesSent = 0
-    private var nextProbeAt = Moment.never
+    @exclusivity(unchecked) private var nextProbeAt = Moment.never
     /// When a packet that calls for a report or an answer left first, since the last one came.
-    private var unansweredSince = Moment.never
-    private var lastHeardAt: Moment
-    private var lastSentAt: Moment
-    private var sizeProbe: (length: Int, token: UInt64, tries: Int)?
-    private var sizeProbeAt = Moment.never
+    @exclusivity(unchecked) private var unansweredSince = Moment.never
+    /// When the program last wanted to send on a path that was blocked.
+    private var lastWantedAt = Moment(nanoseconds: .min)
 
     // Receiving.
-    private var received: UInt64 = 0
-    private var receivedSinceReport = 0
-    private var reportAt = Moment.never
-    private var highestAt: Moment
-    private var lastSequenced = [UInt64](repeating: 0, count: 256)
+    @exclusivity(unchecked) private var replay = ReplayWindow()
+    @exclusivity(unchecked) private var receipts: PacketReceipts
+    @exclusivity(unchecked) private var lastHeardAt: Moment
+    @exclusivity(unchecked) private var lastSequenced = [UInt64](repeating: 0, count: 256)
     private var assembly: FragmentAssembly
-
-    // What the other side's reports have said.
-    private var reported = DatagramContent.Report(highest: 0, delay: 0, received: 0)
-    /// The shortest round trip of the last seconds, and since when it counts.
-    private var quickest = Moment.Span(nanoseconds: .max)
-    private var quickestSince = Moment(nanoseconds: .min)
 
     private static let firstProbePause = Moment.Span.milliseconds(100)
     /// The time without an answer after which messages travel on the link.
@@ -110,10 +96,8 @@ final class DatagramPath {
     private static let staleAfter = Moment.Span.seconds(15)
     /// How long after the last message a blocked path is still tried.
     private static let retryTime = Moment.Span.seconds(30)
-    private static let reportPause = Moment.Span.milliseconds(50)
-    private static let packetsBetweenReports = 64
-    private static let sizes = [1_392, 1_452, 1_472, 4_052, 8_952]
-    private static let sizeProbePause = Moment.Span.milliseconds(250)
+    /// The time without an answer after which an open path is asked whether it still works.
+    private static let firstAlarm = Moment.Span.milliseconds(200)
     /// The keys of messages of which the newest may wait.
     private static let mostNewest = 16
 
@@ -122,12 +106,11 @@ final class DatagramPath {
     ///   - longestMessage: the longest message that is put together from parts.
     init(offer: DatagramOffer, longestMessage: Int, generator: SeededGenerator, now: Moment) {
         self.offer = offer
-        self.longestMessage = longestMessage
         self.generator = generator
         pace = DatagramPace(now: now)
         lastHeardAt = now
         lastSentAt = now
-        highestAt = now
+        receipts = PacketReceipts(now: now)
         assembly = FragmentAssembly(longestMessage: longestMessage)
     }
 
@@ -145,7 +128,7 @@ final class DatagramPath {
         guard phase == .waitingForOffer else { return }
         destination = source
         theirConnection = theirs.connection
-        mostPacket = min(theirs.longestPacket, offer.longestPacket)
+        sizes.limit(to: min(theirs.longestPacket, offer.longestPacket))
         self.sealing = sealing
         self.opening = opening
         check(now: now)
@@ -154,8 +137,14 @@ final class DatagramPath {
     /// Whether the other side's offer has come.
     var isAccepted: Bool { phase != .waitingForOffer }
 
+    /// The length of the longest packet that was answered.
+    var longestPacket: Int { sizes.longest }
+
     /// Whether messages travel on the path.
     var isOpen: Bool { phase == .open }
+
+    /// Whether `takeChange` or `takePingResults` have something to return.
+    var hasNews: Bool { change != nil || pings.hasResults }
 
     /// Takes what the session has to be told, once.
     func takeChange() -> Change? { change.take() }
@@ -182,9 +171,9 @@ final class DatagramPath {
             check(now: now)
             return .notOpen
         }
-        let room = longestPacket - overhead
+        let room = sizes.longest - overhead
         let parts = message.count + DatagramContent.messageOverhead <= room ? 1 : parts(of: message.count)
-        guard pace.admits(cost(of: message.count, parts), now: now) else {
+        guard pace.admits(cost(of: message.count, parts), packets: parts, now: now) else {
             statistics.droppedByPace &+= 1
             return .tooFast
         }
@@ -204,7 +193,7 @@ final class DatagramPath {
     /// The bytes of a packet that are not content.
     private var overhead: Int { DatagramPacket.headerByteCount + (sealing?.tagByteCount ?? 0) }
 
-    private var partRoom: Int { longestPacket - overhead - DatagramContent.fragmentOverhead }
+    private var partRoom: Int { sizes.longest - overhead - DatagramContent.fragmentOverhead }
 
     private func parts(of count: Int) -> Int { (count + partRoom - 1) / partRoom }
 
@@ -212,7 +201,9 @@ final class DatagramPath {
         _ message: UnsafeRawBufferPointer, _ order: DatagramOrder, _ count: Int, now: Moment
     ) {
         precondition(count <= Int(UInt8.max), "a message of \(message.count) bytes is too long for a path")
-        if sizeProbe == nil, sizeProbeAt == .never { probeSize(after: longestPacket, now: now) }
+        if !sizes.hasBegun, let probe = sizes.begin(token: generator.next(), now: now) {
+            send(probe, now: now)
+        }
         // Parts of one length, so that none is a packet with hardly anything in it.
         let length = (message.count + count - 1) / count
         for index in 0..<count {
@@ -231,8 +222,8 @@ final class DatagramPath {
         _ content: DatagramContent, length: Int = 0, to source: DatagramSource? = nil, now: Moment
     ) {
         guard let sealing, let place = source ?? destination else { return }
-        let longest = max(longestPacket, length)
-        let number = nextNumber
+        let longest = max(sizes.longest, length)
+        let number = sent.nextNumber
         let isQueued = output.add(atMost: longest, to: place) { packet in
             DatagramPacket.writeHeader(
                 connection: theirConnection, number: number, to: packet)
@@ -252,8 +243,7 @@ final class DatagramPath {
             statistics.droppedByRoom &+= 1
             return
         }
-        nextNumber &+= 1
-        sentAt[Int(number % UInt64(sentAt.count))] = now
+        sent.note(now: now)
         lastSentAt = now
         statistics.packetsSent &+= 1
         switch content {
@@ -293,7 +283,7 @@ final class DatagramPath {
 
     private func sendPings(now: Moment) {
         for ping in pings.depart(now: now) {
-            let length = min(overhead + DatagramContent.tokenByteCount + ping.padding, longestPacket)
+            let length = min(overhead + DatagramContent.tokenByteCount + ping.padding, sizes.longest)
             emit(.probe(token: ping.token), length: length, now: now)
         }
     }
@@ -335,13 +325,12 @@ final class DatagramPath {
             let end = DatagramPacket.headerByteCount + plain.count
             tap.received(UnsafeRawBufferPointer(rebasing: raw[..<end]))
         }
-        let isNewest = number >= replay.end
+        let isHighest = number >= replay.end
         replay.note(number)
         lastHeardAt = now
-        received &+= 1
+        receipts.note(isHighest: isHighest, now: now)
         statistics.packetsReceived &+= 1
-        if isNewest { highestAt = now }
-        if isNewest { noteSource(source, byteCount: raw.count, now: now) }
+        if isHighest { noteSource(source, byteCount: raw.count, now: now) }
         do throws(WireError) {
             guard let content = try DatagramContent(reading: plain) else { return nil }
             return handle(content, number: number, from: source, now: now)
@@ -359,10 +348,10 @@ final class DatagramPath {
         case .answer(let token): answered(token, now: now)
         case .report(let report): self.report(report, now: now)
         case .message(let order, let bytes):
-            noteForReport(now: now)
+            if receipts.noteReportable(byteCount: bytes.count, now: now) { sendReport(now: now) }
             return deliver(bytes, nil, order, number: number)
         case .fragment(let order, let fragment, let part):
-            noteForReport(now: now)
+            if receipts.noteReportable(byteCount: part.count, now: now) { sendReport(now: now) }
             guard let whole = assembly.add(part, fragment) else { return nil }
             let first = number - min(number, UInt64(fragment.index))
             let slice = ByteSlice(whole)
@@ -428,13 +417,11 @@ final class DatagramPath {
         lastWantedAt = now
     }
 
-    private var lastWantedAt = Moment(nanoseconds: .min)
-
     /// Asks whether packets pass, with a packet of the length that every path must carry. On an open path that has fallen silent it is
     /// first one of the greatest length in use: if that gets no answer and a shorter one does, longer ones no longer pass.
     private func probe(now: Moment) {
-        if phase != .open || probesSent > 0 { longestPacket = DatagramPacket.leastLongest }
-        emit(.probe(token: token), length: longestPacket, now: now)
+        if phase != .open || probesSent > 0 { sizes.shrink() }
+        emit(.probe(token: token), length: sizes.longest, now: now)
         let pause = Self.firstProbePause.nanoseconds << min(probesSent, 2)
         probesSent += 1
         nextProbeAt = now + (phase == .blocked ? Self.retryPause : .init(nanoseconds: pause))
@@ -449,10 +436,9 @@ final class DatagramPath {
             statistics.moves &+= 1
             return
         }
-        if let sizeProbe, sizeProbe.token == answer {
-            longestPacket = sizeProbe.length
-            self.sizeProbe = nil
-            return probeSize(after: longestPacket, now: now)
+        if sizes.isAnswered(by: answer) {
+            if let probe = sizes.proceed(token: generator.next(), now: now) { send(probe, now: now) }
+            return
         }
         guard answer == token, phase != .open else { return }
         phase = .open
@@ -472,79 +458,30 @@ final class DatagramPath {
         lastChange = change
     }
 
-    /// Tries the next length above `length`.
-    private func probeSize(after length: Int, now: Moment) {
-        guard let next = Self.sizes.first(where: { $0 > length && $0 <= mostPacket }) else {
-            sizeProbeAt = .never
-            return
-        }
-        sizeProbe = (next, generator.next(), 0)
-        sendSizeProbe(now: now)
-    }
-
-    private func sendSizeProbe(now: Moment) {
-        guard let probe = sizeProbe else { return }
-        guard probe.tries < 3 else {
-            // Longer ones do not pass here.
-            sizeProbe = nil
-            mostPacket = longestPacket
-            sizeProbeAt = .never
-            return
-        }
-        sizeProbe?.tries += 1
+    private func send(_ probe: PacketSizes.Probe, now: Moment) {
         emit(.probe(token: probe.token), length: probe.length, now: now)
-        sizeProbeAt = now + Self.sizeProbePause
     }
 
     // MARK: Reports
 
-    private func noteForReport(now: Moment) {
-        receivedSinceReport += 1
-        if receivedSinceReport >= Self.packetsBetweenReports { return sendReport(now: now) }
-        if reportAt == .never { reportAt = now + Self.reportPause }
-    }
-
     private func sendReport(now: Moment) {
-        reportAt = .never
-        receivedSinceReport = 0
-        guard replay.end > 0 else { return }
-        let delay = UInt32(clamping: (now - highestAt).nanoseconds / 1_000)
-        emit(.report(.init(highest: replay.end - 1, delay: delay, received: received)), now: now)
+        emit(.report(receipts.takeReport(highest: replay.end - 1, now: now)), now: now)
     }
 
     private func report(_ report: DatagramContent.Report, now: Moment) {
-        // Reports overtake each other, and a side may claim anything.
-        guard report.highest >= reported.highest, report.highest < nextNumber,
-            report.received >= reported.received, report.received <= report.highest + 1
-        else { return }
+        guard let account = sent.take(report, now: now) else { return }
         heard()
-        let new = Int(clamping: report.received - reported.received)
-        let passed = Int(clamping: report.highest - reported.highest) + (reported.received == 0 ? 1 : 0)
-        reported = report
-        statistics.packetsLost = Int(clamping: report.highest + 1 - report.received)
-        guard nextNumber - report.highest <= UInt64(sentAt.count) else { return }
-        let sent = sentAt[Int(report.highest % UInt64(sentAt.count))]
-        let trip = max((now - sent).nanoseconds - Int64(report.delay) * 1_000, 0)
-        if now - quickestSince >= Self.quickestTime {
-            quickest = .init(nanoseconds: .max)
-            quickestSince = now
-        }
-        quickest = min(quickest, .init(nanoseconds: trip))
-        statistics.roundTrip = .nanoseconds(trip)
-        pace.report(
-            received: new, lost: max(passed - new, 0),
-            delay: .init(nanoseconds: trip - quickest.nanoseconds), now: now)
+        statistics.packetsLost = account.allLost
+        guard let roundTrip = account.roundTrip else { return }
+        statistics.roundTrip = roundTrip.duration
+        pace.report(account, roundTrip: roundTrip, now: now)
     }
-
-    /// A route may become slower for good, so an old measurement does not count for ever.
-    private static let quickestTime = Moment.Span.seconds(10)
 
     // MARK: Time
 
     /// When `timeArrived` must be called next.
     var deadline: Moment {
-        var deadline = min(nextProbeAt, reportAt, pings.deadline)
-        if sizeProbe != nil { deadline = min(deadline, sizeProbeAt) }
+        var deadline = min(nextProbeAt, receipts.deadline, pings.deadline, sizes.deadline)
         if case .checking(let since) = phase { deadline = min(deadline, since + Self.patience) }
         if phase == .open, unansweredSince != .never {
             let isAlarmed = nextProbeAt != .never
@@ -557,14 +494,11 @@ final class DatagramPath {
     /// When there is room for a message.
     private func opensAt(_ count: Int) -> Moment { pace.opensAt(cost(of: count, parts(of: max(count, 1)))) }
 
-    /// The time without an answer after which an open path is asked whether it still works.
-    private static let firstAlarm = Moment.Span.milliseconds(200)
-
     /// Handles a deadline that has passed.
     func timeArrived(now: Moment) {
         if pings.deadline <= now { pings.timeArrived(now: now) }
-        if reportAt <= now { sendReport(now: now) }
-        if sizeProbe != nil, sizeProbeAt <= now { sendSizeProbe(now: now) }
+        if receipts.deadline <= now { sendReport(now: now) }
+        if sizes.deadline <= now, let probe = sizes.timeArrived(now: now) { send(probe, now: now) }
         if let first = newest.first, opensAt(first.bytes.count) <= now {
             newest.removeFirst()
             _ = first.bytes.withUnsafeBytes { send($0, first.order, now: now) }
@@ -600,7 +534,7 @@ final class DatagramPath {
         pings.block()
         newest = []
         token = generator.next()
-        sizeProbe = nil
+        sizes.cancel()
         unansweredSince = .never
         lastWantedAt = now
         nextProbeAt = now + Self.retryPause

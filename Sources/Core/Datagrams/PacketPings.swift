@@ -87,7 +87,12 @@ struct PacketPings {
     }
 
     /// When `timeArrived` must be called next.
-    var deadline: Moment { underWay.map { $0.since + Self.patience }.min() ?? .never }
+    var deadline: Moment {
+        underWay.isEmpty ? .never : underWay.reduce(.never) { min($0, $1.since + Self.patience) }
+    }
+
+    /// Whether results have come since the last call of `takeResults`.
+    var hasResults: Bool { !results.isEmpty }
 
     /// Returns the results that have come since the last call.
     mutating func takeResults() -> [Result] {

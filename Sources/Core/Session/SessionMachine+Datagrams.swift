@@ -128,10 +128,13 @@ extension SessionMachine {
     /// Does what follows from an input to the path of a link.
     private func processPath(of link: Link) {
         guard let path = link.datagrams else { return }
-        noteChange(of: path, on: link)
-        reportPings(of: path, on: link)
+        if path.hasNews {
+            noteChange(of: path, on: link)
+            reportPings(of: path, on: link)
+        }
         if !path.output.isEmpty { markDirty(link) }
-        watch(link)
+        // Whatever else the link waits for has not changed.
+        if path.deadline < link.wakesAt { watch(link) }
     }
 
     /// Reports that messages travel on the path from now on, or no longer.

@@ -11,8 +11,11 @@ import NighUV
 ///
 /// The ports hold the socket. It is closed with the last of them. Confined to its loop; hence `@unchecked Sendable`.
 final class UDPSocket: @unchecked Sendable {
-    /// How many packets one wake-up receives before others have their turn.
-    private static let packetsPerWakeUp = 64
+    /// How many packets one call receives, and how many calls one wake-up makes before others have their turn.
+    private static let packetsPerRead = 8
+    private static let readsPerWakeUp = 8
+    /// A longer packet than this is cut short, and then nobody takes it. No port takes such packets.
+    private static let longestPacket = 9_216
     /// The bytes that the kernel keeps of packets that were not read.
     private static let receiveBuffer: Int32 = 1 << 20
 
@@ -26,6 +29,7 @@ final class UDPSocket: @unchecked Sendable {
     private let isIPv6: Bool
     /// Whether the socket is bound to all addresses, so that each packet has to say which one it leaves from.
     private let isAny: Bool
+    private let received: UnsafeMutablePointer<nigh_packets>
     private var watch: DescriptorWatch?
     private var portCount = 0
     private var portsByPrefix: [UInt64: UDPPort] = [:]
@@ -51,6 +55,7 @@ final class UDPSocket: @unchecked Sendable {
             throw fault
         }
         number = bound.port
+        received = .allocate(capacity: 1)
         TCPSocket.set(SO_RCVBUF, of: SOL_SOCKET, to: Self.receiveBuffer, on: descriptor)
         // No router may cut a packet, and a packet that is too long for this host's network is refused here. What longer
         // networks carry, the path finds out by itself.
@@ -59,7 +64,10 @@ final class UDPSocket: @unchecked Sendable {
         TCPSocket.set(IPV6_MTU_DISCOVER, of: Int32(IPPROTO_IPV6), to: IPV6_PMTUDISC_PROBE, on: descriptor)
     }
 
-    deinit { if !isClosed { Glibc.close(descriptor) } }
+    deinit {
+        received.deallocate()
+        if !isClosed { Glibc.close(descriptor) }
+    }
 
     // MARK: Ports
 
@@ -116,26 +124,33 @@ final class UDPSocket: @unchecked Sendable {
     }
 
     private func receive(_ events: DescriptorEvents) {
-        for _ in 0..<Self.packetsPerWakeUp {
-            guard !isClosed else { return }
+        for _ in 0..<Self.readsPerWakeUp {
             // Nobody keeps a slice of the buffer, so the next read begins at the same place.
             let room = loop.readBuffer.room()
-            var storage = sockaddr_storage()
-            var size = socklen_t(MemoryLayout<sockaddr_storage>.size)
-            let (count, source) = withUnsafeMutablePointer(to: &storage) {
-                $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { address in
-                    let count = recvfrom(descriptor, room.baseAddress, room.count, 0, address, &size)
-                    return (count, count > 0 ? SocketAddress(address)?.source : nil)
-                }
+            let places = min(Self.packetsPerRead, room.count / Self.longestPacket)
+            let count = Int(
+                nigh_receive_packets(
+                    descriptor, room.baseAddress, Self.longestPacket, UInt32(places), received))
+            for index in 0..<max(count, 0) {
+                guard !isClosed else { return }
+                dispatch(index, in: room)
             }
-            if count < 0, errno == EAGAIN || errno == EWOULDBLOCK { break }
             // An error may be the answer to an earlier packet, that nobody takes it; more packets may follow.
-            guard count > 0, let source else { continue }
-            let packet = UnsafeMutableRawBufferPointer(rebasing: room[..<count])
-            receiver(of: UnsafeRawBufferPointer(packet), from: source)?.receive(packet, from: source)
+            let isEmpty = count < 0 ? errno == EAGAIN || errno == EWOULDBLOCK : count < places
+            if isEmpty { break }
         }
         // Reading has taken the error that the loop has reported.
         if events.isEmpty { watch?.resume() }
+    }
+
+    /// Gives a received packet to its port.
+    private func dispatch(_ index: Int, in room: UnsafeMutableRawBufferPointer) {
+        let length = nigh_packet_count(received, Int32(index))
+        guard length > 0, let source = SocketAddress(nigh_packet_source(received, Int32(index)))?.source
+        else { return }
+        let start = index * Self.longestPacket
+        let packet = UnsafeMutableRawBufferPointer(rebasing: room[start..<start + length])
+        receiver(of: UnsafeRawBufferPointer(packet), from: source)?.receive(packet, from: source)
     }
 
     private func receiver(of packet: UnsafeRawBufferPointer, from source: DatagramSource) -> UDPPort? {

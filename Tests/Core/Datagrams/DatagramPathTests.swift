@@ -247,25 +247,29 @@ import Testing
         func fill(_ span: Moment.Span) {
             let end = now + span
             while now < end {
-                _ = pace.admits(1_200, now: now)
+                _ = pace.admits(1_200, packets: 1, now: now)
                 now = now + .init(nanoseconds: 200_000)
             }
         }
+        func report(received: Int, lost: Int, delay: Moment.Span) {
+            let account = SentPackets.Account(received: received, lost: lost, allLost: 0, delay: delay)
+            pace.report(account, roundTrip: .milliseconds(10), now: now)
+        }
         for _ in 0..<20 {
             fill(.milliseconds(50))
-            pace.report(received: 95, lost: 5, delay: .milliseconds(2), now: now)
+            report(received: 95, lost: 5, delay: .milliseconds(2))
         }
         let quick = pace.rate
         #expect(quick > 5e6)
         for _ in 0..<20 {
             fill(.milliseconds(100))
-            pace.report(received: 100, lost: 0, delay: .milliseconds(80), now: now)
+            report(received: 100, lost: 0, delay: .milliseconds(80))
         }
         #expect(pace.rate < quick / 100)
         let slow = pace.rate
         for _ in 0..<200 {
             fill(.milliseconds(50))
-            pace.report(received: 100, lost: 0, delay: .milliseconds(1), now: now)
+            report(received: 100, lost: 0, delay: .milliseconds(1))
         }
         #expect(pace.rate > slow * 10)
     }
