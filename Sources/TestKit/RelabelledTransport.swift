@@ -162,6 +162,7 @@ private final class RelabelledPipe: Pipe {
 
     func start(handler: any PipeHandler) { inner.start(handler: Relay(self, to: handler)) }
     func write(_ queue: inout ByteQueue) { inner.write(&queue) }
+    func openDatagrams() -> (any DatagramPort)? { inner.openDatagrams() }
     func pauseReading() { inner.pauseReading() }
     func resumeReading() { inner.resumeReading() }
     func close(_ mode: PipeCloseMode) { inner.close(mode) }

@@ -32,6 +32,9 @@ enum Defect: String, CaseIterable, Sendable {
     case stoppingClosesPipes = "stop-advertising"
     case keepsPipes = "open-and-close"
     case hasNothingToSay = "diagnose"
+    case spoilsPackets = "packets-arrive"
+    case deliversAfterClose = "packets-after-close"
+    case mixesPackets = "packets-of-their-pipe"
 }
 
 /// A change to what is written, at one place of each pipe, mostly to whole frames.
@@ -49,6 +52,7 @@ final class BrokenTransport: Transport, @unchecked Sendable {
     private var pipes: [BrokenPipe] = []
     private var hasAdvertised = false
     var lastHandler: (any PipeHandler)?
+    var firstPort: BrokenPort?
 
     @TaskLocal static var hub = MemoryHub()
     static let otherLoop = ThreadEventLoop()
@@ -207,6 +211,9 @@ final class BrokenPipe: Pipe, PipeHandler, @unchecked Sendable {
         default: break
         }
     }
+    func openDatagrams() -> (any DatagramPort)? {
+        inner.openDatagrams().map { BrokenPort($0, owner: owner) }
+    }
     func pauseReading() { if defect != .ignoresPause { inner.pauseReading() } }
     func resumeReading() { inner.resumeReading() }
     func close(_ mode: PipeCloseMode) {
@@ -247,5 +254,44 @@ final class BrokenPipe: Pipe, PipeHandler, @unchecked Sendable {
         handler = nil
         handlerToNotify?.pipeClosed(self, error: error)
         if defect == .endsAfterClosed { handlerToNotify?.pipeEnded(self) }
+    }
+}
+
+final class BrokenPort: DatagramPort, DatagramHandler, @unchecked Sendable {
+    private let inner: any DatagramPort
+    private let owner: BrokenTransport
+    private var handler: (any DatagramHandler)?
+
+    init(_ inner: any DatagramPort, owner: BrokenTransport) {
+        self.inner = inner
+        self.owner = owner
+    }
+
+    var place: [UInt8] { inner.place }
+    var longestPacket: Int { inner.longestPacket }
+
+    func start(handler: any DatagramHandler, prefix: UInt64?) {
+        self.handler = handler
+        inner.start(handler: self, prefix: prefix)
+    }
+    func source(of place: [UInt8]) -> DatagramSource? { inner.source(of: place) }
+    func send(_ packet: UnsafeRawBufferPointer, to source: DatagramSource) -> DatagramOutcome {
+        inner.send(packet, to: source)
+    }
+    func close() { if owner.defect != .deliversAfterClose { inner.close() } }
+
+    func datagramPort(
+        _ port: any DatagramPort, received packet: UnsafeMutableRawBufferPointer, from source: DatagramSource
+    ) {
+        if owner.defect == .spoilsPackets { packet[packet.count - 1] ^= 1 }
+        if owner.defect == .mixesPackets {
+            owner.firstPort = owner.firstPort ?? self
+            owner.firstPort?.deliver(packet, from: source)
+        } else {
+            deliver(packet, from: source)
+        }
+    }
+    private func deliver(_ packet: UnsafeMutableRawBufferPointer, from source: DatagramSource) {
+        handler?.datagramPort(self, received: packet, from: source)
     }
 }

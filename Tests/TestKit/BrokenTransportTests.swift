@@ -37,6 +37,11 @@ struct BrokenTransportTests {
         #expect(report.description.contains("What must hold: after close the pipe reports nothing"))
     }
 
+    @Test func aPacketAfterTheCloseOfItsPortBreaksARule() {
+        let report = checkTransportConformance(only: ["packets-after-close"]) { rig(.deliversAfterClose) }
+        #expect(report.description.contains("a packet was reported after its port was closed"), "\(report)")
+    }
+
     @Test func aRigThatCannotBeCreatedIsAFailure() {
         let error = NighError(.starting, .unavailable("no adapter"))
         let report = checkTransportConformance(only: ["diagnose"]) { throw error }

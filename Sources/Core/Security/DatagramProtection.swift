@@ -46,8 +46,9 @@ final class DatagramCipher {
 
     private let protection: DatagramProtection
     private let isSealing: Bool
+    // Touched for every packet, by one thread at a time, so access is not checked at run time.
     /// The epoch in use, and behind it in time the one before, for packets that come late.
-    private var epochs: [Epoch] = []
+    @exclusivity(unchecked) private var epochs: [Epoch] = []
 
     /// - Parameter secret: what the two sides share for this direction; nil for a checksum.
     init(_ protection: DatagramProtection, secret: SecretBytes?, isSealing: Bool) {

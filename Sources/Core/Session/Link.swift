@@ -23,16 +23,18 @@ final class Link {
     let openedAt: Moment
     private(set) var peer: PeerRecord?
     var purpose = Purpose.unsettled
+    // What is touched for every message or packet is touched on the loop only, so access is not checked at run time.
+
     /// The conversation that it carries, and since when.
-    var conversation: Conversation?
+    @exclusivity(unchecked) var conversation: Conversation?
     var carriesSince = Moment.never
     /// Whether what comes stays unread until the answer on another link. This link carries the conversation, and the
     /// other one may take over.
-    var isHeld = false
+    @exclusivity(unchecked) var isHeld = false
     /// Whether it took over from a link on a worse transport.
     var isBetter = false
     /// The way of unreliable messages beside the link, once this side has one.
-    var datagrams: DatagramPath?
+    @exclusivity(unchecked) var datagrams: DatagramPath?
     /// Whether the transport was asked for such a way.
     var hasAskedForDatagrams = false
     /// Whether the transport had no such way.
@@ -42,9 +44,9 @@ final class Link {
     /// Where the other side takes packets, until the path has begun.
     var datagramOffer: DatagramOffer?
     /// Whether it is in the queue of links that may have something to write.
-    var isDirty = false
+    @exclusivity(unchecked) var isDirty = false
     /// The earliest moment at which the session machine will look at this link by itself.
-    var wakesAt = Moment.never
+    @exclusivity(unchecked) var wakesAt = Moment.never
 
     init(number: UInt64, machine: LinkMachine, transport: Int, dial: DialID?, now: Moment) {
         self.number = number

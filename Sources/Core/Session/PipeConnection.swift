@@ -9,7 +9,7 @@ final class PipeConnection: PipeHandler {
     /// Whether the driver counts this pipe among the closed ones that still have something to send.
     var isDraining = false
     /// What carries packets beside the pipe.
-    private(set) var datagramPort: (any DatagramPort)?
+    @exclusivity(unchecked) private(set) var datagramPort: (any DatagramPort)?
     /// The driver holds the connection in turn, until the link is over or the session is closed. From then on only the
     /// pipe holds it, as its handler, until it is drained.
     private let driver: SessionDriver

@@ -17,7 +17,7 @@ public struct SessionConfiguration: Sendable {
     /// The timeouts and intervals of the session.
     public var timings: SessionTimings
     /// Whether unreliable messages may travel beside the link, as packets that nothing delays, where the transport and the peer can
-    /// do that. Otherwise they travel within the link. Off by default; see [the guide](docs/guides/sending.md).
+    /// do that. Otherwise they travel within the link; see [the guide](docs/guides/sending.md).
     public var datagrams = true
     /// Whether the session checks that each transport keeps its contract (see ``CheckedTransport``). A transport that
     /// breaks a rule is cut off and reported as down, and the report names the rule. On in debug builds. Off in other

@@ -18,7 +18,8 @@ public func checkTransportConformance(
 public enum TransportConformance {
     /// All checks, in the order in which failures are best investigated.
     public static let checks: [ConformanceCheck] =
-        diallingChecks + streamChecks + backPressureChecks + closingChecks + discoveryChecks + generalChecks
+        diallingChecks + streamChecks + backPressureChecks + closingChecks + packetChecks + discoveryChecks
+        + generalChecks
 }
 
 /// One check of a conformance suite, for one requirement.

@@ -12,9 +12,10 @@ final class UDPPort: DatagramPort, @unchecked Sendable {
     let socket: UDPSocket
     private let own: SocketAddress
     private let other: SocketAddress
-    private var handler: (any DatagramHandler)?
+    // Touched for every packet, and only on the loop, so access is not checked at run time.
+    @exclusivity(unchecked) private var handler: (any DatagramHandler)?
     private var prefix: UInt64?
-    private var isClosed = false
+    @exclusivity(unchecked) private var isClosed = false
 
     /// Creates a port that uses `socket`, beside a connection from the address `own` to the address `other`.
     init(_ socket: UDPSocket, from own: SocketAddress, to other: SocketAddress) {

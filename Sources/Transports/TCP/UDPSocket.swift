@@ -30,12 +30,13 @@ final class UDPSocket: @unchecked Sendable {
     /// Whether the socket is bound to all addresses, so that each packet has to say which one it leaves from.
     private let isAny: Bool
     private let received: UnsafeMutablePointer<nigh_packets>
-    private var watch: DescriptorWatch?
+    // Touched for every packet, and only on the loop, so access is not checked at run time.
+    @exclusivity(unchecked) private var watch: DescriptorWatch?
     private var portCount = 0
-    private var portsByPrefix: [UInt64: UDPPort] = [:]
+    @exclusivity(unchecked) private var portsByPrefix: [UInt64: UDPPort] = [:]
     /// The ports without a prefix.
-    private var portsBySource: [DatagramSource: UDPPort] = [:]
-    private var isClosed = false
+    @exclusivity(unchecked) private var portsBySource: [DatagramSource: UDPPort] = [:]
+    @exclusivity(unchecked) private var isClosed = false
 
     /// Opens a socket at an address. At the wildcard address of IPv6 it takes IPv4 as well.
     init(

@@ -114,7 +114,8 @@ extension CheckedPipe: Pipe {
 
     func openDatagrams() -> (any DatagramPort)? {
         guard owner.isPassing, ledger.isOpen else { return nil }
-        return owner.calling { inner.openDatagrams() }
+        guard let port = owner.calling({ inner.openDatagrams() }) else { return nil }
+        return CheckedDatagramPort(port, of: owner, on: loop)
     }
 
     func pauseReading() {
