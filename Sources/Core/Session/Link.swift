@@ -45,6 +45,8 @@ final class Link {
     var datagramOffer: DatagramOffer?
     /// Whether it is in the queue of links that may have something to write.
     @exclusivity(unchecked) var isDirty = false
+    /// Whether it is in the queue of links that have packets to send.
+    @exclusivity(unchecked) var hasPackets = false
     /// The earliest moment at which the session machine will look at this link by itself.
     @exclusivity(unchecked) var wakesAt = Moment.never
 

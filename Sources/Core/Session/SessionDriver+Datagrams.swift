@@ -16,12 +16,15 @@ extension SessionDriver {
         machine.datagramPlaceFound(offer, source, on: link, now: loop.now)
     }
 
-    /// Sends the packets that wait. One that cannot leave at once is dropped.
+    /// Sends the packets that wait, at the end of the input that made them: each is a call of its own anyway, so nothing is won by
+    /// gathering them. One that cannot leave at once is dropped.
     @inline(__always)
-    func sendPackets(of connection: PipeConnection) {
-        guard let path = connection.link.datagrams, !path.output.isEmpty else { return }
-        if connection.link.machine.tap != nil { observe(connection.link) }
-        send(path, through: connection.datagramPort)
+    func sendPackets() {
+        while let link = machine.nextLinkWithPackets() {
+            guard let path = link.datagrams, let connection = connections[link.number] else { continue }
+            if link.machine.tap != nil { observe(link) }
+            send(path, through: connection.datagramPort)
+        }
     }
 
     private func send(_ path: DatagramPath, through port: (any DatagramPort)?) {

@@ -272,6 +272,7 @@ final class SessionDriver: @unchecked Sendable {
         guard !isClosed else { return }
         carryOutDirectives()
         guard !isClosed else { return }
+        sendPackets()
         if machine.hasDirtyLinks { flushSoon() }
         armTimer()
     }
@@ -337,7 +338,6 @@ final class SessionDriver: @unchecked Sendable {
 
     private func write(_ connection: PipeConnection) {
         let link = connection.link
-        sendPackets(of: connection)
         var share = Self.writeShare
         while share > 0 {
             let room = min(connection.pipe.writableBytes, share)

@@ -132,7 +132,7 @@ extension SessionMachine {
             noteChange(of: path, on: link)
             reportPings(of: path, on: link)
         }
-        if !path.output.isEmpty { markDirty(link) }
+        notePackets(of: link, path)
         // Whatever else the link waits for has not changed.
         if path.deadline < link.wakesAt { watch(link) }
     }

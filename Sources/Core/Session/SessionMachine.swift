@@ -54,6 +54,7 @@ final class SessionMachine {
     // check for exclusive access. The same holds for the outbox above.
     @exclusivity(unchecked) private var directives = Ring<Directive>()
     @exclusivity(unchecked) private var dirtyLinks = Ring<Link>()
+    @exclusivity(unchecked) private var linksWithPackets = Ring<Link>()
     @exclusivity(unchecked) private var wakeups = TimerQueue<Wakeup>()
     private var lastNumber: UInt64 = 0
     /// Numbers all requests of this session, regardless of their peer. So a peer can distinguish a late request from
@@ -98,6 +99,13 @@ final class SessionMachine {
 
     var hasDirtyLinks: Bool { !dirtyLinks.isEmpty }
 
+    /// The next link that has packets to send beside it.
+    func nextLinkWithPackets() -> Link? {
+        guard let link = linksWithPackets.popFirst() else { return nil }
+        link.hasPackets = false
+        return link
+    }
+
     /// When `timeArrived` must be called next. The moment may turn out to be early, but never late.
     var deadline: Moment { wakeups.earliest ?? .never }
 
@@ -110,6 +118,14 @@ final class SessionMachine {
         guard !link.isDirty else { return }
         link.isDirty = true
         dirtyLinks.append(link)
+    }
+
+    /// Puts the link into the queue of those with packets to send, if it has any.
+    @inline(__always)
+    func notePackets(of link: Link, _ path: DatagramPath) {
+        guard !link.hasPackets, !path.output.isEmpty else { return }
+        link.hasPackets = true
+        linksWithPackets.append(link)
     }
 
     /// Returns a number that this machine has never returned before.
@@ -322,6 +338,7 @@ final class SessionMachine {
             path.timeArrived(now: now)
             noteChange(of: path, on: link)
             reportPings(of: path, on: link)
+            notePackets(of: link, path)
         }
         markDirty(link)
         if let end = link.machine.end { return linkEnded(link, end, now: now) }
