@@ -4,7 +4,7 @@
 /// an answer has come. When answers fail to come, messages travel on the link again, and the path is tried from time to time.
 ///
 /// A machine without I/O, which a link owns. Packets to send are in `output`. Loop only.
-final class DatagramPath {
+package final class DatagramPath {
     /// Whether messages may be sent on the path.
     private enum Phase: Equatable {
         /// The other side has not said where it is.
@@ -17,7 +17,7 @@ final class DatagramPath {
     }
 
     /// What became of a message that was to be sent.
-    enum Sending: Equatable {
+    package enum Sending: Equatable {
         case queued
         /// The path is not open: the link has to carry the message.
         case notOpen
@@ -32,17 +32,17 @@ final class DatagramPath {
     }
 
     /// A message that has come. Its bytes are valid until the next call.
-    struct Received {
-        let bytes: UnsafeRawBufferPointer
+    package struct Received {
+        package let bytes: UnsafeRawBufferPointer
         /// The message as a slice, if it was put together from parts.
         let whole: ByteSlice?
     }
 
-    let offer: DatagramOffer
-    let output = PacketQueue(byteCount: 96 << 10)
-    private(set) var statistics = DatagramStatistics()
+    package let offer: DatagramOffer
+    package let output = PacketQueue(byteCount: 96 << 10)
+    package private(set) var statistics = DatagramStatistics()
     /// Nil if there is no observer, which costs one check per packet.
-    var tap: PacketTap?
+    package var tap: PacketTap?
 
     private let longestMessage: Int
     private var generator: SeededGenerator
@@ -118,7 +118,7 @@ final class DatagramPath {
     /// - Parameters:
     ///   - offer: what the other side was told.
     ///   - longestMessage: the longest message that is put together from parts.
-    init(offer: DatagramOffer, longestMessage: Int, generator: SeededGenerator, now: Moment) {
+    package init(offer: DatagramOffer, longestMessage: Int, generator: SeededGenerator, now: Moment) {
         self.offer = offer
         self.longestMessage = longestMessage
         self.generator = generator
@@ -136,7 +136,7 @@ final class DatagramPath {
     /// - Parameters:
     ///   - source: the place of the offer.
     ///   - sealing, opening: protect what this side and what the other side sends.
-    func accept(
+    package func accept(
         _ theirs: DatagramOffer, at source: DatagramSource, sealing: DatagramCipher,
         opening: DatagramCipher, now: Moment
     ) {
@@ -152,8 +152,13 @@ final class DatagramPath {
     /// Whether the other side's offer has come.
     var isAccepted: Bool { phase != .waitingForOffer }
 
+    /// The bytes of received messages that are incomplete, and those of messages that wait for room.
+    package var heldByteCounts: (incomplete: Int, waiting: Int) {
+        (assembly.byteCount, newest.reduce(0) { $0 + $1.bytes.count })
+    }
+
     /// Whether messages travel on the path.
-    var isOpen: Bool { phase == .open }
+    package var isOpen: Bool { phase == .open }
 
     /// Takes what the session has to be told, once.
     func takeChange() -> Change? { change.take() }
@@ -162,7 +167,7 @@ final class DatagramPath {
 
     /// Sends a message, or says why not. A message that is longer than a packet travels in parts. The newest message of a key is
     /// sent as soon as the path has room, unless a newer one has come until then.
-    func send(_ message: UnsafeRawBufferPointer, _ order: DatagramOrder, now: Moment) -> Sending {
+    package func send(_ message: UnsafeRawBufferPointer, _ order: DatagramOrder, now: Moment) -> Sending {
         guard order.mayWait else { return sendNow(message, order, now: now) }
         newest.removeAll { $0.order == order }
         let sending = sendNow(message, order, now: now)
@@ -276,7 +281,7 @@ final class DatagramPath {
     // MARK: Receiving
 
     /// Takes a packet. Returns the message that it completes, if it does. What is forged, damaged or repeated changes nothing.
-    func receive(
+    package func receive(
         _ packet: UnsafeMutableRawBufferPointer, from source: DatagramSource, now: Moment
     ) -> Received? {
         let raw = UnsafeRawBufferPointer(packet)
@@ -506,7 +511,7 @@ final class DatagramPath {
     // MARK: Time
 
     /// When `timeArrived` must be called next.
-    var deadline: Moment {
+    package var deadline: Moment {
         var deadline = min(nextProbeAt, reportAt)
         if sizeProbe != nil { deadline = min(deadline, sizeProbeAt) }
         if case .checking(let since) = phase { deadline = min(deadline, since + Self.patience) }
@@ -525,7 +530,7 @@ final class DatagramPath {
     private static let firstAlarm = Moment.Span.milliseconds(200)
 
     /// Handles a deadline that has passed.
-    func timeArrived(now: Moment) {
+    package func timeArrived(now: Moment) {
         if reportAt <= now { sendReport(now: now) }
         if sizeProbe != nil, sizeProbeAt <= now { sendSizeProbe(now: now) }
         if let first = newest.first, opensAt(first.bytes.count) <= now {
