@@ -44,7 +44,8 @@ import Testing
         let corpus = try Corpus.record()
         let frames = Mutator.frames(of: corpus)
         var (paired, understood, delivered) = (0, 0, 0)
-        var entries = 0
+        var (entries, contents) = (0, 0)
+        var reach = DatagramPathTarget.Reach()
         var (calm, lines, rematches, breaches) = (0, 0, 0, 0)
         for seed in 0..<2_000 as Range<UInt64> {
             var mutator = Mutator(seed: seed, scenarios: corpus, frames: frames)
@@ -52,13 +53,21 @@ import Testing
             if try TrustTarget.run(&mutator) { understood += 1 }
             if try FilesTarget.run(&mutator) { delivered += 1 }
             entries += try LinkRecordTarget.run(&mutator)
+            if try PacketTarget.run(&mutator) { contents += 1 }
             let table = try TableTarget.run(&mutator)
             calm += table.isCalm ? 1 : 0
             lines += table.lines
             rematches += table.rematches
             breaches += table.breaches
+            guard seed < 300 else { continue }
+            let path = try DatagramPathTarget.run(&mutator)
+            reach.delivered += path.delivered
+            reach.accepted += path.accepted
+            reach.moves += path.moves
         }
         #expect(entries > 8_000, "\(entries)")
+        #expect(contents > 1_000, "\(contents)")
+        #expect(reach.delivered > 1_500 && reach.accepted > 4_000 && reach.moves > 40, "\(reach)")
         #expect(paired > 20, "\(paired)")
         #expect(understood > 300, "\(understood)")
         #expect(delivered > 300, "\(delivered)")

@@ -4,7 +4,7 @@
 /// an answer has come. When answers fail to come, messages travel on the link again, and the path is tried from time to time.
 ///
 /// A machine without I/O, which a link owns. Packets to send are in `output`. Loop only.
-final class DatagramPath {
+package final class DatagramPath {
     /// Whether messages may be sent on the path.
     private enum Phase: Equatable {
         /// The other side has not said where it is.
@@ -17,7 +17,7 @@ final class DatagramPath {
     }
 
     /// What became of a message that was to be sent.
-    enum Sending: Equatable {
+    package enum Sending: Equatable {
         case queued
         /// The path is not open: the link has to carry the message.
         case notOpen
@@ -32,19 +32,19 @@ final class DatagramPath {
     }
 
     /// A message that has come. Its bytes are valid until the next call.
-    struct Received {
-        let bytes: UnsafeRawBufferPointer
+    package struct Received {
+        package let bytes: UnsafeRawBufferPointer
         /// The message as a slice, if it was put together from parts.
         let whole: ByteSlice?
     }
 
-    let offer: DatagramOffer
-    let output = PacketQueue(byteCount: 96 << 10)
+    package let offer: DatagramOffer
+    package let output = PacketQueue(byteCount: 96 << 10)
     /// Nil if there is no observer, which costs one check per packet.
-    var tap: PacketTap?
+    package var tap: PacketTap?
 
     // Touched for every packet, and only on the loop, so access is not checked at run time.
-    @exclusivity(unchecked) private(set) var statistics = DatagramStatistics()
+    @exclusivity(unchecked) package private(set) var statistics = DatagramStatistics()
     @exclusivity(unchecked) private var phase = Phase.waitingForOffer
     /// What the session has to be told.
     @exclusivity(unchecked) private var change: Change?
@@ -104,7 +104,7 @@ final class DatagramPath {
     /// - Parameters:
     ///   - offer: what the other side was told.
     ///   - longestMessage: the longest message that is put together from parts.
-    init(offer: DatagramOffer, longestMessage: Int, generator: SeededGenerator, now: Moment) {
+    package init(offer: DatagramOffer, longestMessage: Int, generator: SeededGenerator, now: Moment) {
         self.offer = offer
         self.generator = generator
         pace = DatagramPace(now: now)
@@ -121,7 +121,7 @@ final class DatagramPath {
     /// - Parameters:
     ///   - source: the place of the offer.
     ///   - sealing, opening: protect what this side and what the other side sends.
-    func accept(
+    package func accept(
         _ theirs: DatagramOffer, at source: DatagramSource, sealing: DatagramCipher,
         opening: DatagramCipher, now: Moment
     ) {
@@ -140,8 +140,13 @@ final class DatagramPath {
     /// The length of the longest packet that was answered.
     var longestPacket: Int { sizes.longest }
 
+    /// The bytes of received messages that are incomplete, and those of messages that wait for room.
+    package var heldByteCounts: (incomplete: Int, waiting: Int) {
+        (assembly.byteCount, newest.reduce(0) { $0 + $1.bytes.count })
+    }
+
     /// Whether messages travel on the path.
-    var isOpen: Bool { phase == .open }
+    package var isOpen: Bool { phase == .open }
 
     /// Whether `takeChange` or `takePingResults` have something to return.
     var hasNews: Bool { change != nil || pings.hasResults }
@@ -153,7 +158,7 @@ final class DatagramPath {
 
     /// Sends a message, or says why not. A message that is longer than a packet travels in parts. The newest message of a key is
     /// sent as soon as the path has room, unless a newer one has come until then.
-    func send(_ message: UnsafeRawBufferPointer, _ order: DatagramOrder, now: Moment) -> Sending {
+    package func send(_ message: UnsafeRawBufferPointer, _ order: DatagramOrder, now: Moment) -> Sending {
         guard order.mayWait else { return sendNow(message, order, now: now) }
         newest.removeAll { $0.order == order }
         let sending = sendNow(message, order, now: now)
@@ -300,7 +305,7 @@ final class DatagramPath {
     // MARK: Receiving
 
     /// Takes a packet. Returns the message that it completes, if it does. What is forged, damaged or repeated changes nothing.
-    func receive(
+    package func receive(
         _ packet: UnsafeMutableRawBufferPointer, from source: DatagramSource, now: Moment
     ) -> Received? {
         let raw = UnsafeRawBufferPointer(packet)
@@ -480,7 +485,7 @@ final class DatagramPath {
     // MARK: Time
 
     /// When `timeArrived` must be called next.
-    var deadline: Moment {
+    package var deadline: Moment {
         var deadline = min(nextProbeAt, receipts.deadline, pings.deadline, sizes.deadline)
         if case .checking(let since) = phase { deadline = min(deadline, since + Self.patience) }
         if phase == .open, unansweredSince != .never {
@@ -495,7 +500,7 @@ final class DatagramPath {
     private func opensAt(_ count: Int) -> Moment { pace.opensAt(cost(of: count, parts(of: max(count, 1)))) }
 
     /// Handles a deadline that has passed.
-    func timeArrived(now: Moment) {
+    package func timeArrived(now: Moment) {
         if pings.deadline <= now { pings.timeArrived(now: now) }
         if receipts.deadline <= now { sendReport(now: now) }
         if sizes.deadline <= now, let probe = sizes.timeArrived(now: now) { send(probe, now: now) }

@@ -13,6 +13,9 @@ struct FragmentAssembly {
     private let longestMessage: Int
     private var messages: [Incomplete] = []
 
+    /// The bytes of the messages that are incomplete.
+    var byteCount: Int { messages.reduce(0) { $0 + $1.byteCount } }
+
     init(longestMessage: Int) { self.longestMessage = longestMessage }
 
     /// Adds a part, which has not come before. Returns the message once it is whole.

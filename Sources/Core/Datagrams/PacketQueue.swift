@@ -1,5 +1,5 @@
 /// Packets that leave at the end of this turn of the loop, one behind the other in one piece of memory.
-final class PacketQueue {
+package final class PacketQueue {
     private struct Packet {
         var start: Int
         var count: Int
@@ -31,7 +31,7 @@ final class PacketQueue {
     }
 
     /// Passes each packet on, in the order in which they were added, and forgets them.
-    func drain(_ send: (UnsafeRawBufferPointer, DatagramSource) -> Void) {
+    package func drain(_ send: (UnsafeRawBufferPointer, DatagramSource) -> Void) {
         for packet in packets {
             send(
                 UnsafeRawBufferPointer(rebasing: memory[packet.start..<packet.start + packet.count]),

@@ -29,7 +29,7 @@ package enum DatagramProtection: Equatable, Sendable {
 /// So a path never reaches the number of packets up to which one key is safe.
 ///
 /// For one thread at a time, because every call changes a libcrypto context.
-final class DatagramCipher {
+package final class DatagramCipher {
     /// What is known of one epoch.
     private struct Epoch {
         let number: UInt64
@@ -40,7 +40,7 @@ final class DatagramCipher {
 
     private static let epochBits: UInt64 = 22
     static let nonceByteCount = 12
-    static let secretByteCount = 32
+    package static let secretByteCount = 32
     /// The label under which the two sides of a link compute the secrets of its datagram path (RFC 8446, 7.5).
     static let exporterLabel = "EXPORTER-nigh datagrams 1"
 
@@ -51,7 +51,7 @@ final class DatagramCipher {
     @exclusivity(unchecked) private var epochs: [Epoch] = []
 
     /// - Parameter secret: what the two sides share for this direction; nil for a checksum.
-    init(_ protection: DatagramProtection, secret: SecretBytes?, isSealing: Bool) {
+    package init(_ protection: DatagramProtection, secret: SecretBytes?, isSealing: Bool) {
         precondition(
             (secret == nil) == (protection == .checksum), "the secret and the protection do not agree")
         self.protection = protection
@@ -61,7 +61,7 @@ final class DatagramCipher {
 
     deinit { for epoch in epochs { EVP_CIPHER_CTX_free(epoch.context) } }
 
-    var tagByteCount: Int { protection.tagByteCount }
+    package var tagByteCount: Int { protection.tagByteCount }
 
     // MARK: Keys
 
@@ -110,7 +110,7 @@ final class DatagramCipher {
 
     /// Protects the first `count` bytes of `packet`, of which the first `headerCount` stay readable. Writes the tag behind them.
     /// Returns the length of the whole packet.
-    func seal(
+    package func seal(
         _ packet: UnsafeMutableRawBufferPointer, headerCount: Int, count: Int, number: UInt64
     ) -> Int {
         precondition(count + tagByteCount <= packet.count, "there is no room for the tag of a packet")

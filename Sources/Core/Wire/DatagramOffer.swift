@@ -17,7 +17,7 @@ package struct DatagramOffer: Equatable {
     /// The longest `place`.
     package static let longestPlace = 64
 
-    var payload: [UInt8] {
+    package var payload: [UInt8] {
         var writer = FieldWriter()
         writer.write(connection)
         writer.write(UInt16(longestPacket))
@@ -27,7 +27,7 @@ package struct DatagramOffer: Equatable {
     }
 
     /// Reads the payload of a frame. What stands behind the place is for later versions.
-    init(reading bytes: UnsafeRawBufferPointer) throws(WireError) {
+    package init(reading bytes: UnsafeRawBufferPointer) throws(WireError) {
         var reader = FieldReader(bytes)
         connection = try reader.number(UInt64.self, "the connection of a datagram path")
         longestPacket = Int(try reader.number(UInt16.self, "the longest packet of a datagram path"))

@@ -17,7 +17,9 @@ package enum DatagramPacket {
         UInt64(bigEndian: packet.loadUnaligned(fromByteOffset: 8, as: UInt64.self))
     }
 
-    static func writeHeader(connection: UInt64, number: UInt64, to packet: UnsafeMutableRawBufferPointer) {
+    package static func writeHeader(
+        connection: UInt64, number: UInt64, to packet: UnsafeMutableRawBufferPointer
+    ) {
         packet.storeBytes(of: connection.bigEndian, as: UInt64.self)
         packet.storeBytes(of: number.bigEndian, toByteOffset: 8, as: UInt64.self)
     }

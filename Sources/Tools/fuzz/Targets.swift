@@ -29,6 +29,10 @@ enum Target: String, CaseIterable {
     case services
     /// Records of links.
     case traces
+    /// The content of packets beside a link, and what each side says about its place for them.
+    case packets
+    /// A datagram path between two ends, with a hostile network between them.
+    case paths
     /// The two sides of a transfer of files.
     case files
     /// A table of Four in a Row, with everybody at it.
@@ -51,6 +55,8 @@ enum Target: String, CaseIterable {
         case .trust: try TrustTarget.run(&mutator)
         case .services: try ServiceSearchTarget.run(&mutator)
         case .traces: try LinkRecordTarget.run(&mutator)
+        case .packets: try PacketTarget.run(&mutator)
+        case .paths: try DatagramPathTarget.run(&mutator)
         case .files: try FilesTarget.run(&mutator)
         case .table: try TableTarget.run(&mutator)
         }
