@@ -6,13 +6,15 @@ import Nigh
 // 200 bytes, of which only the newest counts. A file may travel to the same peer meanwhile. `Tests/Lab/trials/positions` runs
 // both programs and compares.
 //
-//   bench-positions receive PORT FOLDER            prints the address, then what it has seen
-//   bench-positions send ADDRESS SECONDS [FILE]    sends the values, and the file
+//   bench-positions receive PORT FOLDER                   prints what it has seen
+//   bench-positions send ADDRESS SECONDS yes|no [FILE]    sends the values or none, and the file
 //
 // With NIGH_DATAGRAMS=off values travel on the link. Both programs read the same clock, so they must run on one machine.
 
 let words = Array(CommandLine.arguments.dropFirst())
 let byteCount = 200
+/// The values that are sent before anything is measured, so that the path has been tried.
+let warmUp = 60
 let pause = Duration.nanoseconds(1_000_000_000 / 60)
 /// How many of the ages of the newest value are taken, each a millisecond after the one before.
 let step: Int64 = 1_000_000
@@ -81,7 +83,7 @@ func receive(at port: String, into folder: String) async throws {
     await session.close()
 }
 
-func send(to address: String, for seconds: Double, file: String?) async throws {
+func send(to address: String, for seconds: Double, values: Bool, file: String?) async throws {
     let session = try Session(service: "positions", name: "sender", transports: "tcp:mdns=off") {
         adjust(&$0)
         $0.advertises = false
@@ -93,7 +95,7 @@ func send(to address: String, for seconds: Double, file: String?) async throws {
         try? peer.sendUnreliably(bytes: value)
     }
     // The path is tried before anything is measured.
-    for _ in 0..<60 {
+    for _ in 0..<warmUp {
         show()
         try await Task.sleep(for: pause)
     }
@@ -102,7 +104,7 @@ func send(to address: String, for seconds: Double, file: String?) async throws {
     var sent = 0
     var fileEnd: Duration?
     while ContinuousClock.now - start < .seconds(seconds) {
-        show()
+        if values { show() }
         sent += 1
         if fileEnd == nil, let progress = transfer?.progress, let total = progress.total, total > 0,
             progress.done == total
@@ -112,12 +114,12 @@ func send(to address: String, for seconds: Double, file: String?) async throws {
         try await Task.sleep(until: start + pause * sent)
     }
     let statistics = await session.lowLevel.statistics().peers[peer.id]
-    print("sent \(sent), packets \(session.peer(peer.id).hasDatagrams)")
+    print("sent \(warmUp + sent), packets \(session.peer(peer.id).hasDatagrams)")
     if let transfer {
         let time = (fileEnd ?? ContinuousClock.now - start) / .seconds(1)
         print("file \(Int(Double(transfer.progress.done) / time)) bytes a second, whole \(fileEnd != nil)")
     }
-    if let statistics { print(statistics) }
+    if let datagrams = statistics?.datagrams { print(datagrams) }
     try await peer.send(bytes: [0])
     try await peer.disconnect()
     await session.close()
@@ -125,10 +127,11 @@ func send(to address: String, for seconds: Double, file: String?) async throws {
 
 switch (words.first, words.count) {
 case ("receive", 3): try await receive(at: words[1], into: words[2])
-case ("send", 3...4):
+case ("send", 4...5):
     guard let seconds = Double(words[2]) else { exit(2) }
-    try await send(to: words[1], for: seconds, file: words.count > 3 ? words[3] : nil)
+    try await send(
+        to: words[1], for: seconds, values: words[3] == "yes", file: words.count > 4 ? words[4] : nil)
 default:
-    print("usage: bench-positions receive PORT FOLDER | send ADDRESS SECONDS [FILE]")
+    print("usage: bench-positions receive PORT FOLDER | send ADDRESS SECONDS yes|no [FILE]")
     exit(2)
 }

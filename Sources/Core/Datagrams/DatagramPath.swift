@@ -70,7 +70,7 @@ package final class DatagramPath {
     @exclusivity(unchecked) private var lastSentAt: Moment
     private var nextMessage: UInt32 = 0
     /// The newest messages of keys that wait for room.
-    @exclusivity(unchecked) private var newest: [(order: DatagramOrder, bytes: [UInt8])] = []
+    @exclusivity(unchecked) private var newest = NewestMessages()
 
     // Checking.
     private var token: UInt64 = 0
@@ -98,8 +98,6 @@ package final class DatagramPath {
     private static let retryTime = Moment.Span.seconds(30)
     /// The time without an answer after which an open path is asked whether it still works.
     private static let firstAlarm = Moment.Span.milliseconds(200)
-    /// The keys of messages of which the newest may wait.
-    private static let mostNewest = 16
 
     /// - Parameters:
     ///   - offer: what the other side was told.
@@ -142,7 +140,7 @@ package final class DatagramPath {
 
     /// The bytes of received messages that are incomplete, and those of messages that wait for room.
     package var heldByteCounts: (incomplete: Int, waiting: Int) {
-        (assembly.byteCount, newest.reduce(0) { $0 + $1.bytes.count })
+        (assembly.byteCount, newest.byteCount)
     }
 
     /// Whether messages travel on the path.
@@ -159,12 +157,11 @@ package final class DatagramPath {
     /// Sends a message, or says why not. A message that is longer than a packet travels in parts. The newest message of a key is
     /// sent as soon as the path has room, unless a newer one has come until then.
     package func send(_ message: UnsafeRawBufferPointer, _ order: DatagramOrder, now: Moment) -> Sending {
-        guard order.mayWait else { return sendNow(message, order, now: now) }
-        newest.removeAll { $0.order == order }
+        let hasReplaced = order.mayWait && newest.remove(order)
         let sending = sendNow(message, order, now: now)
-        guard sending == .tooFast, newest.count < Self.mostNewest else { return sending }
-        newest.append((order, Array(message)))
-        return .queued
+        let waits = sending == .tooFast && order.mayWait && newest.add(message, order)
+        if hasReplaced || sending == .tooFast && !waits { statistics.droppedByPace &+= 1 }
+        return waits ? .queued : sending
     }
 
     private func sendNow(_ message: UnsafeRawBufferPointer, _ order: DatagramOrder, now: Moment) -> Sending {
@@ -178,10 +175,7 @@ package final class DatagramPath {
         }
         let room = sizes.longest - overhead
         let parts = message.count + DatagramContent.messageOverhead <= room ? 1 : parts(of: message.count)
-        guard pace.admits(cost(of: message.count, parts), packets: parts, now: now) else {
-            statistics.droppedByPace &+= 1
-            return .tooFast
-        }
+        guard pace.admits(cost(of: message.count, parts), packets: parts, now: now) else { return .tooFast }
         guard parts > 1 else {
             emit(.message(order, message), now: now)
             return .queued
@@ -492,7 +486,7 @@ package final class DatagramPath {
             let isAlarmed = nextProbeAt != .never
             deadline = min(deadline, unansweredSince + (isAlarmed ? Self.patience : Self.firstAlarm))
         }
-        if let first = newest.first { deadline = min(deadline, opensAt(first.bytes.count)) }
+        if let count = newest.firstByteCount { deadline = min(deadline, opensAt(count)) }
         return deadline
     }
 
@@ -504,8 +498,7 @@ package final class DatagramPath {
         if pings.deadline <= now { pings.timeArrived(now: now) }
         if receipts.deadline <= now { sendReport(now: now) }
         if sizes.deadline <= now, let probe = sizes.timeArrived(now: now) { send(probe, now: now) }
-        if let first = newest.first, opensAt(first.bytes.count) <= now {
-            newest.removeFirst()
+        if let count = newest.firstByteCount, opensAt(count) <= now, let first = newest.popFirst() {
             _ = first.bytes.withUnsafeBytes { send($0, first.order, now: now) }
         }
         switch phase {
@@ -537,7 +530,7 @@ package final class DatagramPath {
         phase = .blocked
         note(.blocked)
         pings.block()
-        newest = []
+        newest.removeAll()
         token = generator.next()
         sizes.cancel()
         unansweredSince = .never

@@ -43,6 +43,8 @@ final class Link {
     var packetPings: [(token: CallToken, payloadCount: Int)] = []
     /// Where the other side takes packets, until the path has begun.
     var datagramOffer: DatagramOffer?
+    /// The newest unreliable messages of keys, which wait for room within the link.
+    @exclusivity(unchecked) var newest = NewestMessages()
     /// Whether it is in the queue of links that may have something to write.
     @exclusivity(unchecked) var isDirty = false
     /// Whether it is in the queue of links that have packets to send.

@@ -110,12 +110,20 @@ struct Outbox {
     // MARK: Unreliable messages
 
     /// Passes an unreliable message to the link, and returns that link. Drops the message if it would have to wait,
-    /// because the pipe has no `room` for it.
+    /// because the pipe has no `room` for it. Of the messages with one key the newest waits.
     func send(
-        unreliable bytes: UnsafeRawBufferPointer, to conversation: Conversation, room: (Link) -> Int
+        unreliable bytes: UnsafeRawBufferPointer, _ order: DatagramOrder, to conversation: Conversation,
+        room: (Link) -> Int
     ) -> Link? {
-        guard let link = conversation.link, room(link) > link.machine.unreliableByteCount &+ bytes.count
-        else {
+        guard let link = conversation.link else {
+            conversation.statistics.unreliableDropped &+= 1
+            return nil
+        }
+        if order.mayWait {
+            if link.newest.remove(order) { conversation.statistics.unreliableDropped &+= 1 }
+            if link.newest.add(bytes, order) { return link }
+        }
+        guard room(link) > link.machine.unreliableByteCount &+ bytes.count else {
             conversation.statistics.unreliableDropped &+= 1
             return nil
         }

@@ -6,9 +6,8 @@ public enum Reliability: Hashable, Sendable {
     case unreliable
     /// The same, but delivered as it comes, also after newer ones, where the message travels beside the link.
     case unordered
-    /// The same as `unreliable` among the messages of one key, 0 to 253, for values that only count until there is a newer one. Where
-    /// the message travels beside the link and more is sent than passes there, the newest of each key waits instead of being
-    /// dropped; up to 16 keys wait.
+    /// The same as `unreliable` among the messages of one key, 0 to 253, for values that only count until there is a newer one. If
+    /// there is no room for it now, the newest of each key waits instead of being dropped; up to 16 keys wait.
     case newest(key: UInt8)
 
     /// Exactly once and in order on the main lane.

@@ -345,6 +345,9 @@ final class SessionDriver: @unchecked Sendable {
                 if share == Self.writeShare { link.machine.dropUnreliable() }
                 break
             }
+            while let message = link.newest.popFirst() {
+                message.bytes.withUnsafeBytes { link.machine.sendUnreliable($0) }
+            }
             link.machine.gather(into: &outgoing, budget: room, from: link.conversation)
             if link.machine.tap != nil { observe(link) }
             let count = outgoing.byteCount

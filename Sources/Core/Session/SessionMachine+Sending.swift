@@ -91,7 +91,7 @@ extension SessionMachine {
             case .notOpen: break
             }
         }
-        outbox.send(unreliable: bytes, to: conversation, room: room).map(markDirty)
+        outbox.send(unreliable: bytes, order, to: conversation, room: room).map(markDirty)
     }
 
     // MARK: From other threads

@@ -76,7 +76,7 @@ struct OutboxTests {
     @Test func anUnreliableMessageWithoutALinkIsDroppedAndCounted() {
         let outbox = Outbox()
         let link = ([1, 2] as [UInt8]).withUnsafeBytes {
-            outbox.send(unreliable: $0, to: conversation) { _ in 1_000 }
+            outbox.send(unreliable: $0, .sequenced, to: conversation) { _ in 1_000 }
         }
         #expect(link == nil)
         #expect(conversation.statistics.unreliableDropped == 1)

@@ -192,6 +192,33 @@ import Testing
         #expect(lynx.messages.count + dropped == 2_001)
     }
 
+    @Test func ofEachKeyTheNewestMessageWaitsForALinkThatIsBackedUp() throws {
+        let place = Neighbourhood()
+        let (puma, lynx) = try place.pair { $0.datagrams = false }
+        puma.faults.stall()
+        let block = ByteSlice([UInt8](repeating: 1, count: 100_000))
+        while (try? puma.session.trySend(block, to: lynx.id, .reliable(.bulk))) != nil {}
+        try place.run(.seconds(1))
+        for number in 0..<50 as Range<UInt8> {
+            for key in 0..<3 as Range<UInt8> {
+                try puma.session.trySend([key, number], to: lynx.id, .newest(key: key))
+            }
+            try place.run(.milliseconds(1))
+        }
+        #expect(lynx.messages.allSatisfy { $0.origin.isReliable })
+        puma.faults.release()
+        try place.run(.seconds(5))
+        let values = lynx.messages.filter { !$0.origin.isReliable }.map(\.bytes)
+        #expect(values == [[0, 49], [1, 49], [2, 49]])
+        #expect(try #require(puma.statistics.peers[lynx.id]).unreliableDropped == 3 * 49)
+        // Where there is room, each one travels.
+        for number in 0..<3 as Range<UInt8> {
+            try puma.session.trySend([9, number], to: lynx.id, .newest(key: 9))
+            try place.run(.milliseconds(10))
+        }
+        #expect(lynx.messages.suffix(3).map(\.bytes) == [[9, 0], [9, 1], [9, 2]])
+    }
+
     @Test func unreliableMessagesAreNotSentAgainAfterACut() throws {
         let place = Neighbourhood()
         let (puma, lynx) = try place.pair()

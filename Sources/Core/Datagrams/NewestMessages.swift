@@ -1,0 +1,37 @@
+/// Messages that wait for room: of each key the newest one.
+struct NewestMessages {
+    /// The keys of which a message may wait.
+    static let mostKeys = 16
+
+    private var messages: [(order: DatagramOrder, bytes: [UInt8])] = []
+
+    var isEmpty: Bool { messages.isEmpty }
+
+    /// The bytes of all messages that wait.
+    var byteCount: Int { messages.reduce(0) { $0 + $1.bytes.count } }
+
+    /// The length of the message that has waited longest; nil if none waits.
+    var firstByteCount: Int? { messages.first?.bytes.count }
+
+    /// Keeps a message. Returns false if it cannot wait, because messages of other keys do already. An older one with its key was
+    /// removed before.
+    mutating func add(_ message: UnsafeRawBufferPointer, _ order: DatagramOrder) -> Bool {
+        guard messages.count < Self.mostKeys else { return false }
+        messages.append((order, Array(message)))
+        return true
+    }
+
+    /// Removes the message with this key. Returns whether there was one.
+    mutating func remove(_ order: DatagramOrder) -> Bool {
+        guard let index = messages.firstIndex(where: { $0.order == order }) else { return false }
+        messages.remove(at: index)
+        return true
+    }
+
+    /// Takes out the message that has waited longest.
+    mutating func popFirst() -> (order: DatagramOrder, bytes: [UInt8])? {
+        messages.isEmpty ? nil : messages.removeFirst()
+    }
+
+    mutating func removeAll() { messages = [] }
+}
