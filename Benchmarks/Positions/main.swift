@@ -120,8 +120,10 @@ func send(to address: String, for seconds: Double, values: Bool, file: String?) 
         print("file \(Int(Double(transfer.progress.done) / time)) bytes a second, whole \(fileEnd != nil)")
     }
     if let datagrams = statistics?.datagrams { print(datagrams) }
+    transfer?.cancel()
     try await peer.send(bytes: [0])
-    try await peer.disconnect()
+    // What is left of the file may still be on its way, and need not arrive.
+    try? await peer.disconnect()
     await session.close()
 }
 

@@ -17,7 +17,7 @@ struct PacketPings {
     }
 
     /// A ping to send.
-    struct Departure: Equatable {
+    struct PingToSend: Equatable {
         let token: UInt64
         let padding: Int
     }
@@ -46,14 +46,14 @@ struct PacketPings {
     }
 
     /// Returns the pings that wait. They count as sent from now on.
-    mutating func depart(now: Moment) -> [Departure] {
-        var departures: [Departure] = []
+    mutating func depart(now: Moment) -> [PingToSend] {
+        var pings: [PingToSend] = []
         for index in underWay.indices where !underWay[index].hasLeft {
             underWay[index].hasLeft = true
             underWay[index].since = now
-            departures.append(Departure(token: underWay[index].token, padding: underWay[index].padding))
+            pings.append(PingToSend(token: underWay[index].token, padding: underWay[index].padding))
         }
-        return departures
+        return pings
     }
 
     /// Takes an answer. Returns whether it is that of a ping.
