@@ -6,7 +6,7 @@ struct FaultPlanTests {
     @Test func aSpecIsReadAndWrittenBack() throws {
         let text =
             "delay=200ms,jitter=50us,rate=65536,split=7,flip=1/100000,loss=1/50,loss-burst=8,"
-            + "duplicate=1/9,reorder=1/7,stall-after=1s,stall-for=2m,"
+            + "duplicate=1/9,reorder=1/7,mtu=1300,rebind=3s,stall-after=1s,stall-for=2m,"
             + "vanish-after=3s,cut=1/20,cut-after=5s,cut-after-bytes=1024,direction=out,refuse=1/3,hang=all,"
             + "dial-delay=1s,seed=7"
         let plan = try FaultPlan(parsing: text)
@@ -16,6 +16,7 @@ struct FaultPlanTests {
         #expect(plan.direction == .outgoing)
         #expect(plan.hang == .all)
         #expect(plan.lossBurst == 8 && plan.reorder == .init(1, outOf: 7))
+        #expect(plan.packetLimit == 1_300 && plan.rebind == .seconds(3))
         #expect(plan.description == text)
         #expect(try FaultPlan(parsing: "rate=64k,split=1m").description == "rate=65536,split=1048576")
     }
@@ -30,7 +31,7 @@ struct FaultPlanTests {
     }
 
     @Test func everyKeyIsExplained() throws {
-        #expect(FaultPlan.guide.count == 20)
+        #expect(FaultPlan.guide.count == 22)
         #expect(FaultPlan.guide.allSatisfy { !$0.value.isEmpty && !$0.meaning.isEmpty })
     }
 

@@ -105,6 +105,9 @@ extension World {
         guard !isQuiet, seed % 4 == 1 else { return }
         plan.loss = .init(1, outOf: 10)
         plan.duplicate = .init(1, outOf: 10)
+        plan.reorder = .init(1, outOf: 10)
+        plan.packetLimit = 1_300
+        if seed % 8 == 5 { plan.rebind = .seconds(3) }
     }
 
     /// Returns the kind that a message of `length` bytes has, if it has one.

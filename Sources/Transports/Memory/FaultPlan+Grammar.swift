@@ -29,7 +29,7 @@ extension FaultPlan {
     enum Key: String, CaseIterable {
         case delay, jitter, rate, split, flip, loss
         case lossBurst = "loss-burst"
-        case duplicate, reorder
+        case duplicate, reorder, mtu, rebind
         case stallAfter = "stall-after"
         case stallFor = "stall-for"
         case vanishAfter = "vanish-after"
@@ -42,8 +42,8 @@ extension FaultPlan {
 
         var kind: Kind {
             switch self {
-            case .delay, .jitter, .stallAfter, .stallFor, .vanishAfter, .cutAfter, .dialDelay: .time
-            case .split, .cutAfterBytes: .bytes
+            case .delay, .jitter, .rebind, .stallAfter, .stallFor, .vanishAfter, .cutAfter, .dialDelay: .time
+            case .split, .mtu, .cutAfterBytes: .bytes
             case .rate: .rate
             case .flip, .loss, .duplicate, .reorder, .cut, .refuse, .hang: .odds
             case .lossBurst: .packets
@@ -61,6 +61,9 @@ extension FaultPlan {
             switch key {
             case .delay: delay = time
             case .jitter: jitter = time
+            case .rebind:
+                guard time > .zero else { return false }
+                rebind = time
             case .stallAfter: stallAfter = time
             case .stallFor: stallFor = time
             case .vanishAfter: vanishAfter = time
@@ -71,6 +74,7 @@ extension FaultPlan {
             guard let bytes = Self.bytes(text) else { return false }
             switch key {
             case .split: splitLimit = bytes
+            case .mtu: packetLimit = bytes
             default: cutAfterBytes = bytes
             }
         case .rate:
@@ -111,6 +115,8 @@ extension FaultPlan {
         case .lossBurst: lossBurst.map { "\($0)" }
         case .duplicate: duplicate?.description
         case .reorder: reorder?.description
+        case .mtu: packetLimit.map { "\($0)" }
+        case .rebind: Self.text(rebind)
         case .stallAfter: Self.text(stallAfter)
         case .stallFor: Self.text(stallFor)
         case .vanishAfter: Self.text(vanishAfter)
@@ -199,6 +205,8 @@ extension FaultPlan.Key {
         case .lossBurst: ("PACKETS", "this many are lost in a row, on average")
         case .duplicate: ("ODDS", "this share of the packets comes twice")
         case .reorder: ("ODDS", "this share of the packets is overtaken by others")
+        case .mtu: ("BYTES", "longer packets than this are lost")
+        case .rebind: ("TIME", "packets come from another address each time this is over")
         case .stallAfter: ("TIME", "from this age on, a connection's bytes are held back")
         case .stallFor: ("TIME", "releases held bytes after this time; by default never")
         case .vanishAfter: ("TIME", "from this age on, a connection's bytes vanish")

@@ -16,6 +16,8 @@ import NighCore
 /// | `loss-burst` | packets | losses come in bursts of this mean length; their share stays that of `loss` |
 /// | `duplicate` | odds | this share of the packets beside a pipe comes twice |
 /// | `reorder` | odds | this share of the packets beside a pipe takes 20 to 60 ms more, drawn for each, and so arrives behind later ones |
+/// | `mtu` | bytes | packets that are longer than this are lost |
+/// | `rebind` | time | the other end's packets come from another address each time this has passed, and the old one is dead |
 /// | `stall-after` | time | from this age of a pipe on, bytes are held; nothing is lost |
 /// | `stall-for` | time | held bytes are released after this time; by default never |
 /// | `vanish-after` | time | from this age of a pipe on, bytes vanish without a report |
@@ -97,6 +99,11 @@ public struct FaultPlan: Hashable, Sendable {
     public var duplicate: Odds?
     /// The share of packets that are held back for 20 to 60 ms, so that later ones overtake them.
     public var reorder: Odds?
+    /// The length of the longest packet that passes.
+    public var packetLimit: Int?
+    /// How long the packets of the other end come from one address. Then they come from another one, and what is sent to the old
+    /// one is lost, as when a router forgets which address it gave a device.
+    public var rebind: Duration?
     /// The age of a pipe from which on bytes are held.
     public var stallAfter: Duration?
     /// How long bytes are held then; forever if nil.

@@ -15,6 +15,7 @@ package final class FaultyDatagramPort: DatagramPort, DatagramHandler, @unchecke
     private let loop: any EventLoop
     private var handler: (any DatagramHandler)?
     private var random: SeededGenerator
+    private let openedAt: Moment
     /// Whether a burst of losses was under way at the last packet; nil before the first.
     private var losesOutgoing, losesIncoming: Bool?
 
@@ -25,6 +26,7 @@ package final class FaultyDatagramPort: DatagramPort, DatagramHandler, @unchecke
         self.pipe = pipe
         self.loop = loop
         self.random = random
+        openedAt = loop.now
     }
 
     package var place: [UInt8] { inner.place }
@@ -38,6 +40,10 @@ package final class FaultyDatagramPort: DatagramPort, DatagramHandler, @unchecke
     package func source(of place: [UInt8]) -> DatagramSource? { inner.source(of: place) }
 
     package func send(_ packet: UnsafeRawBufferPointer, to source: DatagramSource) -> DatagramOutcome {
+        guard let source = realSource(of: source) else {
+            outgoing.lost += 1
+            return .sent
+        }
         guard let delays = delays(.outgoing, packet.count) else { return inner.send(packet, to: source) }
         for delay in delays {
             let copy = ByteSlice(copying: packet)
@@ -56,6 +62,7 @@ package final class FaultyDatagramPort: DatagramPort, DatagramHandler, @unchecke
     package func datagramPort(
         _ port: any DatagramPort, received packet: UnsafeMutableRawBufferPointer, from source: DatagramSource
     ) {
+        let source = source.moved(by: bindings)
         guard let delays = delays(.incoming, packet.count) else {
             handler?.datagramPort(self, received: packet, from: source)
             return
@@ -91,6 +98,7 @@ package final class FaultyDatagramPort: DatagramPort, DatagramHandler, @unchecke
         if queue.dropsPackets { return [] }
         guard plan.direction.covers(direction) else { return nil }
         if drawLoss(plan, direction) { return [] }
+        if let limit = plan.packetLimit, count > limit { return [] }
         guard let time = queue.timeOfPacket(count) else { return [] }
         let isDoubled = plan.duplicate?.areHit(using: &random) ?? false
         let isHeldBack = plan.reorder?.areHit(using: &random) ?? false
@@ -102,6 +110,17 @@ package final class FaultyDatagramPort: DatagramPort, DatagramHandler, @unchecke
             let more = jitter > 0 ? Int64.random(in: 0...jitter, using: &random) : 0
             return delay + Moment.Span(nanoseconds: extra + more)
         }
+    }
+
+    /// How often the other end's address has changed.
+    private var bindings: UInt64 {
+        guard let time = pipe.plan.rebind, time > .zero else { return 0 }
+        return UInt64(max((loop.now - openedAt).nanoseconds / Moment.Span(time).nanoseconds, 0))
+    }
+
+    /// Returns the source behind an address that the other end has now; nil if it has another one by now.
+    private func realSource(of source: DatagramSource) -> DatagramSource? {
+        source.movements == bindings ? source.moved(by: 0) : nil
     }
 
     /// How many nanoseconds more a packet takes that later ones overtake.
@@ -125,5 +144,16 @@ package final class FaultyDatagramPort: DatagramPort, DatagramHandler, @unchecke
         let isLost = Double.random(in: 0..<1, using: &random) < odds
         self[keyPath: state] = isLost
         return isLost
+    }
+}
+
+/// An address that has changed is written with a number in bits that the ports of Nigh do not use.
+extension DatagramSource {
+    private static let bits: UInt64 = 40
+
+    fileprivate var movements: UInt64 { fourth >> Self.bits }
+
+    fileprivate func moved(by count: UInt64) -> DatagramSource {
+        DatagramSource(first, second, third, fourth & (1 << Self.bits - 1) | count << Self.bits)
     }
 }

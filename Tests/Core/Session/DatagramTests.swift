@@ -84,6 +84,30 @@ import Testing
         #expect(sent.packetsLost > 50 && received.duplicates > 50 && received.late > 50)
     }
 
+    @Test("go on when the other side's address changes, and where long packets do not pass")
+    func rebinding() throws {
+        let place = Neighbourhood()
+        let (puma, lynx) = try pair(in: place)
+        try open(place, puma, lynx)
+        var plan = FaultPlan()
+        plan.rebind = .seconds(3)
+        plan.packetLimit = 1_300
+        puma.faults.plan = plan
+        for number in 1...1_000 {
+            let message =
+                [UInt8(number >> 8), UInt8(number & 255)] + [UInt8](repeating: 0, count: number % 3 * 1_000)
+            try puma.session.trySend(message, to: lynx.id, .unreliable)
+            try lynx.session.trySend([1], to: puma.id, .unreliable)
+            try place.run(.milliseconds(10))
+        }
+        let numbers = lynx.messages.dropFirst().map { Int($0.bytes[0]) << 8 | Int($0.bytes[1]) }
+        #expect(numbers == numbers.sorted() && Set(numbers).count == numbers.count)
+        // Three times something is lost, until the other side is seen at its new address.
+        #expect(numbers.count > 950, "\(numbers.count)")
+        #expect(try counts(puma, lynx).moves == 3)
+        #expect(puma.peer(lynx.id)?.hasDatagrams == true)
+    }
+
     @Test("longer than a packet arrive whole or not at all", arguments: [0, 1, 1_150, 1_151, 8_192])
     func sizes(_ count: Int) throws {
         let place = Neighbourhood()
