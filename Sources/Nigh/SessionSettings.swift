@@ -18,7 +18,7 @@ public struct SessionSettings: Sendable {
     public var acceptsPairing = false
     /// Which files the session accepts.
     public var files = FileAcceptance.none
-    /// Whether ``Peer/sendUnreliably(bytes:)`` may send beside the link, as packets that nothing delays, where the transport and the
+    /// Whether ``Peer/sendUnreliably(bytes:replacing:)`` may send beside the link, as packets that nothing delays, where the transport and the
     /// peer can do that. ``Peer/hasDatagrams`` says whether it does.
     public var datagrams = true
     /// Plugin files to load transports from, besides those in the plugin folders.

@@ -435,8 +435,8 @@ package final class DatagramPath {
             statistics.moves &+= 1
             return
         }
-        if sizes.isAnswered(by: answer) {
-            if let probe = sizes.proceed(token: generator.next(), now: now) { send(probe, now: now) }
+        if sizes.isProbe(answer) {
+            if let probe = sizes.answered(token: generator.next(), now: now) { send(probe, now: now) }
             return
         }
         guard answer == token, phase != .open else { return }
@@ -530,7 +530,7 @@ package final class DatagramPath {
         phase = .blocked
         note(.blocked)
         pings.block()
-        newest.removeAll()
+        statistics.droppedByPace &+= newest.removeAll()
         token = generator.next()
         sizes.cancel()
         unansweredSince = .never

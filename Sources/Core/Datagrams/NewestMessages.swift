@@ -5,16 +5,13 @@ struct NewestMessages {
 
     private var messages: [(order: DatagramOrder, bytes: [UInt8])] = []
 
-    var isEmpty: Bool { messages.isEmpty }
-
     /// The bytes of all messages that wait.
     var byteCount: Int { messages.reduce(0) { $0 + $1.bytes.count } }
 
     /// The length of the message that has waited longest; nil if none waits.
     var firstByteCount: Int? { messages.first?.bytes.count }
 
-    /// Keeps a message. Returns false if it cannot wait, because messages of other keys do already. An older one with its key was
-    /// removed before.
+    /// Keeps a message, whose key must not be there. Returns false if there are enough keys already.
     mutating func add(_ message: UnsafeRawBufferPointer, _ order: DatagramOrder) -> Bool {
         guard messages.count < Self.mostKeys else { return false }
         messages.append((order, Array(message)))
@@ -33,5 +30,9 @@ struct NewestMessages {
         messages.isEmpty ? nil : messages.removeFirst()
     }
 
-    mutating func removeAll() { messages = [] }
+    /// Removes all messages. Returns how many there were.
+    mutating func removeAll() -> Int {
+        defer { messages = [] }
+        return messages.count
+    }
 }

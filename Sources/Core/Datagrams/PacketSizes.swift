@@ -1,4 +1,5 @@
-/// Finds the longest packets that a path carries: upwards from those that every path must carry, by probes of lengths that networks have.
+/// Finds the longest packets that a path carries. It begins with the length that every path must carry, and tries longer ones with
+/// probes, one length after another.
 struct PacketSizes {
     /// A probe to send.
     struct Probe: Equatable {
@@ -12,8 +13,10 @@ struct PacketSizes {
 
     /// The length of the longest packet that was answered.
     private(set) var longest = DatagramPacket.leastLongest
-    /// The length beyond which packets do not pass, or beyond which one side takes none.
-    private var most = DatagramPacket.leastLongest
+    /// The length of the longest packets that both sides take.
+    private var limit = DatagramPacket.leastLongest
+    /// The length beyond which packets do not pass.
+    private var most = Int.max
     private var probe: Probe?
     private var tries = 0
     /// Whether the search has begun, or ended.
@@ -22,9 +25,9 @@ struct PacketSizes {
     private(set) var deadline = Moment.never
 
     /// Sets the length of the longest packet that both sides take.
-    mutating func limit(to length: Int) { most = length }
+    mutating func limit(to length: Int) { limit = length }
 
-    /// Begins the search, if it has not begun. Returns a probe to send; nil if there is nothing to find.
+    /// Begins the search. Returns a probe to send; nil if there is nothing to find.
     mutating func begin(token: UInt64, now: Moment) -> Probe? {
         hasBegun = true
         return next(token: token, now: now)
@@ -33,22 +36,23 @@ struct PacketSizes {
     private mutating func next(token: UInt64, now: Moment) -> Probe? {
         probe = nil
         deadline = .never
-        guard let length = Self.lengths.first(where: { $0 > longest && $0 <= most }) else { return nil }
+        guard let length = Self.lengths.first(where: { $0 > longest && $0 <= min(most, limit) }) else {
+            return nil
+        }
         probe = Probe(length: length, token: token)
         tries = 1
         deadline = now + Self.pause
         return probe
     }
 
-    /// Returns whether an answer is that to the probe under way. If so, its length is in use from now on.
-    mutating func isAnswered(by token: UInt64) -> Bool {
-        guard let probe, probe.token == token else { return false }
-        longest = probe.length
-        return true
-    }
+    /// Whether this is the token of the probe under way.
+    func isProbe(_ token: UInt64) -> Bool { probe?.token == token }
 
-    /// Goes on after an answer. Returns the next probe to send.
-    mutating func proceed(token: UInt64, now: Moment) -> Probe? { next(token: token, now: now) }
+    /// Takes the answer to the probe under way, whose length is in use from now on. Returns the next probe to send.
+    mutating func answered(token: UInt64, now: Moment) -> Probe? {
+        longest = probe?.length ?? longest
+        return next(token: token, now: now)
+    }
 
     /// Returns the probe under way, to be sent again; nil if its length does not pass.
     mutating func timeArrived(now: Moment) -> Probe? {
@@ -66,7 +70,8 @@ struct PacketSizes {
     /// Goes back to packets of the length that every path must carry.
     mutating func shrink() {
         longest = DatagramPacket.leastLongest
-        hasBegun = false
+        most = .max
+        cancel()
     }
 
     /// Gives up the search, until it is begun again.

@@ -385,6 +385,17 @@ package final class LinkMachine {
         unreliable.write(.unreliable, bytes: bytes)
     }
 
+    /// Queues messages of keys for the write of this turn, one at the least, and as many as `room` has bytes for.
+    @inline(__always)
+    func send(_ newest: inout NewestMessages, within room: Int) {
+        while let count = newest.firstByteCount,
+            unreliable.byteCount == 0 || unreliable.byteCount &+ count < room,
+            let message = newest.popFirst()
+        {
+            message.bytes.withUnsafeBytes { sendUnreliable($0) }
+        }
+    }
+
     /// Whether the link itself has something to write, or has ended and may still have to say so.
     var hasOwnOutput: Bool {
         !wire.isEmpty || control.byteCount > 0 || pongs.byteCount > 0 || unreliable.byteCount > 0

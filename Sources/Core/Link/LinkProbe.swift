@@ -49,7 +49,7 @@ package final class LinkProbe: PipeHandler, @unchecked Sendable {
     package enum PacketOutcome: Equatable, Sendable {
         /// They pass in both directions. This is the round trip of one.
         case passed(Duration)
-        /// Both sides send and receive packets, but none comes back.
+        /// Both sides have packets, but none comes back.
         case blocked
         /// The other side has none: its program is of an earlier version, or has them switched off.
         case notOffered

@@ -6,6 +6,9 @@ final class PacketProbe: DatagramHandler {
     private let loop: any EventLoop
     private let whenReceived: () -> Void
     private(set) var outcome: LinkProbe.PacketOutcome?
+    private var pingsSent = 0
+    /// One packet may be lost, and its answer may.
+    private static let mostPings = 3
 
     /// Begins to receive packets, and calls `whenReceived` after each.
     init(_ port: any DatagramPort, on loop: any EventLoop, whenReceived: @escaping () -> Void) {
@@ -16,8 +19,13 @@ final class PacketProbe: DatagramHandler {
         let offer = DatagramOffer(
             connection: generator.next(), longestPacket: DatagramPacket.leastLongest, place: port.place)
         path = DatagramPath(offer: offer, longestMessage: 0, generator: generator, now: loop.now)
-        path.ping(call: 0, padding: 0, now: loop.now)
+        ping()
         port.start(handler: self, prefix: path.offer.connection)
+    }
+
+    private func ping() {
+        pingsSent += 1
+        path.ping(call: 0, padding: 0, now: loop.now)
     }
 
     /// What the other side has to know.
@@ -45,6 +53,7 @@ final class PacketProbe: DatagramHandler {
         for result in path.takePingResults() {
             switch result.outcome {
             case .success(let roundTrip): outcome = .passed(roundTrip.duration)
+            case .failure(.lost) where path.isOpen && pingsSent < Self.mostPings: ping()
             case .failure: outcome = path.isAccepted ? .blocked : .notOffered
             }
         }

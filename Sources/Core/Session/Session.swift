@@ -328,7 +328,7 @@ public final class Session: Sendable {
     /// overtakes waiting messages.
     ///
     /// - Parameter path: whether it travels on the link, or beside it as unreliable messages do. Beside the link it is lost
-    ///   if one of its two packets is, and then fails after 5 s.
+    ///   if one of its two packets is, and then fails after 5 s; it also fails when the link is replaced.
     public func ping(
         _ peer: PeerID, over path: PingPath = .link, payload: [UInt8] = [],
         completion: @escaping @Sendable (Result<Duration, NighError>) -> Void

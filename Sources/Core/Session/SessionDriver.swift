@@ -345,9 +345,7 @@ final class SessionDriver: @unchecked Sendable {
                 if share == Self.writeShare { link.machine.dropUnreliable() }
                 break
             }
-            while let message = link.newest.popFirst() {
-                message.bytes.withUnsafeBytes { link.machine.sendUnreliable($0) }
-            }
+            link.machine.send(&link.newest, within: room)
             link.machine.gather(into: &outgoing, budget: room, from: link.conversation)
             if link.machine.tap != nil { observe(link) }
             let count = outgoing.byteCount
@@ -412,6 +410,8 @@ final class SessionDriver: @unchecked Sendable {
     /// Forgets the connection of a link that is over, and returns it.
     func remove(_ link: Link) -> PipeConnection? {
         if lastWritten?.link === link { lastWritten = nil }
+        // What was sent in the same turn as the goodbye leaves before it.
+        sendPackets()
         let connection = connections.removeValue(forKey: link.number)
         connection?.closeDatagrams()
         return connection

@@ -312,7 +312,7 @@ extension SessionMachine {
         }
     }
 
-    /// Fails the pings on a link. Their answers come on the link they were sent on, or on one that took over from it,
+    /// Fails the pings on a link and beside it. The answers of those on it come on the link they were sent on, or on one that took over from it,
     /// or never.
     func failPings(on link: Link, with error: NighError) {
         let beside =

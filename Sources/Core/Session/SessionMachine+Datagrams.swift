@@ -34,7 +34,7 @@ extension SessionMachine {
         path.tap = link.machine.tap?.packetTap()
         link.datagrams = path
         for ping in link.takePacketPings() {
-            link.datagrams?.ping(call: ping.token.number, padding: ping.payloadCount, now: now)
+            path.ping(call: ping.token.number, padding: ping.payloadCount, now: now)
         }
         link.machine.send(offer)
         markDirty(link)
@@ -114,6 +114,8 @@ extension SessionMachine {
             let outcome = result.outcome.mapError { failure in
                 switch failure {
                 case .lost: NighError(.pinging, .timedOut, peer: link.peer?.label)
+                case .blocked where !path.isAccepted:
+                    NighError(.pinging, .unsupported("packets beside a link"), peer: link.peer?.label)
                 case .blocked:
                     NighError(
                         .pinging, .unreachable, peer: link.peer?.label,

@@ -83,7 +83,12 @@ extension SessionMachine {
                 advice: "send it reliably, or send a shorter message")
         }
         if let link = conversation.link, link.machine.hasDatagrams {
-            switch send(bytes, order, besides: link, now: now) {
+            let sending = send(bytes, order, besides: link, now: now)
+            // An older one with the same key may still wait within the link.
+            if sending != .notOpen, order.mayWait, link.newest.remove(order) {
+                conversation.statistics.unreliableDropped &+= 1
+            }
+            switch sending {
             case .queued: return
             case .tooFast:
                 conversation.statistics.unreliableDropped &+= 1

@@ -9,8 +9,8 @@
 /// - It never waits: a packet that cannot leave at once is dropped.
 /// - It sends to the host at the other end of the pipe, and to sources that have sent packets here, and to no other.
 public protocol DatagramPort: AnyObject {
-    /// What the other end has to know to send packets here, in the transport's own notation: at most 64 bytes. Empty if the pipe
-    /// says it all; only then do packets pass a relay between the two ends.
+    /// What the other end has to know to send packets here, in the transport's own notation: at most 64 bytes. Empty if the
+    /// address of the pipe's end is enough. Packets pass a relay between the two ends only if it is empty.
     var place: [UInt8] { get }
 
     /// The length of the longest packet that the port can send and receive: at least 1,200 bytes.

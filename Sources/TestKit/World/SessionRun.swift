@@ -335,6 +335,7 @@ final class SessionRun: @unchecked Sendable {
         isClosing = true
         withdrawnFrom.formUnion(world.peers.indices)
         note(.run, 0, 2, "closes")
+        countPackets()
         let call = call("close", within: timings.linger + .milliseconds(1_200))
         session.close { [self] in
             recordAnswer(to: call, "done")
@@ -343,7 +344,6 @@ final class SessionRun: @unchecked Sendable {
         }
     }
 
-    /// Ends the session without a goodbye, as when its process dies.
     /// Lets go of other runs, which may refer to this one.
     func forgetOthers() {
         streams = [:]
@@ -351,8 +351,18 @@ final class SessionRun: @unchecked Sendable {
         transfers = []
     }
 
+    private func countPackets() {
+        session?.statistics { [self] statistics in
+            for peer in statistics.peers.values {
+                world.counts.packets += peer.datagrams?.packetsReceived ?? 0
+            }
+        }
+    }
+
+    /// Ends the session without a goodbye, as when its process dies.
     func kill() {
         note(.run, 0, 3, "is killed")
+        if !isClosing { countPackets() }
         isClosing = true
         wasKilled = wasKilled || !hasClosed
         hasClosed = true
@@ -360,7 +370,6 @@ final class SessionRun: @unchecked Sendable {
         session?.statistics { [self] statistics in
             for peer in statistics.peers.values {
                 world.counts.messagesResent += peer.messagesResent
-                world.counts.packets += peer.datagrams?.packetsReceived ?? 0
             }
             for cause in ["TLS damaged", "TLS malformed", "preface changed"] {
                 world.counts.damagedLinks += statistics.linksEnded[cause] ?? 0

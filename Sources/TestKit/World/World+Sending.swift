@@ -77,8 +77,12 @@ extension World {
         }
     }
 
-    /// Sends unreliable messages.
+    /// Sends unreliable messages: a few at once, and then perhaps more for a while, as a game sends positions.
     func sendUnreliable(_ run: SessionRun) {
+        sendUnreliable(run, again: generator.chance(50) ? generator.number(10...80) : 0)
+    }
+
+    private func sendUnreliable(_ run: SessionRun, again count: Int) {
         guard let other = partner(of: run), let stream = run.streams[other], let session = run.session else {
             return
         }
@@ -91,6 +95,10 @@ extension World {
             } catch {
                 return refused(run, other, error, isInHandler: false)
             }
+        }
+        guard count > 0 else { return }
+        schedule(after: generator.milliseconds(10...40)) { [self] in
+            if !run.isClosing { sendUnreliable(run, again: count - 1) }
         }
     }
 

@@ -32,7 +32,7 @@ struct TCPConnection {
     func sharePackets(through sockets: UDPSockets, on loop: UVEventLoop) {
         guard let own, let other else { return }
         pipe.makeDatagramPort = { [weak sockets] in
-            guard let shared = sockets?.socket(at: own.port) else {
+            guard let shared = sockets?.socket(at: own.port), shared.isIPv6 || !own.isIPv6 else {
                 return UDPPort.alone(from: own, to: other, on: loop)
             }
             return UDPPort(shared, from: own, to: other)

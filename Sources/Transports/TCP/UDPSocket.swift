@@ -26,7 +26,8 @@ final class UDPSocket: @unchecked Sendable {
 
     private let loop: UVEventLoop
     private let descriptor: Int32
-    private let isIPv6: Bool
+    /// Whether it takes IPv6, and at the wildcard address IPv4 as well.
+    let isIPv6: Bool
     /// Whether the socket is bound to all addresses, so that each packet has to say which one it leaves from.
     private let isAny: Bool
     private let received: UnsafeMutablePointer<nigh_packets>
@@ -126,6 +127,7 @@ final class UDPSocket: @unchecked Sendable {
 
     private func receive(_ events: DescriptorEvents) {
         for _ in 0..<Self.readsPerWakeUp {
+            guard !isClosed else { return }
             // Nobody keeps a slice of the buffer, so the next read begins at the same place.
             let room = loop.readBuffer.room()
             let places = min(Self.packetsPerRead, room.count / Self.longestPacket)

@@ -40,6 +40,11 @@ import Testing
             #expect(rules(rule).outcome(of: "tcp", port: 4_000) == .allowedByDefault)
             #expect(Firewall.blocked(by: rules(rule), port: 4_000)?.verdict == .warn)
         }
+        let named = "meta l4proto udp udp dport 4000 drop"
+        #expect(rules(named).outcome(of: "udp", port: 4_000) == .blocked(named))
+        #expect(rules(named).outcome(of: "udp", port: 4_001) == .allowedByDefault)
+        let someone = "ip protocol udp ip saddr 10.0.0.5 drop"
+        #expect(rules(someone).outcome(of: "udp", port: 4_000) == .allowedByDefault)
         let exception = rules("udp dport 4000 accept", "meta l4proto udp drop")
         #expect(Firewall.blocked(by: exception, port: 4_000) == nil)
         #expect(Firewall.blocked(by: rules(policy: "drop"), port: 4_000) == nil)

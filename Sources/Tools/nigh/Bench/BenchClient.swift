@@ -274,7 +274,11 @@ final class BenchClient: @unchecked Sendable {
         let number = packetNumber
         trips?.send(number, at: loop.now)
         commandSession.session.ping(peer.id, over: .packets, payload: PacketTrips.payload) { [self] result in
-            if case .success(let roundTrip) = result { trips?.receive(number, after: roundTrip) }
+            switch result {
+            case .success(let roundTrip): trips?.receive(number, after: roundTrip)
+            case .failure(let error):
+                if case .limit = error.cause { trips?.withdraw(number) }
+            }
         }
     }
 

@@ -90,7 +90,10 @@ struct BenchCommand: Subcommand {
 
     func run(_ results: Results, _ interruption: Interruption) async throws -> ExitStatus {
         try plan.report?.check()
-        let commandSession = try CommandSession(session, role: .client, results: results)
+        let commandSession = try CommandSession(session, role: .client, results: results) {
+            // A lost packet counts as a ping under way for 5 s.
+            $0.limits.pendingPings = 192
+        }
         let client = ClientBox()
         commandSession.start(
             onEvent: { client.value?.handle($0) }, onMessage: { client.value?.receive($0, $1) })

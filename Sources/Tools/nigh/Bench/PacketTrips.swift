@@ -34,6 +34,11 @@ struct PacketTrips: Sendable {
         latest = max(latest, number)
     }
 
+    /// Takes back a packet that could not be sent.
+    mutating func withdraw(_ number: Int) {
+        if underWay.removeValue(forKey: number) != nil { sent -= 1 }
+    }
+
     /// Ends the measurement. Packets that were sent for less than `patience` and have no answer do not count.
     mutating func finish(at moment: Moment, patience: Moment.Span) {
         sent -= underWay.values.count { moment - $0 < patience }

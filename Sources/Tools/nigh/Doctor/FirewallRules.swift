@@ -56,6 +56,8 @@ struct FirewallRules {
         return allowing.map(Outcome.allowed) ?? .allowedByDefault
     }
 
+    private static let verdicts: Set<Substring> = ["accept", "drop", "reject"]
+
     /// Returns true if the rule lets packets in, false if it keeps them out, and nil if it does neither.
     private static func verdict(of rule: String) -> Bool? {
         let words = rule.split(separator: " ")
@@ -67,7 +69,8 @@ struct FirewallRules {
     private static func names(_ rule: String, _ protocolName: String, _ port: UInt16) -> Bool {
         for mark in ["meta l4proto \(protocolName) ", "ip protocol \(protocolName) "]
         where rule.hasPrefix(mark) {
-            return !rule.contains("port ")
+            let rest = rule.dropFirst(mark.count).split(separator: " ")
+            if rest.first.map({ verdicts.contains($0) || $0 == "counter" }) ?? false { return true }
         }
         let mark = "\(protocolName) dport "
         guard let place = rule.firstRange(of: mark) else { return false }

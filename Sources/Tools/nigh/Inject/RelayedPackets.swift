@@ -36,7 +36,8 @@ final class RelayedPackets {
     /// The port beside one pipe: what arrives here is sent at the other one.
     private final class Side: DatagramHandler {
         let port: any DatagramPort
-        private let end: DatagramSource
+        /// Where the other end takes packets: at the last place from which one came.
+        private var end: DatagramSource
         /// Nil after the end.
         var other: Side?
 
@@ -53,6 +54,7 @@ final class RelayedPackets {
             _ port: any DatagramPort, received packet: UnsafeMutableRawBufferPointer,
             from source: DatagramSource
         ) {
+            end = source
             guard let other else { return }
             _ = other.port.send(UnsafeRawBufferPointer(packet), to: other.end)
         }

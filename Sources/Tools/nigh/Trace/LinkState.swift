@@ -119,6 +119,8 @@ struct LinkState {
     /// the highest number before and this one, or -1 if it is one of them and came late.
     mutating func received(packet number: UInt64, connection: UInt64) -> Int {
         let start = isComplete ? 0 : number
+        // A link has one path. Only a made-up record has more.
+        if packets.count >= 16, packets[connection] == nil { packets = [:] }
         var numbers = packets[connection] ?? PacketNumbers(first: start, end: start)
         let before = numbers.missing
         // One from before a gap in the record is not missing in what follows the gap.
