@@ -268,14 +268,16 @@ package final class DatagramPath {
 
     /// Sends a ping, as soon as the path is open. `takePingResults` returns what comes of it under the number `call`.
     ///
-    /// - Parameter padding: how many bytes its packet has beyond a ping's own, within what the path carries.
-    func ping(call: UInt64, padding: Int, now: Moment) {
+    /// - Parameters:
+    ///   - padding: how many bytes its packet has beyond a ping's own, within what the path carries.
+    ///   - waitsIfBlocked: whether it waits for a path that is blocked to open after all.
+    func ping(call: UInt64, padding: Int, waitsIfBlocked: Bool = false, now: Moment) {
         pings.add(call: call, token: generator.next(), padding: padding, now: now)
         switch phase {
         case .open: sendPings(now: now)
         case .waitingForOffer, .checking: break
         case .blocked:
-            pings.block()
+            if !waitsIfBlocked { pings.block() }
             resumeChecking(now: now)
         }
     }

@@ -7,7 +7,7 @@ final class PacketProbe: DatagramHandler {
     private let whenReceived: () -> Void
     private(set) var outcome: LinkProbe.PacketOutcome?
     private var pingsSent = 0
-    /// One packet may be lost, and its answer may.
+    /// A packet may be lost, its answer may, and a busy machine may answer late.
     private static let mostPings = 3
 
     /// Begins to receive packets, and calls `whenReceived` after each.
@@ -25,7 +25,7 @@ final class PacketProbe: DatagramHandler {
 
     private func ping() {
         pingsSent += 1
-        path.ping(call: 0, padding: 0, now: loop.now)
+        path.ping(call: 0, padding: 0, waitsIfBlocked: true, now: loop.now)
     }
 
     /// What the other side has to know.
@@ -54,6 +54,7 @@ final class PacketProbe: DatagramHandler {
             switch result.outcome {
             case .success(let roundTrip): outcome = .passed(roundTrip.duration)
             case .failure(.lost) where path.isOpen && pingsSent < Self.mostPings: ping()
+            case .failure(.blocked) where path.isAccepted && pingsSent == 1: ping()
             case .failure: outcome = path.isAccepted ? .blocked : .notOffered
             }
         }

@@ -50,15 +50,16 @@ import Testing
     func datagrams() throws {
         let host = try HostInTests()
         let common = ["ping", host.address, "--datagrams", "-i", "1ms", "--json"] + transport
-        let call = try user.run(common + ["-c", "20", "--size", "1k"])
+        let call = try user.run(common + ["--until", "--size", "1k"])
         #expect(call.status == 0)
         try call.expectSchema("ping")
         let object = try call.object()
-        #expect(object["over"] as? String == "packets" && object["received"] as? Int == 20)
+        #expect(object["over"] as? String == "packets" && object["received"] as? Int == 1)
         let lossy = try user.run(common + ["-c", "200", "--timeout", "200ms", "--inject", "loss=20%"])
         try lossy.expectSchema("ping")
         let losses = try #require(try lossy.object()["losses"] as? [String: Int])
-        #expect(losses["timeout"] ?? 0 > 20 && losses["link_lost"] == 0)
+        // On a busy machine answers may be so late that packets count as blocked.
+        #expect((losses["timeout"] ?? 0) + (losses["blocked"] ?? 0) > 20 && losses["link_lost"] == 0)
         let blocked = try user.run(common + ["-c", "3", "--inject", "loss=all"])
         #expect(blocked.status == 1)
         try blocked.expectSchema("ping")

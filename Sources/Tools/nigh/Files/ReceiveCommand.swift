@@ -86,30 +86,19 @@ struct ReceiveCommand: Subcommand {
             // A transport may take a moment to report that it does not work, and longer on a busy machine.
             for _ in 0..<30 {
                 try await Task.sleep(for: .seconds(1))
-                if let unusable = await session.onLoop({ $0.transportsUnusable }) { return unusable }
+                guard let unusable = await session.onLoop({ $0.transportsUnusable }) else { continue }
+                receiver.interrupt()
+                return unusable
             }
             return nil
         }
         interruption.onRequest { loss.cancel() }
-        let outcome = try await withThrowingTaskGroup(of: FileReceiver.Outcome?.self) { group in
-            group.addTask { await receiver.run() }
-            group.addTask {
-                if let unavailable = try? await loss.value {
-                    receiver.interrupt()
-                    throw unavailable
-                }
-                return nil
-            }
-            while let next = try await group.next() {
-                if let outcome = next {
-                    loss.cancel()
-                    return outcome
-                }
-            }
-            return FileReceiver.Outcome()
-        }
+        let outcome = await receiver.run()
+        loss.cancel()
+        let unavailable = try? await loss.value
         await session.close()
         incoming.finish()
+        if let unavailable { throw unavailable }
         return report(outcome, results)
     }
 
