@@ -2,7 +2,8 @@
 public enum Reliability: Hashable, Sendable {
     /// Exactly once and in order on this lane. The message is kept until the peer has it.
     case reliable(Lane)
-    /// At once or not at all: dropped if it would have to wait, never sent twice, and never delivered after a newer one.
+    /// At once or not at all: dropped if it would have to wait, never sent twice, and never delivered after a newer one, except when
+    /// messages begin or cease to travel beside the link.
     case unreliable
     /// The same, but delivered as it comes, also after newer ones, where the message travels beside the link.
     case unordered
