@@ -385,7 +385,7 @@ package final class LinkMachine {
         unreliable.write(.unreliable, bytes: bytes)
     }
 
-    /// Queues messages of keys for the write of this turn, one at the least, and as many as `room` has bytes for.
+    /// Queues messages of keys for the write of this turn: at least one, and as many as fit into `room` bytes.
     @inline(__always)
     func send(_ newest: inout NewestMessages, within room: Int) {
         while let count = newest.firstByteCount,

@@ -312,8 +312,8 @@ extension SessionMachine {
         }
     }
 
-    /// Fails the pings on a link and beside it. The answers of those on it come on the link they were sent on, or on one that took over from it,
-    /// or never.
+    /// Fails the pings on a link and beside it. The answers of those on it come on the link they were sent on, or on one
+    /// that took over from it, or never.
     func failPings(on link: Link, with error: NighError) {
         let beside =
             link.takePacketPings().map(\.token) + (link.datagrams?.abandonPings() ?? []).map(CallToken.init)

@@ -21,8 +21,8 @@ extension SessionMachine {
         output(.openDatagrams(link))
     }
 
-    /// The transport has opened a port beside the pipe of a link: tells the other side. Returns what it is told; nil if the link has
-    /// no use for the port.
+    /// Begins a path with the port that the transport has opened beside the pipe of a link. Returns the offer that goes to the other
+    /// side; nil if the link has no use for the port.
     func datagramPortOpened(
         on link: Link, place: [UInt8], longestPacket: Int, now: Moment
     ) -> DatagramOffer? {
@@ -109,7 +109,7 @@ extension SessionMachine {
     }
 
     /// Reports what has come of the pings on a path.
-    func reportPings(of path: DatagramPath, on link: Link) {
+    private func reportPings(of path: DatagramPath, on link: Link) {
         for result in path.takePingResults() {
             let outcome = result.outcome.mapError { failure in
                 switch failure {
@@ -128,7 +128,7 @@ extension SessionMachine {
     }
 
     /// Does what follows from an input to the path of a link.
-    private func processPath(of link: Link) {
+    func processPath(of link: Link) {
         guard let path = link.datagrams else { return }
         if path.hasNews {
             noteChange(of: path, on: link)
@@ -140,7 +140,7 @@ extension SessionMachine {
     }
 
     /// Reports that messages travel on the path from now on, or no longer.
-    func noteChange(of path: DatagramPath, on link: Link) {
+    private func noteChange(of path: DatagramPath, on link: Link) {
         guard path.takeChange() != nil, let peer = link.peer, peer.link === link else { return }
         output(.report(.peerChanged(snapshot(of: peer))))
     }

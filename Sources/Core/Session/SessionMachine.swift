@@ -336,9 +336,7 @@ final class SessionMachine {
         }
         if let path = link.datagrams {
             path.timeArrived(now: now)
-            noteChange(of: path, on: link)
-            reportPings(of: path, on: link)
-            notePackets(of: link, path)
+            processPath(of: link)
         }
         markDirty(link)
         if let end = link.machine.end { return linkEnded(link, end, now: now) }

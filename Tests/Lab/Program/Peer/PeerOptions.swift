@@ -23,7 +23,7 @@ struct PeerOptions {
           leave PEER                  end the conversation
           send PEER COUNT SIZE PAUSE  send COUNT (or `on`: until hushed) numbered messages of SIZE bytes, with so many
                                       milliseconds between two
-          show PEER PAUSE             send numbered values, unreliably, with so many milliseconds between two, until hushed
+          show PEER PAUSE             send numbered values unreliably, one every PAUSE milliseconds, until hushed
           hush                        end all sending
           ping PEER                   measure a round trip
           advertise on|off, browse on|off, info KEY=VALUE…

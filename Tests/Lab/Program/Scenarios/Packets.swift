@@ -20,7 +20,7 @@ enum Packets {
                 try way == "in" ? puma.host.filter(in: rule) : puma.host.filter(out: rule)
                 try lab.wait(for: "Lynx to be told") { lynx.view(of: puma).packets.last == false }
                 let (changes, count) = (lynx.view(of: puma).packets.count, puma.view(of: lynx).values.count)
-                try lab.wait(for: "values to come all the same") {
+                try lab.wait(for: "values to go on") {
                     puma.view(of: lynx).values.count > count + 100
                 }
                 try lab.check("it was told once", lynx.view(of: puma).packets.count == changes)
