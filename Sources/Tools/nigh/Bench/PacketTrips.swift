@@ -14,9 +14,9 @@ struct PacketTrips: Sendable {
     private(set) var sent = 0
     private(set) var answered = 0
     /// The answers that came after the answer to a later packet.
-    private(set) var reordered = 0
+    var reordered: Int { order.overtaken }
+    private var order = AnswerOrder()
     private(set) var roundTrips = RoundTripRecord()
-    private var latest = 0
     private var underWay: [Int: Moment] = [:]
 
     /// Counts a packet. No other one, of this measurement or of others, has its number.
@@ -30,8 +30,7 @@ struct PacketTrips: Sendable {
         guard underWay.removeValue(forKey: number) != nil else { return }
         answered += 1
         roundTrips.add(roundTrip)
-        if number < latest { reordered += 1 }
-        latest = max(latest, number)
+        order.add(number)
     }
 
     /// Takes back a packet that could not be sent.

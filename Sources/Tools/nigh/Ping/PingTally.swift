@@ -37,8 +37,8 @@ struct PingTally: Sendable {
     /// The number of lost pings whose answer came after the timeout.
     private(set) var late = 0
     /// The number of replies that came after the reply to a later ping.
-    private(set) var reordered = 0
-    private var latestReply = 0
+    var reordered: Int { order.overtaken }
+    private var order = AnswerOrder()
     /// How often the conversation continued over another link.
     var reconnects = 0
     /// How often the conversation ended and another began.
@@ -57,8 +57,7 @@ struct PingTally: Sendable {
 
     mutating func receive(_ number: Int, after roundTrip: Duration, over transport: String) {
         received += 1
-        if number < latestReply { reordered += 1 }
-        latestReply = max(latestReply, number)
+        order.add(number)
         paths[transport, default: 0] += 1
         roundTrips.add(roundTrip)
     }
