@@ -35,8 +35,12 @@ import Testing
             let peer = try #require(statistics.peers.values.first, "\(name)")
             #expect(peer.messagesReceived > 0 || name.hasPrefix("is quiet"), "\(name)")
             #expect((peer.reconnects > 0) == name.contains("resume"), "\(name)")
+            if name.hasPrefix("sends packets") {
+                let packets = try #require(peer.datagrams)
+                #expect(packets.messagesReceived > 2 && packets.rejected == 0, "\(packets)")
+            }
         }
-        #expect(reached.count == 20)
+        #expect(reached.count == 22)
     }
 
     /// As above, for the targets that generate their inputs themselves.

@@ -146,8 +146,14 @@ package final class DatagramPath {
     /// Whether messages travel on the path.
     package var isOpen: Bool { phase == .open }
 
-    /// Whether `takeChange` or `takePingResults` have something to return.
-    var hasNews: Bool { change != nil || pings.hasResults }
+    /// Whether `takeChange`, `takePingResults` or `takeStranded` have something to return.
+    var hasNews: Bool { change != nil || pings.hasResults || hasStranded }
+
+    /// Whether messages wait that the link has to carry, because the path is no longer open.
+    private var hasStranded: Bool { phase != .open && !newest.isEmpty }
+
+    /// Takes the messages that the link has to carry.
+    func takeStranded() -> NewestMessages { hasStranded ? newest.takeAll() : NewestMessages() }
 
     /// Takes what the session has to be told, once.
     func takeChange() -> Change? { change.take() }
@@ -266,13 +272,11 @@ package final class DatagramPath {
 
     // MARK: Pings
 
-    /// Sends a ping, as soon as the path is open. `takePingResults` returns what comes of it under the number `call`.
+    /// Sends a ping, as soon as the path is open. `takePingResults` returns what comes of it.
     ///
-    /// - Parameters:
-    ///   - padding: how many bytes its packet has beyond a ping's own, within what the path carries.
-    ///   - waitsIfBlocked: whether it waits for a path that is blocked to open after all.
-    func ping(call: UInt64, padding: Int, waitsIfBlocked: Bool = false, now: Moment) {
-        pings.add(call: call, token: generator.next(), padding: padding, now: now)
+    /// - Parameter waitsIfBlocked: whether it waits for a path that is blocked to open after all.
+    func send(_ ping: PacketPings.Request, waitsIfBlocked: Bool = false, now: Moment) {
+        pings.add(ping, token: generator.next(), now: now)
         switch phase {
         case .open: sendPings(now: now)
         case .waitingForOffer, .checking: break
@@ -292,8 +296,8 @@ package final class DatagramPath {
     /// Returns what has come of pings since the last call.
     func takePingResults() -> [PacketPings.Result] { pings.takeResults() }
 
-    /// Forgets all pings, and returns their numbers.
-    func abandonPings() -> [UInt64] { pings.abandon() }
+    /// Forgets all pings, and returns what was asked for.
+    func abandonPings() -> [PacketPings.Request] { pings.abandon() }
 
     /// The number of pings of which no result was taken.
     var pingCount: Int { pings.count }
@@ -488,7 +492,7 @@ package final class DatagramPath {
             let isAlarmed = nextProbeAt != .never
             deadline = min(deadline, unansweredSince + (isAlarmed ? Self.patience : Self.firstAlarm))
         }
-        if let count = newest.firstByteCount { deadline = min(deadline, opensAt(count)) }
+        if phase == .open, let count = newest.firstByteCount { deadline = min(deadline, opensAt(count)) }
         return deadline
     }
 
@@ -500,15 +504,15 @@ package final class DatagramPath {
         if pings.deadline <= now { pings.timeArrived(now: now) }
         if receipts.deadline <= now { sendReport(now: now) }
         if sizes.deadline <= now, let probe = sizes.timeArrived(now: now) { send(probe, now: now) }
-        if let count = newest.firstByteCount, opensAt(count) <= now, let first = newest.popFirst() {
-            _ = first.bytes.withUnsafeBytes { send($0, first.order, now: now) }
-        }
         switch phase {
         case .waitingForOffer: break
         case .checking(let since):
             guard now - since < Self.patience else { return block(now: now) }
             if nextProbeAt <= now { probe(now: now) }
         case .open:
+            if let count = newest.firstByteCount, opensAt(count) <= now, let first = newest.popFirst() {
+                _ = first.bytes.withUnsafeBytes { send($0, first.order, now: now) }
+            }
             guard unansweredSince != .never, now - unansweredSince >= Self.firstAlarm else { return }
             if now - unansweredSince >= Self.patience { return block(now: now) }
             if nextProbeAt == .never {
@@ -532,7 +536,6 @@ package final class DatagramPath {
         phase = .blocked
         note(.blocked)
         pings.block()
-        statistics.droppedByPace &+= newest.removeAll()
         token = generator.next()
         sizes.cancel()
         unansweredSince = .never

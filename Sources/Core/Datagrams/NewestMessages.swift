@@ -8,6 +8,8 @@ struct NewestMessages {
     /// The bytes of all messages that wait.
     var byteCount: Int { messages.reduce(0) { $0 + $1.bytes.count } }
 
+    var isEmpty: Bool { messages.isEmpty }
+
     /// The length of the message that has waited longest; nil if none waits.
     var firstByteCount: Int? { messages.first?.bytes.count }
 
@@ -30,9 +32,9 @@ struct NewestMessages {
         messages.isEmpty ? nil : messages.removeFirst()
     }
 
-    /// Removes all messages. Returns how many there were.
-    mutating func removeAll() -> Int {
+    /// Takes out all messages.
+    mutating func takeAll() -> NewestMessages {
         defer { messages = [] }
-        return messages.count
+        return self
     }
 }

@@ -10,6 +10,14 @@ struct PacketPings {
         case blocked
     }
 
+    /// A ping that was asked for.
+    struct Request {
+        /// The number under which its result is returned.
+        let call: UInt64
+        /// How many bytes its packet has beyond a ping's own, within what the path carries.
+        let padding: Int
+    }
+
     /// What came of a ping.
     struct Result: Equatable {
         let call: UInt64
@@ -23,9 +31,8 @@ struct PacketPings {
     }
 
     private struct UnderWay {
-        let call: UInt64
+        let request: Request
         let token: UInt64
-        let padding: Int
         /// When it left; while it waits, when it was wanted.
         var since: Moment
         var hasLeft = false
@@ -41,8 +48,8 @@ struct PacketPings {
     var count: Int { underWay.count + results.count }
 
     /// Adds a ping, which waits until `depart` is called.
-    mutating func add(call: UInt64, token: UInt64, padding: Int, now: Moment) {
-        underWay.append(UnderWay(call: call, token: token, padding: padding, since: now))
+    mutating func add(_ request: Request, token: UInt64, now: Moment) {
+        underWay.append(UnderWay(request: request, token: token, since: now))
     }
 
     /// Returns the pings that wait. They count as sent from now on.
@@ -51,7 +58,7 @@ struct PacketPings {
         for index in underWay.indices where !underWay[index].hasLeft {
             underWay[index].hasLeft = true
             underWay[index].since = now
-            pings.append(PingToSend(token: underWay[index].token, padding: underWay[index].padding))
+            pings.append(PingToSend(token: underWay[index].token, padding: underWay[index].request.padding))
         }
         return pings
     }
@@ -62,17 +69,18 @@ struct PacketPings {
             return false
         }
         let ping = underWay.remove(at: index)
-        results.append(Result(call: ping.call, outcome: .success(now - ping.since)))
+        results.append(Result(call: ping.request.call, outcome: .success(now - ping.since)))
         return true
     }
 
     /// Fails the pings that wait for the path.
     mutating func block() { fail(.blocked) { !$0.hasLeft } }
 
-    /// Forgets all pings, and returns their numbers.
-    mutating func abandon() -> [UInt64] {
-        defer { self = PacketPings() }
-        return underWay.map(\.call) + results.map(\.call)
+    /// Forgets all pings, and returns what was asked for. Results must have been taken.
+    mutating func abandon() -> [Request] {
+        precondition(results.isEmpty, "the result of a ping was not taken")
+        defer { underWay = [] }
+        return underWay.map(\.request)
     }
 
     /// Fails the pings of which the time is up.
@@ -82,7 +90,9 @@ struct PacketPings {
     }
 
     private mutating func fail(_ failure: Failure, _ condition: (UnderWay) -> Bool) {
-        results += underWay.filter(condition).map { Result(call: $0.call, outcome: .failure(failure)) }
+        results += underWay.filter(condition).map {
+            Result(call: $0.request.call, outcome: .failure(failure))
+        }
         underWay.removeAll(where: condition)
     }
 

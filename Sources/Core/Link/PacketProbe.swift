@@ -25,7 +25,7 @@ final class PacketProbe: DatagramHandler {
 
     private func ping() {
         pingsSent += 1
-        path.ping(call: 0, padding: 0, waitsIfBlocked: true, now: loop.now)
+        path.send(.init(call: 0, padding: 0), waitsIfBlocked: true, now: loop.now)
     }
 
     /// What the other side has to know.

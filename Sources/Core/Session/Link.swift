@@ -39,8 +39,8 @@ final class Link {
     var hasAskedForDatagrams = false
     /// Whether the transport had no such way.
     var lacksPort = false
-    /// The pings that wait for such a way, and how many bytes are in each.
-    var packetPings: [(token: CallToken, payloadCount: Int)] = []
+    /// The pings that wait for such a way.
+    var packetPings: [PacketPings.Request] = []
     /// Where the other side takes packets, until the path has begun.
     var datagramOffer: DatagramOffer?
     /// The newest unreliable messages of keys, which wait for room within the link.
@@ -67,10 +67,10 @@ final class Link {
         peer.linkCount += 1
     }
 
-    /// Returns the pings that wait for a way for packets, and forgets them.
-    func takePacketPings() -> [(token: CallToken, payloadCount: Int)] {
+    /// Forgets the pings beside the link that have no answer yet, and returns them.
+    func takePacketPings() -> [PacketPings.Request] {
         defer { packetPings = [] }
-        return packetPings
+        return packetPings + (datagrams?.abandonPings() ?? [])
     }
 
     /// Lets go of the peer, which may refer to the link, at the end of the session.

@@ -68,7 +68,7 @@ extension PipeConnection: DatagramHandler {
     func datagramPort(
         _ port: any DatagramPort, received packet: UnsafeMutableRawBufferPointer, from source: DatagramSource
     ) {
-        guard !driver.isClosed, !link.isHeld else { return }
+        guard !driver.isClosed else { return }
         driver.inTurn { driver.receive(packet, from: source, on: link, now: driver.loop.now) }
     }
 }

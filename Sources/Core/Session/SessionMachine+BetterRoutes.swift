@@ -89,6 +89,7 @@ extension SessionMachine {
             pings[number]?.link = link
             link.machine.ping(token: number, payload: waiting.payload, now: now)
         }
+        for ping in old.takePacketPings() { send(ping, besides: link, now: now) }
         movePairing(with: peer, from: old, to: link, now: now)
         close(old, .superseded)
     }

@@ -298,7 +298,7 @@ extension SessionMachine {
             return output(.answerPing(token, .failure(error)))
         }
         if path == .packets {
-            return pingByPackets(on: link, payloadCount: payload.count, token: token, now: now)
+            return send(.init(call: token.number, padding: payload.count), besides: link, now: now)
         }
         let number = nextNumber()
         pings[number] = (token, link, payload)
@@ -312,12 +312,10 @@ extension SessionMachine {
         }
     }
 
-    /// Fails the pings on a link and beside it. The answers of those on it come on the link they were sent on, or on one
-    /// that took over from it, or never.
+    /// Fails the pings on a link and beside it. Their answers come on the link they were sent on, or on one that took over
+    /// from it, or never.
     func failPings(on link: Link, with error: NighError) {
-        let beside =
-            link.takePacketPings().map(\.token) + (link.datagrams?.abandonPings() ?? []).map(CallToken.init)
-        for token in beside { output(.answerPing(token, .failure(error))) }
+        for ping in link.takePacketPings() { answer(ping, .failure(error)) }
         guard !pings.isEmpty else { return }
         for (number, waiting) in pings.sorted(by: { $0.key < $1.key }) where waiting.link === link {
             pings[number] = nil

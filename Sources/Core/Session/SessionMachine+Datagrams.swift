@@ -33,9 +33,7 @@ extension SessionMachine {
             offer: offer, longestMessage: limits.unreliableMessage, generator: generator.fork(), now: now)
         path.tap = link.machine.tap?.packetTap()
         link.datagrams = path
-        for ping in link.takePacketPings() {
-            path.ping(call: ping.token.number, padding: ping.payloadCount, now: now)
-        }
+        for ping in link.takePacketPings() { path.send(ping, now: now) }
         link.machine.send(offer)
         markDirty(link)
         watch(link)
@@ -75,14 +73,18 @@ extension SessionMachine {
     // MARK: Pings
 
     /// Pings the peer of a link beside that link. A path that has not begun is begun, and the ping waits for it.
-    func pingByPackets(on link: Link, payloadCount: Int, token: CallToken, now: Moment) {
-        if let error = reasonAgainstPackets(on: link) { return output(.answerPing(token, .failure(error))) }
+    func send(_ ping: PacketPings.Request, besides link: Link, now: Moment) {
+        if let error = reasonAgainstPackets(on: link) { return answer(ping, .failure(error)) }
         guard let path = link.datagrams else {
-            link.packetPings.append((token, payloadCount))
+            link.packetPings.append(ping)
             return askForDatagrams(on: link)
         }
-        path.ping(call: token.number, padding: payloadCount, now: now)
+        path.send(ping, now: now)
         processPath(of: link)
+    }
+
+    func answer(_ ping: PacketPings.Request, _ outcome: Result<Moment.Span, NighError>) {
+        output(.answerPing(CallToken(number: ping.call), outcome))
     }
 
     /// Returns why there are no packets beside a link; nil if there may be.
@@ -105,7 +107,7 @@ extension SessionMachine {
     func datagramPortMissing(on link: Link) {
         link.lacksPort = true
         guard let error = reasonAgainstPackets(on: link) else { return }
-        for ping in link.takePacketPings() { output(.answerPing(ping.token, .failure(error))) }
+        for ping in link.takePacketPings() { answer(ping, .failure(error)) }
     }
 
     /// Reports what has come of the pings on a path.
@@ -133,10 +135,23 @@ extension SessionMachine {
         if path.hasNews {
             noteChange(of: path, on: link)
             reportPings(of: path, on: link)
+            carryStranded(of: path, on: link)
         }
         notePackets(of: link, path)
         // Whatever else the link waits for has not changed.
         if path.deadline < link.wakesAt { watch(link) }
+    }
+
+    /// Has the link carry messages that waited for room on a path which is no longer open.
+    private func carryStranded(of path: DatagramPath, on link: Link) {
+        guard let conversation = link.conversation else { return }
+        var messages = path.takeStranded()
+        while let message = messages.popFirst() {
+            message.bytes.withUnsafeBytes { bytes in
+                _ = outbox.send(unreliable: bytes, message.order, to: conversation, room: { _ in 0 })
+            }
+        }
+        markDirty(link)
     }
 
     /// Reports that messages travel on the path from now on, or no longer.

@@ -311,11 +311,12 @@ final class SessionMachine {
 
     /// Returns when the link must be looked at next.
     func deadline(of link: Link) -> Moment {
-        if link.isHeld { return .never }
-        var deadline = link.machine.deadline
+        // Packets travel whatever becomes of the link.
+        let pathDeadline = link.datagrams?.deadline ?? .never
+        if link.isHeld { return pathDeadline }
+        var deadline = min(link.machine.deadline, pathDeadline)
         if let conversation = link.conversation { deadline = min(deadline, conversation.acknowledgesAt) }
         if link.purpose == .unsettled { deadline = min(deadline, settlingDeadline(of: link)) }
-        if let path = link.datagrams { deadline = min(deadline, path.deadline) }
         return deadline
     }
 
@@ -327,16 +328,16 @@ final class SessionMachine {
     }
 
     private func linkTimeArrived(_ link: Link, now: Moment) {
+        if let path = link.datagrams {
+            path.timeArrived(now: now)
+            processPath(of: link)
+        }
         if link.isHeld { return }
         if let conversation = link.conversation, conversation.acknowledgesAt <= now {
             acknowledge(conversation, on: link)
         }
         if link.machine.timeArrived(now: now), let peer = link.peer, link === peer.link {
             output(.report(.peerUnresponsive(peer.id)))
-        }
-        if let path = link.datagrams {
-            path.timeArrived(now: now)
-            processPath(of: link)
         }
         markDirty(link)
         if let end = link.machine.end { return linkEnded(link, end, now: now) }

@@ -97,6 +97,26 @@ enum Corpus {
                     }
                     try recorder.pass(200)
                 },
+                try recordScenario("sends packets", own) { recorder in
+                    try recorder.peer(.inviteByAddress)
+                    try recorder.peer(.sendSmall)
+                    try recorder.peer(.sendUnreliable)
+                    try recorder.own(.act(.sendUnreliable))
+                    try recorder.pass(300)
+                    for action: Action in [.sendUnreliable, .sendNewest, .pingByPackets, .sendNewest] {
+                        try recorder.peer(action)
+                        try recorder.own(.act(action))
+                    }
+                    try recorder.pass(500)
+                    try recorder.withoutDelivery {
+                        try recorder.own(.act(.sendUnreliable))
+                        try recorder.peer(.sendUnreliable)
+                        try recorder.pass(1_500)
+                    }
+                    try recorder.own(.act(.sendUnreliable))
+                    try recorder.peer(.sendUnreliable)
+                    try recorder.pass(2_500)
+                },
                 try recordScenario("is quiet", own) { recorder in
                     try recorder.peer(.inviteByAddress)
                     try recorder.pass(12_000)
@@ -245,6 +265,14 @@ final class ScenarioRecorder {
         unframed[wire.first] += toOwn
         while let frame = takeFrame(wire.first) { try write(.bytes(wire.first, frame)) }
         var didMove = !toOther.isEmpty || !toOwn.isEmpty
+        for packet in own.port?.takeSent() ?? [] {
+            try second.perform(.packet(wire.second, packet, HarnessPort.peer))
+            didMove = true
+        }
+        for packet in other.port?.takeSent() ?? [] {
+            try write(.packet(wire.first, packet, HarnessPort.peer))
+            didMove = true
+        }
         if other.isClosed, !own.isClosed {
             try write(.cut(wire.first))
             didMove = true

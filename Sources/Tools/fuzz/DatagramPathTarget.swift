@@ -39,7 +39,6 @@ struct DatagramPathTarget {
     private let protection: DatagramProtection
     private let ends: [DatagramPath]
     private let plaintexts = [Plaintexts(), Plaintexts()]
-    private let forger: DatagramCipher
     private var now = Moment(nanoseconds: 0)
     /// Where the packets of the second end come from, if the network behaves.
     private var place = home[1]
@@ -68,7 +67,6 @@ struct DatagramPathTarget {
 
     private init(_ mutator: inout Mutator) {
         protection = mutator.pick(Self.protections)
-        forger = DatagramCipher(.checksum, secret: nil, isSealing: true)
         let paths = (0..<2).map { index in
             DatagramPath(
                 offer: DatagramOffer(
@@ -170,7 +168,7 @@ struct DatagramPathTarget {
         let near = (highest ?? 0) &+ UInt64(mutator.number(below: 20)) &- 8
         let number = mutator.pick([near, near, near &- 1_024, mutator.pick(Mutator.edges), 1 << 22])
         let connection = mutator.oneIn(16) ? mutator.generator.next() : 77
-        var packet = forged(content, number: number, connection: connection)
+        var packet = PacketTarget.sealed(content, number: number, connection: connection)
         var isGenuine = protection == .checksum
         if mutator.oneIn(2) {
             // A packet of the other end, changed.
@@ -190,19 +188,10 @@ struct DatagramPathTarget {
             let header: [UInt8] = [4, 0, 9, 0, 0, UInt8(offset), 0, mutator.pick([2, 255])]
             let content = header + [UInt8](repeating: 1, count: mutator.pick([1, 4_000, 8_000]))
             try deliver(
-                forged(content, number: first &+ offset, connection: 77), to: 0, from: Self.home[1],
+                PacketTarget.sealed(content, number: first &+ offset, connection: 77), to: 0,
+                from: Self.home[1],
                 isGenuine: protection == .checksum)
         }
-    }
-
-    /// Makes a packet that is genuine if a checksum is all that protects packets.
-    private func forged(_ content: [UInt8], number: UInt64, connection: UInt64) -> [UInt8] {
-        var packet = [UInt8](repeating: 0, count: 16) + content + [0, 0, 0, 0]
-        packet.withUnsafeMutableBytes {
-            DatagramPacket.writeHeader(connection: connection, number: number, to: $0)
-            _ = forger.seal($0, headerCount: 16, count: $0.count - 4, number: number)
-        }
-        return packet
     }
 
     // MARK: The network

@@ -184,7 +184,13 @@ struct Mutator {
             let other = pick(scenarios).events
             events.insert(contentsOf: [.open] + other.suffix(number(below: other.count)), at: index)
         case 9:
-            if case .bytes(_, let bytes) = events[index] { events[index] = .bytes(number(below: 3), bytes) }
+            switch events[index] {
+            case .bytes(_, let bytes): events[index] = .bytes(number(below: 3), bytes)
+            case .packet(_, let packet, let source):
+                events[index] = .packet(
+                    number(below: 3), packet, oneIn(2) ? source : DatagramSource(generator.next()))
+            default: break
+            }
         case 10:
             if case .bytes(let pipe, let bytes) = events[index] {
                 let slices = cut(bytes).prefix(100).map { Event.bytes(pipe, $0.bytes) }
@@ -192,14 +198,31 @@ struct Mutator {
             }
         default:
             for offset in 0..<events.count {
-                guard case .bytes(let pipe, var bytes) = events[(index + offset) % events.count] else {
-                    continue
+                let place = (index + offset) % events.count
+                switch events[place] {
+                case .bytes(let pipe, var bytes):
+                    mutate(&bytes)
+                    events[place] = .bytes(pipe, bytes)
+                    return
+                case .packet(let pipe, let packet, let source):
+                    events[place] = .packet(pipe, changed(packet: packet), source)
+                    return
+                default: break
                 }
-                mutate(&bytes)
-                events[(index + offset) % events.count] = .bytes(pipe, bytes)
-                return
             }
         }
+    }
+
+    /// Changes a packet, mostly so that its checksum is valid again.
+    private mutating func changed(packet: [UInt8]) -> [UInt8] {
+        guard let (content, number, connection) = PacketTarget.unsealed(packet), !oneIn(8) else {
+            return perhapsChanged(packet, with: [packet])
+        }
+        let changed = perhapsChanged(
+            oneIn(4) ? pick(PacketTarget.contents) : content, with: PacketTarget.contents)
+        let numbers = [number, number &+ 1, number &+ 1_024, number &+ 5_000, pick(Self.edges)]
+        return PacketTarget.sealed(
+            changed, number: oneIn(2) ? number &+ 1 : pick(numbers), connection: connection)
     }
 
     private mutating func happening() -> Event {

@@ -17,6 +17,34 @@ enum PacketTarget {
             + [1, 2],
     ]
 
+    // MARK: Packets that only a checksum protects
+
+    /// Seals with a checksum, which needs no secret.
+    static func sealed(_ content: [UInt8], number: UInt64, connection: UInt64) -> [UInt8] {
+        let headerCount = DatagramPacket.headerByteCount
+        let checksum = DatagramCipher(.checksum, secret: nil, isSealing: true)
+        var packet = [UInt8](repeating: 0, count: headerCount) + content
+        let count = packet.count
+        packet += [UInt8](repeating: 0, count: checksum.tagByteCount)
+        packet.withUnsafeMutableBytes {
+            DatagramPacket.writeHeader(connection: connection, number: number, to: $0)
+            _ = checksum.seal($0, headerCount: headerCount, count: count, number: number)
+        }
+        return packet
+    }
+
+    /// Returns what is in a packet with a checksum; nil if the packet is too short.
+    static func unsealed(_ packet: [UInt8]) -> (content: [UInt8], number: UInt64, connection: UInt64)? {
+        let tagCount = DatagramCipher(.checksum, secret: nil, isSealing: false).tagByteCount
+        guard packet.count > DatagramPacket.headerByteCount + tagCount else { return nil }
+        let content = Array(packet[DatagramPacket.headerByteCount...].dropLast(tagCount))
+        return packet.withUnsafeBytes {
+            (content, DatagramPacket.number(of: $0), DatagramPacket.connection(of: $0) ?? 0)
+        }
+    }
+
+    // MARK: The target
+
     /// Returns whether the content was valid.
     @discardableResult
     static func run(_ mutator: inout Mutator) throws -> Bool {

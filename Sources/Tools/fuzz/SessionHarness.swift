@@ -14,6 +14,8 @@ enum Event {
     case refuse
     /// The pipe with this index receives bytes.
     case bytes(Int, [UInt8])
+    /// A packet comes beside the pipe with this index, from this source.
+    case packet(Int, [UInt8], DatagramSource)
     /// The other end has closed the pipe.
     case cut(Int)
     /// The other end writes no more.
@@ -34,9 +36,11 @@ enum Action: CaseIterable {
     case sendLarge
     case sendBulk
     case sendUnreliable
+    case sendNewest
     case sendSmallKind
     case sendLargeKind
     case ping
+    case pingByPackets
     case read
     case openStream
     case openFileStream
@@ -160,6 +164,7 @@ final class SessionHarness: @unchecked Sendable {
                 transport.events?.dialFailed(dial, error: NighError(.connecting, .refused), by: transport)
             }
         case .bytes(let index, let bytes): pipe(index)?.deliver(ByteSlice(bytes))
+        case .packet(let index, let bytes, let source): pipe(index)?.port?.deliver(bytes, from: source)
         case .cut(let index): pipe(index)?.cut()
         case .end(let index): pipe(index)?.end()
         case .block(let index, let isBlocked): pipe(index)?.block(isBlocked)
@@ -202,9 +207,11 @@ final class SessionHarness: @unchecked Sendable {
         case .sendLarge: send(10_000, .reliable)
         case .sendBulk: send(8_300, .reliable(.bulk))
         case .sendUnreliable: send(50, .unreliable)
+        case .sendNewest: send(3_000, .newest(key: 5))
         case .sendSmallKind: sendKind(100)
         case .sendLargeKind: sendKind(10_000)
         case .ping: session.ping(other.peerID, payload: [9, 9]) { _ in }
+        case .pingByPackets: session.ping(other.peerID, over: .packets) { _ in }
         case .read: while session.messages.poll() != nil { reads += 1 }
         case .openStream: open(.program)
         case .openFileStream: open(.files)
@@ -262,7 +269,7 @@ final class HarnessTransport: Transport, @unchecked Sendable {
     // Confined to the loop's thread.
     let scheme = "stage"
     let capabilities = TransportCapabilities(
-        datagrams: false, typicalMTU: 1_400, typicalLatency: .zero, expectedConnectTime: .zero, priority: 1)
+        datagrams: true, typicalMTU: 1_400, typicalLatency: .zero, expectedConnectTime: .zero, priority: 1)
     var events: (any TransportEvents)?
     private var dials: [DialID] = []
 
@@ -302,6 +309,7 @@ final class HarnessPipe: Pipe, @unchecked Sendable {
     private var isPaused = false
     private var isBlocked = false
     private var heldSlices: [ByteSlice] = []
+    private(set) var port: HarnessPort?
 
     /// The room that the pipe always reports, unless it is blocked.
     private static let room = 1 << 18
@@ -317,6 +325,11 @@ final class HarnessPipe: Pipe, @unchecked Sendable {
         written.append(contentsOf: &queue)
     }
 
+    func openDatagrams() -> (any DatagramPort)? {
+        port = isClosed ? nil : HarnessPort()
+        return port
+    }
+
     func pauseReading() { isPaused = true }
     func resumeReading() { isPaused = false }
 
@@ -325,6 +338,7 @@ final class HarnessPipe: Pipe, @unchecked Sendable {
         isClosed = true
         if mode == .afterWriting { drainHandler = handler }
         handler = nil
+        port?.close()
         loop.execute { [self] in
             drainHandler?.pipeDrained(self)
             drainHandler = nil
@@ -357,6 +371,7 @@ final class HarnessPipe: Pipe, @unchecked Sendable {
         let handler = handler
         self.handler = nil
         isClosed = true
+        port?.close()
         handler?.pipeClosed(self, error: nil)
     }
 
@@ -367,6 +382,42 @@ final class HarnessPipe: Pipe, @unchecked Sendable {
         self.isBlocked = isBlocked
         if !isBlocked { handler?.pipeBecameWritable(self) }
     }
+}
+
+/// What carries packets beside a harness's pipe: those of the session stay here, and events bring those of its peer.
+/// Confined to the thread that runs the loop.
+final class HarnessPort: DatagramPort {
+    /// Where the packets of the peer come from, if nothing goes wrong.
+    static let peer = DatagramSource(1)
+
+    let place: [UInt8] = []
+    let longestPacket = 1_400
+    private var handler: (any DatagramHandler)?
+    private var sent: [[UInt8]] = []
+
+    func start(handler: any DatagramHandler, prefix: UInt64?) { self.handler = handler }
+
+    func source(of place: [UInt8]) -> DatagramSource? { place.isEmpty ? Self.peer : nil }
+
+    func send(_ packet: UnsafeRawBufferPointer, to source: DatagramSource) -> DatagramOutcome {
+        if packet.count > longestPacket { return .tooLong }
+        // What goes to another source, or is more than anybody takes, is lost.
+        if source == Self.peer, sent.count < 256 { sent.append(Array(packet)) }
+        return .sent
+    }
+
+    func takeSent() -> [[UInt8]] {
+        defer { sent = [] }
+        return sent
+    }
+
+    func deliver(_ packet: [UInt8], from source: DatagramSource) {
+        guard !packet.isEmpty, packet.count <= longestPacket else { return }
+        var packet = packet
+        packet.withUnsafeMutableBytes { handler?.datagramPort(self, received: $0, from: source) }
+    }
+
+    func close() { handler = nil }
 }
 
 /// A failed check.

@@ -58,6 +58,26 @@ import Testing
         expectSound(first, second)
     }
 
+    /// Packets travel beside the link, so they need not wait for what becomes of it.
+    @Test func packetsArriveWhileTheLinkIsHeldForAMove() throws {
+        let (first, second) = try pairOverSlow()
+        try second.session.trySend([0], to: first.id, .unreliable)
+        try place.run(.seconds(1))
+        let peer = try #require(first.machine.peers[second.id])
+        let link = try #require(peer.link)
+        first.session.driver.inTurn { first.machine.hold(link) }
+        // Longer than a path stays open without an answer.
+        for number in 1...30 as ClosedRange<UInt8> {
+            try second.session.trySend([number], to: first.id, .unreliable)
+            try place.run(.milliseconds(50))
+            #expect(first.probe.messages.map(\.bytes) == (0...number).map { [$0] })
+        }
+        #expect(link.isHeld && first.machine.deadline(of: link) == link.datagrams?.deadline)
+        #expect(second.machine.peers[first.id]?.link?.datagrams?.isOpen == true)
+        first.session.driver.inTurn { first.machine.release(linkOf: peer) }
+        expectSound(first, second)
+    }
+
     @Test func aConversationContinuesOnTheOtherTransportAndReturns() throws {
         var plan = FaultPlan()
         plan.delay = .milliseconds(5)
@@ -327,6 +347,23 @@ import Testing
         try place.run(.seconds(2))
         #expect(first.transport(to: second) == "fast")
         #expect(answered == 3_000)
+    }
+
+    @Test func pingsBesideTheLinkAreAnsweredAcrossTheMove() throws {
+        var plan = FaultPlan()
+        plan.delay = .milliseconds(30)
+        let (first, second) = try pairOverSlow(plan: plan, slowPlan: plan)
+        place.restoreFast(first, second)
+        nonisolated(unsafe) var failures: [NighError] = []  // the loop is virtual: one thread
+        for _ in 0..<1_500 {
+            first.session.ping(second.id, over: .packets) {
+                if case .failure(let error) = $0 { failures.append(error) }
+            }
+            try place.run(.milliseconds(5))
+        }
+        try place.run(.seconds(6))
+        #expect(first.transport(to: second) == "fast")
+        #expect(failures == [])
     }
 
     @Test func aConversationDoesNotMoveDuringPairing() throws {

@@ -158,6 +158,29 @@ import Testing
         #expect(lynx.messages.count { $0.bytes == [3] } == 40)
     }
 
+    @Test("with a key, which waited for room on a path, travel within the link when packets stop to pass")
+    func stranded() throws {
+        let place = Neighbourhood()
+        let (puma, lynx) = try pair(in: place)
+        try open(place, puma, lynx)
+        var plan = FaultPlan()
+        plan.loss = .all
+        puma.faults.plan = plan
+        let path = try #require(puma.session.driver.machine.peers[lynx.id]?.link?.datagrams)
+        // More than the path carries: some wait at any time.
+        for _ in 0..<200 where path.isOpen {
+            for key in 0..<16 as Range<UInt8> {
+                let value = [UInt8](repeating: key, count: 8_000)
+                try puma.session.trySend(value, to: lynx.id, .newest(key: key))
+            }
+            try place.run(.milliseconds(10))
+        }
+        try place.run(.seconds(1))
+        #expect(puma.peer(lynx.id)?.hasDatagrams == false && path.heldByteCounts.waiting == 0)
+        let keys = lynx.messages.dropFirst().map { $0.bytes[0] }
+        #expect(!keys.isEmpty && Set(keys).count == keys.count)
+    }
+
     @Test("do not wait for a link that is stalled, nor end when it is replaced")
     func links() throws {
         let place = Neighbourhood()
