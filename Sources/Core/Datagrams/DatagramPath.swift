@@ -335,7 +335,8 @@ package final class DatagramPath {
         lastHeardAt = now
         receipts.note(isHighest: isHighest, now: now)
         statistics.packetsReceived &+= 1
-        if isHighest { noteSource(source, byteCount: raw.count, now: now) }
+        if isHighest { noteSource(source, byteCount: raw.count) }
+        defer { if candidate != nil { probeCandidate(now: now) } }
         do throws(WireError) {
             guard let content = try DatagramContent(reading: plain) else { return nil }
             return handle(content, number: number, from: source, now: now)
@@ -394,17 +395,30 @@ package final class DatagramPath {
 
     /// Notices that the other side's packets come from another place. Packets go there once it has answered, and until then no more
     /// bytes than came from it.
-    private func noteSource(_ source: DatagramSource, byteCount: Int, now: Moment) {
+    private func noteSource(_ source: DatagramSource, byteCount: Int) {
         guard source != destination else {
             candidate = nil
             return
         }
         if candidate?.source != source { candidate = (source, 0, generator.next()) }
         candidate?.budget += byteCount
+    }
+
+    /// Asks for an answer from the place where the other side's packets come from. What came from there was answered first: if both
+    /// sides have moved and both only asked, they would go on asking, and neither would get an answer.
+    private func probeCandidate(now: Moment) {
         let length = overhead + DatagramContent.tokenByteCount
         guard let candidate, candidate.budget >= length else { return }
         self.candidate?.budget -= length
-        emit(.probe(token: candidate.token), to: source, now: now)
+        emit(.probe(token: candidate.token), to: candidate.source, now: now)
+    }
+
+    /// Sends to the place that has answered from now on, first a packet long enough for the other side to answer and to ask in turn.
+    private func move(to source: DatagramSource, now: Moment) {
+        destination = source
+        candidate = nil
+        statistics.moves &+= 1
+        emit(.probe(token: token), length: sizes.longest, now: now)
     }
 
     // MARK: Checking
@@ -435,12 +449,7 @@ package final class DatagramPath {
     private func answered(_ answer: UInt64, now: Moment) {
         heard()
         if pings.answered(answer, now: now) { return }
-        if let candidate, candidate.token == answer {
-            destination = candidate.source
-            self.candidate = nil
-            statistics.moves &+= 1
-            return
-        }
+        if let candidate, candidate.token == answer { return move(to: candidate.source, now: now) }
         if sizes.isProbe(answer) {
             if let probe = sizes.answered(token: generator.next(), now: now) { send(probe, now: now) }
             return

@@ -14,6 +14,7 @@ import Testing
         var sources = [DatagramSource(1), DatagramSource(2)]
         /// All packets of each end, with their destinations.
         var packets: [[(bytes: [UInt8], to: DatagramSource)]] = [[], []]
+        private var rounds = 0
         /// Whether a packet of this end to that place arrives.
         var passes: (Int, [UInt8], DatagramSource) -> Bool = { _, _, _ in true }
 
@@ -58,6 +59,11 @@ import Testing
         }
 
         private func exchange() -> Bool {
+            rounds += 1
+            guard rounds < 10_000 else {
+                Issue.record("the two ends never come to rest")
+                return false
+            }
             var sent: [(Int, [UInt8], DatagramSource)] = []
             for index in 0..<2 {
                 ends[index].output.drain { sent.append((index, Array($0), $1)) }
@@ -177,6 +183,30 @@ import Testing
         pair.send([5], from: 1)
         pair.run()
         #expect(pair.delivered[0].last == [5])
+    }
+
+    @Test("follows both sides if they move at once, as soon as one packet arrives", arguments: [0, 1])
+    func movingBoth(_ sender: Int) {
+        let pair = Pair()
+        pair.run(.seconds(1))
+        pair.sources = [DatagramSource(8), DatagramSource(9)]
+        // Of what was sent to the former places, one packet still arrives.
+        var isUnderWay = true
+        pair.passes = { [unowned pair] index, _, place in
+            defer { isUnderWay = false }
+            return isUnderWay || place == pair.sources[1 - index]
+        }
+        let first = [UInt8](repeating: 1, count: 20)
+        pair.send(first, from: sender)
+        pair.run(.milliseconds(100))
+        for number in 2..<5 as Range<UInt8> {
+            for end in 0..<2 { pair.send([number], from: end) }
+            pair.run(.milliseconds(100))
+        }
+        #expect(pair.delivered[1 - sender] == [first, [2], [3], [4]])
+        #expect(pair.delivered[sender] == [[2], [3], [4]])
+        #expect(pair.ends.map(\.statistics.moves) == [1, 1])
+        #expect(pair.packets[0].count + pair.packets[1].count < 60)
     }
 
     @Test(
