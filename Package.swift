@@ -14,8 +14,8 @@ let package = Package(
         .library(
             name: "Nigh",
             targets: [
-                "Nigh", "NighBluetooth", "NighCore", "NighFiles", "NighLoop", "NighMemory", "NighPlugins",
-                "NighTCP",
+                "Nigh", "NighBluetooth", "NighCore", "NighFiles", "NighGroups", "NighLoop", "NighMemory",
+                "NighPlugins", "NighTCP",
                 "NighUV",
             ]),
         // Without Foundation, which `Nigh` needs for its messages.
@@ -29,8 +29,8 @@ let package = Package(
         .library(
             name: "NighShared", type: .dynamic,
             targets: [
-                "Nigh", "NighBluetooth", "NighCore", "NighFiles", "NighLoop", "NighMemory", "NighPlugins",
-                "NighRecord",
+                "Nigh", "NighBluetooth", "NighCore", "NighFiles", "NighGroups", "NighLoop", "NighMemory",
+                "NighPlugins", "NighRecord",
                 "NighTCP",
                 "NighTestKit", "NighTransport", "NighUV",
             ]),
@@ -49,6 +49,7 @@ let package = Package(
         .target(
             name: "NighFiles", dependencies: ["CFileSpace", "NighCore"], path: "Sources/Files",
             exclude: ["CFileSpace"]),
+        .target(name: "NighGroups", dependencies: ["NighCore"], path: "Sources/Groups"),
         .target(name: "NighMemory", dependencies: ["NighCore"], path: "Sources/Transports/Memory"),
         .systemLibrary(name: "CUV", path: "Sources/Transports/CUV"),
         .target(name: "NighUV", dependencies: ["CUV", "NighCore"], path: "Sources/Transports/UV"),
@@ -67,7 +68,9 @@ let package = Package(
                 "NighBluetooth", "NighCore", "NighMemory", "NighPlugins", "NighTCP", "NighUV",
             ],
             path: "Sources/Loop"),
-        .target(name: "Nigh", dependencies: ["NighCore", "NighFiles", "NighLoop"], path: "Sources/Nigh"),
+        .target(
+            name: "Nigh", dependencies: ["NighCore", "NighFiles", "NighGroups", "NighLoop"],
+            path: "Sources/Nigh"),
         .target(
             name: "NighTransport", dependencies: ["NighCore", "NighPlugins", "NighUV"],
             path: "Sources/Transport"),
@@ -165,6 +168,9 @@ let package = Package(
         .testTarget(
             name: "FilesTests", dependencies: ["NighCore", "NighFiles", "NighMemory", "NighTestKit"],
             path: "Tests/Files"),
+        .testTarget(
+            name: "GroupsTests", dependencies: ["NighCore", "NighGroups", "NighMemory", "NighTestKit"],
+            path: "Tests/Groups"),
         .testTarget(name: "ArgumentsTests", dependencies: ["Arguments"], path: "Tests/Arguments"),
         .testTarget(
             name: "MeasuringTests", dependencies: ["Arguments", "Measuring", "bench"], path: "Tests/Measuring"

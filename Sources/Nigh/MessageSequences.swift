@@ -41,17 +41,19 @@ public struct Messages: AsyncSequence, Sendable {
 /// ``SessionEvent/messageUnreadable(_:_:)``.
 public struct TypedMessages<Content: Decodable & Sendable>: AsyncSequence, Sendable {
     let session: SessionCore
+    let messages: NighCore.MessageSequence
 
     /// Makes the iterator that `for await` reads with.
-    public func makeAsyncIterator() -> Iterator { Iterator(session: session) }
+    public func makeAsyncIterator() -> Iterator { Iterator(session: session, messages: messages) }
 
     /// Reads the sequence.
     public struct Iterator: AsyncIteratorProtocol {
         let session: SessionCore
+        let messages: NighCore.MessageSequence
 
         /// The next value, with the isolation of the caller, as `for await` asks for it.
         public mutating func next(isolation actor: isolated (any Actor)?) async -> TypedMessage<Content>? {
-            while let message = await session.low.messages.next() {
+            while let message = await messages.next() {
                 let sender = session.peer(message.peer)
                 do throws(NighError) {
                     let content = try MessageCoding.decode(

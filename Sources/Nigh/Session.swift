@@ -1,3 +1,4 @@
+import NighGroups
 import NighLoop
 
 /// This program's place among its peers: it sees the sessions of the same service around it, connects to them, and exchanges
@@ -50,6 +51,8 @@ public final class Session: Sendable {
         configuration.timings = settings.timings
         let reception = FileReception(settings.files)
         configuration.fileStreams = reception.handler
+        let groups = Groups()
+        configuration.kindMessages = groups.handler
 
         let registry = TransportRegistry.standard
         let made = try PluginCatalog(files: settings.plugins).makeAll(
@@ -60,7 +63,8 @@ public final class Session: Sendable {
         self.name = displayName.description
         messages = Messages(low.messages)
         hasTemporaryIdentity = identity.isReplacement
-        core = SessionCore(low, loop: loop, identity: identity, reception: reception, settings: settings)
+        core = SessionCore(low, loop: loop, identity: identity, reception: reception, groups: groups,
+            settings: settings)
         if !settings.advertises { low.stopAdvertising() }
     }
 
@@ -151,7 +155,7 @@ public final class Session: Sendable {
     /// The messages of all peers as values of one type, which they were sent as with ``send(_:to:)``, ``broadcast(_:)`` or
     /// ``Peer/send(_:)``. Each message goes to one reader: for several kinds of messages, use an enum.
     public func messages<Content: Decodable & Sendable>(of type: Content.Type) -> TypedMessages<Content> {
-        TypedMessages(session: core)
+        TypedMessages(session: core, messages: messages.low)
     }
 
     /// Sends a value as JSON to these peers. Waits while the send buffer of one is full. The error names the peers that it was

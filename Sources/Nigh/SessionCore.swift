@@ -1,3 +1,4 @@
+import NighGroups
 import NighLoop
 import Synchronization
 
@@ -9,8 +10,9 @@ final class SessionCore: Sendable {
         var lostPeers: [PeerID: NighCore.Peer] = [:]
         var lostInOrder: [PeerID] = []
         var readers: [Reader] = []
-        var listReaders: [Int: AsyncStream<[Peer]>.Continuation] = [:]
-        var lastListReader = 0
+        var listReaders = PeerListReaders()
+        /// The readers of the members of each group.
+        var memberReaders: [GroupName: PeerListReaders] = [:]
         var isClosed = false
         /// What to call when the session is closed; nil before somebody closes it.
         var closeCompletions: [@Sendable () -> Void]?
@@ -49,17 +51,19 @@ final class SessionCore: Sendable {
     let streams = Streams(inbox: Inbox())
     /// Answers offers of files; the low-level session does not keep it.
     let reception: FileReception
+    let groups: Groups
     private let state = Mutex(State())
 
     init(
         _ low: NighCore.Session, loop: UVEventLoop, identity: IdentityUse, reception: FileReception,
-        settings: SessionSettings
+        groups: Groups, settings: SessionSettings
     ) {
         self.low = low
         self.loop = loop
         self.identity = identity
         onEvent = settings.onEvent
         self.reception = reception
+        self.groups = groups
         state.withLock { $0.connectsAutomatically = settings.connectsAutomatically }
         var onMessage: MessageHandler?
         if let handle = settings.onMessage {
@@ -69,7 +73,12 @@ final class SessionCore: Sendable {
             }
         }
         reception.attach(to: self)
-        low.start(onEvent: { [weak self] in self?.handle($0) }, onMessage: onMessage)
+        groups.attach(to: low) { [weak self] in self?.handle($0) }
+        low.start(
+            onEvent: { [weak self] event in
+                self?.handle(event)
+                groups.handle(event)
+            }, onMessage: onMessage)
     }
 
     /// Ends all conversations in good order, then the loop. Calls `completion` when nothing of the session runs any more, on
@@ -116,10 +125,7 @@ final class SessionCore: Sendable {
             } else {
                 state.peers[peer.id] = peer
             }
-            if !state.listReaders.isEmpty {
-                let list = state.peerList(in: self)
-                for reader in state.listReaders.values { reader.yield(list) }
-            }
+            if !state.listReaders.isEmpty { state.listReaders.yield(state.peerList(in: self)) }
             for event in events { state.append(event) }
         }
         if let onEvent { for event in events { onEvent(event) } }
@@ -142,22 +148,42 @@ final class SessionCore: Sendable {
     }
 
     func peerLists() -> AsyncStream<[Peer]> {
-        let number = state.withLock { state in
-            state.lastListReader += 1
-            return state.lastListReader
+        state.withLock { state in
+            let list = state.peerList(in: self)
+            guard !state.isClosed else { return PeerListReaders.only(list) }
+            return state.listReaders.add(list) { [weak self] number in
+                self?.state.withLock { $0.listReaders.remove(number) }
+            }
         }
-        let (stream, continuation) = AsyncStream.makeStream(
-            of: [Peer].self, bufferingPolicy: .bufferingNewest(1))
-        continuation.onTermination = { [weak self] _ in
-            self?.state.withLock { _ = $0.listReaders.removeValue(forKey: number) }
+    }
+
+    func memberLists(of group: GroupName) -> AsyncStream<[Peer]> {
+        state.withLock { state in
+            guard !state.isClosed, groups.names.contains(group) else { return PeerListReaders.only([]) }
+            return state.memberReaders[group, default: PeerListReaders()].add(members(of: group, state)) {
+                [weak self] number in
+                self?.state.withLock { $0.memberReaders[group]?.remove(number) }
+            }
         }
-        let isClosed = state.withLock { state in
-            continuation.yield(state.peerList(in: self))
-            if !state.isClosed { state.listReaders[number] = continuation }
-            return state.isClosed
+    }
+
+    func members(of group: GroupName) -> [Peer] { state.withLock { members(of: group, $0) } }
+
+    private func members(of group: GroupName, _ state: borrowing State) -> [Peer] {
+        groups.members(of: group).compactMap { state.peers[$0] }.map { Peer($0, in: self) }
+    }
+
+    /// Gives the readers of a group's members the list as it is now.
+    func showMembers(of group: GroupName) {
+        state.withLock { state in
+            guard let readers = state.memberReaders[group], !readers.isEmpty else { return }
+            readers.yield(members(of: group, state))
         }
-        if isClosed { continuation.finish() }
-        return stream
+    }
+
+    /// Ends the sequences of a group's members.
+    func finishMembers(of group: GroupName) {
+        state.withLock { $0.memberReaders.removeValue(forKey: group) }?.finish()
     }
 
     /// Ends all sequences. Returns what waits for the end.
@@ -166,12 +192,13 @@ final class SessionCore: Sendable {
             state.isClosed = true
             defer {
                 state.readers = []
-                state.listReaders = [:]
+                state.listReaders = PeerListReaders()
+                state.memberReaders = [:]
                 state.closeCompletions = []
             }
             return (
-                state.readers.compactMap(\.subscription), Array(state.listReaders.values),
-                state.closeCompletions ?? []
+                state.readers.compactMap(\.subscription),
+                [state.listReaders] + Array(state.memberReaders.values), state.closeCompletions ?? []
             )
         }
         for reader in readers { reader.finish() }

@@ -40,6 +40,13 @@ public enum SessionEvent: Sendable {
     /// Files that a peer offered are being received, as ``SessionSettings/files`` says.
     case filesAccepted(FileTransfer)
 
+    /// The peer is a member of a group that this session is in, from now on. `context` is what its program has joined with.
+    case memberJoined(Peer, group: String, context: [UInt8])
+    /// The peer is no longer a member of the group.
+    case memberLeft(Peer, group: String)
+    /// The peer does not accept this session as a member of the group, for this reason.
+    case groupRefused(by: Peer, group: String, NighError)
+
     /// A message was no value of the type that ``Session/messages(of:)`` reads. It was left out.
     case messageUnreadable(Peer, NighError)
 

@@ -43,6 +43,25 @@ import Testing
         await lynx.close()
     }
 
+    @Test("answers every call after its end, with an error where there is one")
+    func afterClose() async throws {
+        let (puma, lynx, asPuma, asLynx) = try await pair()
+        await puma.close()
+        await #expect(throws: NighError.self) { try await asLynx.invite() }
+        await #expect(throws: NighError.self) { try await asLynx.ping() }
+        await #expect(throws: NighError.self) { try await asLynx.pair() }
+        await #expect(throws: NighError.self) { try await asLynx.disconnect() }
+        await #expect(throws: NighError.self) { try await asLynx.openStream(named: "late") }
+        await #expect(throws: NighError.self) { try await asLynx.send("late") }
+        await #expect(throws: NighError.self) { try await puma.invite(at: "memory://nowhere") }
+        #expect(await puma.lowLevel.peers().isEmpty)
+        _ = await puma.lowLevel.statistics()
+        await puma.lowLevel.close()
+        await puma.close()
+        await lynx.close()
+        #expect(asPuma.id == puma.id)
+    }
+
     @Test("carries values of the program's own types")
     func values() async throws {
         let (puma, lynx, asPuma, asLynx) = try await pair()

@@ -28,6 +28,14 @@ public struct ByteSlice: Sendable {
         self = copied ?? Array(bytes).withUnsafeBytes { ByteSlice(copying: $0) }
     }
 
+    /// Creates a slice of a new chunk with a copy of `first` and, behind it, one of `second`.
+    package init(_ first: [UInt8], then second: ByteSlice) {
+        let chunk = Chunk(capacity: first.count + second.count)
+        first.withUnsafeBytes { chunk.append($0) }
+        second.withUnsafeBytes { chunk.append($0) }
+        self.init(chunk: chunk, start: 0, end: chunk.capacity)
+    }
+
     /// The number of bytes.
     @inlinable
     public var count: Int { end &- start }

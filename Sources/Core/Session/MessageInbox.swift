@@ -10,6 +10,8 @@ struct UnreadRun: Sendable {
     let bytes: ByteSlice
     /// The origin of the one message; nil for frames, which contain it.
     let origin: MessageOrigin?
+    /// How many bytes at the beginning of the one message are not for the program.
+    var hiddenByteCount = 0
 }
 
 /// The messages of a session that its program has not read.
@@ -113,7 +115,7 @@ final class MessageInbox: @unchecked Sendable {
                 isOpen.store(false, ordering: .relaxed)
                 endReading()
                 count(SendLane.cost(of: run.bytes.count), of: run.port)
-                return Message(origin: origin, payload: run.bytes)
+                return Message(origin: origin, payload: run.bytes[run.hiddenByteCount..<run.bytes.count])
             }
             open(run)
         }

@@ -5,6 +5,9 @@
 public struct MessageSequence: AsyncSequence, Sendable {
     let inbox: MessageInbox
 
+    /// Ends the sequence. What waits can still be read.
+    package func finish() { inbox.finish() }
+
     /// Returns the next message without waiting, or nil if there is none now. Callable from any thread.
     public func poll() -> Message? { inbox.poll() }
 

@@ -13,6 +13,9 @@ public enum PeerState: String, Hashable, Sendable, CaseIterable {
     /// The conversation is over. Passed through on the way to `available` or `unavailable`.
     case disconnected
 
+    /// Whether there is a conversation.
+    package var hasConversation: Bool { self == .connected || self == .reconnecting }
+
     /// Whether there is a conversation, or one was asked for.
     var isEngaged: Bool {
         switch self {

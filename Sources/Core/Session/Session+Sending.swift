@@ -192,6 +192,11 @@ extension Session {
         }
     }
 
+    // MARK: Messages of layers
+
+    /// Creates a sequence beside `messages`, for messages of kinds that a layer keeps there.
+    package func makeMessages() -> MessageSequence { MessageSequence(inbox: driver.makeInbox()) }
+
     // MARK: From other threads
 
     @inline(__always)

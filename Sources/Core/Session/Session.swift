@@ -142,9 +142,7 @@ public final class Session: Sendable {
     /// Leaves all peers, shuts everything down, and returns when that is done. What was sent is still delivered, within
     /// `timings.linger`. Nothing is called back afterwards, and the sequences end.
     public func close() async {
-        await withCheckedContinuation { continuation in
-            close { continuation.resume() }
-        }
+        await PendingAnswer.wait(otherwise: ()) { answer in close { answer.give(()) } }
     }
 
     /// Closes the session without waiting. Calls `completion` on the loop, after everything else that is called back.
@@ -248,8 +246,8 @@ public final class Session: Sendable {
         of token: CallToken, _ begin: (@escaping @Sendable (Result<PeerID, NighError>) -> Void) -> Void
     ) async throws(NighError) -> PeerID {
         let result = await withTaskCancellationHandler {
-            await withCheckedContinuation { continuation in
-                begin { continuation.resume(returning: $0) }
+            await PendingAnswer.wait(otherwise: .failure(NighError(.conversing, .closed))) { answer in
+                begin { answer.give($0) }
                 if Task.isCancelled { cancel(token) }
             }
         } onCancel: {
@@ -262,9 +260,9 @@ public final class Session: Sendable {
     func result<Value: Sendable>(
         of begin: (@escaping @Sendable (Result<Value, NighError>) -> Void) -> Void
     ) async throws(NighError) -> Value {
-        let result = await withCheckedContinuation { continuation in
-            begin { continuation.resume(returning: $0) }
-        }
+        let result = await PendingAnswer<Result<Value, NighError>>.wait(
+            otherwise: .failure(NighError(.conversing, .closed))
+        ) { answer in begin { answer.give($0) } }
         return try result.get()
     }
 
@@ -352,7 +350,7 @@ public final class Session: Sendable {
 
     /// Returns all known peers, sorted by PeerID.
     public func peers() async -> [Peer] {
-        await withCheckedContinuation { continuation in peers { continuation.resume(returning: $0) } }
+        await PendingAnswer.wait(otherwise: []) { answer in peers { answer.give($0) } }
     }
 
     /// The PeerIDs of the peers to which messages can be sent now.
@@ -365,6 +363,6 @@ public final class Session: Sendable {
 
     /// Returns the counts so far, by cause.
     public func statistics() async -> SessionStatistics {
-        await withCheckedContinuation { continuation in statistics { continuation.resume(returning: $0) } }
+        await PendingAnswer.wait(otherwise: SessionStatistics()) { answer in statistics { answer.give($0) } }
     }
 }

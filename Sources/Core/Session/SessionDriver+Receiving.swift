@@ -40,10 +40,10 @@ extension SessionDriver {
     @inline(__always)
     func deliver(_ delivery: Delivery, from link: Link, to handlerBox: MessageHandlerBox?) {
         if let kind = delivery.kind {
-            onKindMessage?(kind, delivery.bytes.bytes, delivery.origin)
-            return
+            guard let place = onKindMessage?(kind, delivery.bytes.bytes, delivery.origin) else { return }
+            return keep(delivery, from: link, in: place.messages.inbox, hiding: place.layerByteCount)
         }
-        guard let handlerBox else { return keep(delivery, from: link) }
+        guard let handlerBox else { return keep(delivery, from: link, in: inbox) }
         handlerBox.handler(delivery.bytes.bytes, delivery.origin)
     }
 
@@ -76,7 +76,9 @@ extension SessionDriver {
             UnreadRun(port: conversation.port, bytes: link.machine.retain(frames), origin: nil))
     }
 
-    private func keep(_ delivery: Delivery, from link: Link) {
+    private func keep(
+        _ delivery: Delivery, from link: Link, in inbox: MessageInbox, hiding hiddenByteCount: Int = 0
+    ) {
         let conversation = delivery.conversation
         if !delivery.origin.isReliable, conversation.unread >= machine.limits.receiveWindow {
             conversation.statistics.unreliableUnread &+= 1
@@ -85,7 +87,8 @@ extension SessionDriver {
         conversation.countUnread(delivery.cost)
         inbox.append(
             UnreadRun(
-                port: conversation.port, bytes: delivery.retained(from: link), origin: delivery.origin))
+                port: conversation.port, bytes: delivery.retained(from: link), origin: delivery.origin,
+                hiddenByteCount: hiddenByteCount))
     }
 
     func pipeOver(_ connection: PipeConnection, error: NighError?) {

@@ -64,9 +64,7 @@ final class SessionDriver: @unchecked Sendable {
         self.onKindMessage = onKindMessage
         self.driverReference = driverReference
         self.portNotifier = portNotifier
-        inbox = MessageInbox(
-            receiveWindow: machine.limits.receiveWindow, owner: machine.hello.peer, portNotifier: portNotifier
-        )
+        inbox = Self.makeInbox(machine, portNotifier)
         self.directory = directory
         self.loop = loop
         self.transports = transports
@@ -83,6 +81,15 @@ final class SessionDriver: @unchecked Sendable {
         flushWork = { [driverReference] in driverReference.driver?.flush() }
         timerWork = { [driverReference] in driverReference.driver?.timerFired() }
     }
+
+    private static func makeInbox(_ machine: SessionMachine, _ portNotifier: PortNotifier) -> MessageInbox {
+        MessageInbox(
+            receiveWindow: machine.limits.receiveWindow, owner: machine.hello.peer, portNotifier: portNotifier
+        )
+    }
+
+    /// Creates an inbox beside that of the session, whose messages count as unread like the others.
+    func makeInbox() -> MessageInbox { Self.makeInbox(machine, portNotifier) }
 
     /// Refers to the driver from its start to its close. The closures that are given to the loop again and again hold
     /// this object instead of a weak reference. An object with a weak reference pays for it each time that it is

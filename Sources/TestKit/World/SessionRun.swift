@@ -109,8 +109,9 @@ final class SessionRun: @unchecked Sendable {
         }
         if world.acceptsKinds(owner.index) {
             configuration.kindMessages = { [unowned world, index = owner.index] kind, bytes, origin in
-                guard let run = world.peers[index].currentRun else { return }
+                guard let run = world.peers[index].currentRun else { return nil }
                 bytes.withUnsafeBytes { run.received($0, origin, kind) }
+                return nil
             }
         }
         let session = Session(

@@ -129,7 +129,10 @@ final class SessionHarness: @unchecked Sendable {
         let kindsRead = kindsRead
         if Self.acceptsMore(own) {
             configuration.fileStreams = { [streams] in streams.all.append($0) }
-            configuration.kindMessages = { _, bytes, _ in kindsRead.count += bytes.byteCount }
+            configuration.kindMessages = { _, bytes, _ in
+                kindsRead.count += bytes.byteCount
+                return nil
+            }
         }
         session = Session(
             configuration, identity: Self.identities[own], transports: [transport], loop: loop)

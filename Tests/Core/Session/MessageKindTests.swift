@@ -28,6 +28,7 @@ import Testing
                 let bytes = bytes.withUnsafeBytes { Array($0) }
                 received.messages.append((kind.rawValue, bytes, origin.lane))
                 received.all.append(String(decoding: bytes, as: UTF8.self))
+                return nil
             }
         }
         lynx.messageReaction = { bytes, _, _ in received.all.append(String(decoding: bytes, as: UTF8.self)) }
@@ -152,7 +153,7 @@ import Testing
             (true, Frames.frame(.bulkBegin, [0, 0, 0, 9, 1, 1])),
         ])
     func violations(_ takesKinds: Bool, _ frame: [UInt8]) throws {
-        let peer = try ScriptedPeer { if takesKinds { $0.kindMessages = { _, _, _ in } } }
+        let peer = try ScriptedPeer { if takesKinds { $0.kindMessages = { _, _, _ in nil } } }
         try peer.beginConversation()
         try peer.send(frame)
         guard case .protocolViolation(let words)? = peer.endings.last else {

@@ -1,0 +1,212 @@
+import NighCore
+import Synchronization
+
+/// The groups of one session: keeps its `GroupTable` in step with the session, and carries messages to groups.
+///
+/// The owner of the session passes it the session's events, and sets `handler` in the session's configuration. What changes the
+/// table happens on the session's loop; messages can be sent from any thread.
+package final class Groups: Sendable {
+    /// A group as other threads see it.
+    private struct View {
+        let number: UInt32
+        let messages: MessageSequence
+        var members: [PeerID] = []
+    }
+
+    /// What only the loop touches.
+    ///
+    /// `@unchecked Sendable`: see above.
+    private final class LoopState: @unchecked Sendable {
+        weak var session: Session?
+        var table = GroupTable()
+        var report: ((GroupTable.Event) -> Void)?
+        /// The peers for which there was no room.
+        var waiting: Set<PeerID> = []
+        var isRetryDue = false
+        var isClosed = false
+    }
+
+    private let onLoop = LoopState()
+    private let views = Mutex<[GroupName: View]>([:])
+
+    /// The time after which a peer is told again what there was no room for.
+    private static let retryPause = Moment.Span.milliseconds(20)
+
+    package init() {}
+
+    /// Takes messages of the kind of groups from the session.
+    package var handler: KindMessageHandler {
+        { [self] kind, bytes, origin in
+            guard kind == GroupRecord.kind else { return nil }
+            return bytes.withUnsafeBytes { receive($0, from: origin.peer) }
+        }
+    }
+
+    /// Begins to follow a session that was just made. Call it on the loop, or before the session has started.
+    ///
+    /// - Parameter report: called on the loop with what the program has to be told.
+    package func attach(to session: Session, reporting report: @escaping @Sendable (GroupTable.Event) -> Void)
+    {
+        onLoop.session = session
+        onLoop.report = report
+    }
+
+    // MARK: What the session reports
+
+    /// Takes an event of the session. Loop only.
+    package func handle(_ event: SessionEvent) {
+        switch event {
+        case .stateChanged(let peer, let former, _):
+            let (was, isNow) = (former.hasConversation, peer.state.hasConversation)
+            if isNow, !was {
+                onLoop.table.connected(peer.id)
+                flush(peer.id)
+            } else if was, !isNow {
+                onLoop.table.disconnected(peer.id)
+            }
+            finishChange()
+        case .closed: close()
+        default: break
+        }
+    }
+
+    private func close() {
+        onLoop.isClosed = true
+        onLoop.report = nil
+        let all = views.withLock { views in
+            defer { views = [:] }
+            return Array(views.values)
+        }
+        for view in all { view.messages.finish() }
+    }
+
+    private func receive(_ bytes: UnsafeRawBufferPointer, from peer: PeerID) -> KindMessagePlace? {
+        do throws(WireError) {
+            guard let record = try GroupRecord(reading: bytes) else { return nil }
+            if let name = try onLoop.table.receive(record, from: peer) {
+                guard let messages = views.withLock({ $0[name]?.messages }) else { return nil }
+                return KindMessagePlace(in: messages, without: GroupRecord.messageHeaderCount)
+            }
+            flush(peer)
+            finishChange()
+        } catch {
+            // Nothing that such a peer says about groups means anything any more.
+            onLoop.session?.disconnect(peer)
+        }
+        return nil
+    }
+
+    // MARK: What the program does
+
+    /// Joins a group. Loop only. Returns the messages of the group.
+    package func join(
+        _ name: GroupName, context: [UInt8], deciding decide: @escaping GroupTable.Decision
+    ) throws(NighError) -> MessageSequence {
+        guard let session = onLoop.session, !onLoop.isClosed else { throw NighError(.configuring, .closed) }
+        try onLoop.table.join(name, context: context, deciding: decide)
+        let messages = session.makeMessages()
+        let number = onLoop.table.number(of: name) ?? 0
+        views.withLock { $0[name] = View(number: number, messages: messages) }
+        flushAll()
+        return messages
+    }
+
+    /// Leaves a group. Loop only. Its messages that were not read are dropped.
+    package func leave(_ name: GroupName) {
+        guard let view = views.withLock({ $0.removeValue(forKey: name) }) else { return }
+        onLoop.table.leave(name)
+        view.messages.finish()
+        // They count as unread until somebody takes them.
+        while view.messages.poll() != nil {}
+        flushAll()
+    }
+
+    /// The groups that this session is in, by name.
+    package var names: [GroupName] { views.withLock { $0.keys.sorted() } }
+
+    /// The other members of a group, by PeerID; none if this session is not in it.
+    package func members(of name: GroupName) -> [PeerID] { views.withLock { $0[name]?.members ?? [] } }
+
+    /// Sends a message to the other members of a group, and waits for room at each in turn. It is no error if a member leaves
+    /// meanwhile. Throws a `NighError` if this session is not in the group, or a `PartialSendError` with the members to which it
+    /// was not sent.
+    package func send(_ payload: ByteSlice, to name: GroupName, of session: Session) async throws {
+        guard let (message, members) = message(payload, to: name) else {
+            throw NighError(
+                .sending, .invalid("this session is not in the group \"\(name)\""), advice: "join it first")
+        }
+        var failures: [PeerID: NighError] = [:]
+        for member in members {
+            do throws(NighError) {
+                try await session.send(message, of: GroupRecord.kind, to: member)
+            } catch  where error.cause == .notConnected {
+                continue
+            } catch {
+                failures[member] = error
+            }
+        }
+        if !failures.isEmpty { throw PartialSendError(failures: failures) }
+    }
+
+    /// Sends a message to the other members of a group that have room for it. Returns how many these are.
+    package func trySend(_ payload: ByteSlice, to name: GroupName, of session: Session) -> Int {
+        guard let (message, members) = message(payload, to: name) else { return 0 }
+        return members.count { member in
+            (try? session.trySend(message, of: GroupRecord.kind, to: member)) != nil
+        }
+    }
+
+    /// Puts the number of the group in front of a message. It is copied once for all members.
+    private func message(_ payload: ByteSlice, to name: GroupName) -> (message: ByteSlice, members: [PeerID])?
+    {
+        guard let view = views.withLock({ $0[name] }) else { return nil }
+        return (ByteSlice(GroupRecord.message(number: view.number).bytes, then: payload), view.members)
+    }
+
+    // MARK: Telling peers
+
+    private func flushAll() {
+        for peer in onLoop.table.connectedPeers { flush(peer) }
+        finishChange()
+    }
+
+    private func flush(_ peer: PeerID) {
+        guard let session = onLoop.session else { return }
+        let isDone = onLoop.table.flush(peer) { record in
+            do throws(NighError) {
+                try session.trySend(ByteSlice(record.bytes), of: GroupRecord.kind, to: peer)
+                return .sent
+            } catch {
+                switch error.cause {
+                case .bufferFull: return .full
+                default: return .unsupported
+                }
+            }
+        }
+        if isDone { onLoop.waiting.remove(peer) } else { onLoop.waiting.insert(peer) }
+        retrySoon(session)
+    }
+
+    private func retrySoon(_ session: Session) {
+        guard !onLoop.waiting.isEmpty, !onLoop.isRetryDue else { return }
+        onLoop.isRetryDue = true
+        session.loop.schedule(at: session.loop.now + Self.retryPause) { [weak self] in self?.retry() }
+    }
+
+    private func retry() {
+        onLoop.isRetryDue = false
+        guard !onLoop.isClosed else { return }
+        for peer in onLoop.waiting.sorted() { flush(peer) }
+        finishChange()
+    }
+
+    /// Shows the members to other threads as they are now, and reports what has changed.
+    private func finishChange() {
+        let events = onLoop.table.takeEvents()
+        guard !events.isEmpty else { return }
+        views.withLock { views in
+            for name in views.keys { views[name]?.members = onLoop.table.members(of: name) }
+        }
+        for event in events { onLoop.report?(event) }
+    }
+}

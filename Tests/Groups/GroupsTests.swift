@@ -1,0 +1,225 @@
+import NighCore
+import NighGroups
+import NighMemory
+import NighTestKit
+import Testing
+
+/// Sessions with groups, in virtual time, over a network that a test disturbs.
+private final class Network {
+    /// One session, and what its program was told.
+    ///
+    /// `@unchecked Sendable`: everything happens on the one virtual loop.
+    final class Member: @unchecked Sendable {
+        let session: Session
+        let groups: Groups
+        let faults: FaultControl
+        var events: [GroupTable.Event] = []
+        var inboxes: [GroupName: MessageSequence] = [:]
+        /// What was received in each group: sender and number.
+        var received: [GroupName: [(sender: PeerID, number: Int)]] = [:]
+
+        init(_ session: Session, _ groups: Groups, _ faults: FaultControl) {
+            self.session = session
+            self.groups = groups
+            self.faults = faults
+        }
+
+        func join(_ name: GroupName) throws(NighError) {
+            inboxes[name] = try groups.join(name, context: []) { _, _ in nil }
+        }
+
+        func leave(_ name: GroupName) {
+            read()
+            groups.leave(name)
+            inboxes[name] = nil
+        }
+
+        func read() {
+            for (name, inbox) in inboxes {
+                while let message = inbox.poll() {
+                    let number = message.bytes.prefix(4).reduce(0) { $0 << 8 | Int($1) }
+                    received[name, default: []].append((message.peer, number))
+                }
+            }
+        }
+
+        func send(_ number: Int, size: Int = 4, to name: GroupName) -> Int {
+            let bytes = (0..<4).map { UInt8(truncatingIfNeeded: number >> (24 - 8 * $0)) }
+            let payload = ByteSlice(bytes + [UInt8](repeating: 7, count: size - 4))
+            return groups.trySend(payload, to: name, of: session)
+        }
+    }
+
+    let loop = VirtualEventLoop()
+    private(set) var members: [Member] = []
+
+    init(_ count: Int, plan: FaultPlan = .none, adjust: (inout SessionConfiguration) -> Void = { _ in })
+        throws
+    {
+        let hub = MemoryHub()
+        for index in 0..<count {
+            let transport = FaultyTransport(MemoryTransport(hub: hub, address: "m\(index)"), plan: plan)
+            let groups = Groups()
+            var configuration = SessionConfiguration(
+                service: "groups", name: DisplayName(fitting: "m\(index)"))
+            configuration.seed = UInt64(index)
+            configuration.kindMessages = groups.handler
+            adjust(&configuration)
+            let session = Session(
+                configuration, identity: .ephemeral(seed: UInt64(index + 1)), transports: [transport],
+                loop: loop)
+            let member = Member(session, groups, transport.control)
+            groups.attach(to: session) { [unowned member] in member.events.append($0) }
+            session.start(onEvent: { [weak session] event in
+                if case .invited(let invitation) = event { session?.accept(invitation) }
+                groups.handle(event)
+            })
+            members.append(member)
+        }
+        try loop.run(for: .seconds(1))
+        for (index, member) in members.enumerated() {
+            for other in members[(index + 1)...] { member.session.invite(other.session.id) { _ in } }
+        }
+        try loop.run(for: .seconds(2))
+    }
+
+    func close() throws {
+        for member in members { member.session.close {} }
+        try loop.run(for: .seconds(10))
+    }
+}
+
+@Suite("Groups of sessions") struct GroupsTests {
+    private let red = GroupName("red")!
+    private let blue = GroupName("blue")!
+
+    @Test("carry messages to their members only, at every size")
+    func messages() throws {
+        let network = try Network(4)
+        let members = network.members
+        for member in members[..<3] { try member.join(red) }
+        try members[0].join(blue)
+        try members[3].join(blue)
+        try network.loop.run(for: .milliseconds(100))
+        let sizes = [4, 5, 100, 8_192, 16_383, 16_384, 100_000]
+        for (number, size) in sizes.enumerated() {
+            #expect(members[0].send(number, size: size, to: red) == 2)
+            #expect(members[0].send(100 + number, size: size, to: blue) == 1)
+        }
+        try network.loop.run(for: .seconds(1))
+        for member in members { member.read() }
+        let numbers = Array(sizes.indices)
+        for member in members[1...2] {
+            #expect(member.received.keys.sorted() == [red])
+            #expect(member.received[red]?.map(\.number) == numbers)
+            #expect(member.received[red]?.allSatisfy { $0.sender == members[0].session.id } == true)
+        }
+        #expect(members[3].received.keys.sorted() == [blue])
+        #expect(members[3].received[blue]?.map(\.number) == numbers.map { $0 + 100 })
+        #expect(members[0].received.isEmpty)
+        try network.close()
+    }
+
+    @Test("slow a sender down whose messages are not read, and deliver them all once they are")
+    func backPressure() throws {
+        let network = try Network(2) {
+            $0.limits.receiveWindow = 64 << 10
+            $0.limits.sendBuffer = 64 << 10
+        }
+        let (puma, lynx) = (network.members[0], network.members[1])
+        for member in network.members { try member.join(red) }
+        try network.loop.run(for: .milliseconds(100))
+        var sent = 0
+        for _ in 0..<1_000 {
+            sent += puma.send(sent, size: 1_024, to: red)
+            try network.loop.run(for: .milliseconds(1))
+        }
+        // What is not read, what is not acknowledged, and one message more for each.
+        #expect(sent <= 2 * 64 + 2 && sent >= 64, "\(sent)")
+        lynx.read()
+        try network.loop.run(for: .seconds(1))
+        lynx.read()
+        #expect(lynx.received[red]?.map(\.number) == Array(0..<sent))
+        // There is room for others again, also after what was not read has been dropped.
+        for _ in 0..<3 {
+            while puma.send(sent, size: 1_024, to: red) > 0 { sent += 1 }
+            try network.loop.run(for: .seconds(1))
+            lynx.groups.leave(red)
+            try network.loop.run(for: .seconds(1))
+            try lynx.join(red)
+            try network.loop.run(for: .seconds(1))
+            #expect(puma.send(sent, size: 1_024, to: red) == 1)
+        }
+        try network.close()
+    }
+
+    @Test("end a conversation whose peer says about them what makes no sense")
+    func violation() throws {
+        let network = try Network(2)
+        let (puma, lynx) = (network.members[0], network.members[1])
+        let record = ByteSlice(GroupRecord.leave(number: 9).bytes)
+        try puma.session.trySend(record, of: GroupRecord.kind, to: lynx.session.id)
+        try network.loop.run(for: .seconds(5))
+        #expect(!lynx.session.connectedPeers.contains(puma.session.id))
+        try network.close()
+    }
+
+    /// Joins, leaves, messages, cuts, and ends of conversations in any order. What a member sends to a group arrives at each other
+    /// one in order and never twice, and in the end all agree on the members.
+    @Test("keep their order and agree in the end, whatever happens", arguments: 0..<40 as Range<UInt64>)
+    func disturbed(_ seed: UInt64) throws {
+        var random = SeededGenerator(seed: seed)
+        var plan = FaultPlan()
+        plan.delay = .milliseconds(5)
+        plan.jitter = .milliseconds(20)
+        let network = try Network(4, plan: plan) {
+            // So low that there is often no room for what members tell each other.
+            $0.limits.sendBuffer = 2_000
+        }
+        let names = [red, blue]
+        var number = 0
+        for _ in 0..<300 {
+            let member = network.members.randomElement(using: &random)!
+            let other = network.members.randomElement(using: &random)!
+            let name = names.randomElement(using: &random)!
+            switch Int.random(in: 0..<20, using: &random) {
+            // It may have joined already.
+            case 0..<4: try? member.join(name)
+            case 4, 5: member.leave(name)
+            case 6: member.faults.cut()
+            case 7: if member !== other { member.session.disconnect(other.session.id) }
+            case 8, 9: if member !== other { member.session.invite(other.session.id) { _ in } }
+            case 10..<12:
+                try network.loop.run(for: .milliseconds(Int64.random(in: 0..<500, using: &random)))
+                member.read()
+            default:
+                number += 1
+                _ = member.send(number, size: Int.random(in: 4..<900, using: &random), to: name)
+            }
+        }
+        try network.loop.run(for: .seconds(30))
+        for member in network.members {
+            for other in network.members where other !== member {
+                member.session.invite(other.session.id) { _ in }
+            }
+        }
+        try network.loop.run(for: .seconds(30))
+        for member in network.members {
+            member.read()
+            for (_, received) in member.received {
+                for (_, messages) in Dictionary(grouping: received, by: \.sender) {
+                    let numbers = messages.map(\.number)
+                    #expect(numbers == numbers.sorted() && Set(numbers).count == numbers.count)
+                }
+            }
+        }
+        for name in names {
+            let inside = network.members.filter { $0.groups.names.contains(name) }
+            for member in inside {
+                let others = inside.filter { $0 !== member }.map(\.session.id).sorted()
+                #expect(member.groups.members(of: name) == others)
+            }
+        }
+        try network.close()
+    }
+}

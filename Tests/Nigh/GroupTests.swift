@@ -1,0 +1,108 @@
+import Nigh
+import NighTestKit
+import Testing
+
+/// Groups as programs use them, over memory.
+@Suite("A group", .timeLimit(.minutes(1))) struct GroupTests {
+    /// Only the sessions of one test meet.
+    private let network = "memory:hub=groups-\(UInt64.random(in: 0 ... .max))"
+
+    private func sessions(_ names: String...) async throws -> [Session] {
+        let sessions = try names.map { name in
+            try Session(service: "teams", name: name, transports: network) { settings in
+                settings.identity = .temporary
+                settings.connectsAutomatically = true
+            }
+        }
+        for session in sessions {
+            for await peers in session.peerLists where peers.count(where: \.isConnected) == names.count - 1 {
+                break
+            }
+        }
+        return sessions
+    }
+
+    /// Waits until a group has these members.
+    private func wait(for members: [Session], in group: Group) async {
+        for await list in group.memberLists where list.map(\.id) == members.map(\.id).sorted() { break }
+    }
+
+    @Test("carries values between its members, and shows who they are")
+    func values() async throws {
+        let sessions = try await sessions("Puma", "Lynx", "Hare")
+        let (puma, lynx, hare) = (sessions[0], sessions[1], sessions[2])
+        let red = try await puma.join("red")
+        let asLynx = try await lynx.join("red", context: [4])
+        let blue = try await hare.join("blue")
+        await wait(for: [lynx], in: red)
+        await wait(for: [puma], in: asLynx)
+        #expect(red.members.map(\.name) == ["Lynx"] && blue.members.isEmpty && puma.groupNames == ["red"])
+        try await red.send("for red")
+        try await puma.broadcast("for all")
+        try await red.send(bytes: [1, 2, 3])
+        try await blue.send("for nobody")
+        for await message in asLynx.messages(of: String.self) {
+            #expect(message.content == "for red" && message.sender.id == puma.id)
+            break
+        }
+        #expect(await asLynx.messages.next()?.bytes == [1, 2, 3])
+        for await message in hare.messages(of: String.self) {
+            #expect(message.content == "for all")
+            break
+        }
+        await red.leave()
+        #expect(puma.groupNames == [] && red.members.isEmpty)
+        await wait(for: [], in: asLynx)
+        await #expect(throws: NighError.self) { try await red.send("too late") }
+        for session in sessions { await session.close() }
+        #expect(await asLynx.messages.next() == nil)
+    }
+
+    @Test("keeps out whom a member does not accept, and tells both")
+    func admission() async throws {
+        let sessions = try await sessions("Puma", "Lynx")
+        let (puma, lynx) = (sessions[0], sessions[1])
+        let (events, lynxEvents) = (puma.events, lynx.events)
+        let red = try await puma.join("red", admitting: .chosen { _, context in context == [7] })
+        _ = try await puma.join("green", admitting: .paired)
+        let refused = try await lynx.join("red")
+        _ = try await lynx.join("green")
+        var reasons: [String: NighError.Cause] = [:]
+        for await case .groupRefused(let peer, let group, let error) in lynxEvents {
+            #expect(peer.id == puma.id)
+            reasons[group] = error.cause
+            if reasons.count == 2 { break }
+        }
+        #expect(reasons["red"] == .declined("the program there does not accept this peer"))
+        #expect(reasons["green"] == .declined("the group is for paired devices only"))
+        #expect(refused.members.isEmpty && red.members.isEmpty)
+        await refused.leave()
+        let accepted = try await lynx.join("red", context: [7])
+        for await case .memberJoined(let peer, let group, let context) in events {
+            #expect(peer.id == lynx.id && group == "red" && context == [7])
+            break
+        }
+        await wait(for: [puma], in: accepted)
+        try await accepted.send("here")
+        for await message in red.messages(of: String.self) {
+            #expect(message.content == "here")
+            break
+        }
+        for session in sessions { await session.close() }
+    }
+
+    @Test("says which names and sizes are not allowed")
+    func mistakes() async throws {
+        let sessions = try await sessions("Puma", "Lynx")
+        let puma = sessions[0]
+        _ = try await puma.join("red")
+        await #expect(throws: NighError.self) { try await puma.join("red") }
+        await #expect(throws: NighError.self) { try await puma.join("") }
+        await #expect(throws: NighError.self) {
+            try await puma.join("big", context: [UInt8](repeating: 0, count: 1_025))
+        }
+        #expect(puma.groupNames == ["red"])
+        for session in sessions { await session.close() }
+        await #expect(throws: NighError.self) { try await puma.join("late") }
+    }
+}
