@@ -156,7 +156,7 @@ let package = Package(
             path: "Sources/Tools/soak"),
         .testTarget(
             name: "CoreTests",
-            dependencies: ["COpenSSL", "NighCore", "NighFiles", "NighMemory", "NighTestKit"],
+            dependencies: ["COpenSSL", "NighCore", "NighFiles", "NighGroups", "NighMemory", "NighTestKit"],
             path: "Tests/Core"),
         .testTarget(
             name: "BluetoothTests",

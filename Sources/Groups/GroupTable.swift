@@ -81,7 +81,7 @@ package struct GroupTable {
     /// The other members of a group that this session has joined, by PeerID.
     package func members(of name: GroupName) -> [PeerID] { own[name]?.members.sorted() ?? [] }
 
-    /// The number under which this session is in a group; nil if it is not.
+    /// The number under which this session is in a group; nil if it is not in it.
     package func number(of name: GroupName) -> UInt32? { own[name]?.number }
 
     /// Takes what the program has to be told, in the order in which it happened.

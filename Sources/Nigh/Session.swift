@@ -63,7 +63,8 @@ public final class Session: Sendable {
         self.name = displayName.description
         messages = Messages(low.messages)
         hasTemporaryIdentity = identity.isReplacement
-        core = SessionCore(low, loop: loop, identity: identity, reception: reception, groups: groups,
+        core = SessionCore(
+            low, loop: loop, identity: identity, reception: reception, groups: groups,
             settings: settings)
         if !settings.advertises { low.stopAdvertising() }
     }

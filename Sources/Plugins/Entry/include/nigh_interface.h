@@ -4,6 +4,6 @@
 #define NIGH_INTERFACE_H
 
 #define NIGH_VERSION "0.2.0"
-#define NIGH_INTERFACE_FINGERPRINT "0184ce6671a51f8d"
+#define NIGH_INTERFACE_FINGERPRINT "3fadef1ff8ffa013"
 
 #endif
