@@ -40,7 +40,8 @@ struct PlantedStreamFaultTests {
         }
 
         private func deliver(_ bytes: [UInt8], to port: StreamPort) {
-            ByteSlice(bytes).withUnsafeBytes { raw in port.deliver(raw) { ByteSlice(copying: raw) } }
+            _ = ByteSlice(bytes).withUnsafeBytes { raw in port.deliver(raw) { ByteSlice(copying: raw) } }
+            port.wakeReaders()
         }
     }
 

@@ -336,23 +336,37 @@ final class StreamPort: Sendable {
 
     // MARK: The loop: receiving
 
-    /// Takes bytes that have come. They are kept as a slice, or copied if the slice would keep a far larger chunk.
-    func deliver(_ bytes: UnsafeRawBufferPointer, retained: () -> ByteSlice) {
+    /// Takes bytes that have come. They are kept as a slice, or copied if the slice would keep a far larger chunk. Returns
+    /// whether tasks wait for them, which `wakeReaders` resumes.
+    func deliver(_ bytes: UnsafeRawBufferPointer, retained: () -> ByteSlice) -> Bool {
         state.withLock { state in
-            guard isOpen(state.receiving) else { return }
+            guard isOpen(state.receiving) else { return false }
             state.unread &+= bytes.count
             let slice = bytes.count >= Self.leastSlice ? retained() : nil
-            if let slice, slice.count >= slice.chunk.capacity / 4 {
+            if let slice, slice.count >= slice.chunk.capacity / Self.mostSlices {
                 state.arrived.append(slice)
             } else {
                 copy(bytes, &state)
             }
-            resumeReaders(&state)
+            return hasReader(state)
         }
     }
 
+    /// Whether a task waits for bytes, or for anything that happens.
+    var hasReader: Bool { state.withLock { hasReader($0) } }
+
+    private func hasReader(_ state: borrowing State) -> Bool {
+        !(state.readers.isEmpty && state.watchers.isEmpty)
+    }
+
+    /// Resumes the tasks that wait for bytes.
+    func wakeReaders() { state.withLock { resumeReaders(&$0) } }
+
     /// Shorter pieces are always copied.
     private static let leastSlice = 4 << 10
+    /// A slice of a chunk that would hold more of its size is copied. In a chunk of four TLS records there are four frames of
+    /// full length, which are a little shorter than a record.
+    private static let mostSlices = 5
 
     private func copy(_ bytes: UnsafeRawBufferPointer, _ state: inout State) {
         if state.arrived.isEmpty, state.tail != nil { _ = Chunk.rewindIfUnshared(&state.tail!) }

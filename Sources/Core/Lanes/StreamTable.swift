@@ -73,6 +73,8 @@ final class StreamTable {
     private var nextNumber: UInt32
     /// The highest number that the other side has used.
     private var lastTheirs: UInt32 = 0
+    /// The streams with bytes for which tasks wait.
+    private var streamsToWake: [StreamPort] = []
     private var openedByUs = 0
     private var openedByThem = 0
 
@@ -322,7 +324,19 @@ final class StreamTable {
         let bytes = UnsafeRawBufferPointer(rebasing: payload[StreamData.numberLength...])
         stream.received &+= UInt64(bytes.count)
         bytesReceived &+= bytes.count
-        stream.port.deliver(bytes) { retain(bytes) }
+        if stream.port.deliver(bytes, retained: { retain(bytes) }), streamsToWake.last !== stream.port {
+            streamsToWake.append(stream.port)
+        }
+    }
+
+    /// Whether tasks wait for what has come.
+    var hasReadersToWake: Bool { !streamsToWake.isEmpty }
+
+    /// Resumes the tasks that wait for what has come: once for all that was received together, since waking a task costs about
+    /// as much as decrypting a frame.
+    func wakeReaders() {
+        for port in streamsToWake { port.wakeReaders() }
+        streamsToWake.removeAll(keepingCapacity: true)
     }
 
     /// Takes what the other side says about a stream. Returns the stream if it has opened one.

@@ -455,6 +455,12 @@ extension Conversation {
         noteReceived(frame.wireBytes, now: now)
     }
 
+    /// Whether tasks wait for bytes of streams that have come.
+    var hasReadersToWake: Bool { streams?.hasReadersToWake ?? false }
+
+    /// Resumes these tasks.
+    func wakeReaders() { streams?.wakeReaders() }
+
     /// Takes what the peer says about a stream. Returns the stream if the peer has opened one.
     func receivedStreamControl(
         _ frame: StreamControlFrame, wireBytes: Int, now: Moment

@@ -101,6 +101,7 @@ extension SessionMachine {
     /// Sends what is owed for what was received. Call it when `nextDelivery` has returned nil.
     @inline(__always)
     func finishReceiving(on link: Link, now: Moment) {
+        conversationToWake.take()?.wakeReaders()
         watchLargeChunks(now: now)
         guard link.purpose != .finished else { return }
         // If other output leaves anyway, the acknowledgement leaves with it.
@@ -147,7 +148,9 @@ extension SessionMachine {
                 }
                 return Delivery(whole: whole, of: kind, on: lane, in: conversation)
             case .streamData(let frame):
-                try conversation(on: link).receivedStreamData(frame, now: now) { link.machine.retain($0) }
+                let conversation = try conversation(on: link)
+                try conversation.receivedStreamData(frame, now: now) { link.machine.retain($0) }
+                if conversation.hasReadersToWake { conversationToWake = conversation }
             case .streamControl(let frame, let wireBytes):
                 let conversation = try conversation(on: link)
                 let opened = try conversation.receivedStreamControl(frame, wireBytes: wireBytes, now: now)

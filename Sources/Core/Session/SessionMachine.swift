@@ -54,6 +54,8 @@ final class SessionMachine {
     // check for exclusive access. The same holds for the outbox above.
     @exclusivity(unchecked) private var directives = Ring<Directive>()
     @exclusivity(unchecked) private var dirtyLinks = Ring<Link>()
+    /// The conversation that has received bytes of streams for which tasks wait, in what is being received now.
+    @exclusivity(unchecked) var conversationToWake: Conversation?
     @exclusivity(unchecked) private var linksWithPackets = Ring<Link>()
     @exclusivity(unchecked) private var wakeups = TimerQueue<Wakeup>()
     private var lastNumber: UInt64 = 0

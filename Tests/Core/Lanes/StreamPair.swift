@@ -31,6 +31,9 @@ final class StreamPair {
 
         func attend(to stream: StreamPort) { attended.append(stream) }
 
+        /// Whether a task waits for bytes of a stream.
+        func hasReader(of stream: ByteStream) -> Bool { stream.port.hasReader }
+
         func open(_ name: String, for purpose: StreamPurpose = .program) throws(NighError) -> ByteStream {
             ByteStream(try table.open(named: name, for: purpose))
         }
@@ -60,6 +63,19 @@ final class StreamPair {
         let even = even ?? odd
         self.odd = Side(isOdd: true, ours: odd, theirs: even)
         self.even = Side(isOdd: false, ours: even, theirs: odd)
+    }
+
+    /// Cuts bytes of a link into the frame that opens a stream and those with its bytes.
+    func frames(in bytes: [UInt8]) throws -> (opening: [UInt8], data: [[UInt8]]) {
+        var frames: [[UInt8]] = []
+        var rest = bytes[...]
+        while rest.count >= FrameHeader.byteCount {
+            let header = rest.withUnsafeBytes { FrameHeader(readingFrom: $0.baseAddress.unsafelyUnwrapped) }
+            let length = FrameHeader.byteCount + header.payloadLength
+            frames.append(Array(rest.prefix(length)))
+            rest = rest.dropFirst(length)
+        }
+        return (try #require(frames.first), Array(frames.dropFirst()))
     }
 
     /// Lets `count` frames pass from one side to the other.

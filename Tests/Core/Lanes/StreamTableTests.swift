@@ -327,6 +327,61 @@ import Testing
         }
     }
 
+    @Test(
+        "keep full frames as they came, and copy what would hold far more memory", arguments: [true, false])
+    func slices(isFull: Bool) throws {
+        let pair = StreamPair(StreamTerms(streams: 4, window: 100_000))
+        let outgoing = try pair.odd.open("slices")
+        // As TLS has it: a chunk of four records.
+        let chunk = Chunk(capacity: 64 << 10)
+        let length = isFull ? 16_376 : 8_000
+        var sent: [UInt8] = []
+        for number in 0..<4 {
+            let bytes = bytes(length, number)
+            sent += bytes
+            let count = try bytes.withUnsafeBytes { try outgoing.tryWrite($0) }
+            #expect(count == length)
+            pair.odd.write()
+        }
+        let frames = pair.odd.wire.bytes
+        let (opening, data) = try pair.frames(in: frames)
+        try pair.even.receive(opening)
+        let incoming = try #require(pair.even.opened.first)
+        for frame in data {
+            let start = chunk.filled
+            frame.withUnsafeBytes { chunk.append(.init(rebasing: $0[FrameHeader.byteCount...])) }
+            let payload = UnsafeRawBufferPointer(start: chunk.base + start, count: chunk.filled - start)
+            try pair.even.table.receivedData(payload) { bytes in
+                let offset = bytes.baseAddress.unsafelyUnwrapped - UnsafeRawPointer(chunk.base)
+                return ByteSlice(chunk: chunk, start: offset, end: offset + bytes.count)
+            }
+        }
+        var received: [UInt8] = []
+        while case .bytes(let slice) = incoming.poll() {
+            #expect((slice.chunk === chunk) == isFull)
+            received += slice.bytes
+        }
+        #expect(received == sent)
+    }
+
+    @Test("wake their readers once for all that comes together")
+    func waking() async throws {
+        let pair = StreamPair()
+        let outgoing = try pair.odd.open("waking")
+        try pair.carry(from: pair.odd, to: pair.even)
+        let incoming = try #require(pair.even.opened.first)
+        async let first = incoming.read()
+        while !pair.even.hasReader(of: incoming) { await Task.yield() }
+        for _ in 0..<3 {
+            _ = try bytes(1_000).withUnsafeBytes { try outgoing.tryWrite($0) }
+            try pair.carry(from: pair.odd, to: pair.even)
+            #expect(pair.even.table.hasReadersToWake && pair.even.hasReader(of: incoming))
+        }
+        pair.even.table.wakeReaders()
+        #expect(!pair.even.table.hasReadersToWake)
+        #expect(try await first?.count == 3_000)
+    }
+
     @Test("write control frames into the memory that they have")
     func controlFrames() throws {
         let pair = StreamPair(StreamTerms(streams: 64, window: 40))
