@@ -134,9 +134,8 @@ let package = Package(
         .executableTarget(
             name: "fuzz",
             dependencies: [
-                "FourInARow", "Measuring", "NighBluetooth", "NighCore", "NighFiles", "NighMDNS", "NighRecord",
-                "NighTCP",
-                "NighTestKit", "ProgramSupport",
+                "FourInARow", "Measuring", "NighBluetooth", "NighCore", "NighFiles", "NighGroups", "NighMDNS",
+                "NighRecord", "NighTCP", "NighTestKit", "ProgramSupport",
             ],
             path: "Sources/Tools/fuzz"),
         .systemLibrary(name: "CHeap", path: "Tests/CHeap"),

@@ -1,6 +1,13 @@
 import NighCore
 import Synchronization
 
+/// That a session is in a group, from joining to leaving. Joined anew, it is another one.
+package struct Membership: Hashable, Sendable {
+    package let name: GroupName
+    /// The session's number for it.
+    let number: UInt32
+}
+
 /// The groups of one session: keeps its `GroupTable` in step with the session, and carries messages to groups.
 ///
 /// The owner of the session passes it the session's events, and sets `handler` in the session's configuration. What changes the
@@ -8,7 +15,7 @@ import Synchronization
 package final class Groups: Sendable {
     /// A group as other threads see it.
     private struct View {
-        let number: UInt32
+        let membership: Membership
         let messages: MessageSequence
         var members: [PeerID] = []
     }
@@ -20,6 +27,7 @@ package final class Groups: Sendable {
         weak var session: Session?
         var table = GroupTable()
         var report: ((GroupTable.Event) -> Void)?
+        var reportViolation: ((NighError) -> Void)?
         /// The peers for which there was no room.
         var waiting: Set<PeerID> = []
         var isRetryDue = false
@@ -44,11 +52,16 @@ package final class Groups: Sendable {
 
     /// Begins to follow a session that was just made. Call it on the loop, or before the session has started.
     ///
-    /// - Parameter report: called on the loop with what the program has to be told.
-    package func attach(to session: Session, reporting report: @escaping @Sendable (GroupTable.Event) -> Void)
-    {
+    /// - Parameters:
+    ///   - report: called on the loop with what the program has to be told.
+    ///   - reportViolation: called on the loop with the reason for which a conversation was ended.
+    package func attach(
+        to session: Session, reporting report: @escaping @Sendable (GroupTable.Event) -> Void,
+        violations reportViolation: @escaping @Sendable (NighError) -> Void
+    ) {
         onLoop.session = session
         onLoop.report = report
+        onLoop.reportViolation = reportViolation
     }
 
     // MARK: What the session reports
@@ -73,6 +86,7 @@ package final class Groups: Sendable {
     private func close() {
         onLoop.isClosed = true
         onLoop.report = nil
+        onLoop.reportViolation = nil
         let all = views.withLock { views in
             defer { views = [:] }
             return Array(views.values)
@@ -91,6 +105,8 @@ package final class Groups: Sendable {
             finishChange()
         } catch {
             // Nothing that such a peer says about groups means anything any more.
+            onLoop.reportViolation?(
+                NighError(.conversing, .protocolViolation(error.message), peer: peer.short))
             onLoop.session?.disconnect(peer)
         }
         return nil
@@ -101,20 +117,24 @@ package final class Groups: Sendable {
     /// Joins a group. Loop only. Returns the messages of the group.
     package func join(
         _ name: GroupName, context: [UInt8], deciding decide: @escaping GroupTable.Decision
-    ) throws(NighError) -> MessageSequence {
+    ) throws(NighError) -> (membership: Membership, messages: MessageSequence) {
         guard let session = onLoop.session, !onLoop.isClosed else { throw NighError(.configuring, .closed) }
         try onLoop.table.join(name, context: context, deciding: decide)
         let messages = session.makeMessages()
-        let number = onLoop.table.number(of: name) ?? 0
-        views.withLock { $0[name] = View(number: number, messages: messages) }
+        let membership = Membership(name: name, number: onLoop.table.number(of: name) ?? 0)
+        views.withLock { $0[name] = View(membership: membership, messages: messages) }
         flushAll()
-        return messages
+        return (membership, messages)
     }
 
     /// Leaves a group. Loop only. Its messages that were not read are dropped.
-    package func leave(_ name: GroupName) {
-        guard let view = views.withLock({ $0.removeValue(forKey: name) }) else { return }
-        onLoop.table.leave(name)
+    package func leave(_ membership: Membership) {
+        let view = views.withLock { views in
+            views[membership.name]?.membership == membership
+                ? views.removeValue(forKey: membership.name) : nil
+        }
+        guard let view else { return }
+        onLoop.table.leave(membership.name)
         view.messages.finish()
         // They count as unread until somebody takes them.
         while view.messages.poll() != nil {}
@@ -124,16 +144,24 @@ package final class Groups: Sendable {
     /// The groups that this session is in, by name.
     package var names: [GroupName] { views.withLock { $0.keys.sorted() } }
 
-    /// The other members of a group, by PeerID; none if this session is not in it.
-    package func members(of name: GroupName) -> [PeerID] { views.withLock { $0[name]?.members ?? [] } }
+    /// Whether it has not ended.
+    package func isIn(_ membership: Membership) -> Bool { view(of: membership) != nil }
+
+    /// The other members of the group, by PeerID; none if this session has left.
+    package func members(of membership: Membership) -> [PeerID] { view(of: membership)?.members ?? [] }
+
+    private func view(of membership: Membership) -> View? {
+        views.withLock { $0[membership.name] }.flatMap { $0.membership == membership ? $0 : nil }
+    }
 
     /// Sends a message to the other members of a group, and waits for room at each in turn. It is no error if a member leaves
     /// meanwhile. Throws a `NighError` if this session is not in the group, or a `PartialSendError` with the members to which it
     /// was not sent.
-    package func send(_ payload: ByteSlice, to name: GroupName, of session: Session) async throws {
-        guard let (message, members) = message(payload, to: name) else {
+    package func send(_ payload: ByteSlice, to group: Membership, of session: Session) async throws {
+        guard let (message, members) = message(payload, to: group) else {
             throw NighError(
-                .sending, .invalid("this session is not in the group \"\(name)\""), advice: "join it first")
+                .sending, .invalid("this session has left the group \"\(group.name)\""),
+                advice: "join it again")
         }
         var failures: [PeerID: NighError] = [:]
         for member in members {
@@ -149,18 +177,19 @@ package final class Groups: Sendable {
     }
 
     /// Sends a message to the other members of a group that have room for it. Returns how many these are.
-    package func trySend(_ payload: ByteSlice, to name: GroupName, of session: Session) -> Int {
-        guard let (message, members) = message(payload, to: name) else { return 0 }
+    package func trySend(_ payload: ByteSlice, to group: Membership, of session: Session) -> Int {
+        guard let (message, members) = message(payload, to: group) else { return 0 }
         return members.count { member in
             (try? session.trySend(message, of: GroupRecord.kind, to: member)) != nil
         }
     }
 
     /// Puts the number of the group in front of a message. It is copied once for all members.
-    private func message(_ payload: ByteSlice, to name: GroupName) -> (message: ByteSlice, members: [PeerID])?
-    {
-        guard let view = views.withLock({ $0[name] }) else { return nil }
-        return (ByteSlice(GroupRecord.message(number: view.number).bytes, then: payload), view.members)
+    private func message(
+        _ payload: ByteSlice, to group: Membership
+    ) -> (message: ByteSlice, members: [PeerID])? {
+        guard let view = view(of: group) else { return nil }
+        return (ByteSlice(GroupRecord.message(number: group.number).bytes, then: payload), view.members)
     }
 
     // MARK: Telling peers

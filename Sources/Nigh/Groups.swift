@@ -19,18 +19,20 @@ public enum GroupAdmission: Sendable {
 public struct Group: Sendable {
     /// The name, which is the same for all members.
     public let name: String
-    let id: GroupName
+    let membership: Membership
     let session: SessionCore
     /// The messages to the group from its other members. Each message goes to one reader. Messages that are not read slow
     /// their senders down.
     public let messages: Messages
 
     /// The other members now, by PeerID.
-    public var members: [Peer] { session.members(of: id) }
+    public var members: [Peer] { session.members(of: membership) }
 
     /// The other members now, and again after each change; for user interfaces. A slow reader gets the newest list only. Ends
     /// when the session leaves the group.
-    public var memberLists: some AsyncSequence<[Peer], Never> & Sendable { session.memberLists(of: id) }
+    public var memberLists: some AsyncSequence<[Peer], Never> & Sendable {
+        session.memberLists(of: membership)
+    }
 
     /// The messages to the group as values of one type; see ``Session/messages(of:)``.
     public func messages<Content: Decodable & Sendable>(of type: Content.Type) -> TypedMessages<Content> {
@@ -45,11 +47,11 @@ public struct Group: Sendable {
 
     /// Sends bytes as they are to all other members; see ``send(_:)``.
     public func send(bytes: some Collection<UInt8>) async throws {
-        try await session.groups.send(ByteSlice(bytes), to: id, of: session.low)
+        try await session.groups.send(ByteSlice(bytes), to: membership, of: session.low)
     }
 
     /// Leaves the group. Its sequences end, and messages that were not read are dropped.
-    public func leave() async { await session.leave(id) }
+    public func leave() async { await session.leave(membership) }
 }
 
 extension Session {
@@ -68,9 +70,8 @@ extension Session {
                 .configuring, .invalid("\"\(name)\" is not the name of a group"),
                 advice: "use 1 to 63 bytes and no control characters")
         }
-        return Group(
-            name: name, id: id, session: core,
-            messages: Messages(try await core.join(id, context: context, admitting)))
+        let (membership, messages) = try await core.join(id, context: context, admitting)
+        return Group(name: name, membership: membership, session: core, messages: Messages(messages))
     }
 
     /// The names of the groups that this session is in, in order.
@@ -80,7 +81,7 @@ extension Session {
 extension SessionCore {
     func join(
         _ name: GroupName, context: [UInt8], _ admission: GroupAdmission
-    ) async throws(NighError) -> NighCore.MessageSequence {
+    ) async throws(NighError) -> (Membership, NighCore.MessageSequence) {
         try await onLoop { core throws(NighError) in
             try core.groups.join(name, context: context) { [weak core] id, context in
                 core?.reason(against: id, context, admission)
@@ -88,9 +89,9 @@ extension SessionCore {
         }.get()
     }
 
-    func leave(_ name: GroupName) async {
-        _ = await onLoop { core throws(NighError) in core.groups.leave(name) }
-        finishMembers(of: name)
+    func leave(_ membership: Membership) async {
+        _ = await onLoop { core throws(NighError) in core.groups.leave(membership) }
+        finishMembers(of: membership)
     }
 
     /// Returns why a peer cannot be a member; nil if it can.

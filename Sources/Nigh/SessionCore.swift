@@ -12,7 +12,7 @@ final class SessionCore: Sendable {
         var readers: [Reader] = []
         var listReaders = PeerListReaders()
         /// The readers of the members of each group.
-        var memberReaders: [GroupName: PeerListReaders] = [:]
+        var memberReaders: [Membership: PeerListReaders] = [:]
         var isClosed = false
         /// What to call when the session is closed; nil before somebody closes it.
         var closeCompletions: [@Sendable () -> Void]?
@@ -73,7 +73,9 @@ final class SessionCore: Sendable {
             }
         }
         reception.attach(to: self)
-        groups.attach(to: low) { [weak self] in self?.handle($0) }
+        groups.attach(
+            to: low, reporting: { [weak self] in self?.handle($0) },
+            violations: { [weak self] in self?.report(.problem($0)) })
         low.start(
             onEvent: { [weak self] event in
                 self?.handle(event)
@@ -157,9 +159,9 @@ final class SessionCore: Sendable {
         }
     }
 
-    func memberLists(of group: GroupName) -> AsyncStream<[Peer]> {
+    func memberLists(of group: Membership) -> AsyncStream<[Peer]> {
         state.withLock { state in
-            guard !state.isClosed, groups.names.contains(group) else { return PeerListReaders.only([]) }
+            guard !state.isClosed, groups.isIn(group) else { return PeerListReaders.only([]) }
             return state.memberReaders[group, default: PeerListReaders()].add(members(of: group, state)) {
                 [weak self] number in
                 self?.state.withLock { $0.memberReaders[group]?.remove(number) }
@@ -167,22 +169,23 @@ final class SessionCore: Sendable {
         }
     }
 
-    func members(of group: GroupName) -> [Peer] { state.withLock { members(of: group, $0) } }
+    func members(of group: Membership) -> [Peer] { state.withLock { members(of: group, $0) } }
 
-    private func members(of group: GroupName, _ state: borrowing State) -> [Peer] {
+    private func members(of group: Membership, _ state: borrowing State) -> [Peer] {
         groups.members(of: group).compactMap { state.peers[$0] }.map { Peer($0, in: self) }
     }
 
     /// Gives the readers of a group's members the list as it is now.
-    func showMembers(of group: GroupName) {
+    func showMembers(of name: GroupName) {
         state.withLock { state in
-            guard let readers = state.memberReaders[group], !readers.isEmpty else { return }
-            readers.yield(members(of: group, state))
+            for (group, readers) in state.memberReaders where group.name == name && !readers.isEmpty {
+                readers.yield(members(of: group, state))
+            }
         }
     }
 
     /// Ends the sequences of a group's members.
-    func finishMembers(of group: GroupName) {
+    func finishMembers(of group: Membership) {
         state.withLock { $0.memberReaders.removeValue(forKey: group) }?.finish()
     }
 

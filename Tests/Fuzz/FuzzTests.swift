@@ -48,7 +48,7 @@ import Testing
         let corpus = try Corpus.record()
         let frames = Mutator.frames(of: corpus)
         var (paired, understood, delivered) = (0, 0, 0)
-        var (entries, contents) = (0, 0)
+        var (entries, contents, members) = (0, 0, 0)
         var reach = DatagramPathTarget.Reach()
         var (calm, lines, rematches, breaches) = (0, 0, 0, 0)
         for seed in 0..<2_000 as Range<UInt64> {
@@ -56,6 +56,7 @@ import Testing
             if try PairingTarget.run(&mutator) { paired += 1 }
             if try TrustTarget.run(&mutator) { understood += 1 }
             if try FilesTarget.run(&mutator) { delivered += 1 }
+            members += try GroupTarget.run(&mutator)
             entries += try LinkRecordTarget.run(&mutator)
             if try PacketTarget.run(&mutator) { contents += 1 }
             let table = try TableTarget.run(&mutator)
@@ -71,6 +72,7 @@ import Testing
         }
         #expect(entries > 8_000, "\(entries)")
         #expect(contents > 1_000, "\(contents)")
+        #expect(members > 200, "\(members)")
         #expect(reach.delivered > 1_500 && reach.accepted > 4_000 && reach.moves > 40, "\(reach)")
         #expect(paired > 20, "\(paired)")
         #expect(understood > 300, "\(understood)")

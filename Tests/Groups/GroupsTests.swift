@@ -14,7 +14,8 @@ private final class Network {
         let groups: Groups
         let faults: FaultControl
         var events: [GroupTable.Event] = []
-        var inboxes: [GroupName: MessageSequence] = [:]
+        var violations: [NighError] = []
+        var inboxes: [GroupName: (membership: Membership, messages: MessageSequence)] = [:]
         /// What was received in each group: sender and number.
         var received: [GroupName: [(sender: PeerID, number: Int)]] = [:]
 
@@ -30,13 +31,20 @@ private final class Network {
 
         func leave(_ name: GroupName) {
             read()
-            groups.leave(name)
-            inboxes[name] = nil
+            leaveWithoutReading(name)
+        }
+
+        func leaveWithoutReading(_ name: GroupName) {
+            if let (membership, _) = inboxes.removeValue(forKey: name) { groups.leave(membership) }
+        }
+
+        func members(of name: GroupName) -> [PeerID]? {
+            (inboxes[name]?.membership).map(groups.members(of:))
         }
 
         func read() {
             for (name, inbox) in inboxes {
-                while let message = inbox.poll() {
+                while let message = inbox.messages.poll() {
                     let number = message.bytes.prefix(4).reduce(0) { $0 << 8 | Int($1) }
                     received[name, default: []].append((message.peer, number))
                 }
@@ -46,7 +54,8 @@ private final class Network {
         func send(_ number: Int, size: Int = 4, to name: GroupName) -> Int {
             let bytes = (0..<4).map { UInt8(truncatingIfNeeded: number >> (24 - 8 * $0)) }
             let payload = ByteSlice(bytes + [UInt8](repeating: 7, count: size - 4))
-            return groups.trySend(payload, to: name, of: session)
+            guard let membership = inboxes[name]?.membership else { return 0 }
+            return groups.trySend(payload, to: membership, of: session)
         }
     }
 
@@ -69,7 +78,9 @@ private final class Network {
                 configuration, identity: .ephemeral(seed: UInt64(index + 1)), transports: [transport],
                 loop: loop)
             let member = Member(session, groups, transport.control)
-            groups.attach(to: session) { [unowned member] in member.events.append($0) }
+            groups.attach(
+                to: session, reporting: { [unowned member] in member.events.append($0) },
+                violations: { [unowned member] in member.violations.append($0) })
             session.start(onEvent: { [weak session] event in
                 if case .invited(let invitation) = event { session?.accept(invitation) }
                 groups.handle(event)
@@ -144,7 +155,7 @@ private final class Network {
         for _ in 0..<3 {
             while puma.send(sent, size: 1_024, to: red) > 0 { sent += 1 }
             try network.loop.run(for: .seconds(1))
-            lynx.groups.leave(red)
+            lynx.leaveWithoutReading(red)
             try network.loop.run(for: .seconds(1))
             try lynx.join(red)
             try network.loop.run(for: .seconds(1))
@@ -161,6 +172,10 @@ private final class Network {
         try puma.session.trySend(record, of: GroupRecord.kind, to: lynx.session.id)
         try network.loop.run(for: .seconds(5))
         #expect(!lynx.session.connectedPeers.contains(puma.session.id))
+        guard case .protocolViolation? = lynx.violations.first?.cause else {
+            Issue.record("\(lynx.violations)")
+            return
+        }
         try network.close()
     }
 
@@ -217,7 +232,7 @@ private final class Network {
             let inside = network.members.filter { $0.groups.names.contains(name) }
             for member in inside {
                 let others = inside.filter { $0 !== member }.map(\.session.id).sorted()
-                #expect(member.groups.members(of: name) == others)
+                #expect(member.members(of: name) == others)
             }
         }
         try network.close()

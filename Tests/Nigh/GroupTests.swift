@@ -77,12 +77,17 @@ import Testing
         #expect(reasons["green"] == .declined("the group is for paired devices only"))
         #expect(refused.members.isEmpty && red.members.isEmpty)
         await refused.leave()
+        // What was left stays left, whatever is joined later.
+        await #expect(throws: NighError.self) { try await refused.send("late") }
         let accepted = try await lynx.join("red", context: [7])
         for await case .memberJoined(let peer, let group, let context) in events {
             #expect(peer.id == lynx.id && group == "red" && context == [7])
             break
         }
         await wait(for: [puma], in: accepted)
+        await refused.leave()
+        #expect(refused.members.isEmpty && lynx.groupNames == ["green", "red"])
+        await #expect(throws: NighError.self) { try await refused.send("late") }
         try await accepted.send("here")
         for await message in red.messages(of: String.self) {
             #expect(message.content == "here")

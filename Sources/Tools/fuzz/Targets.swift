@@ -35,6 +35,8 @@ enum Target: String, CaseIterable {
     case paths
     /// The two sides of a transfer of files.
     case files
+    /// What peers say about groups.
+    case groups
     /// A table of Four in a Row, with everybody at it.
     case table
 
@@ -58,6 +60,7 @@ enum Target: String, CaseIterable {
         case .packets: try PacketTarget.run(&mutator)
         case .paths: try DatagramPathTarget.run(&mutator)
         case .files: try FilesTarget.run(&mutator)
+        case .groups: try GroupTarget.run(&mutator)
         case .table: try TableTarget.run(&mutator)
         }
     }
