@@ -111,8 +111,10 @@ let package = Package(
         .executableTarget(
             name: "nigh",
             dependencies: [
-                "Arguments", "JSONText", "Measuring", "NighCore", "NighFiles", "NighLoop", "NighMemory",
-                "NighPlugins", "NighRecord", "NighTestKit", "ProgramSupport", "SessionArguments", "Terminal",
+                "Arguments", "JSONText", "Measuring", "NighCore", "NighFiles", "NighGroups", "NighLoop",
+                "NighMemory", "NighPlugins", "NighRecord", "NighTestKit", "ProgramSupport",
+                "SessionArguments",
+                "Terminal",
             ],
             path: "Sources/Tools/nigh", linkerSettings: presentsNigh),
         .target(name: "CAllocationCounter", path: "Sources/Tools/CAllocationCounter"),

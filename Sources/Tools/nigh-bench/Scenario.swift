@@ -106,7 +106,7 @@ struct Scenario: Sendable {
         Scenario(
             name: "tls", kind: .stream(.loop, .handler), loops: .one,
             sizes: [16, 64, 1 << 10, 16 << 10, 64 << 10, 1 << 20], security: .encrypted,
-            checked: [(64, 16.0 / 512 + none), (64 << 10, 18.25)]),
+            checked: [(64, 16.0 / 512 + none), (64 << 10, 20 + keepAlive)]),
         Scenario(
             name: "tls-round-trip", kind: .roundTrip, loops: .one, sizes: [64, 1 << 10, 64 << 10, 1 << 20],
             security: .encrypted, checked: [(64, 8 + keepAlive), (64 << 10, 40 + keepAlive)]),

@@ -442,7 +442,7 @@ end
 local function message_kind(r)
     local kind = r:number(f.message_kind, 1, "a message's kind")
     if kind == 0 then r:fail("a message of the kind 0") end
-    return ", kind " .. (kind or "?")
+    return ", kind " .. (kind or "?") .. (kind == 1 and " (groups)" or "")
 end
 
 local function on_lane(lane, kind)

@@ -40,6 +40,12 @@ import Testing
         let pieces = summary(of: [0, 1, 0, 0, 255], type: 0x12)
         #expect(pieces.text == "main, 65536 bytes follow, kind 255" && pieces.fault == nil)
         #expect(pieces.details.map(\.name) == ["message_bytes", "message_kind"])
+        let groups = summary(of: [1, 1, 0, 0, 0, 9, 3] + Array("red".utf8) + [0, 0], type: 0x16)
+        #expect(groups.text == "main, kind 1 (groups), join \"red\" as 9" && groups.fault == nil)
+        #expect(groups.details.map(\.name) == ["message_kind", "step"])
+        #expect(summary(of: [1], type: 0x16).text == "main, kind 1 (groups)")
+        #expect(
+            summary(of: [1, 4, 0, 0, 0, 9, 7, 7], type: 0x16).text == "main, kind 1 (groups), message to 9")
         #expect(summary(of: [], type: 0x16).fault == "a message of a kind without one")
     }
 }

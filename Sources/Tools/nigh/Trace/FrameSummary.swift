@@ -1,5 +1,6 @@
 import JSONText
 import NighCore
+import NighGroups
 import NighRecord
 
 /// What one recorded frame says, in words and as JSON.
@@ -39,6 +40,17 @@ struct FrameSummary {
         }
     }
 
+    /// Says what a message of the kind of groups says, if enough of it was recorded.
+    private mutating func describeGroups(in frame: RecordedFrame) {
+        text += " (groups)"
+        let record = frame.payload.withUnsafeBytes { bytes in
+            try? GroupRecord(reading: UnsafeRawBufferPointer(rebasing: bytes.dropFirst()))
+        }
+        guard let record else { return }
+        text += ", \(record.summary)"
+        details.append(.init("step", .text(record.step)))
+    }
+
     /// Reads a frame of which only the size is reported, so that it does not matter how much of it was recorded.
     /// Returns false for all other frames.
     private mutating func readSize(
@@ -58,6 +70,7 @@ struct FrameSummary {
             message = state.numberOfNext(frame.direction, lane)
             text = "\(lane)\(message.map { " \($0)" } ?? ""), kind \(kind.rawValue)"
             details = [.init("message_kind", .integer(Int(kind.rawValue)))]
+            if kind == GroupRecord.kind { describeGroups(in: frame) }
         case .piece, .bulkPiece:
             guard frame.length > 0 else { return false }
             let lane: Lane = type == .piece ? .main : .bulk
