@@ -82,7 +82,8 @@ let package = Package(
         .target(
             name: "NighMDNS", dependencies: ["CAvahi", "NighCore", "NighUV"], path: "Sources/Transports/MDNS"),
         .target(
-            name: "NighTestKit", dependencies: ["COpenSSL", "NighCore", "NighFiles", "NighMemory"],
+            name: "NighTestKit",
+            dependencies: ["COpenSSL", "NighCore", "NighFiles", "NighGroups", "NighMemory"],
             path: "Sources/TestKit"
         ),
         .target(name: "FourInARow", dependencies: ["NighCore"], path: "Sources/FourInARow"),

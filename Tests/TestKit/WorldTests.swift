@@ -29,6 +29,7 @@ struct WorldTests {
         #expect(counts.reconnects > 100)
         #expect(counts.messagesReceived > 5_000)
         #expect(counts.kindsReceived > 50)
+        #expect(counts.groupMessages > 100)
         #expect(counts.packets > 200)
         #expect(counts.messagesResent > 100)
         #expect(counts.unreliableReceived > 100)

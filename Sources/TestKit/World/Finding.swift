@@ -104,6 +104,8 @@ public struct WorldCounts: Sendable, Equatable {
     public var messagesReceived = 0
     /// Those of them that had a kind, and so were not for the program.
     public var kindsReceived = 0
+    /// Messages to groups that arrived, counted at each member.
+    public var groupMessages = 0
     /// Payload bytes of the reliable messages that arrived.
     public var bytesReceived = 0
     /// Messages that a session had to send again on another link.
@@ -154,7 +156,8 @@ public struct WorldCounts: Sendable, Equatable {
     public static func += (left: inout WorldCounts, right: WorldCounts) {
         let fields: [WritableKeyPath<WorldCounts, Int>] = [
             \.worlds, \.sessions, \.milliseconds, \.work, \.invitations, \.conversations, \.reconnects,
-            \.interruptions, \.messagesSent, \.messagesReceived, \.kindsReceived, \.bytesReceived,
+            \.interruptions, \.messagesSent, \.messagesReceived, \.kindsReceived, \.groupMessages,
+            \.bytesReceived,
             \.messagesResent, \.unreliableSent, \.unreliableReceived, \.packets, \.refusedSends, \.cuts,
             \.blocks,
             \.partitions, \.kills,

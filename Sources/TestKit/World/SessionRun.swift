@@ -1,4 +1,5 @@
 import NighCore
+import NighGroups
 import NighMemory
 
 /// One run of a session, from start to end, with all its events and calls, which are checked as they come.
@@ -58,6 +59,8 @@ final class SessionRun: @unchecked Sendable {
     private var callCount = 0
     /// Tasks that wait for room, and hold the session meanwhile.
     var tasks: [Task<Void, Never>] = []
+    /// Its groups; nil if it has none.
+    let groups: WorldGroups?
     /// The transfers that this run takes part in.
     var transfers: [WorldTransfer] = []
     var isAdvertising: Bool
@@ -77,6 +80,7 @@ final class SessionRun: @unchecked Sendable {
     init(_ owner: WorldPeer, in world: World, number: Int, address: String) {
         self.world = world
         self.owner = owner
+        groups = world.hasGroups(owner.index) ? WorldGroups() : nil
         self.number = number
         self.address = TransportAddress(scheme: "memory", value: address)
         let member = owner.member
@@ -110,6 +114,7 @@ final class SessionRun: @unchecked Sendable {
         if world.acceptsKinds(owner.index) {
             configuration.kindMessages = { [unowned world, index = owner.index] kind, bytes, origin in
                 guard let run = world.peers[index].currentRun else { return nil }
+                if kind == GroupRecord.kind { return run.groups?.groups.handler(kind, bytes, origin) }
                 bytes.withUnsafeBytes { run.received($0, origin, kind) }
                 return nil
             }
@@ -144,7 +149,12 @@ final class SessionRun: @unchecked Sendable {
         let onMessage: MessageHandler = { [self] bytes, origin in
             bytes.withUnsafeBytes { received($0, origin) }
         }
-        session?.start(onEvent: { [self] in handle($0) }, onMessage: readsLater ? nil : onMessage)
+        if let session { groups?.attach(to: session, of: self) }
+        session?.start(
+            onEvent: { [self] event in
+                handle(event)
+                groups?.groups.handle(event)
+            }, onMessage: readsLater ? nil : onMessage)
     }
 
     func report(_ rule: Finding.Rule, _ message: String) {

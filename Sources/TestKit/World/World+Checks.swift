@@ -138,6 +138,7 @@ extension World {
         checkPairing()
         checkStreamsAtRest()
         checkDeliveriesAtRest()
+        checkGroupsAtRest()
         let runs = peers.compactMap(\.currentRun)
         for run in runs where !run.hasClosed {
             guard let session = run.session else { continue }

@@ -118,8 +118,8 @@ extension World {
         if seed % 8 == 5 { plan.rebind = .seconds(3) }
     }
 
-    /// Returns the kind that a message of `length` bytes has, if it has one.
-    static func kind(of length: Int) -> MessageKind? { MessageKind(rawValue: UInt8(1 + length % 255)) }
+    /// Returns the kind that a message of `length` bytes has: any but that of groups.
+    static func kind(of length: Int) -> MessageKind? { MessageKind(rawValue: UInt8(2 + length % 254)) }
 
     /// Sends messages of kinds, as layers above a session do.
     func sendKinds(_ run: SessionRun) {

@@ -43,6 +43,9 @@ public final class World: @unchecked Sendable {
     var deliveries: [WorldDelivery] = []
     /// Decides what users do with files, as `streamGenerator` does with streams.
     var fileGenerator: SeededGenerator
+    var groupGenerator: SeededGenerator
+    /// The number of the last message to a group.
+    var lastGroupMessage: UInt64 = 0
     var impostors: [Impostor] = []
     /// Whether the better of the two transports can be dialled.
     var betterTransportsAreOpen: Bool
@@ -88,6 +91,7 @@ public final class World: @unchecked Sendable {
         self.plan = plan
         streamGenerator = SeededGenerator(seed: seed &* 0x9E37_79B9_7F4A_7C15 &+ 1)
         fileGenerator = SeededGenerator(seed: seed &* 0xD1B5_4A32_D192_ED03 &+ 1)
+        groupGenerator = SeededGenerator(seed: seed &* 0xA24B_AED4_963E_E407 &+ 1)
         betterTransportsAreOpen = plan.betterTransportsOpenAt == 0
         loop = VirtualEventLoop(workLimit: workLimit)
         log = WorldLog(keepsLines: keepingLog)
@@ -251,6 +255,7 @@ public final class World: @unchecked Sendable {
         scheduleUser(run)
         scheduleStreams(run)
         scheduleDeliveries(run)
+        scheduleGroups(run)
     }
 
     /// Ends all faults, and makes the users passive. Peers that are away stay away.

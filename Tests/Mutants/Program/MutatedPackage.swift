@@ -14,14 +14,17 @@ struct MutatedPackage {
     private static let refusedFile = ".build/mutants/refused"
 
     /// The folders of Core's machines.
-    private static let mutated = ["Session", "Lanes", "Link", "Wire", "Buffers"].map { "Sources/Core/\($0)/" }
+    private static let mutated = ["Session", "Lanes", "Link", "Datagrams", "Wire", "Buffers"].map {
+        "Sources/Core/\($0)/"
+    }
     /// Not mutated: two files that only check consistency and decide nothing, and one that no session uses. The tests
     /// of `nigh doctor` cover the latter.
     private static let exempt = [
         "SessionMachine+Consistency.swift", "Session+Inspection.swift", "LinkProbe.swift",
     ]
     private static let copied = [
-        "Sources/Core", "Sources/TestKit", "Sources/Transports/COpenSSL", "Sources/Transports/Memory",
+        "Sources/Core", "Sources/Files", "Sources/Groups", "Sources/TestKit", "Sources/Transports/COpenSSL",
+        "Sources/Transports/Memory", "Sources/Tools/Arguments", "Sources/Tools/Measuring",
         "Sources/Tools/ProgramSupport", "Sources/Tools/soak", "Tests/Core",
     ]
     /// Pages that tests compare with the code.
@@ -138,13 +141,26 @@ struct MutatedPackage {
                 .systemLibrary(name: "COpenSSL", path: "Sources/Transports/COpenSSL"),
                 .target(name: "NighCore", dependencies: ["COpenSSL"], path: "Sources/Core"),
                 .target(name: "NighMemory", dependencies: ["NighCore"], path: "Sources/Transports/Memory"),
+                .systemLibrary(name: "CFileSpace", path: "Sources/Files/CFileSpace"),
                 .target(
-                    name: "NighTestKit", dependencies: ["COpenSSL", "NighCore", "NighMemory"], path: "Sources/TestKit"),
-                .target(name: "ProgramSupport", dependencies: ["NighCore"], path: "Sources/Tools/ProgramSupport"),
+                    name: "NighFiles", dependencies: ["CFileSpace", "NighCore"], path: "Sources/Files",
+                    exclude: ["CFileSpace"]),
+                .target(name: "NighGroups", dependencies: ["NighCore"], path: "Sources/Groups"),
+                .target(
+                    name: "NighTestKit",
+                    dependencies: ["COpenSSL", "NighCore", "NighFiles", "NighGroups", "NighMemory"],
+                    path: "Sources/TestKit"),
+                .target(name: "Arguments", path: "Sources/Tools/Arguments"),
+                .target(name: "Measuring", path: "Sources/Tools/Measuring"),
+                .target(
+                    name: "ProgramSupport", dependencies: ["Arguments", "NighCore"],
+                    path: "Sources/Tools/ProgramSupport"),
                 .executableTarget(
-                    name: "soak", dependencies: ["NighTestKit", "ProgramSupport"], path: "Sources/Tools/soak"),
+                    name: "soak", dependencies: ["Measuring", "NighTestKit", "ProgramSupport"],
+                    path: "Sources/Tools/soak"),
                 .testTarget(
-                    name: "CoreTests", dependencies: ["COpenSSL", "NighCore", "NighMemory", "NighTestKit"],
+                    name: "CoreTests",
+                    dependencies: ["COpenSSL", "NighCore", "NighFiles", "NighGroups", "NighMemory", "NighTestKit"],
                     path: "Tests/Core"),
             ],
             swiftLanguageModes: [.v6]
@@ -183,7 +199,7 @@ struct MutatedPackage {
         return "^CoreTests\\.(\(suites.sorted().joined(separator: "|")))/"
     }
 
-    private static let tested = ["Session", "Lanes", "Link", "Wire", "Buffers", "Runtime"].map {
+    private static let tested = ["Session", "Lanes", "Link", "Datagrams", "Wire", "Buffers", "Runtime"].map {
         "Tests/Core/\($0)/"
     }
 }

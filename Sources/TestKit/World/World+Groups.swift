@@ -1,0 +1,135 @@
+import NighCore
+import NighGroups
+
+// What users do with groups, and what must be true of these.
+
+/// The groups of one run, and what it was told and has received.
+///
+/// `@unchecked Sendable`: confined to the thread that runs the world.
+final class WorldGroups: @unchecked Sendable {
+    let groups = Groups()
+    private weak var run: SessionRun?
+    fileprivate var joined: [GroupName: (membership: Membership, messages: MessageSequence)] = [:]
+    /// The members as events told of them.
+    fileprivate var told: [GroupName: Set<PeerID>] = [:]
+    /// The last message from each peer in each group.
+    private var last: [GroupName: [PeerID: UInt64]] = [:]
+
+    /// Follows the session of a run.
+    func attach(to session: Session, of run: SessionRun) {
+        self.run = run
+        groups.attach(
+            to: session, reporting: { [weak self] in self?.note($0) },
+            violations: { [weak run] in run?.report(.consistency, "ends a conversation: \($0)") })
+    }
+
+    private func note(_ event: GroupTable.Event) {
+        switch event {
+        case .memberJoined(let peer, let name, _):
+            if run?.states.state(of: peer).hasConversation == false {
+                run?.report(.moves, "\(peer.short) joins \(name) without a conversation")
+            }
+            if !told[name, default: []].insert(peer).inserted {
+                run?.report(.moves, "\(peer.short) joins \(name) twice")
+            }
+        case .memberLeft(let peer, let name):
+            if told[name]?.remove(peer) == nil { run?.report(.moves, "\(peer.short) leaves \(name) twice") }
+        case .refused(let peer, let name, _):
+            run?.report(.calls, "\(peer.short) refuses it in \(name), and nobody does that")
+        }
+    }
+
+    fileprivate func join(_ name: GroupName) {
+        // Joining fails while the session is closing.
+        joined[name] = try? groups.join(name, context: []) { _, _ in nil }
+    }
+
+    fileprivate func leave(_ name: GroupName) {
+        guard let (membership, _) = joined.removeValue(forKey: name) else { return }
+        groups.leave(membership)
+        told[name] = nil
+    }
+
+    /// Reads what has come in all groups. Returns how many messages these were.
+    fileprivate func read() -> Int {
+        var count = 0
+        for (name, (_, messages)) in joined.sorted(by: { $0.key < $1.key }) {
+            while let message = messages.poll() {
+                count += 1
+                check(message, in: name)
+            }
+        }
+        return count
+    }
+
+    private func check(_ message: Message, in name: GroupName) {
+        let bytes = message.bytes
+        let number = bytes.prefix(8).reduce(0 as UInt64) { $0 << 8 | UInt64($1) }
+        if bytes != WorldGroups.message(number, count: bytes.count) {
+            run?.report(.order, "a message to \(name) from \(message.peer.short) was changed")
+        }
+        if let before = last[name]?[message.peer], number <= before {
+            run?.report(.exactlyOnce, "message \(number) to \(name) comes after \(before)")
+        }
+        last[name, default: [:]][message.peer] = number
+    }
+
+    /// Makes a message with this number.
+    fileprivate static func message(_ number: UInt64, count: Int) -> [UInt8] {
+        let head = (0..<8).map { UInt8(truncatingIfNeeded: number >> (56 - 8 * UInt64($0))) }
+        return head + [UInt8](repeating: UInt8(truncatingIfNeeded: number &* 7), count: max(0, count - 8))
+    }
+}
+
+extension World {
+    private static let groupNames = ["red", "blue"].map { GroupName($0).unsafelyUnwrapped }
+
+    /// Whether a user's session has groups. Some that take messages of kinds have none.
+    func hasGroups(_ index: Int) -> Bool { acceptsKinds(index) && (seed &+ UInt64(index)) % 5 != 0 }
+
+    /// Lets the user of a run join and leave groups and send to them, and read what others send.
+    func scheduleGroups(_ run: SessionRun) {
+        guard run.groups != nil else { return }
+        schedule(after: groupGenerator.milliseconds(100...2_500)) { [self] in
+            guard run.session != nil, !run.isClosing, let groups = run.groups else { return }
+            counts.groupMessages += groups.read()
+            if !isQuiet { act(groups, of: run) }
+            scheduleGroups(run)
+        }
+    }
+
+    private func act(_ groups: WorldGroups, of run: SessionRun) {
+        guard let name = groupGenerator.pick(Self.groupNames), let session = run.session else { return }
+        guard let membership = groups.joined[name]?.membership else { return groups.join(name) }
+        guard !groupGenerator.chance(12) else { return groups.leave(name) }
+        for _ in 0..<groupGenerator.number(1...6) {
+            lastGroupMessage += 1
+            let size =
+                groupGenerator.chance(85) ? groupGenerator.number(8...600) : groupGenerator.number(8...40_000)
+            let message = ByteSlice(WorldGroups.message(lastGroupMessage, count: size))
+            _ = groups.groups.trySend(message, to: membership, of: session)
+        }
+    }
+
+    /// Checks that all agree on who is in which group with whom.
+    func checkGroupsAtRest() {
+        for run in activeRuns {
+            guard let groups = run.groups else { continue }
+            counts.groupMessages += groups.read()
+            for (name, (membership, _)) in groups.joined.sorted(by: { $0.key < $1.key }) {
+                let others = activeRuns.filter { other in
+                    other !== run && other.groups?.joined[name] != nil
+                        && run.states.state(of: id(other.index)) == .connected
+                }
+                let expected = others.map { id($0.index) }.sorted()
+                let members = groups.groups.members(of: membership)
+                if members != expected || groups.told[name, default: []].sorted() != expected {
+                    run.report(
+                        .agreement,
+                        "has in \(name) \(members.map(\.short)), was told \(groups.told[name, default: []].map(\.short)), "
+                            + "and should have \(expected.map(\.short))")
+                }
+            }
+        }
+    }
+}
