@@ -121,7 +121,7 @@ package struct GroupTable {
         for id in peers.keys.sorted() { decide(on: id, in: name) }
     }
 
-    /// Leaves a group. Its members are no longer members for this session, which is not told of each.
+    /// Leaves a group. Reports no `memberLeft` for its members.
     package mutating func leave(_ name: GroupName) {
         guard let left = own.removeValue(forKey: name) else { return }
         names[left.number] = nil
@@ -152,24 +152,28 @@ package struct GroupTable {
 
     /// Sends what the peer has to be told. Returns false if something is left for lack of room.
     package mutating func flush(_ id: PeerID, send: (GroupRecord) -> Sending) -> Bool {
+        // A peer that takes no records has nothing to be told.
+        tellAll(id, send) || peers[id]?.takesRecords != true
+    }
+
+    /// Sends what the peer has to be told, up to the first record that is not sent. Returns whether all were sent.
+    private mutating func tellAll(_ id: PeerID, _ send: (GroupRecord) -> Sending) -> Bool {
         guard let entry = peers[id], entry.takesRecords else { return true }
         for number in entry.told.sorted() where names[number] == nil {
-            guard tell(id, .leave(number: number), send) else { return peers[id]?.takesRecords != true }
+            guard tell(id, .leave(number: number), send) else { return false }
             peers[id]?.told.remove(number)
             peers[id]?.refusedUs.remove(number)
         }
         for (name, group) in own.sorted(by: { $0.value.number < $1.value.number })
         where !entry.told.contains(group.number) {
             let record = GroupRecord.join(number: group.number, name: name, context: group.context)
-            guard tell(id, record, send) else { return peers[id]?.takesRecords != true }
+            guard tell(id, record, send) else { return false }
             peers[id]?.told.insert(group.number)
             update(id, in: name)
         }
         for number in entry.dueRefusals.sorted() {
             guard case .refused(let reason)? = entry.theirs[number]?.state else { continue }
-            guard tell(id, .refuse(number: number, reason: reason), send) else {
-                return peers[id]?.takesRecords != true
-            }
+            guard tell(id, .refuse(number: number, reason: reason), send) else { return false }
             peers[id]?.dueRefusals.remove(number)
         }
         return true

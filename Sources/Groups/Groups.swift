@@ -22,7 +22,7 @@ package final class Groups: Sendable {
 
     /// What only the loop touches.
     ///
-    /// `@unchecked Sendable`: see above.
+    /// `@unchecked Sendable`: confined to the session's loop.
     private final class LoopState: @unchecked Sendable {
         weak var session: Session?
         var table = GroupTable()
@@ -37,7 +37,7 @@ package final class Groups: Sendable {
     private let onLoop = LoopState()
     private let views = Mutex<[GroupName: View]>([:])
 
-    /// The time after which a peer is told again what there was no room for.
+    /// The pause before the session tries again to send records for which there was no room.
     private static let retryPause = Moment.Span.milliseconds(20)
 
     package init() {}

@@ -49,7 +49,7 @@ private final class Tables {
 
     func leave(_ index: Int, _ name: String) throws {
         let name = try #require(GroupName(name))
-        // A session that leaves is not told of each member.
+        // The table reports no event for each member when its own session leaves.
         for member in tables[index].members(of: name) { events[index].append(.memberLeft(member, name)) }
         tables[index].leave(name)
         flush()

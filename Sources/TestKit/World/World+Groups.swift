@@ -10,7 +10,7 @@ final class WorldGroups: @unchecked Sendable {
     let groups = Groups()
     private weak var run: SessionRun?
     fileprivate var joined: [GroupName: (membership: Membership, messages: MessageSequence)] = [:]
-    /// The members as events told of them.
+    /// The members according to the events.
     fileprivate var told: [GroupName: Set<PeerID>] = [:]
     /// The last message from each peer in each group.
     private var last: [GroupName: [PeerID: UInt64]] = [:]

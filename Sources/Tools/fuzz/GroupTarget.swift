@@ -53,7 +53,7 @@ enum GroupTarget {
         }
     }
 
-    /// Checks that members are connected, and that what is told agrees with what there is.
+    /// Checks that all members are connected, and that the last event agrees with the table.
     private static func check(_ table: inout GroupTable) throws -> Int {
         let events = table.takeEvents()
         let connected = Set(table.connectedPeers)

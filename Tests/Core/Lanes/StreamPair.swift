@@ -65,36 +65,30 @@ final class StreamPair {
         self.even = Side(isOdd: false, ours: even, theirs: odd)
     }
 
-    /// Cuts bytes of a link into the frame that opens a stream and those with its bytes.
-    func frames(in bytes: [UInt8]) throws -> (opening: [UInt8], data: [[UInt8]]) {
+    /// Cuts the bytes of a link into frames.
+    static func frames(in bytes: [UInt8]) -> [[UInt8]] {
         var frames: [[UInt8]] = []
         var rest = bytes[...]
-        while rest.count >= FrameHeader.byteCount {
+        while !rest.isEmpty {
             let header = rest.withUnsafeBytes { FrameHeader(readingFrom: $0.baseAddress.unsafelyUnwrapped) }
             let length = FrameHeader.byteCount + header.payloadLength
             frames.append(Array(rest.prefix(length)))
             rest = rest.dropFirst(length)
         }
-        return (try #require(frames.first), Array(frames.dropFirst()))
+        return frames
     }
 
     /// Lets `count` frames pass from one side to the other.
     @discardableResult
     func carry(from sender: Side, to receiver: Side, frames count: Int = .max) throws -> Int {
         sender.write()
-        var rest = sender.wire.bytes[...]
-        var carried = 0
-        while carried < count, let first = rest.first {
-            let length =
-                Int(first) << 16 | Int(rest[rest.startIndex + 1]) << 8 | Int(rest[rest.startIndex + 2])
-            try receiver.receive(Array(rest.prefix(4 + length)))
-            rest = rest.dropFirst(4 + length)
-            carried += 1
-        }
+        let frames = Self.frames(in: sender.wire.bytes)
+        let carried = frames.prefix(count)
+        for frame in carried { try receiver.receive(frame) }
         #expect(receiver.table.isConsistent)
         sender.wire.removeAll()
-        sender.wire.append(ByteSlice(rest))
-        return carried
+        sender.wire.append(ByteSlice(frames.dropFirst(carried.count).flatMap { $0 }))
+        return carried.count
     }
 
     /// Lets everything pass in both directions, and acknowledges it.

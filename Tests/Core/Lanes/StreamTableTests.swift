@@ -343,11 +343,10 @@ import Testing
             #expect(count == length)
             pair.odd.write()
         }
-        let frames = pair.odd.wire.bytes
-        let (opening, data) = try pair.frames(in: frames)
-        try pair.even.receive(opening)
+        let frames = StreamPair.frames(in: pair.odd.wire.bytes)
+        try pair.even.receive(try #require(frames.first))
         let incoming = try #require(pair.even.opened.first)
-        for frame in data {
+        for frame in frames.dropFirst() {
             let start = chunk.filled
             frame.withUnsafeBytes { chunk.append(.init(rebasing: $0[FrameHeader.byteCount...])) }
             let payload = UnsafeRawBufferPointer(start: chunk.base + start, count: chunk.filled - start)
