@@ -114,6 +114,14 @@ extension ByteStream {
         await port.waitForActivity(bytes: bytes, room: room)
     }
 
+    /// Runs `work` once on the loop, in a later turn, as soon as there is something to read (with `bytes`) or room to write (with
+    /// `room`), or a direction has ended or failed. Replaces what was to be run before.
+    package func notify(
+        bytes: Bool, room: Bool, on loop: any EventLoop, _ work: @escaping @Sendable () -> Void
+    ) {
+        port.notify(bytes: bytes, room: room, on: loop, work)
+    }
+
     /// Why no more bytes come, whatever has come and is not read yet; nil if more may come, or they ended in good order.
     package var failure: NighError? { port.failure }
 

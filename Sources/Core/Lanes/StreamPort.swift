@@ -58,6 +58,7 @@ final class StreamPort: Sendable {
         var readers: [Waiter] = []
         /// Tasks that wait for both, or for `wake`.
         var watchers: [Waiter] = []
+        var loopWaiter: LoopWaiter?
         var isWoken = false
         var lastWaiter: UInt64 = 0
     }
@@ -65,6 +66,14 @@ final class StreamPort: Sendable {
     private struct Waiter {
         let number: UInt64
         let continuation: UnsafeContinuation<Void, Never>
+    }
+
+    /// Code on a loop that waits as a task does.
+    private struct LoopWaiter {
+        let loop: any EventLoop
+        let work: @Sendable () -> Void
+        let wantsBytes: Bool
+        let wantsRoom: Bool
     }
 
     /// - Parameters:
@@ -227,6 +236,27 @@ final class StreamPort: Sendable {
         state.withLock { $0.isWoken = false }
     }
 
+    /// Runs `work` once on the loop, in a later turn, as soon as what the parameters name has happened, or a direction has failed.
+    /// Replaces what was to be run before.
+    func notify(
+        bytes: Bool, room isRoomWanted: Bool, on loop: any EventLoop, _ work: @escaping @Sendable () -> Void
+    ) {
+        state.withLock { [room] state in
+            state.loopWaiter = LoopWaiter(loop: loop, work: work, wantsBytes: bytes, wantsRoom: isRoomWanted)
+            let isReady =
+                hasFailed(state.receiving) || hasFailed(state.sending)
+                || bytes && (state.unread > 0 || !isOpen(state.receiving))
+                || isRoomWanted && (state.unsent.byteCount < room || !isOpen(state.sending))
+            if isReady { notifyLoop(&state) }
+        }
+    }
+
+    /// Gives the work to the loop, which does it later, so the lock may be held.
+    private func notifyLoop(_ state: inout State) {
+        guard let waiter = state.loopWaiter.take() else { return }
+        waiter.loop.execute(waiter.work)
+    }
+
     /// Ends the present or the next `waitForActivity`.
     func wake() {
         state.withLock { state in
@@ -263,11 +293,13 @@ final class StreamPort: Sendable {
     }
 
     private func resumeWriters(_ state: inout State) {
+        if state.loopWaiter?.wantsRoom == true || hasFailed(state.sending) { notifyLoop(&state) }
         resumeAll(&state.writers)
         resumeAll(&state.watchers)
     }
 
     private func resumeReaders(_ state: inout State) {
+        if state.loopWaiter?.wantsBytes == true || hasFailed(state.receiving) { notifyLoop(&state) }
         resumeAll(&state.readers)
         resumeAll(&state.watchers)
     }
@@ -356,7 +388,7 @@ final class StreamPort: Sendable {
     var hasReader: Bool { state.withLock { hasReader($0) } }
 
     private func hasReader(_ state: borrowing State) -> Bool {
-        !(state.readers.isEmpty && state.watchers.isEmpty)
+        !(state.readers.isEmpty && state.watchers.isEmpty) || state.loopWaiter?.wantsBytes == true
     }
 
     /// Resumes the tasks that wait for bytes.

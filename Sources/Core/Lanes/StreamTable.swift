@@ -104,6 +104,9 @@ final class StreamTable {
 
     // MARK: Opening
 
+    /// Whether the other side accepts streams for a purpose.
+    func theyAccept(_ purpose: StreamPurpose) -> Bool { agreement.theirs.accept(purpose) }
+
     /// Opens a stream, whose bytes may follow at once.
     func open(named name: String, for purpose: StreamPurpose = .program) throws(NighError) -> StreamPort {
         guard agreement.theirs.accept(purpose) else {
@@ -138,6 +141,10 @@ final class StreamTable {
                 .sending, .unsupported("files"), peer: peer.short,
                 advice: "use a program that accepts files at the peer, and check that neither side has "
                     + "limits.streams = 0")
+        case .relay:
+            NighError(
+                .sending, .unsupported("relays"), peer: peer.short,
+                advice: "update the peer's program, and allow it to carry pipes for others")
         }
     }
 

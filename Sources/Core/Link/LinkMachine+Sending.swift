@@ -23,6 +23,12 @@ extension LinkMachine {
         control.write(.crossed, payload: context)
     }
 
+    /// Says who has introduced this side to the other one, directly before it invites.
+    func send(introduction: [UInt8]) {
+        guard phase == .open else { return }
+        control.write(.introduction, payload: introduction)
+    }
+
     func send(_ refusal: ConversationRefusal) {
         guard phase == .open else { return }
         control.write(.decline, payload: refusal.payload)

@@ -22,6 +22,8 @@ extension LinkMachine {
         case refused(ConversationRefusal)
         /// The context of the other side's own invitation, which it gives up because it accepts this side's.
         case crossed([UInt8])
+        /// Who has introduced the other side to this one.
+        case introduced([UInt8])
         /// A pairing message.
         case pairing(PairingMessage)
         /// The other side's standing has arrived; it is in `peerStanding`.

@@ -307,6 +307,7 @@ package final class LinkMachine {
         case .decline: return .refused(try ConversationRefusal(reading: frame.bytes))
         case .pair: return .pairing(try PairingMessage(reading: frame.bytes))
         case .crossed: return .crossed(try ConversationRequest.crossedContext(reading: frame.bytes))
+        case .introduction: return .introduced(try ConversationRequest.introduction(reading: frame.bytes))
         case .close:
             let close = try LinkClose(reading: frame.bytes)
             finish(closedByPeer: close)

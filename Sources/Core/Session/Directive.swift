@@ -20,8 +20,8 @@ enum Directive {
     /// Has the port find the place that the other side has offered.
     case findDatagramPlace(Link, DatagramOffer)
     case report(SessionEvent)
-    /// Reports a stream that a peer has opened for files, which is no event.
-    case reportFileStream(ByteStream)
+    /// Reports a stream that a peer has opened for a purpose other than the program's, which is no event.
+    case reportStream(ByteStream)
     case finish(CallToken, Result<PeerID, NighError>)
     case answerPing(CallToken, Result<Moment.Span, NighError>)
     /// Lets messages be sent through this port from now on.

@@ -8,4 +8,6 @@ public struct Invitation: Hashable, Sendable {
     public let context: [UInt8]
     /// The scheme of the transport over which the invitation came.
     public let transport: String
+    /// Who has introduced the peer, as it says; empty if it does not say.
+    package let introduction: [UInt8]
 }

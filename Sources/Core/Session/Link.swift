@@ -45,6 +45,8 @@ final class Link {
     var datagramOffer: DatagramOffer?
     /// The newest unreliable messages of keys, which wait for room within the link.
     @exclusivity(unchecked) var newest = NewestMessages()
+    /// Who has introduced the other side to this one, as it says.
+    var introduction: [UInt8] = []
     /// Whether it is in the queue of links that may have something to write.
     @exclusivity(unchecked) var isDirty = false
     /// Whether it is in the queue of links that have packets to send.

@@ -6,6 +6,8 @@ final class OutgoingInvitation {
     /// The calls that get the outcome.
     var tokens: [CallToken]
     let attempt: Attempt
+    /// Who has introduced this session to the peer; empty if nobody has.
+    var introduction: [UInt8] = []
     /// What the peer's own invitation said, if the peer gave it up to accept this one.
     var crossedContext: [UInt8]?
 

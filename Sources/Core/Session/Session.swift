@@ -75,6 +75,7 @@ public final class Session: Sendable {
             maximumFrame: configuration.limits.frame, maximumMessage: configuration.limits.message)
         hello.streams = configuration.limits.streamTerms
         hello.streams?.acceptsFiles = configuration.fileStreams != nil
+        hello.streams?.acceptsRelays = configuration.relayStreams != nil
         hello.acceptsKinds = configuration.kindMessages != nil
         hello.hasDatagrams = configuration.datagrams
         let driverReference = SessionDriver.DriverReference()
@@ -95,7 +96,7 @@ public final class Session: Sendable {
         let driver = SessionDriver(
             machine: machine, loop: loop, transports: transports, advertisement: advertisement,
             role: configuration.role, observer: configuration.observer,
-            onFileStream: configuration.fileStreams, onKindMessage: configuration.kindMessages,
+            onStream: configuration.streamHandlers, onKindMessage: configuration.kindMessages,
             directory: directory,
             driverReference: driverReference, portNotifier: portNotifier)
         self.id = identity.peerID
@@ -215,13 +216,25 @@ public final class Session: Sendable {
         }
     }
 
+    /// Invites a peer that somebody has introduced, and says so to it.
+    package func invite(
+        _ peer: PeerID, introduction: [UInt8], timeout: Duration,
+        completion: @escaping @Sendable (Result<PeerID, NighError>) -> Void
+    ) {
+        invite(
+            peer, context: [], introduction: introduction, timeout: timeout, token: newToken(),
+            completion: completion)
+    }
+
     private func invite(
-        _ peer: PeerID, context: [UInt8], timeout: Duration, token: CallToken,
+        _ peer: PeerID, context: [UInt8], introduction: [UInt8] = [], timeout: Duration, token: CallToken,
         completion: @escaping @Sendable (Result<PeerID, NighError>) -> Void
     ) {
         onLoop { driver in
             driver.begin(token, completion) { machine, now in
-                machine.invite(peer, context: context, timeout: timeout, token: token, now: now)
+                machine.invite(
+                    peer, context: context, introduction: introduction, timeout: timeout, token: token,
+                    now: now)
             }
         }
     }

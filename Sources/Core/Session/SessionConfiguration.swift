@@ -39,9 +39,20 @@ public struct SessionConfiguration: Sendable {
     /// Called on the loop with each stream that a peer opens to send files; nil if this session accepts no files. Peers learn
     /// from the hello whether it does. The session keeps a strong reference to it.
     package var fileStreams: (@Sendable (ByteStream) -> Void)?
+    /// Called on the loop with each stream that a peer opens as a pipe to or from a third one; nil if this session accepts none.
+    /// Peers learn from the hello whether it does. The session keeps a strong reference to it.
+    package var relayStreams: (@Sendable (ByteStream) -> Void)?
     /// Called on the loop with each message of a kind; nil if this session takes none. Peers learn from the hello whether it
     /// does. The session keeps a strong reference to it.
     package var kindMessages: KindMessageHandler?
+
+    /// What gets the streams that are not the program's.
+    var streamHandlers: [StreamPurpose: @Sendable (ByteStream) -> Void] {
+        var handlers: [StreamPurpose: @Sendable (ByteStream) -> Void] = [:]
+        handlers[.files] = fileStreams
+        handlers[.relay] = relayStreams
+        return handlers
+    }
 
     /// Creates the settings for a session of `service` called `name`, with defaults for the rest.
     public init(

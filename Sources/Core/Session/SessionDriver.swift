@@ -16,7 +16,7 @@ final class SessionDriver: @unchecked Sendable {
 
     private(set) var messageHandlerBox: MessageHandlerBox?
     private var onEvent: EventHandler?
-    private var onFileStream: (@Sendable (ByteStream) -> Void)?
+    private var onStream: [StreamPurpose: @Sendable (ByteStream) -> Void]
     private(set) var onKindMessage: KindMessageHandler?
     private var hasStarted = false
     private(set) var isClosed = false
@@ -55,12 +55,12 @@ final class SessionDriver: @unchecked Sendable {
         machine: SessionMachine, loop: any EventLoop, transports: [any Transport],
         advertisement: Advertisement,
         role: SessionRole, observer: (any LinkObserver)?,
-        onFileStream: (@Sendable (ByteStream) -> Void)?, onKindMessage: KindMessageHandler?,
+        onStream: [StreamPurpose: @Sendable (ByteStream) -> Void], onKindMessage: KindMessageHandler?,
         directory: PortDirectory,
         driverReference: DriverReference, portNotifier: PortNotifier
     ) {
         self.machine = machine
-        self.onFileStream = onFileStream
+        self.onStream = onStream
         self.onKindMessage = onKindMessage
         self.driverReference = driverReference
         self.portNotifier = portNotifier
@@ -235,7 +235,7 @@ final class SessionDriver: @unchecked Sendable {
 
     private func forgetHandlers() {
         onEvent = nil
-        onFileStream = nil
+        onStream = [:]
         onKindMessage = nil
         messageHandlerBox = nil
     }
@@ -394,7 +394,7 @@ final class SessionDriver: @unchecked Sendable {
         case .openDatagrams(let link): openDatagrams(of: link)
         case .findDatagramPlace(let link, let offer): findPlace(of: offer, for: link)
         case .report(let event): report(event)
-        case .reportFileStream(let stream): onFileStream?(stream)
+        case .reportStream(let stream): onStream[stream.purpose]?(stream)
         case .finish(let token, let result): calls.removeValue(forKey: token)?(result)
         case .answerPing(let token, let result): pings.removeValue(forKey: token)?(result.map(\.duration))
         case .openPort(let port): directory.add(port)

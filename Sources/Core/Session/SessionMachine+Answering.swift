@@ -157,7 +157,8 @@ extension SessionMachine {
     func describe(_ invitation: IncomingInvitation, from peer: PeerRecord) -> Invitation {
         Invitation(
             number: invitation.number, peer: snapshot(of: peer), context: invitation.request.context,
-            transport: transports[invitation.link.transport].scheme)
+            transport: transports[invitation.link.transport].scheme,
+            introduction: invitation.link.introduction)
     }
 
     /// Ends an invitation without the program's answer.

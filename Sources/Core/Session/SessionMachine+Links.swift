@@ -130,6 +130,7 @@ extension SessionMachine {
             case .accepted(let acceptance): requestAccepted(acceptance, on: link, now: now)
             case .refused(let refusal): requestRefused(refusal, on: link, now: now)
             case .crossed(let context): crossedContextReceived(context, on: link)
+            case .introduced(let introduction): link.introduction = introduction
             case .acknowledged: try acknowledged(on: link, now: now)
             case .message(_, let frame), .unreliable(let frame):
                 let conversation = try conversation(on: link)
@@ -176,7 +177,7 @@ extension SessionMachine {
     private func report(_ stream: ByteStream) {
         switch stream.purpose {
         case .program: output(.report(.streamOpened(stream)))
-        case .files: output(.reportFileStream(stream))
+        case .files, .relay: output(.reportStream(stream))
         }
     }
 

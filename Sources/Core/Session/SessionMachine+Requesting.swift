@@ -4,7 +4,12 @@ extension SessionMachine {
     // MARK: The program's calls
 
     /// Invites a known peer. The outcome is reported under `token`.
-    func invite(_ id: PeerID, context: [UInt8], timeout: Duration, token: CallToken, now: Moment) {
+    ///
+    /// - Parameter introduction: who has introduced this session to the peer; empty if nobody has.
+    func invite(
+        _ id: PeerID, context: [UInt8], introduction: [UInt8] = [], timeout: Duration, token: CallToken,
+        now: Moment
+    ) {
         guard let peer = peers[id] else { return refuse(token, .unknownPeer, peer: id.short) }
         guard context.count <= limits.invitationContext else {
             return refuse(token, .limit("invitation context", limits.invitationContext), peer: peer.label)
@@ -26,7 +31,9 @@ extension SessionMachine {
         }
         let deadline = now + Moment.Span(timeout)
         let race = race(for: .peer(id), along: preferredRoutes(of: peer), until: deadline)
-        startInviting(peer, context: context, token: token, attempt: Attempt(race: race, deadline: deadline))
+        let invitation = startInviting(
+            peer, context: context, token: token, attempt: Attempt(race: race, deadline: deadline))
+        invitation.introduction = introduction
         run(race, now: now)
     }
 
@@ -86,11 +93,15 @@ extension SessionMachine {
 
     // MARK: Requesting
 
-    private func startInviting(_ peer: PeerRecord, context: [UInt8], token: CallToken, attempt: Attempt) {
+    @discardableResult
+    private func startInviting(
+        _ peer: PeerRecord, context: [UInt8], token: CallToken, attempt: Attempt
+    ) -> OutgoingInvitation {
         let invitation = OutgoingInvitation(
             conversation: generator.next(), context: context, token: token, attempt: attempt)
         move(peer, to: .inviting(invitation))
         watch(peer)
+        return invitation
     }
 
     /// Forgets the link on which the request failed, and continues with the other routes.
@@ -132,6 +143,9 @@ extension SessionMachine {
         case .inviting(let invitation):
             request.conversation = invitation.conversation
             request.context = invitation.context
+            if !invitation.introduction.isEmpty {
+                link.machine.send(introduction: invitation.introduction)
+            }
             // Rounded up, so that the other side does not give up first.
             request.timeoutMilliseconds = UInt32(
                 clamping: max(1, ((attempt.deadline - now).nanoseconds + 999_999) / 1_000_000))
@@ -167,7 +181,7 @@ extension SessionMachine {
         if !peer.routes.contains(where: { $0.address == call.address }),
             peer.routes.count < limits.routesPerPeer
         {
-            peer.routes.append(RouteRecord(transport: call.transport, address: call.address, isManual: true))
+            peer.routes.append(RouteRecord(transport: call.transport, address: call.address, source: .program))
             considerBetterRoutes(of: peer, now: now)
         }
         if peer.state == .unavailable { updateState(of: peer) }
@@ -286,6 +300,6 @@ extension SessionMachine {
     }
 
     func dropManualRoutes(of peer: PeerRecord) {
-        peer.routes.removeAll { $0.isManual }
+        peer.routes.removeAll { $0.source == .program }
     }
 }

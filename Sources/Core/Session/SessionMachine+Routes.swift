@@ -12,7 +12,7 @@ extension SessionMachine {
         let before = (peer.name, peer.info, peer.routes)
         if let known = peer.routes.firstIndex(where: { $0.address == sighting.address }) {
             peer.routes[known].quality = sighting.quality
-            peer.routes[known].isManual = false
+            peer.routes[known].source = .discovery
         } else if peer.routes.count < limits.routesPerPeer {
             let route = RouteRecord(
                 transport: transport, address: sighting.address, quality: sighting.quality)
@@ -37,7 +37,7 @@ extension SessionMachine {
 
     /// Lets a conversation that looks for a link use a new route. It need not wait for its pause, or for a dial that
     /// nobody answers.
-    private func resumeSooner(along route: RouteRecord, to peer: PeerRecord, now: Moment) {
+    func resumeSooner(along route: RouteRecord, to peer: PeerRecord, now: Moment) {
         guard let recovery = peer.recovery else { return }
         guard let attempt = recovery.attempt else {
             recovery.retryAt = max(now, recovery.notBefore)
@@ -62,12 +62,12 @@ extension SessionMachine {
     /// Removes all sightings of a transport that went down or stopped looking.
     func routesLost(transport: Int) {
         peerByAddress = peerByAddress.filter { $0.key.scheme != transports[transport].scheme }
-        for peer in sortedPeers { removeRoutes(of: peer) { $0.transport == transport && !$0.isManual } }
+        for peer in sortedPeers { removeRoutes(of: peer) { $0.transport == transport && $0.source == .discovery } }
     }
 
     private func removeRoute(_ address: TransportAddress, of id: PeerID) {
         guard let peer = peers[id] else { return }
-        removeRoutes(of: peer) { $0.address == address && !$0.isManual }
+        removeRoutes(of: peer) { $0.address == address && $0.source == .discovery }
     }
 
     func removeRoutes(of peer: PeerRecord, where isGone: (RouteRecord) -> Bool) {

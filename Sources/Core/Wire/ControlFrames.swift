@@ -116,6 +116,17 @@ extension ConversationRequest {
         try standing.readTail(&reader, of: "a request")
     }
 
+    /// The longest introduction.
+    package static let introductionLimit = 512
+
+    /// Reads an `introduction` frame, whose bytes mean nothing to a link.
+    static func introduction(reading bytes: UnsafeRawBufferPointer) throws(WireError) -> [UInt8] {
+        guard bytes.count <= introductionLimit else {
+            throw .malformed("an introduction of \(bytes.count) bytes")
+        }
+        return Array(bytes)
+    }
+
     /// Reads a `crossed` frame: the context of an invitation that its sender gives up.
     static func crossedContext(reading bytes: UnsafeRawBufferPointer) throws(WireError) -> [UInt8] {
         guard bytes.count <= contextLimit else {

@@ -23,6 +23,8 @@ package enum FrameContent {
     case datagrams(DatagramOffer)
     /// The context of an invitation that its sender gives up.
     case crossed(context: [UInt8])
+    /// Who has introduced the sender to the receiver.
+    case introduction([UInt8])
     /// A frame type of a later version, which a receiver skips.
     case unknown(type: UInt8)
 
@@ -69,6 +71,7 @@ package enum FrameContent {
         case .streamControl: self = .streamControl(try StreamControlFrame(reading: bytes))
         case .datagrams: self = .datagrams(try DatagramOffer(reading: bytes))
         case .crossed: self = .crossed(context: try ConversationRequest.crossedContext(reading: bytes))
+        case .introduction: self = .introduction(try ConversationRequest.introduction(reading: bytes))
         }
     }
 

@@ -62,6 +62,8 @@ package enum FrameType: UInt8, CaseIterable {
     case unreliable = 0x20
     /// What the sender's own invitation said, which it gives up because it accepts the receiver's.
     case crossed = 0x80
+    /// Who has introduced the sender to the receiver. The sender's invitation follows.
+    case introduction = 0x81
 
     /// The first optional type. Unknown types from here on are skipped.
     package static let firstOptional: UInt8 = 0x80

@@ -17,8 +17,11 @@ package struct Hello: Equatable {
     /// How many streams the sender accepts, and of which length; nil if it has no streams.
     package var streams: StreamTerms? {
         didSet {
-            abilities &= ~(Ability.streams | Ability.files)
-            if let streams { abilities |= Ability.streams | (streams.acceptsFiles ? Ability.files : 0) }
+            abilities &= ~(Ability.streams | Ability.files | Ability.relays)
+            guard let streams else { return }
+            abilities |= Ability.streams
+            if streams.acceptsFiles { abilities |= Ability.files }
+            if streams.acceptsRelays { abilities |= Ability.relays }
         }
     }
     /// Both prefaces as the sender of the hello sent and received them, the dialling side's first. Nil in plaintext.
@@ -98,6 +101,9 @@ package struct Hello: Equatable {
         static let kinds: UInt32 = 1 << 2
         /// A datagram path: the frame `datagrams`. It is used only if both sides have it.
         static let datagrams: UInt32 = 1 << 3
+        /// The sender accepts streams for relays: as the end of a pipe that a common peer carries, or as that peer. Without
+        /// `streams` it means nothing.
+        static let relays: UInt32 = 1 << 4
     }
 }
 
@@ -109,12 +115,15 @@ package struct StreamTerms: Equatable {
     package var window: Int
     /// Whether the other side may open streams for files. A bit of the hello's abilities says so.
     package var acceptsFiles: Bool
+    /// Whether the other side may open streams for relays. A bit of the hello's abilities says so.
+    package var acceptsRelays: Bool
 
     /// Creates terms.
-    package init(streams: Int, window: Int, acceptsFiles: Bool = false) {
+    package init(streams: Int, window: Int, acceptsFiles: Bool = false, acceptsRelays: Bool = false) {
         self.streams = streams
         self.window = window
         self.acceptsFiles = acceptsFiles
+        self.acceptsRelays = acceptsRelays
     }
 
     /// Returns whether the other side may open streams for this purpose.
@@ -122,6 +131,7 @@ package struct StreamTerms: Equatable {
         switch purpose {
         case .program: true
         case .files: acceptsFiles
+        case .relay: acceptsRelays
         }
     }
 
@@ -132,9 +142,10 @@ package struct StreamTerms: Equatable {
         writer.write(UInt32(window))
     }
 
-    /// Reads the field of a hello.
-    init(reading bytes: UnsafeRawBufferPointer, acceptsFiles: Bool) throws(WireError) {
-        self.acceptsFiles = acceptsFiles
+    /// Reads the field of a hello with these abilities.
+    init(reading bytes: UnsafeRawBufferPointer, abilities: UInt32) throws(WireError) {
+        acceptsFiles = abilities & Hello.Ability.files != 0
+        acceptsRelays = abilities & Hello.Ability.relays != 0
         var reader = FieldReader(bytes)
         streams = Int(try reader.number(UInt16.self, "the hello's number of streams"))
         window = Int(clamping: try reader.number(UInt32.self, "the hello's window for streams"))
@@ -191,8 +202,7 @@ extension Hello {
                 Int(try reader.number(UInt16.self, "a hello field's length")), "a hello field")
             if tag == Self.prefacesTag { prefaces = Array(content) }
             if tag == Self.streamsTag, abilities & Ability.streams != 0 {
-                streams = try StreamTerms(
-                    reading: content, acceptsFiles: abilities & Ability.files != 0)
+                streams = try StreamTerms(reading: content, abilities: abilities)
             }
             guard tag < 0x80 else { throw .malformed("the hello has an unknown critical field \(tag)") }
         }

@@ -4,6 +4,8 @@ package enum StreamPurpose: UInt8, Sendable {
     case program = 0
     /// The transfer of files, which programs do not see.
     case files = 1
+    /// A pipe between two other peers, which the peer that sees both carries for them.
+    case relay = 2
 }
 
 extension StreamPurpose {
@@ -12,7 +14,7 @@ extension StreamPurpose {
     /// Files are written to a disk, in longer strokes than a link's.
     package var windowGrowth: Int {
         switch self {
-        case .program: 1
+        case .program, .relay: 1
         case .files: 4
         }
     }

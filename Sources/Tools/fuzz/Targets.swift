@@ -203,7 +203,7 @@ private struct LinkWatch {
                 if isOpen { throw Finding("opened twice") }
                 isOpen = true
             case .responsiveAgain, .secured: break
-            case .request, .accepted, .refused, .crossed, .acknowledged, .message, .kindMessage, .begin,
+            case .request, .accepted, .refused, .crossed, .introduced, .acknowledged, .message, .kindMessage, .begin,
                 .piece, .unreliable, .streamData, .streamControl, .datagrams, .pong, .pairing:
                 if !isOpen { throw Finding("a step before the hello") }
             }

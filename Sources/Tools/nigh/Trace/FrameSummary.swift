@@ -154,6 +154,9 @@ struct FrameSummary {
         case .crossed(let context):
             text = "\(context.count) bytes of context, of an invitation that is given up"
             details = [.init("context_bytes", .integer(context.count))]
+        case .introduction(let introduction):
+            text = "\(introduction.count) bytes that say who has introduced the sender"
+            details = [.init("introduction_bytes", .integer(introduction.count))]
         case .begin(let lane, let size, let kind):
             self.lane = lane
             message = state.numberOfNext(frame.direction, lane)
@@ -186,6 +189,7 @@ struct FrameSummary {
         if hello.acceptsKinds { text += ", kinds" }
         guard let streams = hello.streams else { return }
         text += ", \(streams.streams) streams" + (streams.acceptsFiles ? ", files" : "")
+            + (streams.acceptsRelays ? ", relays" : "")
         details += [
             .init("maximum_streams", .integer(streams.streams)),
             .init("stream_window_bytes", .integer(streams.window)),

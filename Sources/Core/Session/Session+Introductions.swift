@@ -1,0 +1,17 @@
+extension Session {
+    /// Makes a peer known of which another peer has told, with the addresses at which it can be reached. They take the place of
+    /// those that were given before.
+    package func introduce(_ peer: IntroducedPeer) {
+        onLoop { driver in driver.inTurn { driver.machine.introduce(peer, now: driver.loop.now) } }
+    }
+
+    /// Forgets the addresses at which others have said that the peer can be reached.
+    package func forgetIntroduction(of peer: PeerID) {
+        onLoop { driver in driver.inTurn { driver.machine.forgetIntroduction(of: peer) } }
+    }
+
+    /// Whether the peer of a conversation accepts streams for a purpose. Loop only.
+    package func accepts(_ purpose: StreamPurpose, _ peer: PeerID) -> Bool {
+        machine.peers[peer]?.conversation?.streams?.theyAccept(purpose) ?? false
+    }
+}

@@ -1,0 +1,49 @@
+// Addresses of peers that other peers have given. They are routes like those that discovery finds, until they are taken back.
+
+extension SessionMachine {
+    /// The most addresses of one peer that others can give. Discovery needs room beside them.
+    static let introducedRoutes = 4
+
+    /// Takes the addresses at which a peer can be reached, in place of those that were given before. Addresses of transports that
+    /// this session does not have are left out.
+    func introduce(_ introduced: IntroducedPeer, now: Moment) {
+        guard introduced.id != hello.peer, !isClosing,
+            let peer = record(of: introduced.id, name: introduced.name)
+        else { return }
+        if peer.state == .unavailable || peer.routes.allSatisfy({ $0.source == .introduction }) {
+            peer.name = introduced.name
+            peer.info = introduced.info
+        }
+        var added: [RouteRecord] = []
+        for address in introduced.addresses where added.count < Self.introducedRoutes {
+            guard let transport = transports.firstIndex(where: { $0.scheme == address.scheme }),
+                !added.contains(where: { $0.address == address })
+            else { continue }
+            added.append(RouteRecord(transport: transport, address: address, source: .introduction))
+        }
+        let isStale = { (route: RouteRecord) in
+            route.source == .introduction && !added.contains { $0.address == route.address }
+        }
+        let room = limits.routesPerPeer - peer.routes.count { !isStale($0) }
+        let new = added.filter { route in !peer.routes.contains { $0.address == route.address } }
+        for route in new.prefix(max(0, room)) {
+            peer.routes.append(route)
+            resumeSooner(along: route, to: peer, now: now)
+        }
+        removeRoutes(of: peer, where: isStale)
+        if peer.state == .unavailable {
+            updateState(of: peer)
+        } else if !new.isEmpty {
+            output(.report(.peerChanged(snapshot(of: peer))))
+        }
+        considerBetterRoutes(of: peer, now: now)
+        watch(peer)
+    }
+
+    /// Takes back the addresses of a peer that others have given.
+    func forgetIntroduction(of id: PeerID) {
+        guard let peer = peers[id] else { return }
+        removeRoutes(of: peer) { $0.source == .introduction }
+        if peer.isIdle { peers[id] = nil }
+    }
+}
