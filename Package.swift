@@ -14,7 +14,8 @@ let package = Package(
         .library(
             name: "Nigh",
             targets: [
-                "Nigh", "NighBluetooth", "NighCore", "NighFiles", "NighGroups", "NighLoop", "NighMemory",
+                "Nigh", "NighBluetooth", "NighCore", "NighFiles", "NighGroups", "NighIntroductions",
+                "NighLoop", "NighMemory",
                 "NighPlugins", "NighTCP",
                 "NighUV",
             ]),
@@ -29,7 +30,8 @@ let package = Package(
         .library(
             name: "NighShared", type: .dynamic,
             targets: [
-                "Nigh", "NighBluetooth", "NighCore", "NighFiles", "NighGroups", "NighLoop", "NighMemory",
+                "Nigh", "NighBluetooth", "NighCore", "NighFiles", "NighGroups", "NighIntroductions",
+                "NighLoop", "NighMemory",
                 "NighPlugins", "NighRecord",
                 "NighTCP",
                 "NighTestKit", "NighTransport", "NighUV",
@@ -50,6 +52,7 @@ let package = Package(
             name: "NighFiles", dependencies: ["CFileSpace", "NighCore"], path: "Sources/Files",
             exclude: ["CFileSpace"]),
         .target(name: "NighGroups", dependencies: ["NighCore"], path: "Sources/Groups"),
+        .target(name: "NighIntroductions", dependencies: ["NighCore"], path: "Sources/Introductions"),
         .target(name: "NighMemory", dependencies: ["NighCore"], path: "Sources/Transports/Memory"),
         .systemLibrary(name: "CUV", path: "Sources/Transports/CUV"),
         .target(name: "NighUV", dependencies: ["CUV", "NighCore"], path: "Sources/Transports/UV"),
@@ -69,7 +72,8 @@ let package = Package(
             ],
             path: "Sources/Loop"),
         .target(
-            name: "Nigh", dependencies: ["NighCore", "NighFiles", "NighGroups", "NighLoop"],
+            name: "Nigh",
+            dependencies: ["NighCore", "NighFiles", "NighGroups", "NighIntroductions", "NighLoop"],
             path: "Sources/Nigh"),
         .target(
             name: "NighTransport", dependencies: ["NighCore", "NighPlugins", "NighUV"],
@@ -83,7 +87,9 @@ let package = Package(
             name: "NighMDNS", dependencies: ["CAvahi", "NighCore", "NighUV"], path: "Sources/Transports/MDNS"),
         .target(
             name: "NighTestKit",
-            dependencies: ["COpenSSL", "NighCore", "NighFiles", "NighGroups", "NighMemory"],
+            dependencies: [
+                "COpenSSL", "NighCore", "NighFiles", "NighGroups", "NighIntroductions", "NighMemory",
+            ],
             path: "Sources/TestKit"
         ),
         .target(name: "FourInARow", dependencies: ["NighCore"], path: "Sources/FourInARow"),
@@ -112,7 +118,8 @@ let package = Package(
         .executableTarget(
             name: "nigh",
             dependencies: [
-                "Arguments", "JSONText", "Measuring", "NighCore", "NighFiles", "NighGroups", "NighLoop",
+                "Arguments", "JSONText", "Measuring", "NighCore", "NighFiles", "NighGroups",
+                "NighIntroductions", "NighLoop",
                 "NighMemory", "NighPlugins", "NighRecord", "NighTestKit", "ProgramSupport",
                 "SessionArguments",
                 "Terminal",
@@ -137,7 +144,8 @@ let package = Package(
         .executableTarget(
             name: "fuzz",
             dependencies: [
-                "FourInARow", "Measuring", "NighBluetooth", "NighCore", "NighFiles", "NighGroups", "NighMDNS",
+                "FourInARow", "Measuring", "NighBluetooth", "NighCore", "NighFiles", "NighGroups",
+                "NighIntroductions", "NighMDNS",
                 "NighRecord", "NighTCP", "NighTestKit", "ProgramSupport",
             ],
             path: "Sources/Tools/fuzz"),
@@ -158,7 +166,10 @@ let package = Package(
             path: "Sources/Tools/soak"),
         .testTarget(
             name: "CoreTests",
-            dependencies: ["COpenSSL", "NighCore", "NighFiles", "NighGroups", "NighMemory", "NighTestKit"],
+            dependencies: [
+                "COpenSSL", "NighCore", "NighFiles", "NighGroups", "NighIntroductions", "NighMemory",
+                "NighTestKit",
+            ],
             path: "Tests/Core"),
         .testTarget(
             name: "BluetoothTests",
@@ -173,6 +184,10 @@ let package = Package(
         .testTarget(
             name: "GroupsTests", dependencies: ["NighCore", "NighGroups", "NighMemory", "NighTestKit"],
             path: "Tests/Groups"),
+        .testTarget(
+            name: "IntroductionsTests",
+            dependencies: ["NighCore", "NighIntroductions", "NighMemory", "NighTestKit"],
+            path: "Tests/Introductions"),
         .testTarget(name: "ArgumentsTests", dependencies: ["Arguments"], path: "Tests/Arguments"),
         .testTarget(
             name: "MeasuringTests", dependencies: ["Arguments", "Measuring", "bench"], path: "Tests/Measuring"

@@ -1,13 +1,15 @@
 /// Which packets have come, of the newest 1,024: so that none counts twice.
-struct ReplayWindow {
-    static let size: UInt64 = 1_024
+package struct ReplayWindow {
+    package static let size: UInt64 = 1_024
 
     /// One more than the highest number that has come; 0 if none has.
     private(set) var end: UInt64 = 0
     private var seen = [UInt64](repeating: 0, count: Int(size / 64))
 
+    package init() {}
+
     /// Whether a packet may count: it is new, and not older than the window. A forged packet must not be noted, so this only looks.
-    func admits(_ number: UInt64) -> Bool {
+    package func admits(_ number: UInt64) -> Bool {
         guard number < end else { return number < UInt64.max }
         return end - number <= Self.size && !hasSeen(number)
     }
@@ -18,7 +20,7 @@ struct ReplayWindow {
     }
 
     /// Notes a packet that is admitted and genuine.
-    mutating func note(_ number: UInt64) {
+    package mutating func note(_ number: UInt64) {
         if number >= end {
             // What leaves the window makes room for what enters it.
             if number - end >= Self.size {

@@ -69,6 +69,19 @@ import Testing
         }
     }
 
+    @Test func anIntroductionHasALimit() throws {
+        for count in [0, 3, 512, 513] {
+            let pair = try LinkPair.open()
+            let introduction = [UInt8](repeating: 7, count: count)
+            pair.accepting.receive(Frames.frame(.introduction, introduction), now: pair.now)
+            if count <= 512 {
+                #expect(pair.accepting.notes == [.introduced(introduction)])
+            } else {
+                #expect(pair.accepting.closed?.code == .protocolViolation)
+            }
+        }
+    }
+
     @Test func unknownFramesAreSkippedOrEndTheLink() throws {
         let pair = try LinkPair.open()
         let known = Set(FrameType.allCases.map(\.rawValue))

@@ -1,0 +1,463 @@
+import NighCore
+
+/// What a session tells its peers of each other, and what they have told it.
+///
+/// What has to be told follows from the table, so nothing queues while a peer has no room for it. Whom a session of a mesh has to
+/// be connected to follows from what was heard; `MeshPlan` decides when. A value without I/O or clock: `flush` sends what a peer
+/// has to be told, and `takeActions` returns what else is to be done.
+package struct IntroductionTable {
+    /// What the session and its program allow.
+    package struct Policy {
+        /// Whether the session is one of a mesh.
+        package var isMesh: Bool
+        /// Whether a peer may tell others that it carries pipes to this session.
+        package var acceptsRelays: (PeerID) -> Bool
+        /// Whether this session carries a pipe between two peers.
+        package var carries: (PeerID, PeerID) -> Bool
+        /// Returns why an introduced peer is not accepted; nil if it is.
+        package var refuses: (PeerID) -> String?
+
+        package init(
+            isMesh: Bool, acceptsRelays: @escaping (PeerID) -> Bool = { _ in false },
+            carries: @escaping (PeerID, PeerID) -> Bool = { _, _ in false },
+            refuses: @escaping (PeerID) -> String? = { _ in nil }
+        ) {
+            self.isMesh = isMesh
+            self.acceptsRelays = acceptsRelays
+            self.carries = carries
+            self.refuses = refuses
+        }
+    }
+
+    /// What is to be done.
+    package enum Action: Equatable {
+        /// Make the peer known to the session.
+        case introduce(IntroducedPeer)
+        /// Invite the peer, and show it the introduction.
+        case invite(PeerID, introduction: [UInt8])
+        /// Forget the addresses at which others have said that the peer can be reached.
+        case forget(PeerID)
+        /// A pipe to the peer can be had through another one.
+        case reached(Advertisement, through: PeerID)
+        /// A pipe to the peer cannot be had through the other one any more.
+        case lost(PeerID, through: PeerID)
+    }
+
+    /// What became of a message that was to be sent.
+    package enum Sending {
+        case sent
+        /// There is no room now.
+        case full
+        /// The peer takes no records of introductions.
+        case unsupported
+    }
+
+    /// What a peer was told of another one.
+    private struct Told: Equatable {
+        var version: UInt32
+        var isMesh: Bool
+        var isCarried: Bool
+    }
+
+    /// A peer with which there is a conversation.
+    private struct Entry {
+        /// What this session has drawn for the conversation.
+        let nonce: UInt64
+        var toldPresence: Presence?
+        /// What the peer has said of itself.
+        var presence: Presence?
+        /// How often it has said something new.
+        var version: UInt32 = 0
+        var told: [PeerID: Told] = [:]
+        /// Those of whom the peer may have to be told something.
+        var pending: Set<PeerID> = []
+        /// What it is sent besides: questions and answers.
+        var letters: [IntroductionRecord] = []
+        var flushAt = Moment.never
+        var listed = 0
+        var tokensGiven: UInt64 = 0
+        var tokensSeen = ReplayWindow()
+        /// When the peer was last introduced to another one.
+        var answeredAt: [PeerID: Moment] = [:]
+        var takesRecords = true
+    }
+
+    /// What was told of a peer.
+    private struct Heard {
+        var advertisement: Advertisement
+        var by: [PeerID: (isMesh: Bool, isCarried: Bool)] = [:]
+    }
+
+    /// The most peers that one peer can name.
+    package static let mostListed = 1_024
+    /// The most questions and answers that wait for one peer.
+    private static let mostLetters = 256
+    /// The bytes of records that are sent in one message.
+    private static let batch = 8 << 10
+    /// The time for which news wait for more of them.
+    package static let gatheringTime = Moment.Span.milliseconds(200)
+    /// The least time between two introductions of the same two peers.
+    private static let answerInterval = Moment.Span.milliseconds(500)
+    /// How long the peer with the smaller PeerID waits for the other one's invitation.
+    package static let courtesy = Moment.Span.seconds(2)
+    /// How long it takes a healthy pair to find each other before both are asked for.
+    private static let haste = Moment.Span.milliseconds(20)
+
+    private let identity: Identity
+    private let policy: Policy
+    private var own: (advertisement: Advertisement, addresses: [TransportAddress])
+    private var peers: [PeerID: Entry] = [:]
+    private var heard: [PeerID: Heard] = [:]
+    /// The peers of which somebody tells that have ended their conversation with this session, or with which it has. They are
+    /// not asked for.
+    private var left: Set<PeerID> = []
+    /// The peers to which no link leads now, although there is a conversation.
+    private var interrupted: Set<PeerID> = []
+    private var plan: MeshPlan
+    private var actions: [Action] = []
+
+    /// - Parameter seed: decides about the pauses.
+    package init(
+        _ identity: Identity, _ advertisement: Advertisement, _ policy: Policy, seed: UInt64
+    ) {
+        self.identity = identity
+        self.policy = policy
+        own = (advertisement, [])
+        plan = MeshPlan(seed: seed)
+    }
+
+    // MARK: What is known
+
+    /// The peers with which there is a conversation, by PeerID.
+    package var connectedPeers: [PeerID] { peers.keys.sorted() }
+
+    /// Whom a peer has a conversation with, as it says, by PeerID.
+    package func listings(by id: PeerID) -> [Listing] {
+        heard.compactMap { _, heard -> Listing? in
+            heard.by[id].map {
+                Listing(isMesh: $0.isMesh, isCarried: $0.isCarried, advertisement: heard.advertisement)
+            }
+        }.sorted { $0.advertisement.peer < $1.advertisement.peer }
+    }
+
+    /// Returns what is to be done, in this order.
+    package mutating func takeActions() -> [Action] {
+        defer { actions.removeAll() }
+        return actions
+    }
+
+    /// When `timeArrived` must be called next.
+    package var deadline: Moment {
+        peers.values.reduce(plan.deadline) { min($0, $1.flushAt) }
+    }
+
+    // MARK: This session
+
+    /// Takes what this session advertises and where it can be reached from now on.
+    package mutating func setOwn(
+        _ advertisement: Advertisement, at addresses: [TransportAddress], now: Moment
+    ) {
+        own = (advertisement, Self.usable(addresses))
+        for id in peers.keys { flushSoon(id, now: now) }
+    }
+
+    /// Returns addresses that mean something on other machines too, of each scheme in turn.
+    private static func usable(_ addresses: [TransportAddress]) -> [TransportAddress] {
+        // A scope, as in [fe80::1%eth0], names an interface of this machine.
+        let portable = addresses.filter { !$0.value.contains("%") }
+        let positions = portable.indices.map { index in
+            (portable[..<index].count { $0.scheme == portable[index].scheme }, index)
+        }
+        return positions.sorted { $0 < $1 }.prefix(IntroductionRecord.mostAddresses).map { portable[$0.1] }
+    }
+
+    private func presence(for id: PeerID, _ entry: Entry) -> Presence? {
+        let acceptsRelays = policy.acceptsRelays(id)
+        guard policy.isMesh || acceptsRelays || entry.toldPresence != nil else { return nil }
+        return Presence(
+            isMesh: policy.isMesh, acceptsRelays: acceptsRelays, nonce: entry.nonce,
+            advertisement: own.advertisement, addresses: policy.isMesh ? own.addresses : [])
+    }
+
+    // MARK: Conversations
+
+    /// A conversation with the peer has begun.
+    ///
+    /// - Parameter nonce: a random number for it.
+    package mutating func connected(_ id: PeerID, nonce: UInt64, now: Moment) {
+        peers[id] = Entry(nonce: nonce)
+        left.remove(id)
+        interrupted.remove(id)
+        plan.forget(id)
+        flushSoon(id, now: now)
+    }
+
+    /// The link of the conversation broke, or there is one again.
+    package mutating func noteLink(of id: PeerID, isThere: Bool, now: Moment) {
+        guard peers[id] != nil else { return }
+        if isThere { interrupted.remove(id) } else { interrupted.insert(id) }
+        considerWanting(id, now: now)
+    }
+
+    /// What this session carries to or from the peer may have changed.
+    package mutating func reconsider(_ id: PeerID, now: Moment) {
+        guard peers[id]?.presence != nil else { return }
+        noteNews(of: id, now: now)
+        let all = peers.keys
+        peers[id]?.pending.formUnion(all)
+        flushSoon(id, now: now)
+    }
+
+    /// The conversation has ended.
+    ///
+    /// - Parameter wasLeft: whether one of the two sides wanted that.
+    package mutating func disconnected(_ id: PeerID, wasLeft: Bool, now: Moment) {
+        guard peers.removeValue(forKey: id) != nil else { return }
+        interrupted.remove(id)
+        plan.disconnected(id, now: now)
+        for other in heard.filter({ $0.value.by[id] != nil }).keys.sorted() {
+            unlist(other, by: id, now: now)
+        }
+        noteNews(of: id, now: now)
+        if wasLeft, heard[id] != nil { left.insert(id) }
+        if heard[id] == nil { actions.append(.forget(id)) }
+        considerWanting(id, now: now)
+    }
+
+    private mutating func noteNews(of id: PeerID, now: Moment) {
+        for other in peers.keys where other != id && peers[other]?.presence != nil {
+            peers[other]?.pending.insert(id)
+            flushSoon(other, now: now)
+        }
+    }
+
+    // MARK: Telling
+
+    /// Returns what a peer has to be told of another one; nil if it need not know of it.
+    private func telling(_ id: PeerID, of other: PeerID) -> Told? {
+        guard id != other, let mine = peers[id]?.presence, let entry = peers[other],
+            let theirs = entry.presence
+        else { return nil }
+        let isMesh = policy.isMesh && mine.isMesh && theirs.isMesh
+        let isCarried = mine.acceptsRelays && theirs.acceptsRelays && policy.carries(id, other)
+        guard isMesh || isCarried else { return nil }
+        return Told(version: entry.version, isMesh: isMesh, isCarried: isCarried)
+    }
+
+    private mutating func flushSoon(_ id: PeerID, now: Moment) {
+        guard let entry = peers[id], entry.takesRecords else { return }
+        peers[id]?.flushAt = min(entry.flushAt, now + Self.gatheringTime)
+    }
+
+    /// The peers that have to be told something now.
+    package func peersToFlush(now: Moment) -> [PeerID] {
+        peers.filter { $0.value.flushAt <= now }.keys.sorted()
+    }
+
+    /// Sends what the peer has to be told, for as long as there is room. What is left waits a little.
+    package mutating func flush(_ id: PeerID, now: Moment, _ send: ([UInt8]) -> Sending) {
+        guard peers[id]?.takesRecords == true else { return }
+        peers[id]?.flushAt = .never
+        while let entry = peers[id] {
+            var batch = Batch()
+            let presence = presence(for: id, entry)
+            if let presence, presence != entry.toldPresence { batch.add(.here(presence)) }
+            var letters = 0
+            while letters < entry.letters.count, batch.hasRoom {
+                batch.add(entry.letters[letters])
+                letters += 1
+            }
+            var settled: [(PeerID, Told?)] = []
+            if entry.presence != nil {
+                for other in entry.pending.sorted() where batch.hasRoom {
+                    let now = telling(id, of: other)
+                    if now != entry.told[other] { batch.add(record(of: other, now)) }
+                    settled.append((other, now))
+                }
+            }
+            if !batch.bytes.isEmpty {
+                switch send(batch.bytes) {
+                case .sent: break
+                case .full: return flushSoon(id, now: now)
+                case .unsupported:
+                    peers[id]?.takesRecords = false
+                    return
+                }
+            }
+            peers[id]?.toldPresence = presence
+            peers[id]?.letters.removeFirst(letters)
+            for (other, now) in settled {
+                peers[id]?.pending.remove(other)
+                peers[id]?.told[other] = now
+            }
+            guard !batch.hasRoom else { return }
+        }
+    }
+
+    private func record(of id: PeerID, _ told: Told?) -> IntroductionRecord {
+        guard let told, let advertisement = peers[id]?.presence?.advertisement else { return .gone(id) }
+        return .member(
+            Listing(isMesh: told.isMesh, isCarried: told.isCarried, advertisement: advertisement))
+    }
+
+    /// Records for one message.
+    private struct Batch {
+        var bytes: [UInt8] = []
+        var hasRoom: Bool { bytes.count < IntroductionTable.batch }
+        mutating func add(_ record: IntroductionRecord) { bytes += record.bytes }
+    }
+
+    // MARK: Hearing
+
+    /// Takes a record from a peer.
+    package mutating func receive(
+        _ record: IntroductionRecord, from id: PeerID, now: Moment
+    ) throws(WireError) {
+        guard let entry = peers[id] else { return }
+        switch record {
+        case .here(let presence):
+            guard presence.advertisement.peer == id,
+                presence.advertisement.service == own.advertisement.service
+            else { throw .malformed("the presence of another peer") }
+            let isFirst = entry.presence == nil
+            peers[id]?.presence = presence
+            peers[id]?.version &+= 1
+            if isFirst || entry.presence?.isMesh != presence.isMesh {
+                for (other, heard) in heard where heard.by[id] != nil { considerWanting(other, now: now) }
+            }
+            let all = peers.keys
+            peers[id]?.pending.formUnion(all)
+            peers[id]?.flushAt = now
+            noteNews(of: id, now: now)
+        case .member(let listing):
+            let advertisement = listing.advertisement
+            guard advertisement.service == own.advertisement.service else {
+                throw .malformed("a member of another service")
+            }
+            guard advertisement.peer != identity.peerID, advertisement.peer != id else { return }
+            try list(listing, by: id, now: now)
+        case .gone(let other): unlist(other, by: id, now: now)
+        case .ask(let other): answer(id, about: other, now: now)
+        case .introduction(let other, let addresses, let token):
+            guard plan.introduced(other, by: id), let advertisement = heard[other]?.advertisement else {
+                return
+            }
+            actions.append(
+                .introduce(
+                    IntroducedPeer(
+                        id: other, name: advertisement.name, info: advertisement.info, addresses: addresses)))
+            actions.append(.invite(other, introduction: token))
+        }
+    }
+
+    private mutating func list(
+        _ listing: Listing, by id: PeerID, now: Moment
+    ) throws(WireError) {
+        let other = listing.advertisement.peer
+        var entry = heard[other] ?? Heard(advertisement: listing.advertisement)
+        let before = entry.by.updateValue((listing.isMesh, listing.isCarried), forKey: id)
+        if before == nil {
+            guard let listed = peers[id]?.listed, listed < Self.mostListed else {
+                throw .malformed("more members than are allowed")
+            }
+            peers[id]?.listed += 1
+        }
+        entry.advertisement = listing.advertisement
+        heard[other] = entry
+        if listing.isCarried {
+            actions.append(.reached(listing.advertisement, through: id))
+        } else if before?.isCarried == true {
+            actions.append(.lost(other, through: id))
+        }
+        considerWanting(other, now: now)
+    }
+
+    private mutating func unlist(_ other: PeerID, by id: PeerID, now: Moment) {
+        guard let before = heard[other]?.by.removeValue(forKey: id) else { return }
+        peers[id]?.listed -= 1
+        if before.isCarried { actions.append(.lost(other, through: id)) }
+        if heard[other]?.by.isEmpty == true {
+            heard[other] = nil
+            left.remove(other)
+            if peers[other] == nil { actions.append(.forget(other)) }
+        }
+        considerWanting(other, now: now)
+    }
+
+    /// Introduces a peer to another one, if both are in the mesh.
+    private mutating func answer(_ id: PeerID, about other: PeerID, now: Moment) {
+        guard let entry = peers[id], telling(id, of: other)?.isMesh == true,
+            let host = peers[other]?.presence, entry.letters.count < Self.mostLetters
+        else { return }
+        if let last = entry.answeredAt[other], now < last + Self.answerInterval { return }
+        peers[id]?.answeredAt[other] = now
+        let number = (peers[other]?.tokensGiven ?? 0) + 1
+        peers[other]?.tokensGiven = number
+        let token = IntroductionToken(
+            by: identity, guest: id, host: other, nonce: host.nonce, number: number)
+        peers[id]?.letters.append(.introduction(other, addresses: host.addresses, token: token.bytes))
+        peers[id]?.flushAt = now
+    }
+
+    // MARK: The mesh
+
+    /// Those who can introduce this session to the peer.
+    private func introducers(to id: PeerID) -> [PeerID] {
+        (heard[id]?.by ?? [:]).filter { $0.value.isMesh && peers[$0.key]?.presence?.isMesh == true }.keys
+            .sorted()
+    }
+
+    private mutating func considerWanting(_ id: PeerID, now: Moment) {
+        let isMissing = peers[id] == nil || interrupted.contains(id)
+        guard policy.isMesh, isMissing, !left.contains(id), !introducers(to: id).isEmpty else {
+            return plan.forget(id)
+        }
+        // The side with the greater PeerID invites, and the other one only if it does not. A link that broke is likely to come
+        // back along the routes that are known.
+        let isFirst = identity.peerID > id && !interrupted.contains(id)
+        plan.want(id, after: isFirst ? Self.haste : Self.courtesy, now: now)
+    }
+
+    /// Asks for what is due.
+    package mutating func timeArrived(now: Moment) {
+        let due = plan.takeDue(now: now) { [self] in introducers(to: $0) }
+        for (id, introducer) in due {
+            peers[introducer]?.letters.append(.ask(id))
+            peers[introducer]?.flushAt = now
+        }
+    }
+
+    /// An invitation after an introduction has ended.
+    package mutating func invitationEnded(_ id: PeerID, hasFailed: Bool, now: Moment) {
+        guard plan.ended(id, hasFailed: hasFailed, now: now), hasFailed, peers[id] == nil else { return }
+        actions.append(.forget(id))
+    }
+
+    /// What is to be done with an invitation.
+    package enum Verdict: Equatable {
+        /// The program decides.
+        case program
+        case accept
+        case decline(String)
+    }
+
+    /// Decides about the invitation of a peer that shows an introduction.
+    package mutating func verdict(on guest: PeerID, introduction: [UInt8]) -> Verdict {
+        guard policy.isMesh, !introduction.isEmpty else { return .program }
+        guard let token = try? IntroductionToken(reading: introduction), let introducer = token.introducer
+        else { return .decline("the introduction cannot be read") }
+        guard let entry = peers[introducer], entry.presence?.isMesh == true else {
+            return .decline("the peer that has introduced it is not connected here")
+        }
+        guard token.nonce == entry.nonce, token.introduces(guest, to: identity.peerID) else {
+            return .decline("the introduction is not genuine")
+        }
+        guard entry.tokensSeen.admits(token.number) else {
+            return .decline("the introduction was used before")
+        }
+        if let reason = policy.refuses(guest) { return .decline(reason) }
+        peers[introducer]?.tokensSeen.note(token.number)
+        left.remove(guest)
+        return .accept
+    }
+}

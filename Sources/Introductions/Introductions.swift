@@ -1,0 +1,236 @@
+import NighCore
+import Synchronization
+
+/// Tells the peers of one session of each other, and connects the sessions of a mesh: keeps an `IntroductionTable` in step with
+/// the session, and does what it says.
+///
+/// The owner of the session passes it the session's events, asks it about invitations, and sets `handler` in the session's
+/// configuration. Everything happens on the session's loop.
+package final class Introductions: Sendable {
+    /// What a session tells of its peers is news to these.
+    package struct Observer: Sendable {
+        /// A peer that was introduced could not be connected.
+        package var failed: @Sendable (PeerID, NighError) -> Void
+        /// A conversation was ended because of what the peer has said.
+        package var violated: @Sendable (NighError) -> Void
+        /// A pipe to the peer can be had through another one.
+        package var reached: @Sendable (Advertisement, _ through: PeerID) -> Void
+        /// A pipe to the peer cannot be had through the other one any more.
+        package var lost: @Sendable (PeerID, _ through: PeerID) -> Void
+
+        package init(
+            failed: @escaping @Sendable (PeerID, NighError) -> Void = { _, _ in },
+            violated: @escaping @Sendable (NighError) -> Void = { _ in },
+            reached: @escaping @Sendable (Advertisement, PeerID) -> Void = { _, _ in },
+            lost: @escaping @Sendable (PeerID, PeerID) -> Void = { _, _ in }
+        ) {
+            self.failed = failed
+            self.violated = violated
+            self.reached = reached
+            self.lost = lost
+        }
+    }
+
+    /// What only the loop touches.
+    ///
+    /// `@unchecked Sendable`: confined to the session's loop.
+    private final class LoopState: @unchecked Sendable {
+        weak var session: Session?
+        var table: IntroductionTable
+        var generator: SeededGenerator
+        var advertisement: Advertisement
+        var addresses: [String: [TransportAddress]] = [:]
+        var observer = Observer()
+        var timer: LoopTimer?
+        var timerFiresAt = Moment.never
+        var isClosed = false
+
+        init(_ table: IntroductionTable, _ advertisement: Advertisement, seed: UInt64) {
+            self.table = table
+            self.advertisement = advertisement
+            generator = SeededGenerator(seed: seed)
+        }
+    }
+
+    private let onLoop: LoopState
+    /// The time that an introduced peer has to answer.
+    private static let invitationTime = Duration.seconds(20)
+
+    /// - Parameter advertisement: what the session advertises at first.
+    package init(
+        _ identity: Identity, _ advertisement: Advertisement, _ policy: IntroductionTable.Policy,
+        seed: UInt64 = .random(in: .min ... .max)
+    ) {
+        var seeds = SeededGenerator(seed: seed)
+        onLoop = LoopState(
+            IntroductionTable(identity, advertisement, policy, seed: seeds.next()), advertisement,
+            seed: seeds.next())
+    }
+
+    /// Takes messages of the kind of introductions from the session.
+    package var handler: KindMessageHandler {
+        { [self] kind, bytes, origin in
+            if kind == IntroductionRecord.kind { bytes.withUnsafeBytes { receive($0, from: origin.peer) } }
+            return nil
+        }
+    }
+
+    /// Begins to follow a session that was just made. Call it on the loop, or before the session has started.
+    package func attach(to session: Session, observer: Observer) {
+        onLoop.session = session
+        onLoop.observer = observer
+    }
+
+    // MARK: What the session reports
+
+    /// Takes an event of the session. Loop only.
+    package func handle(_ event: SessionEvent) {
+        guard let session = onLoop.session, !onLoop.isClosed else { return }
+        let now = session.loop.now
+        switch event {
+        case .stateChanged(let peer, let former, let cause):
+            let (was, isNow) = (former.hasConversation, peer.state.hasConversation)
+            if isNow, !was {
+                onLoop.table.connected(peer.id, nonce: onLoop.generator.next(), now: now)
+                flush(peer.id, session)
+            } else if was, !isNow {
+                onLoop.table.disconnected(peer.id, wasLeft: cause?.cause.isDeparture ?? false, now: now)
+            } else if isNow {
+                onLoop.table.noteLink(of: peer.id, isThere: peer.state == .connected, now: now)
+            } else {
+                return
+            }
+        case .peerChanged(let peer): onLoop.table.reconsider(peer.id, now: now)
+        case .listening(let scheme, let addresses):
+            onLoop.addresses[scheme] = addresses
+            setOwn(now)
+        case .closed: return close()
+        default: return
+        }
+        proceed(session)
+    }
+
+    /// Takes what the session advertises from now on. Loop only.
+    package func advertisementChanged(_ advertisement: Advertisement) {
+        guard let session = onLoop.session, !onLoop.isClosed else { return }
+        onLoop.advertisement = advertisement
+        setOwn(session.loop.now)
+        proceed(session)
+    }
+
+    private func setOwn(_ now: Moment) {
+        let addresses = onLoop.addresses.sorted { $0.key < $1.key }.flatMap(\.value)
+        onLoop.table.setOwn(onLoop.advertisement, at: addresses, now: now)
+    }
+
+    private func close() {
+        onLoop.isClosed = true
+        onLoop.observer = Observer()
+        if let timer = onLoop.timer { onLoop.session?.loop.cancel(timer) }
+        onLoop.timer = nil
+    }
+
+    private func receive(_ bytes: UnsafeRawBufferPointer, from peer: PeerID) {
+        guard let session = onLoop.session, !onLoop.isClosed else { return }
+        do throws(WireError) {
+            for record in try IntroductionRecord.records(in: bytes) {
+                try onLoop.table.receive(record, from: peer, now: session.loop.now)
+            }
+        } catch {
+            // Nothing that such a peer says about others means anything any more.
+            onLoop.observer.violated(
+                NighError(.conversing, .protocolViolation(error.message), peer: peer.short))
+            session.disconnect(peer)
+        }
+        proceed(session)
+    }
+
+    /// Answers an invitation whose sender was introduced. Returns false if the program has to answer it. Loop only.
+    package func answer(_ invitation: Invitation) -> Bool {
+        guard let session = onLoop.session, !onLoop.isClosed else { return false }
+        switch onLoop.table.verdict(on: invitation.peer.id, introduction: invitation.introduction) {
+        case .program: return false
+        case .accept: session.accept(invitation)
+        case .decline(let reason): session.decline(invitation, reason: reason)
+        }
+        return true
+    }
+
+    /// Whom a peer has a conversation with, as it says, by PeerID. Loop only.
+    package func listings(by peer: PeerID) -> [Listing] { onLoop.table.listings(by: peer) }
+
+    // MARK: What the table says
+
+    /// Does what is due, tells peers what they have to be told, and waits for the next thing.
+    private func proceed(_ session: Session) {
+        let now = session.loop.now
+        onLoop.table.timeArrived(now: now)
+        for action in onLoop.table.takeActions() { carryOut(action, session) }
+        for peer in onLoop.table.peersToFlush(now: now) { flush(peer, session) }
+        armTimer(session)
+    }
+
+    private func carryOut(_ action: IntroductionTable.Action, _ session: Session) {
+        switch action {
+        case .introduce(let peer): session.introduce(peer)
+        case .invite(let peer, let introduction):
+            session.invite(peer, introduction: introduction, timeout: Self.invitationTime) {
+                [weak self] result in
+                self?.invitationEnded(peer, result)
+            }
+        case .forget(let peer): session.forgetIntroduction(of: peer)
+        case .reached(let advertisement, let carrier): onLoop.observer.reached(advertisement, carrier)
+        case .lost(let peer, let carrier): onLoop.observer.lost(peer, carrier)
+        }
+    }
+
+    private func invitationEnded(_ peer: PeerID, _ result: Result<PeerID, NighError>) {
+        guard let session = onLoop.session, !onLoop.isClosed else { return }
+        var hasFailed = false
+        if case .failure(let error) = result {
+            hasFailed = true
+            onLoop.observer.failed(peer, error)
+        }
+        onLoop.table.invitationEnded(peer, hasFailed: hasFailed, now: session.loop.now)
+        proceed(session)
+    }
+
+    private func flush(_ peer: PeerID, _ session: Session) {
+        onLoop.table.flush(peer, now: session.loop.now) { bytes in
+            do throws(NighError) {
+                try session.trySend(ByteSlice(bytes), of: IntroductionRecord.kind, to: peer)
+                return .sent
+            } catch {
+                if case .bufferFull = error.cause { return .full }
+                return .unsupported
+            }
+        }
+    }
+
+    private func armTimer(_ session: Session) {
+        let deadline = onLoop.table.deadline
+        guard deadline != onLoop.timerFiresAt else { return }
+        if let timer = onLoop.timer { session.loop.cancel(timer) }
+        onLoop.timer = nil
+        onLoop.timerFiresAt = deadline
+        guard deadline != .never else { return }
+        onLoop.timer = session.loop.schedule(at: deadline) { [weak self] in self?.timerFired() }
+    }
+
+    private func timerFired() {
+        onLoop.timer = nil
+        onLoop.timerFiresAt = .never
+        guard let session = onLoop.session, !onLoop.isClosed else { return }
+        proceed(session)
+    }
+}
+
+extension NighError.Cause {
+    /// Whether one of the two sides wanted the conversation to end.
+    fileprivate var isDeparture: Bool {
+        switch self {
+        case .left, .peerLeft, .notPaired: true
+        default: false
+        }
+    }
+}

@@ -1,0 +1,161 @@
+import NighCore
+
+/// Whom a session of a mesh still has to be connected to, and when it asks for an introduction to whom.
+///
+/// It bounds what others can make this session do: a few invitations at once, longer and longer pauses after failures, and a rest
+/// from peers whose introductions lead nowhere. A value without I/O or clock.
+struct MeshPlan {
+    private enum Phase {
+        /// Nothing is done before this moment.
+        case waiting(until: Moment)
+        /// A peer was asked for an introduction, and has until this moment to answer.
+        case asked(PeerID, until: Moment)
+        /// The peer is being invited, after an introduction by this one.
+        case inviting(PeerID)
+    }
+
+    private struct Wanted {
+        var phase: Phase
+        var failures = 0
+    }
+
+    /// What the introductions of one peer have led to.
+    private struct Record {
+        /// Those in a row that led nowhere.
+        var failures = 0
+        var rests = 0
+        var restsUntil = Moment(nanoseconds: .min)
+    }
+
+    /// The most peers that are asked for or invited at once.
+    static let mostAtOnce = 8
+    /// The introductions of one peer in a row that may lead nowhere before it is not asked for a while.
+    static let mostFailures = 16
+    /// The first such rest. It doubles each time.
+    static let firstRest = Moment.Span.seconds(60)
+    private static let mostRests = 6
+    /// The time in which an introducer has to answer.
+    private static let answerTime = Moment.Span.seconds(3)
+    /// The pause after the first failure to reach a peer. It doubles each time.
+    private static let firstPause = Moment.Span.seconds(1)
+    private static let mostDoublings = 6
+
+    private var wanted: [PeerID: Wanted] = [:]
+    private var records: [PeerID: Record] = [:]
+    private var generator: SeededGenerator
+
+    init(seed: UInt64) { generator = SeededGenerator(seed: seed) }
+
+    /// When something is due. Early, but never late.
+    var deadline: Moment {
+        let isFull = underWay >= Self.mostAtOnce
+        return wanted.values.reduce(.never) { earliest, wanted in
+            switch wanted.phase {
+            case .waiting(let until): isFull ? earliest : min(earliest, until)
+            case .asked(_, let until): min(earliest, until)
+            case .inviting: earliest
+            }
+        }
+    }
+
+    private var underWay: Int {
+        wanted.values.count { if case .waiting = $0.phase { false } else { true } }
+    }
+
+    /// Whether the peer is wanted.
+    func wants(_ id: PeerID) -> Bool { wanted[id] != nil }
+
+    /// Wants a peer from a moment on, if it is not wanted already. The pause before is a little random.
+    mutating func want(_ id: PeerID, after pause: Moment.Span, now: Moment) {
+        guard wanted[id] == nil else { return }
+        wanted[id] = Wanted(phase: .waiting(until: now + jittered(pause)))
+    }
+
+    /// Wants a peer no longer.
+    mutating func forget(_ id: PeerID) { wanted[id] = nil }
+
+    /// Forgets what the introductions of a peer have led to, because it has no conversation any more. A rest goes on.
+    mutating func disconnected(_ introducer: PeerID, now: Moment) {
+        if let record = records[introducer], record.restsUntil <= now { records[introducer] = nil }
+    }
+
+    /// Returns the peers to be asked for now, and whom to ask for each.
+    ///
+    /// - Parameter introducers: returns those who could introduce this session to a peer.
+    mutating func takeDue(
+        now: Moment, introducers: (PeerID) -> [PeerID]
+    ) -> [(peer: PeerID, introducer: PeerID)] {
+        for (id, entry) in wanted {
+            if case .asked(_, let until) = entry.phase, until <= now { pause(id, now: now) }
+        }
+        var due: [(PeerID, PeerID)] = []
+        var room = Self.mostAtOnce - underWay
+        for (id, entry) in waiting(now: now) where room > 0 {
+            let all = introducers(id)
+            let able = all.filter { (records[$0]?.restsUntil ?? now) <= now }
+            guard !able.isEmpty else {
+                let next = all.compactMap { records[$0]?.restsUntil }.min() ?? now
+                wanted[id]?.phase = .waiting(until: max(next, now + Self.firstPause))
+                continue
+            }
+            // Another one after each failure.
+            let introducer = able[entry.failures % able.count]
+            wanted[id]?.phase = .asked(introducer, until: now + Self.answerTime)
+            due.append((id, introducer))
+            room -= 1
+        }
+        return due
+    }
+
+    private func waiting(now: Moment) -> [(PeerID, Wanted)] {
+        let due = wanted.compactMap { id, entry -> (PeerID, Wanted, Moment)? in
+            guard case .waiting(let until) = entry.phase, until <= now else { return nil }
+            return (id, entry, until)
+        }
+        return due.sorted { ($0.2, $0.0) < ($1.2, $1.0) }.map { ($0.0, $0.1) }
+    }
+
+    /// Takes the answer of an introducer. Returns false if it was not asked.
+    mutating func introduced(_ id: PeerID, by introducer: PeerID) -> Bool {
+        guard case .asked(let asked, _)? = wanted[id]?.phase, asked == introducer else { return false }
+        wanted[id]?.phase = .inviting(introducer)
+        return true
+    }
+
+    /// Takes the end of an invitation. Returns whether this plan had begun it.
+    mutating func ended(_ id: PeerID, hasFailed: Bool, now: Moment) -> Bool {
+        guard case .inviting(let introducer)? = wanted[id]?.phase else { return false }
+        guard hasFailed else {
+            wanted[id] = nil
+            records[introducer] = nil
+            return true
+        }
+        var record = records[introducer] ?? Record()
+        record.failures += 1
+        if record.failures >= Self.mostFailures {
+            record.failures = 0
+            record.restsUntil =
+                now
+                + Moment.Span(nanoseconds: Self.firstRest.nanoseconds << min(record.rests, Self.mostRests))
+            record.rests += 1
+        }
+        records[introducer] = record
+        pause(id, now: now)
+        return true
+    }
+
+    private mutating func pause(_ id: PeerID, now: Moment) {
+        guard var entry = wanted[id] else { return }
+        let pause = Moment.Span(
+            nanoseconds: Self.firstPause.nanoseconds << min(entry.failures, Self.mostDoublings))
+        entry.failures += 1
+        entry.phase = .waiting(until: now + jittered(pause))
+        wanted[id] = entry
+    }
+
+    /// Returns a random time between three quarters and five quarters of `span`.
+    private mutating func jittered(_ span: Moment.Span) -> Moment.Span {
+        let quarter = max(span.nanoseconds / 4, 1)
+        return Moment.Span(nanoseconds: Int64.random(in: quarter * 3...quarter * 5, using: &generator))
+    }
+}

@@ -1,0 +1,197 @@
+import NighCore
+import NighIntroductions
+import NighMemory
+import NighTestKit
+import Testing
+
+@Suite("A mesh") struct MeshTests {
+    @Test(
+        "connects all pairs, with one link each, when its members join one after another",
+        arguments: [3, 8, 64])
+    func joining(_ count: Int) throws {
+        let network = MeshNetwork()
+        network.start(0)
+        try network.run(.milliseconds(10))
+        for index in 1..<count {
+            network.join(index, at: 0)
+            try network.run(.milliseconds(30))
+        }
+        try network.complete(within: .seconds(5))
+        try network.run(.seconds(10))
+        network.checkLinks()
+        for member in network.members {
+            #expect(member.meetings.values.allSatisfy { $0 == 1 }, "\(member.meetings)")
+            // Its own dial, and at most one for each other member.
+            #expect(member.dials <= count, "\(member.index) dials \(member.dials) times")
+            // Only the first one's program is asked, and only about those who invite it without an introduction.
+            #expect(member.asked == (member.index == 0 ? count - 1 : 0))
+        }
+        let dials = network.members.reduce(0) { $0 + $1.dials }
+        #expect(dials <= count * (count - 1) / 2 + count)
+        try network.end()
+    }
+
+    @Test("connects all when all join at once, each through the one before it")
+    func joiningAtOnce() throws {
+        let network = MeshNetwork()
+        for index in 0..<12 { network.start(index) }
+        try network.run(.milliseconds(10))
+        for index in 1..<12 {
+            network.members[index].session.invite(at: MeshNetwork.address(index - 1)) { _ in }
+        }
+        try network.complete(within: .seconds(10))
+        try network.run(.seconds(10))
+        network.checkLinks()
+        try network.end()
+    }
+
+    @Test(
+        "lets members leave and return in any order, and tells the others once each time",
+        arguments: [1, 2, 3])
+    func leavingAndReturning(_ seed: Int) throws {
+        var generator = SeededGenerator(seed: UInt64(seed))
+        let network = MeshNetwork()
+        network.start(0)
+        for index in 1..<8 { network.join(index, at: 0) }
+        try network.run(.seconds(6))
+        network.checkLinks()
+        var away: [Int] = []
+        for _ in 0..<20 {
+            if away.isEmpty || (generator.next() % 2 == 0 && network.members.count > 2),
+                let leaving = network.members.randomElement(using: &generator)
+            {
+                let before = network.members.filter { $0 !== leaving }
+                    .map { ($0, $0.partings[leaving.id] ?? 0) }
+                let mayBeMet = Set(before.filter { $0.0.connected.contains(leaving.id) }.map(\.0.index))
+                network.close(leaving)
+                away.append(leaving.index)
+                try network.run(.milliseconds(Int64.random(in: 300...2_500, using: &generator)))
+                for (other, count) in before where mayBeMet.contains(other.index) {
+                    #expect(other.partings[leaving.id] == count + 1)
+                }
+            } else if let index = away.randomElement(using: &generator),
+                let host = network.members.randomElement(using: &generator)
+            {
+                away.removeAll { $0 == index }
+                network.join(index, at: host.index)
+                try network.run(.milliseconds(Int64.random(in: 300...2_500, using: &generator)))
+            }
+        }
+        try network.complete(within: .seconds(10))
+        try network.run(.seconds(10))
+        network.checkLinks()
+        try network.end()
+    }
+
+    @Test("becomes complete although a member dies in the middle of an introduction")
+    func introducerDies() throws {
+        let network = MeshNetwork()
+        let host = network.start(0)
+        for index in 1..<4 { network.join(index, at: 0) }
+        try network.run(.seconds(5))
+        network.checkLinks()
+        let guest = network.join(4, at: 0)
+        // It has heard of the others, and dies before they are all connected.
+        _ = try network.loop.run(
+            until: { guest.connected.contains(host.id) && guest.connected.count >= 2 }, within: .seconds(5))
+        network.crash(host)
+        try network.complete(within: .seconds(40))
+        try network.run(.seconds(40))
+        network.checkLinks()
+        for member in network.members { #expect((member.partings[host.id] ?? 0) <= 1) }
+        try network.end()
+    }
+
+    @Test("brings two of its members together again whose link was cut for longer than a conversation waits")
+    func pairIsCut() throws {
+        let network = MeshNetwork()
+        network.start(0)
+        for index in 1..<4 { network.join(index, at: 0) }
+        try network.run(.seconds(5))
+        let (second, third) = (network.members[1], network.members[2])
+        second.faults.block(.address(MeshNetwork.address(2)))
+        third.faults.block(.address(MeshNetwork.address(1)))
+        try network.run(.seconds(60))
+        #expect(!second.connected.contains(third.id))
+        #expect(!third.connected.contains(second.id))
+        second.faults.unblock()
+        third.faults.unblock()
+        try network.complete(within: .seconds(90))
+        try network.run(.seconds(5))
+        network.checkLinks()
+        try network.end()
+    }
+
+    @Test("leaves two members alone of which one has disconnected the other")
+    func disconnecting() throws {
+        let network = MeshNetwork()
+        network.start(0)
+        for index in 1..<4 { network.join(index, at: 0) }
+        try network.run(.seconds(5))
+        let (first, second) = (network.members[1], network.members[2])
+        first.session.disconnect(second.id)
+        try network.run(.seconds(60))
+        #expect(!first.connected.contains(second.id))
+        // A member that joins later names both, and changes nothing.
+        network.join(4, at: 0)
+        try network.run(.seconds(60))
+        #expect(!first.connected.contains(second.id))
+        #expect(network.missing.count == 2)
+        try network.end()
+    }
+
+    @Test("has nothing to do with sessions that are not of it")
+    func otherSessions() throws {
+        let network = MeshNetwork()
+        network.start(0)
+        network.join(1, at: 0)
+        let stranger = network.start(2, isMesh: false)
+        stranger.session.invite(at: MeshNetwork.address(0)) { _ in }
+        try network.run(.seconds(10))
+        #expect(stranger.connected == [network.members[0].id])
+        #expect(network.members[1].connected == [network.members[0].id])
+        try network.end()
+    }
+
+    @Test("says why an introduced peer is not accepted, and goes on without that pair")
+    func refusing() throws {
+        let network = MeshNetwork()
+        let unwanted = MeshNetwork.identity(2).peerID
+        network.refusal = { $0 == unwanted ? "not you" : nil }
+        network.start(0)
+        network.join(1, at: 0)
+        try network.run(.seconds(3))
+        network.refusal = { _ in "nobody" }
+        let guest = network.join(2, at: 0)
+        try network.run(.seconds(20))
+        let (first, second) = (network.members[0], network.members[1])
+        #expect(first.connected.count == 2)
+        #expect(second.connected == [first.id])
+        #expect(guest.connected == [first.id])
+        let reasons = (guest.failures + second.failures).map(\.error.cause)
+        #expect(
+            reasons.contains { if case .declined("not you", _) = $0 { true } else { false } }
+                || reasons.contains { if case .declined("nobody", _) = $0 { true } else { false } })
+        try network.end()
+    }
+
+    @Test("has no more members than a session takes, and says so")
+    func full() throws {
+        let network = MeshNetwork { $0.limits.peers = 3 }
+        network.start(0)
+        for index in 1..<4 { network.join(index, at: 0) }
+        try network.run(.seconds(6))
+        network.checkLinks()
+        let late = network.start(4)
+        nonisolated(unsafe) var answer: Result<PeerID, NighError>?
+        late.session.invite(at: MeshNetwork.address(0)) { answer = $0 }
+        try network.run(.seconds(30))
+        guard case .failure(let error)? = answer else {
+            Issue.record("\(String(describing: answer))")
+            return
+        }
+        #expect(error.cause == .full)
+        #expect(late.connected.isEmpty)
+        try network.end()
+    }
+}
