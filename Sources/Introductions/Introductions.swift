@@ -56,11 +56,14 @@ package final class Introductions: Sendable {
     /// The time that an introduced peer has to answer.
     private static let invitationTime = Duration.seconds(20)
 
-    /// - Parameter advertisement: what the session advertises at first.
+    /// Creates the introductions of a session that is to be made with these settings.
     package init(
-        _ identity: Identity, _ advertisement: Advertisement, _ policy: IntroductionTable.Policy,
+        _ identity: Identity, of configuration: SessionConfiguration, _ policy: IntroductionTable.Policy,
         seed: UInt64 = .random(in: .min ... .max)
     ) {
+        let advertisement = Advertisement(
+            service: configuration.service, peer: identity.peerID, name: configuration.name,
+            info: configuration.info)
         var seeds = SeededGenerator(seed: seed)
         onLoop = LoopState(
             IntroductionTable(identity, advertisement, policy, seed: seeds.next()), advertisement,
@@ -110,10 +113,10 @@ package final class Introductions: Sendable {
         proceed(session)
     }
 
-    /// Takes what the session advertises from now on. Loop only.
-    package func advertisementChanged(_ advertisement: Advertisement) {
+    /// Takes the discovery info of the session from now on. Loop only.
+    package func infoChanged(_ info: DiscoveryInfo) {
         guard let session = onLoop.session, !onLoop.isClosed else { return }
-        onLoop.advertisement = advertisement
+        onLoop.advertisement.info = info
         setOwn(session.loop.now)
         proceed(session)
     }

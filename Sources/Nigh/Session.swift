@@ -1,4 +1,5 @@
 import NighGroups
+import NighIntroductions
 import NighLoop
 
 /// This program's place among its peers: it sees the sessions of the same service around it, connects to them, and exchanges
@@ -40,9 +41,11 @@ public final class Session: Sendable {
                 advice: "use 1 to 15 characters of a-z, 0-9 and -")
         }
         let displayName = if let name { DisplayName(fitting: name) } else { try DisplayName.ofThisUser() }
+        let advertises = settings.advertises && settings.topology != .guest
+        let browses = settings.browses && settings.topology != .host
         var configuration = SessionConfiguration(
             service: serviceName, name: displayName,
-            role: !settings.browses ? .server : settings.advertises ? .peer : .client,
+            role: !browses ? .server : advertises ? .peer : .client,
             info: try DiscoveryInfo(settings.info))
         configuration.security = settings.security
         configuration.acceptsPairing = settings.acceptsPairing
@@ -51,13 +54,19 @@ public final class Session: Sendable {
         configuration.timings = settings.timings
         let reception = FileReception(settings.files)
         configuration.fileStreams = reception.handler
-        let groups = Groups()
-        configuration.kindMessages = groups.handler
 
         let registry = TransportRegistry.standard
         let made = try PluginCatalog(files: settings.plugins).makeAll(
             transports ?? registry.reachingOtherPrograms, extending: registry)
         let identity = try IdentityUse.begin(settings.identity, service: serviceName)
+        let groups = Groups()
+        let introductions = Introductions(
+            identity.identity, of: configuration,
+            IntroductionTable.Policy(isMesh: settings.topology == .mesh))
+        configuration.kindMessages = { kind, bytes, origin in
+            kind == GroupRecord.kind
+                ? groups.handler(kind, bytes, origin) : introductions.handler(kind, bytes, origin)
+        }
         let (low, loop) = try Self.makeLow(configuration, identity, made)
         self.service = service
         self.name = displayName.description
@@ -65,8 +74,8 @@ public final class Session: Sendable {
         hasTemporaryIdentity = identity.isReplacement
         core = SessionCore(
             low, loop: loop, identity: identity, reception: reception, groups: groups,
-            settings: settings)
-        if !settings.advertises { low.stopAdvertising() }
+            introductions: introductions, settings: settings)
+        if !advertises { low.stopAdvertising() }
     }
 
     /// Makes the low-level session on a loop of its own. If that fails, another session may use the identity.
@@ -201,7 +210,9 @@ public final class Session: Sendable {
 
     /// Changes what the session advertises about itself: up to 400 bytes of keys and values.
     public func advertise(_ info: [String: String]) throws(NighError) {
-        core.low.update(info: try DiscoveryInfo(info))
+        let info = try DiscoveryInfo(info)
+        core.low.update(info: info)
+        core.loop.execute { [core] in core.introductions.infoChanged(info) }
     }
 
     /// Lets peers ask to be paired from now on; see ``Peer/pair()``.

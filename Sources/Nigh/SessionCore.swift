@@ -1,4 +1,5 @@
 import NighGroups
+import NighIntroductions
 import NighLoop
 import Synchronization
 
@@ -52,11 +53,12 @@ final class SessionCore: Sendable {
     /// Answers offers of files; the low-level session does not keep it.
     let reception: FileReception
     let groups: Groups
+    let introductions: Introductions
     private let state = Mutex(State())
 
     init(
         _ low: NighCore.Session, loop: UVEventLoop, identity: IdentityUse, reception: FileReception,
-        groups: Groups, settings: SessionSettings
+        groups: Groups, introductions: Introductions, settings: SessionSettings
     ) {
         self.low = low
         self.loop = loop
@@ -64,6 +66,7 @@ final class SessionCore: Sendable {
         onEvent = settings.onEvent
         self.reception = reception
         self.groups = groups
+        self.introductions = introductions
         state.withLock { $0.connectsAutomatically = settings.connectsAutomatically }
         var onMessage: MessageHandler?
         if let handle = settings.onMessage {
@@ -76,10 +79,16 @@ final class SessionCore: Sendable {
         groups.attach(
             to: low, reporting: { [weak self] in self?.handle($0) },
             violations: { [weak self] in self?.report(.problem($0)) })
+        introductions.attach(
+            to: low,
+            observer: Introductions.Observer(
+                failed: { [weak self] in self?.introductionFailed($0, $1) },
+                violated: { [weak self] in self?.report(.problem($0)) }))
         low.start(
             onEvent: { [weak self] event in
                 self?.handle(event)
                 groups.handle(event)
+                introductions.handle(event)
             }, onMessage: onMessage)
     }
 
@@ -225,6 +234,7 @@ final class SessionCore: Sendable {
         case .peerChanged(let peer):
             update(peer, reporting: [.peerChanged(Peer(peer, in: self))])
         case .invited(let invitation):
+            if introductions.answer(invitation) { return }
             if connectsAutomatically { return low.accept(invitation) }
             report(.invited(Invitation(invitation, in: self)))
         case .invitationEnded(let invitation, let cause):
@@ -247,6 +257,10 @@ final class SessionCore: Sendable {
         case .eventsDropped(let count): report(.eventsDropped(count))
         case .listening, .advertised, .closed: break
         }
+    }
+
+    private func introductionFailed(_ id: PeerID, _ error: NighError) {
+        report(.automaticInvitationFailed(peer(id), error))
     }
 
     private func handleState(of low: NighCore.Peer, from former: PeerState, _ cause: NighError?) {

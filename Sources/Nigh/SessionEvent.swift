@@ -28,7 +28,7 @@ public enum SessionEvent: Sendable {
     case invitationEnded(Invitation, NighError)
     /// The peer had invited, too, so the two are connected without a question. `context` is what its invitation said.
     case invitationsCrossed(Peer, context: [UInt8])
-    /// An automatic invitation failed; see ``Session/connectsAutomatically``. The session invites the peer again later, unless
+    /// An automatic invitation failed; see ``Session/connectsAutomatically`` and ``Topology/mesh``. The session invites the peer again later, unless
     /// the peer has declined.
     case automaticInvitationFailed(Peer, NighError)
 

@@ -8,6 +8,8 @@ public struct SessionSettings: Sendable {
     public var advertises = true
     /// Whether this session looks for peers from the start.
     public var browses = true
+    /// Who is connected to whom: pairs that have invited each other, all with all, or guests with their host.
+    public var topology = Topology.pairs
     /// Whether the session connects to every peer from the start; see ``Session/connectsAutomatically``.
     public var connectsAutomatically = false
     /// The key pair that makes this session's PeerID.

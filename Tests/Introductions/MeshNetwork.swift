@@ -91,10 +91,10 @@ final class MeshNetwork {
         let transport = FaultyTransport(
             MemoryTransport(hub: hub, address: address ?? "m\(index)"), plan: plan)
         let refusal = refusal
-        let introductions = Introductions(
-            identity, Advertisement(service: "mesh", peer: identity.peerID, name: name),
-            IntroductionTable.Policy(isMesh: isMesh, refuses: refusal), seed: runs)
         var configuration = SessionConfiguration(service: "mesh", name: name, role: .server)
+        let introductions = Introductions(
+            identity, of: configuration, IntroductionTable.Policy(isMesh: isMesh, refuses: refusal),
+            seed: runs)
         configuration.seed = runs &* 7919
         configuration.kindMessages = introductions.handler
         configuration.security = .none

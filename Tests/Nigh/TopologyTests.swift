@@ -1,0 +1,87 @@
+import Nigh
+import NighTestKit
+import Testing
+
+/// Who is connected to whom, as programs see it, over memory.
+@Suite("A topology", .timeLimit(.minutes(1))) struct TopologyTests {
+    private let hub = "topologies-\(UInt64.random(in: 0 ... .max))"
+
+    private func session(
+        _ name: String, configure: (inout SessionSettings) -> Void
+    ) throws -> Session {
+        try Session(service: "shapes", name: name, transports: "memory:hub=\(hub),address=\(name)") {
+            $0.identity = .temporary
+            configure(&$0)
+        }
+    }
+
+    /// Waits until a session is connected to these others, and to nobody else.
+    private func wait(until session: Session, isConnectedTo others: [Session]) async {
+        let expected = Set(others.map(\.id))
+        for await peers in session.peerLists where Set(peers.filter(\.isConnected).map(\.id)) == expected {
+            break
+        }
+    }
+
+    @Test(
+        "of a mesh connects all with all, although each newcomer knows only one of them and asks only that one"
+    )
+    func mesh() async throws {
+        let sessions = try (0..<5).map { index in
+            try session("m\(index)") {
+                $0.topology = .mesh
+                $0.browses = false
+                $0.info = ["seat": "\(index)"]
+            }
+        }
+        let host = Task { () -> [String] in
+            var asking: [String] = []
+            for await event in sessions[0].events {
+                guard case .invited(let invitation) = event else { continue }
+                asking.append(invitation.peer.name)
+                invitation.accept()
+            }
+            return asking
+        }
+        for session in sessions.dropFirst() { _ = try await session.invite(at: "memory://m0") }
+        for session in sessions {
+            await wait(until: session, isConnectedTo: sessions.filter { $0 !== session })
+        }
+        let third = try #require(sessions[3].peers.first { $0.name == "m4" })
+        #expect(third.info == ["seat": "4"])
+        try await sessions[3].broadcast("to all of them")
+        for session in sessions where session !== sessions[3] {
+            for await message in session.messages(of: String.self) {
+                #expect(message.content == "to all of them" && message.sender.id == sessions[3].id)
+                break
+            }
+        }
+        // The one that the others have met by goes, and the mesh stays.
+        await sessions[0].close()
+        for session in sessions.dropFirst() {
+            await wait(until: session, isConnectedTo: sessions.dropFirst().filter { $0 !== session })
+        }
+        #expect(await host.value.sorted() == ["m1", "m2", "m3", "m4"])
+        for session in sessions { await session.close() }
+    }
+
+    @Test("of a host and its guests shows guests the host only")
+    func hostAndGuests() async throws {
+        let host = try session("host") {
+            $0.topology = .host
+            $0.connectsAutomatically = true
+        }
+        let guests = try ["first", "second"].map { name in
+            try session(name) {
+                $0.topology = .guest
+                $0.connectsAutomatically = true
+            }
+        }
+        await wait(until: host, isConnectedTo: guests)
+        for guest in guests {
+            await wait(until: guest, isConnectedTo: [host])
+            #expect(guest.peers.map(\.id) == [host.id])
+        }
+        for session in [host] + guests { await session.close() }
+    }
+}
