@@ -153,8 +153,8 @@ let package = Package(
         .executableTarget(
             name: "lab",
             dependencies: [
-                "CBluetooth", "CHeap", "NighBluetooth", "NighCore", "NighLoop", "NighTestKit", "NighUV",
-                "ProgramSupport",
+                "CBluetooth", "CHeap", "NighBluetooth", "NighCore", "NighIntroductions", "NighLoop",
+                "NighTestKit", "NighUV", "ProgramSupport",
             ],
             path: "Tests/Lab/Program"),
         .executableTarget(

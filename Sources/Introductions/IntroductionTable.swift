@@ -95,7 +95,7 @@ package struct IntroductionTable {
     /// The bytes of records that are sent in one message.
     private static let batch = 8 << 10
     /// The time for which news wait for more of them.
-    package static let gatheringTime = Moment.Span.milliseconds(200)
+    package static let gatheringTime = Moment.Span.milliseconds(50)
     /// The least time between two introductions of the same two peers.
     private static let answerInterval = Moment.Span.milliseconds(500)
     /// How long the peer with the smaller PeerID waits for the other one's invitation.

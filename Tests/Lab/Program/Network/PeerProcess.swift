@@ -11,6 +11,8 @@ final class PeerProcess {
         var info: [String] = []
         /// Whether it invites every peer it finds.
         var meets = false
+        /// Whether it becomes connected to everybody to whom one of its peers is connected.
+        var isMesh = false
         var isEncrypted = true
 
         init() {}
@@ -98,6 +100,7 @@ final class PeerProcess {
         if let identity = options.identity { command += ["--identity", "/run/\(identity)"] }
         for pair in options.info { command += ["--info", pair] }
         if options.meets { command.append("--meet") }
+        if options.isMesh { command.append("--mesh") }
         if !options.isEncrypted { command.append("--unencrypted") }
         let child = try host.lab.supervisor.start(label, command)
         self.init(name, options, label: label, child: child, on: host)

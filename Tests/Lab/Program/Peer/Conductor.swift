@@ -1,4 +1,5 @@
 import Glibc
+import NighIntroductions
 import NighLoop
 import NighUV
 import Synchronization
@@ -7,6 +8,7 @@ import Synchronization
 final class Conductor: Sendable {
     private let options: PeerOptions
     private let session: Session
+    private let introductions: Introductions
     private let loop: UVEventLoop
     private let writer = LineWriter()
     /// Distinguishes the messages of this run of the program from those of an earlier one.
@@ -34,6 +36,9 @@ final class Conductor: Sendable {
             service: options.service, name: DisplayName(fitting: options.name), role: options.role,
             info: try DiscoveryInfo(options.info))
         if !options.isEncrypted { configuration.security = .none }
+        introductions = Introductions(
+            identity, of: configuration, IntroductionTable.Policy(isMesh: options.isMesh))
+        configuration.kindMessages = introductions.handler
         loop = UVEventLoop()
         session = Session(
             configuration, identity: identity,
@@ -44,8 +49,16 @@ final class Conductor: Sendable {
 
     func start() {
         writer.writeLine("ready \(session.id) \(Self.hexadecimal(run))")
+        introductions.attach(
+            to: session,
+            observer: Introductions.Observer(
+                failed: { [writer] peer, error in writer.writeLine("failed introduction \(peer) \(error)") },
+                violated: { [writer] error in writer.writeLine("trouble \(error)") }))
         session.start(
-            onEvent: { [unowned self] in report($0) },
+            onEvent: { [unowned self] event in
+                report(event)
+                introductions.handle(event)
+            },
             onMessage: { [unowned self, writer] bytes, origin in
                 guard let message = NumberedMessage(bytes) else {
                     return writer.writeLine("damaged \(origin.peer)")
@@ -242,6 +255,7 @@ final class Conductor: Sendable {
             show(peer)
             meet(peer)
         case .invited(let invitation):
+            if introductions.answer(invitation) { return }
             writer.writeLine("invited \(invitation.peer.id)")
             session.accept(invitation)
         case .invitationEnded(let invitation, let cause):

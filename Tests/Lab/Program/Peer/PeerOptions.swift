@@ -4,7 +4,7 @@ import NighLoop
 struct PeerOptions {
     static let help = """
         usage: lab peer --name NAME [--transport SPEC] [--role peer|server|client] [--service NAME]
-                        [--identity FILE] [--info KEY=VALUE]… [--meet] [--unencrypted]
+                        [--identity FILE] [--info KEY=VALUE]… [--meet] [--mesh] [--unencrypted]
                         [--exchange COUNT PAUSE]
 
         One session, driven by lines on its input, telling what happens as lines on its output.
@@ -12,6 +12,7 @@ struct PeerOptions {
           --transport  as every program takes it: tcp, tcp:mdns=embedded,port=4000 (default: tcp)
           --identity   a file that keeps who it is; without one it is somebody new each time
           --meet       invite everybody who is found
+          --mesh       become connected to everybody to whom one of its peers is connected
           --unencrypted
                        talk in the clear, to those alone who do as well
           --exchange   take no commands; send COUNT numbered messages, with PAUSE milliseconds between two, to everybody
@@ -52,6 +53,7 @@ struct PeerOptions {
     var identity: String?
     var info: [String: String] = [:]
     var meets = false
+    var isMesh = false
     var isEncrypted = true
     var exchange: Exchange?
     var wantsHelp = false
@@ -62,6 +64,7 @@ struct PeerOptions {
             switch argument {
             case "--help", "-h": wantsHelp = true
             case "--meet": meets = true
+            case "--mesh": isMesh = true
             case "--unencrypted": isEncrypted = false
             case "--exchange":
                 guard let count = UInt64(try Self.value(of: argument, &rest)),
