@@ -70,7 +70,7 @@ final class LinkPair {
                 case .unreliable(let frame): note(.unreliable(Array(frame.bytes)), now)
                 case .streamData(let frame): note(.streamData(Array(frame.bytes)), now)
                 case .streamControl(let frame, _): note(.streamControl(frame), now)
-                case .datagrams: break
+                case .datagrams, .introduced: break
                 case .pong(let token, let span): note(.pong(token, span), now)
                 case .responsiveAgain: note(.responsiveAgain, now)
                 case .closed(let end): note(.closed(end), now)
