@@ -440,6 +440,9 @@ extension Conversation {
         return table
     }
 
+    /// Whether the peer accepts streams for a purpose, also before there was one.
+    func peerAccepts(_ purpose: StreamPurpose) -> Bool { streamAgreement?.theirs.accept(purpose) ?? false }
+
     /// Opens a stream.
     func openStream(named name: String, for purpose: StreamPurpose) throws(NighError) -> StreamPort {
         guard let streams = openStreams() else { throw StreamTable.unsupported(purpose, by: peer) }
