@@ -15,7 +15,7 @@ let package = Package(
             name: "Nigh",
             targets: [
                 "Nigh", "NighBluetooth", "NighCore", "NighFiles", "NighGroups", "NighLoop", "NighMemory",
-                "NighPlugins", "NighTCP",
+                "NighPlugins", "NighRelays", "NighTCP",
                 "NighUV",
             ]),
         // Without Foundation, which `Nigh` needs for its messages.
@@ -30,7 +30,7 @@ let package = Package(
             name: "NighShared", type: .dynamic,
             targets: [
                 "Nigh", "NighBluetooth", "NighCore", "NighFiles", "NighGroups", "NighLoop", "NighMemory",
-                "NighPlugins", "NighRecord",
+                "NighPlugins", "NighRecord", "NighRelays",
                 "NighTCP",
                 "NighTestKit", "NighTransport", "NighUV",
             ]),
@@ -50,6 +50,7 @@ let package = Package(
             name: "NighFiles", dependencies: ["CFileSpace", "NighCore"], path: "Sources/Files",
             exclude: ["CFileSpace"]),
         .target(name: "NighGroups", dependencies: ["NighCore"], path: "Sources/Groups"),
+        .target(name: "NighRelays", dependencies: ["NighCore"], path: "Sources/Relays"),
         .target(name: "NighMemory", dependencies: ["NighCore"], path: "Sources/Transports/Memory"),
         .systemLibrary(name: "CUV", path: "Sources/Transports/CUV"),
         .target(name: "NighUV", dependencies: ["CUV", "NighCore"], path: "Sources/Transports/UV"),
@@ -69,7 +70,7 @@ let package = Package(
             ],
             path: "Sources/Loop"),
         .target(
-            name: "Nigh", dependencies: ["NighCore", "NighFiles", "NighGroups", "NighLoop"],
+            name: "Nigh", dependencies: ["NighCore", "NighFiles", "NighGroups", "NighLoop", "NighRelays"],
             path: "Sources/Nigh"),
         .target(
             name: "NighTransport", dependencies: ["NighCore", "NighPlugins", "NighUV"],
@@ -83,7 +84,7 @@ let package = Package(
             name: "NighMDNS", dependencies: ["CAvahi", "NighCore", "NighUV"], path: "Sources/Transports/MDNS"),
         .target(
             name: "NighTestKit",
-            dependencies: ["COpenSSL", "NighCore", "NighFiles", "NighGroups", "NighMemory"],
+            dependencies: ["COpenSSL", "NighCore", "NighFiles", "NighGroups", "NighMemory", "NighRelays"],
             path: "Sources/TestKit"
         ),
         .target(name: "FourInARow", dependencies: ["NighCore"], path: "Sources/FourInARow"),
@@ -173,6 +174,9 @@ let package = Package(
         .testTarget(
             name: "GroupsTests", dependencies: ["NighCore", "NighGroups", "NighMemory", "NighTestKit"],
             path: "Tests/Groups"),
+        .testTarget(
+            name: "RelaysTests", dependencies: ["NighCore", "NighMemory", "NighRelays", "NighTestKit"],
+            path: "Tests/Relays"),
         .testTarget(name: "ArgumentsTests", dependencies: ["Arguments"], path: "Tests/Arguments"),
         .testTarget(
             name: "MeasuringTests", dependencies: ["Arguments", "Measuring", "bench"], path: "Tests/Measuring"
