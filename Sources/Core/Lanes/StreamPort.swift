@@ -243,8 +243,9 @@ final class StreamPort: Sendable {
         state.withLock { $0.isWoken = false }
     }
 
-    /// Runs `work` once on the loop, in a later turn, as soon as what the parameters name has happened, or a direction has failed.
-    /// A failure that was told counts only for the direction that the parameters name. Replaces what was to be run before.
+    /// Runs `work` once on the loop, in a later turn, as soon as what the parameters name has happened, or a direction
+    /// has failed. A failure for which work was run counts only if the parameters name its direction. Replaces what was
+    /// to be run before.
     func notify(
         bytes: Bool, room isRoomWanted: Bool, on loop: any EventLoop, _ work: @escaping @Sendable () -> Void
     ) {

@@ -303,8 +303,8 @@ final class StreamTable {
             && streams.values.allSatisfy { $0.received <= $0.granted &+ UInt64(agreement.pieceLimit) }
     }
 
-    /// Accepts no more bytes from the program, for this reason. What was written before is still sent. With `keepsRelays`, streams
-    /// for relays go on, and nothing is drained before this side has ended its writing to them.
+    /// Accepts no more bytes from the program, for this reason. What was written before is still sent. With
+    /// `keepsRelays`, streams for relays go on, and nothing is drained before this side has ended its writing to them.
     func stopWriting(_ reason: NighError, keepsRelays: Bool) {
         waitsForRelays = keepsRelays
         for stream in streams.values where !(keepsRelays && stream.port.purpose == .relay) {

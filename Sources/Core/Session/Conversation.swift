@@ -98,7 +98,8 @@ package final class Conversation: FrameSource {
     var departure: Departure?
 
     /// Stops accepting messages, and reports `error` to all that wait for room. Staged messages can still be taken. With
-    /// `keepsRelays`, streams for relays go on, and the conversation is not drained before this side has ended its writing to them.
+    /// `keepsRelays`, streams for relays go on, and the conversation is not drained before this side has ended its
+    /// writing to them.
     func stopAccepting(_ error: NighError, keepsRelays: Bool = false) {
         acceptsMessages = false
         port.stop(error)
