@@ -2,9 +2,9 @@ import NighCore
 
 /// One pipe between two other peers: takes bytes from the stream of one, and gives them to the stream of the other.
 ///
-/// Of each direction it holds at most what it took at once, one frame of a stream, and takes more only when all of that is given.
-/// So a reader that is slow slows the writer at the other end. Each direction ends by itself, in the way in which it ended at its
-/// source.
+/// Of each direction it holds at most what it took at once, one frame of a stream, and takes more only when all of that
+/// is given. So a reader that is slow slows the writer at the other end. Each direction ends by itself, in the way in
+/// which it ended at its source.
 ///
 /// `@unchecked Sendable`: confined to the session's loop.
 final class CarriedPipe: @unchecked Sendable {
@@ -138,7 +138,8 @@ final class CarriedPipe: @unchecked Sendable {
         return false
     }
 
-    /// The reason to pass on: the words of the peer that gave up, or that this side has no conversation with it any more.
+    /// The reason to pass on: the words of the peer that gave up, or that this side has no conversation with it any
+    /// more.
     private static func words(for error: NighError, at stream: ByteStream) -> String {
         if case .streamCancelled(let reason) = error.cause { return reason }
         return "the carrier is no longer connected to \(stream.peer.short)"

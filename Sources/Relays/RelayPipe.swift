@@ -2,8 +2,8 @@ import NighCore
 
 /// A pipe that another peer carries: one end of a stream to that peer.
 ///
-/// What `write` takes waits here until the stream has room for it. The stream counts as the world outside: bytes that it has
-/// taken no longer wait, because the conversation delivers them.
+/// What `write` takes waits here until the stream has room for it. The stream counts as the world outside: bytes that
+/// it has taken no longer wait, because the conversation delivers them.
 ///
 /// `@unchecked Sendable`: confined to the session's loop.
 final class RelayPipe: Pipe, @unchecked Sendable {
@@ -211,8 +211,8 @@ final class RelayPipe: Pipe, @unchecked Sendable {
         return stream.poll()
     }
 
-    /// Reports that the pipe is over if nothing more can pass. What has come is read first, unless reading is paused and the
-    /// stream has broken.
+    /// Reports that the pipe is over if nothing more can pass. What has come is read first, unless reading is paused
+    /// and the stream has broken.
     private func reportEnd() {
         guard phase == .open, !isTurnDue else { return }
         if let failure = stream.failure { return broken(Self.cause(of: failure)) }
@@ -221,8 +221,8 @@ final class RelayPipe: Pipe, @unchecked Sendable {
         if hasEnded { closed(nil) }
     }
 
-    /// Why a pipe broke whose stream failed. The peer's conversation with the carrier is not the one on this pipe, so its end is
-    /// only the loss of a link here.
+    /// Why a pipe broke whose stream failed. The peer's conversation with the carrier is not the one on this pipe, so
+    /// its end is only the loss of a link here.
     private static func cause(of failure: NighError) -> NighError.Cause {
         guard case .streamCancelled(let reason) = failure.cause, reason != closedReason else {
             return .linkLost

@@ -2,9 +2,9 @@ import NighCore
 
 /// Opens pipes to peers that this session cannot reach, through peers that can.
 ///
-/// A pipe is a stream of the conversation with the carrier. The two ends speak over it as over any other pipe, with encryption
-/// from end to end, so the carrier reads nothing. The carrier needs a conversation with each of them on another transport than
-/// this: a pipe has one carrier, and no loop can be built.
+/// A pipe is a stream of the conversation with the carrier. The two ends speak over it as over any other pipe, with
+/// encryption from end to end, so the carrier reads nothing. The carrier needs a conversation with each of them on
+/// another transport than this: a pipe has one carrier, and no loop can be built.
 ///
 /// `@unchecked Sendable`: confined to the session's loop from `start` on.
 package final class RelayTransport: @unchecked Sendable {
@@ -50,8 +50,8 @@ package final class RelayTransport: @unchecked Sendable {
     /// Creates a transport, which reaches nobody before it is attached.
     package init() {}
 
-    /// Has the transport use the conversations of `session`, among whose transports it is. Call it on the loop, or before the
-    /// session has started.
+    /// Has the transport use the conversations of `session`, among whose transports it is. Call it on the loop, or
+    /// before the session has started.
     package func attach(to session: Session) { self.session = session }
 
     // MARK: Who can be reached
@@ -162,7 +162,8 @@ package final class RelayTransport: @unchecked Sendable {
         return pipe
     }
 
-    /// Ends the pipes through a carrier whose own conversation is now carried by another peer: there is one hop only. Loop only.
+    /// Ends the pipes through a carrier whose own conversation is now carried by another peer: there is one hop only.
+    /// Loop only.
     package func endPipes(through carrier: PeerID) {
         for pipe in pipes.values where pipe.address.carrier == carrier {
             pipe.breakOff(.streamCancelled("the carrier is itself reached through another peer now"))

@@ -2,8 +2,8 @@ import NighCore
 
 /// The relays of one session: the pipes that others carry for it, and those that it carries for others.
 ///
-/// Put `transport` among the session's transports, `streamHandler` into its configuration, attach it to the session, and pass it
-/// the session's events.
+/// Put `transport` among the session's transports, `streamHandler` into its configuration, attach it to the session,
+/// and pass it the session's events.
 package final class Relays: Sendable {
     /// Opens pipes through other peers.
     package let transport = RelayTransport()
@@ -66,7 +66,8 @@ package final class Relays: Sendable {
         carrier.endPipes(of: peer.id)
     }
 
-    /// Ends the pipes that this session carries. Call it on the loop before the session closes, or its peers hear of the end later.
+    /// Ends the pipes that this session carries. Call it on the loop before the session closes, or its peers hear of
+    /// the end later.
     package func stop() {
         carrier.stop()
         onLoop.relayed = []

@@ -55,8 +55,8 @@ final class RelayNetwork {
     private var count: UInt64 = 0
     private(set) var members: [Member] = []
 
-    /// Starts a session with a transport on each of the hubs; on the hub of number n it is called `way<n>`, or `memory` on the
-    /// first. A hub with a smaller number is preferred.
+    /// Starts a session with a transport on each of the hubs; on the hub of number n it is called `way<n>`, or `memory`
+    /// on the first. A hub with a smaller number is preferred.
     func join(
         on numbers: [Int], seed: UInt64? = nil, carryingFor policy: RelayPolicy = .everyone,
         limits: RelayLimits = RelayLimits(), plan: FaultPlan = .none, trust: TrustStore = .ephemeral(),
