@@ -15,8 +15,7 @@ let package = Package(
             name: "Nigh",
             targets: [
                 "Nigh", "NighBluetooth", "NighCore", "NighFiles", "NighGroups", "NighIntroductions",
-                "NighLoop", "NighMemory",
-                "NighPlugins", "NighTCP",
+                "NighLoop", "NighMemory", "NighPlugins", "NighRelays", "NighTCP",
                 "NighUV",
             ]),
         // Without Foundation, which `Nigh` needs for its messages.
@@ -31,8 +30,7 @@ let package = Package(
             name: "NighShared", type: .dynamic,
             targets: [
                 "Nigh", "NighBluetooth", "NighCore", "NighFiles", "NighGroups", "NighIntroductions",
-                "NighLoop", "NighMemory",
-                "NighPlugins", "NighRecord",
+                "NighLoop", "NighMemory", "NighPlugins", "NighRecord", "NighRelays",
                 "NighTCP",
                 "NighTestKit", "NighTransport", "NighUV",
             ]),
@@ -52,7 +50,10 @@ let package = Package(
             name: "NighFiles", dependencies: ["CFileSpace", "NighCore"], path: "Sources/Files",
             exclude: ["CFileSpace"]),
         .target(name: "NighGroups", dependencies: ["NighCore"], path: "Sources/Groups"),
-        .target(name: "NighIntroductions", dependencies: ["NighCore"], path: "Sources/Introductions"),
+        .target(name: "NighRelays", dependencies: ["NighCore"], path: "Sources/Relays"),
+        .target(
+            name: "NighIntroductions", dependencies: ["NighCore", "NighRelays"],
+            path: "Sources/Introductions"),
         .target(name: "NighMemory", dependencies: ["NighCore"], path: "Sources/Transports/Memory"),
         .systemLibrary(name: "CUV", path: "Sources/Transports/CUV"),
         .target(name: "NighUV", dependencies: ["CUV", "NighCore"], path: "Sources/Transports/UV"),
@@ -73,7 +74,9 @@ let package = Package(
             path: "Sources/Loop"),
         .target(
             name: "Nigh",
-            dependencies: ["NighCore", "NighFiles", "NighGroups", "NighIntroductions", "NighLoop"],
+            dependencies: [
+                "NighCore", "NighFiles", "NighGroups", "NighIntroductions", "NighLoop", "NighRelays",
+            ],
             path: "Sources/Nigh"),
         .target(
             name: "NighTransport", dependencies: ["NighCore", "NighPlugins", "NighUV"],
@@ -89,6 +92,7 @@ let package = Package(
             name: "NighTestKit",
             dependencies: [
                 "COpenSSL", "NighCore", "NighFiles", "NighGroups", "NighIntroductions", "NighMemory",
+                "NighRelays",
             ],
             path: "Sources/TestKit"
         ),
@@ -186,8 +190,11 @@ let package = Package(
             path: "Tests/Groups"),
         .testTarget(
             name: "IntroductionsTests",
-            dependencies: ["NighCore", "NighIntroductions", "NighMemory", "NighTestKit"],
+            dependencies: ["NighCore", "NighIntroductions", "NighMemory", "NighRelays", "NighTestKit"],
             path: "Tests/Introductions"),
+        .testTarget(
+            name: "RelaysTests", dependencies: ["NighCore", "NighMemory", "NighRelays", "NighTestKit"],
+            path: "Tests/Relays"),
         .testTarget(name: "ArgumentsTests", dependencies: ["Arguments"], path: "Tests/Arguments"),
         .testTarget(
             name: "MeasuringTests", dependencies: ["Arguments", "Measuring", "bench"], path: "Tests/Measuring"

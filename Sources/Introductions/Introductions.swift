@@ -1,33 +1,25 @@
 import NighCore
-import Synchronization
+import NighRelays
 
-/// Tells the peers of one session of each other, and connects the sessions of a mesh: keeps an `IntroductionTable` in step with
-/// the session, and does what it says.
+/// Tells the peers of one session of each other, connects the sessions of a mesh, and has peers carry pipes: keeps an
+/// `IntroductionTable` in step with the session, and does what it says.
 ///
-/// The owner of the session passes it the session's events, asks it about invitations, and sets `handler` in the session's
-/// configuration. Everything happens on the session's loop.
+/// The owner sets `handler` and `streamHandler` in the session's configuration, gives the session the `transports`, attaches this
+/// to it, passes it the session's events, and asks it about invitations. Everything happens on the session's loop.
 package final class Introductions: Sendable {
-    /// What a session tells of its peers is news to these.
+    /// Who learns what becomes of introductions.
     package struct Observer: Sendable {
         /// A peer that was introduced could not be connected.
         package var failed: @Sendable (PeerID, NighError) -> Void
         /// A conversation was ended because of what the peer has said.
         package var violated: @Sendable (NighError) -> Void
-        /// A pipe to the peer can be had through another one.
-        package var reached: @Sendable (Advertisement, _ through: PeerID) -> Void
-        /// A pipe to the peer cannot be had through the other one any more.
-        package var lost: @Sendable (PeerID, _ through: PeerID) -> Void
 
         package init(
             failed: @escaping @Sendable (PeerID, NighError) -> Void = { _, _ in },
-            violated: @escaping @Sendable (NighError) -> Void = { _ in },
-            reached: @escaping @Sendable (Advertisement, PeerID) -> Void = { _, _ in },
-            lost: @escaping @Sendable (PeerID, PeerID) -> Void = { _, _ in }
+            violated: @escaping @Sendable (NighError) -> Void = { _ in }
         ) {
             self.failed = failed
             self.violated = violated
-            self.reached = reached
-            self.lost = lost
         }
     }
 
@@ -53,22 +45,50 @@ package final class Introductions: Sendable {
     }
 
     private let onLoop: LoopState
+    /// What is carried for others, and what others carry.
+    package let relays: Relays
     /// The time that an introduced peer has to answer.
     private static let invitationTime = Duration.seconds(20)
 
     /// Creates the introductions of a session that is to be made with these settings.
+    ///
+    /// - Parameters:
+    ///   - isMesh: whether the session is one of a mesh.
+    ///   - policy: the peers for which the session carries pipes, and which may carry pipes to it.
+    ///   - refuse: returns why an introduced peer is not accepted; nil if it is.
     package init(
-        _ identity: Identity, of configuration: SessionConfiguration, _ policy: IntroductionTable.Policy,
+        _ identity: Identity, of configuration: SessionConfiguration, isMesh: Bool,
+        relaying policy: RelayPolicy = .nobody, limits: RelayLimits = RelayLimits(),
+        refusing refuse: @escaping (PeerID) -> String? = { _ in nil },
         seed: UInt64 = .random(in: .min ... .max)
     ) {
         let advertisement = Advertisement(
             service: configuration.service, peer: identity.peerID, name: configuration.name,
             info: configuration.info)
+        let relays = Relays(carryingFor: policy, limits: limits)
+        self.relays = relays
+        let carrier = relays.carrier
+        let rules = IntroductionTable.Policy(
+            isMesh: isMesh, acceptsRelays: { carrier.allows($0) }, carries: { carrier.carries($0, $1) },
+            refuses: refuse)
         var seeds = SeededGenerator(seed: seed)
         onLoop = LoopState(
-            IntroductionTable(identity, advertisement, policy, seed: seeds.next()), advertisement,
+            IntroductionTable(identity, advertisement, rules, seed: seeds.next()), advertisement,
             seed: seeds.next())
     }
+
+    private var hasRelays: Bool {
+        switch relays.carrier.policy {
+        case .nobody: false
+        case .paired, .everyone: true
+        }
+    }
+
+    /// What the session needs among its transports.
+    package var transports: [any Transport] { hasRelays ? [relays.transport] : [] }
+
+    /// Takes streams of the purpose of relays from the session; nil if there are no relays.
+    package var streamHandler: (@Sendable (ByteStream) -> Void)? { hasRelays ? relays.streamHandler : nil }
 
     /// Takes messages of the kind of introductions from the session.
     package var handler: KindMessageHandler {
@@ -82,13 +102,19 @@ package final class Introductions: Sendable {
     package func attach(to session: Session, observer: Observer) {
         onLoop.session = session
         onLoop.observer = observer
+        relays.attach(to: session)
     }
+
+    /// Ends the pipes that are carried for others, so that their ends hear of it at once. Call it on the loop before the session
+    /// closes.
+    package func stop() { relays.stop() }
 
     // MARK: What the session reports
 
     /// Takes an event of the session. Loop only.
     package func handle(_ event: SessionEvent) {
         guard let session = onLoop.session, !onLoop.isClosed else { return }
+        relays.handle(event)
         let now = session.loop.now
         switch event {
         case .stateChanged(let peer, let former, let cause):
@@ -182,8 +208,10 @@ package final class Introductions: Sendable {
                 self?.invitationEnded(peer, result)
             }
         case .forget(let peer): session.forgetIntroduction(of: peer)
-        case .reached(let advertisement, let carrier): onLoop.observer.reached(advertisement, carrier)
-        case .lost(let peer, let carrier): onLoop.observer.lost(peer, carrier)
+        case .reached(let advertisement, let carrier):
+            if hasRelays { relays.transport.reached(advertisement, through: carrier) }
+        case .lost(let peer, let carrier):
+            if hasRelays { relays.transport.lost(peer, through: carrier) }
         }
     }
 

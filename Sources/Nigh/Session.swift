@@ -61,13 +61,14 @@ public final class Session: Sendable {
         let identity = try IdentityUse.begin(settings.identity, service: serviceName)
         let groups = Groups()
         let introductions = Introductions(
-            identity.identity, of: configuration,
-            IntroductionTable.Policy(isMesh: settings.topology == .mesh))
+            identity.identity, of: configuration, isMesh: settings.topology == .mesh,
+            relaying: settings.relays.policy, limits: settings.relays.limits)
+        configuration.relayStreams = introductions.streamHandler
         configuration.kindMessages = { kind, bytes, origin in
             kind == GroupRecord.kind
                 ? groups.handler(kind, bytes, origin) : introductions.handler(kind, bytes, origin)
         }
-        let (low, loop) = try Self.makeLow(configuration, identity, made)
+        let (low, loop) = try Self.makeLow(configuration, identity, made + introductions.transports)
         self.service = service
         self.name = displayName.description
         messages = Messages(low.messages)

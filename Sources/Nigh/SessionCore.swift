@@ -103,6 +103,7 @@ final class SessionCore: Sendable {
         }
         if isClosed { completion() }
         guard isFirst else { return }
+        loop.execute { [introductions] in introductions.stop() }
         low.close { [self] in
             let completions = finish()
             identity.end()

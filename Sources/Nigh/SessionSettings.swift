@@ -10,6 +10,8 @@ public struct SessionSettings: Sendable {
     public var browses = true
     /// Who is connected to whom: pairs that have invited each other, all with all, or guests with their host.
     public var topology = Topology.pairs
+    /// For whom the session carries connections that these cannot have directly, and whom it lets do that for it.
+    public var relays = RelaySettings()
     /// Whether the session connects to every peer from the start; see ``Session/connectsAutomatically``.
     public var connectsAutomatically = false
     /// The key pair that makes this session's PeerID.

@@ -34,9 +34,10 @@ import Testing
                 $0.info = ["seat": "\(index)"]
             }
         }
+        let events = sessions[0].events
         let host = Task { () -> [String] in
             var asking: [String] = []
-            for await event in sessions[0].events {
+            for await event in events {
                 guard case .invited(let invitation) = event else { continue }
                 asking.append(invitation.peer.name)
                 invitation.accept()

@@ -114,8 +114,9 @@ extension ByteStream {
         await port.waitForActivity(bytes: bytes, room: room)
     }
 
-    /// Runs `work` once on the loop, in a later turn, as soon as there is something to read (with `bytes`) or room to write (with
-    /// `room`), or a direction has ended or failed. Replaces what was to be run before.
+    /// Runs `work` once on the loop, in a later turn, as soon as there is something to read (with `bytes`) or room to
+    /// write (with `room`), or a direction has failed. A failure runs work once, and later only work that asks for its
+    /// direction. Replaces what was to be run before.
     package func notify(
         bytes: Bool, room: Bool, on loop: any EventLoop, _ work: @escaping @Sendable () -> Void
     ) {

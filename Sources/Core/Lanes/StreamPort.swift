@@ -59,6 +59,7 @@ final class StreamPort: Sendable {
         /// Tasks that wait for both, or for `wake`.
         var watchers: [Waiter] = []
         var loopWaiter: LoopWaiter?
+        var toldFailures = ToldFailures()
         var isWoken = false
         var lastWaiter: UInt64 = 0
     }
@@ -74,6 +75,12 @@ final class StreamPort: Sendable {
         let work: @Sendable () -> Void
         let wantsBytes: Bool
         let wantsRoom: Bool
+    }
+
+    /// The directions whose failure code on a loop was told.
+    private struct ToldFailures {
+        var sending = false
+        var receiving = false
     }
 
     /// - Parameters:
@@ -236,24 +243,32 @@ final class StreamPort: Sendable {
         state.withLock { $0.isWoken = false }
     }
 
-    /// Runs `work` once on the loop, in a later turn, as soon as what the parameters name has happened, or a direction has failed.
-    /// Replaces what was to be run before.
+    /// Runs `work` once on the loop, in a later turn, as soon as what the parameters name has happened, or a direction
+    /// has failed. A failure for which work was run counts only if the parameters name its direction. Replaces what was
+    /// to be run before.
     func notify(
         bytes: Bool, room isRoomWanted: Bool, on loop: any EventLoop, _ work: @escaping @Sendable () -> Void
     ) {
         state.withLock { [room] state in
             state.loopWaiter = LoopWaiter(loop: loop, work: work, wantsBytes: bytes, wantsRoom: isRoomWanted)
             let isReady =
-                hasFailed(state.receiving) || hasFailed(state.sending)
+                hasUntoldFailure(state)
                 || bytes && (state.unread > 0 || !isOpen(state.receiving))
                 || isRoomWanted && (state.unsent.byteCount < room || !isOpen(state.sending))
             if isReady { notifyLoop(&state) }
         }
     }
 
+    private func hasUntoldFailure(_ state: borrowing State) -> Bool {
+        hasFailed(state.sending) && !state.toldFailures.sending
+            || hasFailed(state.receiving) && !state.toldFailures.receiving
+    }
+
     /// Gives the work to the loop, which does it later, so the lock may be held.
     private func notifyLoop(_ state: inout State) {
         guard let waiter = state.loopWaiter.take() else { return }
+        state.toldFailures = ToldFailures(
+            sending: hasFailed(state.sending), receiving: hasFailed(state.receiving))
         waiter.loop.execute(waiter.work)
     }
 
@@ -293,13 +308,13 @@ final class StreamPort: Sendable {
     }
 
     private func resumeWriters(_ state: inout State) {
-        if state.loopWaiter?.wantsRoom == true || hasFailed(state.sending) { notifyLoop(&state) }
+        if state.loopWaiter?.wantsRoom == true || hasUntoldFailure(state) { notifyLoop(&state) }
         resumeAll(&state.writers)
         resumeAll(&state.watchers)
     }
 
     private func resumeReaders(_ state: inout State) {
-        if state.loopWaiter?.wantsBytes == true || hasFailed(state.receiving) { notifyLoop(&state) }
+        if state.loopWaiter?.wantsBytes == true || hasUntoldFailure(state) { notifyLoop(&state) }
         resumeAll(&state.readers)
         resumeAll(&state.watchers)
     }

@@ -77,6 +77,8 @@ final class StreamTable {
     private var streamsToWake: [StreamPort] = []
     private var openedByUs = 0
     private var openedByThem = 0
+    /// Whether this side leaves only after it has ended its writing to all streams for relays.
+    private var waitsForRelays = false
 
     /// The streams that either side has opened since the conversation began.
     private(set) var opened = 0
@@ -103,9 +105,6 @@ final class StreamTable {
     var count: Int { streams.count }
 
     // MARK: Opening
-
-    /// Whether the other side accepts streams for a purpose.
-    func theyAccept(_ purpose: StreamPurpose) -> Bool { agreement.theirs.accept(purpose) }
 
     /// Opens a stream, whose bytes may follow at once.
     func open(named name: String, for purpose: StreamPurpose = .program) throws(NighError) -> StreamPort {
@@ -189,9 +188,13 @@ final class StreamTable {
     /// The frames that the other side has acknowledged.
     var acknowledged: UInt64 { lane.acknowledged }
 
-    /// Whether everything that was written is acknowledged.
+    /// Whether everything that was written is acknowledged, and nothing more will be written that this side waits for.
     var isDrained: Bool {
-        lane.isEmpty && !streams.values.contains { !$0.isAnnounced || $0.port.hasOutput(credit: true) }
+        lane.isEmpty
+            && !streams.values.contains { stream in
+                !stream.isAnnounced || stream.port.hasOutput(credit: true)
+                    || waitsForRelays && stream.port.purpose == .relay && !stream.hasSendingEnded
+            }
     }
 
     /// Gives the link up to about `budget` bytes. Returns how many it gave.
@@ -300,9 +303,13 @@ final class StreamTable {
             && streams.values.allSatisfy { $0.received <= $0.granted &+ UInt64(agreement.pieceLimit) }
     }
 
-    /// Accepts no more bytes from the program, for this reason. What was written before is still sent.
-    func stopWriting(_ reason: NighError) {
-        for stream in streams.values { stream.port.stopWriting(reason) }
+    /// Accepts no more bytes from the program, for this reason. What was written before is still sent. With
+    /// `keepsRelays`, streams for relays go on, and nothing is drained before this side has ended its writing to them.
+    func stopWriting(_ reason: NighError, keepsRelays: Bool) {
+        waitsForRelays = keepsRelays
+        for stream in streams.values where !(keepsRelays && stream.port.purpose == .relay) {
+            stream.port.stopWriting(reason)
+        }
     }
 
     /// Ends all streams with this error.

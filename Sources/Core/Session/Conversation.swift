@@ -97,11 +97,13 @@ package final class Conversation: FrameSource {
     /// Set when this side is leaving, which it does once everything that it sent is acknowledged.
     var departure: Departure?
 
-    /// Stops accepting messages, and reports `error` to all that wait for room. Staged messages can still be taken.
-    func stopAccepting(_ error: NighError) {
+    /// Stops accepting messages, and reports `error` to all that wait for room. Staged messages can still be taken. With
+    /// `keepsRelays`, streams for relays go on, and the conversation is not drained before this side has ended its
+    /// writing to them.
+    func stopAccepting(_ error: NighError, keepsRelays: Bool = false) {
         acceptsMessages = false
         port.stop(error)
-        streams?.stopWriting(error)
+        streams?.stopWriting(error, keepsRelays: keepsRelays)
     }
 
     /// Stops delivering and sending, and reports `error` to all that wait for room.
@@ -118,6 +120,11 @@ package final class Conversation: FrameSource {
 
     /// Whether everything that was accepted has been acknowledged.
     var isDrained: Bool { sending[0].isEmpty && sending[1].isEmpty && (streams?.isDrained ?? true) }
+
+    /// Whether the peer has not acknowledged something that was written.
+    var hasUnacknowledged: Bool {
+        !sending[0].isEmpty || !sending[1].isEmpty || (streams?.unacknowledged ?? 0) > 0
+    }
 
     /// Whether something was not written to the present link yet, whether the peer has granted it or not.
     var hasUnsent: Bool {
@@ -439,6 +446,9 @@ extension Conversation {
         streams = table
         return table
     }
+
+    /// Whether the peer accepts streams for a purpose, also before there was one.
+    func peerAccepts(_ purpose: StreamPurpose) -> Bool { streamAgreement?.theirs.accept(purpose) ?? false }
 
     /// Opens a stream.
     func openStream(named name: String, for purpose: StreamPurpose) throws(NighError) -> StreamPort {

@@ -12,6 +12,6 @@ extension Session {
 
     /// Whether the peer of a conversation accepts streams for a purpose. Loop only.
     package func accepts(_ purpose: StreamPurpose, _ peer: PeerID) -> Bool {
-        machine.peers[peer]?.conversation?.streams?.theyAccept(purpose) ?? false
+        machine.peers[peer]?.conversation?.peerAccepts(purpose) ?? false
     }
 }

@@ -216,7 +216,8 @@ extension SessionMachine {
         }
         conversation.departure = Departure(
             deadline: now + Moment.Span(timings.linger), tokens: token.map { [$0] } ?? [])
-        conversation.stopAccepting(NighError(.sending, .left, peer: peer.label))
+        // While the session closes, the goodbyes of other conversations may travel in streams of this one.
+        conversation.stopAccepting(NighError(.sending, .left, peer: peer.label), keepsRelays: isClosing)
         outbox.appendStaged(to: conversation)
         if conversation.isDrained { return finishDeparture(of: peer, now: now) }
         if let link = peer.link { markDirty(link) }

@@ -194,7 +194,7 @@ extension SessionMachine {
         guard conversation.departure != nil, let peer = link.peer else { return }
         if conversation.isDrained {
             finishDeparture(of: peer, now: now)
-        } else if !conversation.hasUnsent {
+        } else if conversation.hasUnacknowledged, !conversation.hasUnsent {
             requestFinalAcknowledgement(from: peer, now: now)
         }
     }

@@ -27,6 +27,63 @@ import Testing
         #expect(throws: NighError.self) { try stream.put([4]) }
     }
 
+    @Test(
+        "end with this side's leaving, but those for relays go on if it keeps them, and it waits for their end"
+    )
+    func leaving() throws {
+        for keepsRelays in [false, true] {
+            let pair = StreamPair(StreamTerms(streams: 4, window: 10_000, acceptsRelays: true))
+            let (plain, relay) = (try pair.odd.open("plain"), try pair.odd.open("relay", for: .relay))
+            for stream in [plain, relay] { try stream.put([1, 2, 3]) }
+            try pair.settle()
+            #expect(pair.odd.table.isDrained)
+            pair.odd.table.stopWriting(NighError(.sending, .left), keepsRelays: keepsRelays)
+            #expect(throws: NighError.self) { try plain.put([4]) }
+            #expect(pair.odd.table.isDrained == !keepsRelays)
+            guard keepsRelays else {
+                #expect(throws: NighError.self) { try relay.put([4]) }
+                continue
+            }
+            #expect(try relay.put([4]) == 1)
+            try pair.settle()
+            #expect(!pair.odd.table.isDrained)
+            relay.finish()
+            pair.odd.write()
+            #expect(!pair.odd.table.isDrained)
+            try pair.settle()
+            #expect(pair.odd.table.isDrained)
+            #expect(pair.even.opened.last?.take() == .init(bytes: [1, 2, 3, 4], hasEnded: true))
+        }
+    }
+
+    @Test("tell a loop of a failure once, and again only if it waits for that direction")
+    func notifying() throws {
+        let pair = StreamPair()
+        let loop = VirtualEventLoop()
+        let stream = try pair.odd.open("camera")
+        nonisolated(unsafe) var count = 0  // the loop is virtual: one thread
+        func wait(bytes: Bool, room: Bool) throws {
+            stream.notify(bytes: bytes, room: room, on: loop) { count += 1 }
+            try loop.runQueued()
+        }
+        try pair.settle()
+        try wait(bytes: true, room: false)
+        #expect(count == 0)
+        try #require(pair.even.opened.first).cancelReading(because: "full")
+        try pair.settle()
+        try loop.runQueued()
+        #expect(count == 1)
+        try wait(bytes: true, room: false)
+        #expect(count == 1)
+        try pair.even.opened.first?.put([1])
+        try pair.settle()
+        pair.odd.table.wakeReaders()
+        try loop.runQueued()
+        #expect(count == 2)
+        try wait(bytes: false, room: true)
+        #expect(count == 3)
+    }
+
     @Test("slow their own writer and no other while nobody reads")
     func unread() throws {
         let pair = StreamPair(StreamTerms(streams: 4, window: 10_000))

@@ -23,7 +23,8 @@ struct MutatedPackage {
         "SessionMachine+Consistency.swift", "Session+Inspection.swift", "LinkProbe.swift",
     ]
     private static let copied = [
-        "Sources/Core", "Sources/Files", "Sources/Groups", "Sources/TestKit", "Sources/Transports/COpenSSL",
+        "Sources/Core", "Sources/Files", "Sources/Groups", "Sources/Relays", "Sources/TestKit",
+        "Sources/Transports/COpenSSL",
         "Sources/Transports/Memory", "Sources/Tools/Arguments", "Sources/Tools/Measuring",
         "Sources/Tools/ProgramSupport", "Sources/Tools/soak", "Tests/Core",
     ]
@@ -146,9 +147,10 @@ struct MutatedPackage {
                     name: "NighFiles", dependencies: ["CFileSpace", "NighCore"], path: "Sources/Files",
                     exclude: ["CFileSpace"]),
                 .target(name: "NighGroups", dependencies: ["NighCore"], path: "Sources/Groups"),
+                .target(name: "NighRelays", dependencies: ["NighCore"], path: "Sources/Relays"),
                 .target(
                     name: "NighTestKit",
-                    dependencies: ["COpenSSL", "NighCore", "NighFiles", "NighGroups", "NighMemory"],
+                    dependencies: ["COpenSSL", "NighCore", "NighFiles", "NighGroups", "NighMemory", "NighRelays"],
                     path: "Sources/TestKit"),
                 .target(name: "Arguments", path: "Sources/Tools/Arguments"),
                 .target(name: "Measuring", path: "Sources/Tools/Measuring"),

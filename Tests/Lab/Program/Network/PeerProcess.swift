@@ -13,6 +13,8 @@ final class PeerProcess {
         var meets = false
         /// Whether it becomes connected to everybody to whom one of its peers is connected.
         var isMesh = false
+        /// Whether it carries pipes for others, and lets others carry pipes to it.
+        var hasRelays = false
         var isEncrypted = true
 
         init() {}
@@ -101,6 +103,7 @@ final class PeerProcess {
         for pair in options.info { command += ["--info", pair] }
         if options.meets { command.append("--meet") }
         if options.isMesh { command.append("--mesh") }
+        if options.hasRelays { command.append("--relays") }
         if !options.isEncrypted { command.append("--unencrypted") }
         let child = try host.lab.supervisor.start(label, command)
         self.init(name, options, label: label, child: child, on: host)

@@ -37,12 +37,15 @@ final class Conductor: Sendable {
             info: try DiscoveryInfo(options.info))
         if !options.isEncrypted { configuration.security = .none }
         introductions = Introductions(
-            identity, of: configuration, IntroductionTable.Policy(isMesh: options.isMesh))
+            identity, of: configuration, isMesh: options.isMesh,
+            relaying: options.hasRelays ? .everyone : .nobody)
         configuration.kindMessages = introductions.handler
+        configuration.relayStreams = introductions.streamHandler
         loop = UVEventLoop()
         session = Session(
             configuration, identity: identity,
-            transports: try TransportRegistry.standard.makeAll(options.transport), loop: loop)
+            transports: try TransportRegistry.standard.makeAll(options.transport) + introductions.transports,
+            loop: loop)
     }
 
     // MARK: Start and end
@@ -74,6 +77,7 @@ final class Conductor: Sendable {
     /// Leaves all peers, and returns when that is done.
     func finish() {
         stopSending()
+        loop.execute { [introductions] in introductions.stop() }
         let done = CompletionSignal()
         session.close { done.signal() }
         done.wait()

@@ -4,7 +4,7 @@ import NighLoop
 struct PeerOptions {
     static let help = """
         usage: lab peer --name NAME [--transport SPEC] [--role peer|server|client] [--service NAME]
-                        [--identity FILE] [--info KEY=VALUE]… [--meet] [--mesh] [--unencrypted]
+                        [--identity FILE] [--info KEY=VALUE]… [--meet] [--mesh] [--relays] [--unencrypted]
                         [--exchange COUNT PAUSE]
 
         One session, driven by lines on its input, telling what happens as lines on its output.
@@ -13,6 +13,7 @@ struct PeerOptions {
           --identity   a file that keeps who it is; without one it is somebody new each time
           --meet       invite everybody who is found
           --mesh       become connected to everybody to whom one of its peers is connected
+          --relays     carry pipes for everybody, and let everybody carry pipes
           --unencrypted
                        talk in the clear, to those alone who do as well
           --exchange   take no commands; send COUNT numbered messages, with PAUSE milliseconds between two, to everybody
@@ -54,6 +55,7 @@ struct PeerOptions {
     var info: [String: String] = [:]
     var meets = false
     var isMesh = false
+    var hasRelays = false
     var isEncrypted = true
     var exchange: Exchange?
     var wantsHelp = false
@@ -65,6 +67,7 @@ struct PeerOptions {
             case "--help", "-h": wantsHelp = true
             case "--meet": meets = true
             case "--mesh": isMesh = true
+            case "--relays": hasRelays = true
             case "--unencrypted": isEncrypted = false
             case "--exchange":
                 guard let count = UInt64(try Self.value(of: argument, &rest)),

@@ -1,0 +1,337 @@
+import NighCore
+
+/// Opens pipes to peers that this session cannot reach, through peers that can.
+///
+/// A pipe is a stream of the conversation with the carrier. The two ends speak over it as over any other pipe, with
+/// encryption from end to end, so the carrier reads nothing. The carrier needs a conversation with each of them on
+/// another transport than this: a pipe has one carrier, and no loop can be built.
+///
+/// `@unchecked Sendable`: confined to the session's loop from `start` on.
+package final class RelayTransport: @unchecked Sendable {
+    /// The most addresses that are kept. Further ones are ignored.
+    package static let addressLimit = 1_024
+    /// How long a carrier that refused is left alone.
+    static let refusalPause = Duration.seconds(30)
+    /// What the far end writes first, once its transport has taken the pipe.
+    private static let greeting: UInt8 = 1
+
+    /// A long way: worse than every other transport.
+    package let capabilities = TransportCapabilities(
+        datagrams: false, typicalMTU: 16 << 10, typicalLatency: .milliseconds(20),
+        expectedConnectTime: .milliseconds(300), priority: 10_000)
+
+    private struct Running {
+        let loop: any EventLoop
+        let events: any TransportEvents
+    }
+
+    private struct Dial {
+        let address: RelayAddress
+        var timer: LoopTimer?
+        var stream: ByteStream?
+    }
+
+    private weak var session: Session?
+    private var running: Running?
+    private var browsed: ServiceName?
+    private var isAdvertising = false
+    private var dials: [DialID: Dial] = [:]
+    /// The dials of impossible addresses, which fail in a later turn.
+    private var refusedDials: Set<DialID> = []
+    private var pipes: [ObjectIdentifier: RelayPipe] = [:]
+    /// What others have said can be reached.
+    private var reachable: [RelayAddress: Advertisement] = [:]
+    /// What was reported in this search.
+    private var reported: [RelayAddress: Advertisement] = [:]
+    /// What was reported in a search that this one replaces.
+    private var doubtful: Set<RelayAddress> = []
+    private var isReportDue = false
+
+    /// Creates a transport, which reaches nobody before it is attached.
+    package init() {}
+
+    /// Has the transport use the conversations of `session`, among whose transports it is. Call it on the loop, or
+    /// before the session has started.
+    package func attach(to session: Session) { self.session = session }
+
+    // MARK: Who can be reached
+
+    /// Notes that `carrier` can reach the peer that advertises this. Loop only.
+    package func reached(_ advertisement: Advertisement, through carrier: PeerID) {
+        let peer = advertisement.peer
+        guard peer != carrier, peer != session?.id, carrier != session?.id else { return }
+        let address = RelayAddress(carrier: carrier, peer: peer)
+        guard reachable[address] != nil || reachable.count < Self.addressLimit else { return }
+        reachable[address] = advertisement
+        reportSoon()
+    }
+
+    /// Notes that `carrier` cannot reach `peer` any more. Loop only.
+    package func lost(_ peer: PeerID, through carrier: PeerID) {
+        guard reachable.removeValue(forKey: RelayAddress(carrier: carrier, peer: peer)) != nil else { return }
+        reportSoon()
+    }
+
+    /// Notes that `carrier` can reach nobody for this session any more. Loop only.
+    package func lostAll(through carrier: PeerID) {
+        reachable = reachable.filter { $0.key.carrier != carrier }
+        reportSoon()
+    }
+
+    private func reportSoon() {
+        guard let running, browsed != nil, !isReportDue else { return }
+        isReportDue = true
+        running.loop.execute { [self] in
+            isReportDue = false
+            report()
+        }
+    }
+
+    /// Reports what has changed since the last report of this search. The session may end the search meanwhile.
+    private func report() {
+        for address in reported.keys.sorted() where offered(at: address) == nil {
+            guard let events = running?.events, reported.removeValue(forKey: address) != nil else { return }
+            doubtful.remove(address)
+            events.routeLost(address.transportAddress, by: self)
+        }
+        for address in reachable.keys.sorted() {
+            guard let events = running?.events else { return }
+            guard let advertisement = offered(at: address) else { continue }
+            let isNew = doubtful.remove(address) != nil || reported[address] == nil
+            guard isNew || reported[address] != advertisement else { continue }
+            reported[address] = advertisement
+            let sighting = Sighting(address: address.transportAddress, advertisement: advertisement)
+            if isNew {
+                events.routeFound(sighting, by: self)
+            } else {
+                events.routeChanged(sighting, by: self)
+            }
+        }
+    }
+
+    /// What is advertised at an address, if it is of the service that is looked for.
+    private func offered(at address: RelayAddress) -> Advertisement? {
+        reachable[address].flatMap { $0.service == browsed ? $0 : nil }
+    }
+
+    // MARK: Pipes
+
+    /// Takes a stream that a carrier has opened for another peer. Loop only.
+    package func receive(_ stream: ByteStream) {
+        do throws(NighError) {
+            guard case .from(let peer) = try RelayStreamName(stream.name) else {
+                throw NighError(.conversing, .invalid("a relay stream that does not come from a peer"))
+            }
+            receive(stream, from: peer)
+        } catch {
+            stream.cancel(because: "\(error.cause)")
+        }
+    }
+
+    private func receive(_ stream: ByteStream, from peer: PeerID) {
+        guard let running, isAdvertising else {
+            return stream.cancel(because: "the peer takes no pipes now")
+        }
+        guard peer != session?.id, peer != stream.peer else {
+            return stream.cancel(because: "a peer needs no carrier to itself")
+        }
+        // The session may be in the middle of a call to this transport.
+        running.loop.execute { [self] in open(stream, from: peer) }
+    }
+
+    private func open(_ stream: ByteStream, from peer: PeerID) {
+        guard let running, isAdvertising else {
+            return stream.cancel(because: "the peer takes no pipes now")
+        }
+        // The stream is new, so it has room; it fails if the other side has given up meanwhile.
+        guard (try? stream.tryWrite(ByteSlice([Self.greeting]))) == 1 else {
+            return stream.cancel(because: RelayPipe.closedReason)
+        }
+        let pipe = adopt(stream, RelayAddress(carrier: stream.peer, peer: peer), on: running.loop)
+        running.events.pipeOpened(pipe, dial: nil, by: self)
+    }
+
+    private func adopt(
+        _ stream: ByteStream, _ address: RelayAddress, early: ByteSlice = ByteSlice([]),
+        on loop: any EventLoop
+    ) -> RelayPipe {
+        let pipe = RelayPipe(stream, at: address, early: early, on: loop) { [weak self] pipe in
+            self?.pipes[ObjectIdentifier(pipe)] = nil
+        }
+        pipes[ObjectIdentifier(pipe)] = pipe
+        return pipe
+    }
+
+    /// Ends the pipes through a carrier whose own conversation is now carried by another peer: there is one hop only.
+    /// Loop only.
+    package func endPipes(through carrier: PeerID) {
+        for pipe in pipes.values where pipe.address.carrier == carrier {
+            pipe.breakOff(.streamCancelled("the carrier is itself reached through another peer now"))
+        }
+    }
+
+    // MARK: Dials
+
+    private func begin(_ dial: DialID, to address: RelayAddress, on loop: any EventLoop) {
+        guard let session else {
+            return fail(dial, .closed, advice: "attach the transport to a session first")
+        }
+        guard address.peer != session.id, address.carrier != session.id else { return fail(dial, .selfDial) }
+        guard let carrier = session.inspection(of: address.carrier), carrier.state == .connected else {
+            return fail(dial, .notConnected, advice: "connect to the carrier \(address.carrier.short) first")
+        }
+        guard carrier.transport != RelayAddress.scheme else {
+            return fail(
+                dial, .noRoute, advice: "a pipe has one carrier, and this one is reached through another")
+        }
+        session.openStream(
+            named: "\(RelayStreamName.to(address.peer))", to: address.carrier, for: .relay
+        ) { [weak self] result in
+            guard let self else { return }
+            switch result {
+            case .success(let stream):
+                dials[dial]?.stream = stream
+                wait(for: dial, stream, on: loop)
+            case .failure(let error): fail(dial, error.cause, advice: error.advice)
+            }
+        }
+    }
+
+    private func wait(for dial: DialID, _ stream: ByteStream, on loop: any EventLoop) {
+        stream.notify(bytes: true, room: false, on: loop) { [weak self] in
+            self?.answered(dial, stream, on: loop)
+        }
+    }
+
+    private func answered(_ dial: DialID, _ stream: ByteStream, on loop: any EventLoop) {
+        guard let address = dials[dial]?.address, let events = running?.events else { return }
+        switch stream.poll() {
+        case .nothing: wait(for: dial, stream, on: loop)
+        case .bytes(let bytes) where bytes.withUnsafeBytes({ $0.first }) == Self.greeting:
+            forget(dial)
+            let pipe = adopt(stream, address, early: bytes[1..<bytes.count], on: loop)
+            events.pipeOpened(pipe, dial: dial, by: self)
+        case .bytes: fail(dial, .protocolViolation("the peer's end of a relayed pipe began with other bytes"))
+        case .end: fail(dial, .refused, advice: "the peer closed the pipe before it was open")
+        case .failed(let error): refused(dial, error, by: address.carrier)
+        }
+    }
+
+    /// A carrier's refusal is not final: the other peer may connect to it, or somebody else may need it no longer.
+    private func refused(_ dial: DialID, _ error: NighError, by carrier: PeerID) {
+        guard case .streamCancelled(let reason) = error.cause else {
+            return fail(
+                dial, .linkLost, advice: "the conversation with the carrier \(carrier.short) has ended")
+        }
+        fail(
+            dial, .declined(reason, retryAfter: Self.refusalPause), retryAfter: Self.refusalPause,
+            advice: "ask another peer to pass things on, or come nearer")
+    }
+
+    private func fail(
+        _ dial: DialID, _ cause: NighError.Cause, retryAfter: Duration? = nil, advice: String? = nil
+    ) {
+        guard let events = running?.events, let address = dials[dial]?.address else { return }
+        forget(dial)?.cancel(because: RelayPipe.closedReason)
+        var error = NighError(
+            .connecting, cause, peer: address.peer.short, transport: scheme, advice: advice)
+        error.retryAfter = retryAfter
+        events.dialFailed(dial, error: error, by: self)
+    }
+
+    /// Removes a dial, and returns its stream, which wakes nobody any more.
+    @discardableResult
+    private func forget(_ dial: DialID) -> ByteStream? {
+        guard let running, let record = dials.removeValue(forKey: dial) else { return nil }
+        if let timer = record.timer { running.loop.cancel(timer) }
+        record.stream?.notify(bytes: false, room: false, on: running.loop) {}
+        return record.stream
+    }
+}
+
+extension RelayTransport: Transport {
+    package var scheme: String { RelayAddress.scheme }
+
+    package func start(on loop: any EventLoop, events: any TransportEvents) {
+        loop.checkIsolated()
+        precondition(running == nil, "a transport was started twice")
+        running = Running(loop: loop, events: events)
+    }
+
+    package func advertise(_ advertisement: Advertisement) { isAdvertising = true }
+
+    package func updateAdvertisement(_ advertisement: Advertisement) {}
+
+    package func stopAdvertising() { isAdvertising = false }
+
+    package func browse(_ service: ServiceName) {
+        browsed = service
+        doubtful = Set(reported.keys)
+        reportSoon()
+    }
+
+    package func stopBrowsing() {
+        browsed = nil
+        reported = [:]
+        doubtful = []
+    }
+
+    package func dial(_ address: TransportAddress, as dial: DialID, timeout: Duration) {
+        guard let running else { return }
+        let loop = running.loop
+        do throws(NighError) {
+            let address = try RelayAddress(address)
+            let timer = loop.schedule(at: loop.now + Moment.Span(timeout)) { [weak self] in
+                self?.fail(
+                    dial, .timedOut, advice: "the carrier or the peer at its other side does not answer")
+            }
+            dials[dial] = Dial(address: address, timer: timer)
+            loop.execute { [weak self] in
+                if self?.dials[dial] != nil { self?.begin(dial, to: address, on: loop) }
+            }
+        } catch {
+            refusedDials.insert(dial)
+            loop.execute { [weak self] in
+                guard let self, let events = self.running?.events, refusedDials.remove(dial) != nil else {
+                    return
+                }
+                events.dialFailed(dial, error: error, by: self)
+            }
+        }
+    }
+
+    package func cancelDial(_ dial: DialID) {
+        refusedDials.remove(dial)
+        forget(dial)?.cancel(because: RelayPipe.closedReason)
+    }
+
+    package func diagnose() -> [Diagnosis] {
+        guard running != nil, session != nil else { return [Diagnosis("carriers", .fail, "not started")] }
+        let carriers = Set(reachable.keys.map(\.carrier)).count
+        let peers = Set(reachable.keys.map(\.peer)).count
+        return [
+            Diagnosis(
+                "carriers", .pass,
+                carriers == 0
+                    ? "no connected peer passes things on to others"
+                    : "\(Self.count(peers, "peer")) reachable through \(Self.count(carriers, "carrier"))"),
+            Diagnosis("pipes", .pass, "\(pipes.count) open"),
+        ]
+    }
+
+    private static func count(_ number: Int, _ what: String) -> String {
+        number == 1 ? "1 \(what)" : "\(number) \(what)s"
+    }
+
+    package func shutdown() {
+        for dial in dials.keys { forget(dial)?.cancel(because: RelayPipe.closedReason) }
+        refusedDials = []
+        running = nil
+        browsed = nil
+        isAdvertising = false
+        reported = [:]
+        reachable = [:]
+        for pipe in pipes.values { pipe.finishNow() }
+        pipes = [:]
+    }
+}

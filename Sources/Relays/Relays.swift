@@ -1,0 +1,78 @@
+import NighCore
+
+/// The relays of one session: the pipes that others carry for it, and those that it carries for others.
+///
+/// Put `transport` among the session's transports, `streamHandler` into its configuration, attach it to the session,
+/// and pass it the session's events.
+package final class Relays: Sendable {
+    /// Opens pipes through other peers.
+    package let transport = RelayTransport()
+    /// Carries pipes for other peers.
+    package let carrier: RelayCarrier
+
+    /// What only the loop touches.
+    ///
+    /// `@unchecked Sendable`: confined to the session's loop.
+    private final class LoopState: @unchecked Sendable {
+        /// The peers whose conversations are carried by other peers.
+        var relayed: Set<PeerID> = []
+    }
+
+    private let onLoop = LoopState()
+
+    /// Creates the relays of a session that carries pipes for the peers that `policy` names, and takes pipes that they carry.
+    package init(carryingFor policy: RelayPolicy, limits: RelayLimits = RelayLimits()) {
+        carrier = RelayCarrier(for: policy, limits: limits)
+    }
+
+    /// Takes the streams that peers open for relays, for `SessionConfiguration.relayStreams`.
+    package var streamHandler: @Sendable (ByteStream) -> Void {
+        { [transport, carrier] stream in
+            if case .from? = try? RelayStreamName(stream.name) {
+                guard carrier.allows(stream.peer) else {
+                    return stream.cancel(because: "this peer takes no pipes that the carrier brings")
+                }
+                transport.receive(stream)
+            } else {
+                // The carrier also refuses names that mean nothing.
+                carrier.receive(stream)
+            }
+        }
+    }
+
+    /// Begins to follow a session that was just made. Call it on the loop, or before the session has started.
+    package func attach(to session: Session) {
+        transport.attach(to: session)
+        carrier.attach(to: session)
+    }
+
+    /// Takes an event of the session. Loop only.
+    package func handle(_ event: SessionEvent) {
+        switch event {
+        case .stateChanged(let peer, let former, _):
+            if former.hasConversation, !peer.state.hasConversation { transport.lostAll(through: peer.id) }
+            note(peer)
+        case .peerChanged(let peer): note(peer)
+        case .closed: stop()
+        default: break
+        }
+    }
+
+    /// Ends the pipes of a peer whose conversation has moved to a pipe that is itself carried.
+    private func note(_ peer: Peer) {
+        guard peer.transport == RelayAddress.scheme else {
+            onLoop.relayed.remove(peer.id)
+            return
+        }
+        guard onLoop.relayed.insert(peer.id).inserted else { return }
+        transport.endPipes(through: peer.id)
+        carrier.endPipes(of: peer.id)
+    }
+
+    /// Ends the pipes that this session carries. Call it on the loop before the session closes, or its peers hear of
+    /// the end later.
+    package func stop() {
+        carrier.stop()
+        onLoop.relayed = []
+    }
+}
