@@ -1,4 +1,5 @@
 import NighCore
+import NighRelays
 
 /// What a session tells its peers of each other, and what they have told it.
 ///
@@ -31,16 +32,12 @@ package struct IntroductionTable {
 
     /// What is to be done.
     package enum Action: Equatable {
-        /// Make the peer known to the session.
+        /// Make the peer known to the session, at these addresses and no others.
         case introduce(IntroducedPeer)
         /// Invite the peer, and show it the introduction.
         case invite(PeerID, introduction: [UInt8])
         /// Forget the addresses at which others have said that the peer can be reached.
         case forget(PeerID)
-        /// A pipe to the peer can be had through another one.
-        case reached(Advertisement, through: PeerID)
-        /// A pipe to the peer cannot be had through the other one any more.
-        case lost(PeerID, through: PeerID)
     }
 
     /// What became of a message that was to be sent.
@@ -100,6 +97,10 @@ package struct IntroductionTable {
     private static let answerInterval = Moment.Span.milliseconds(500)
     /// How long the peer with the smaller PeerID waits for the other one's invitation.
     package static let courtesy = Moment.Span.seconds(2)
+    /// The pause before a peer is asked again for the addresses of one that is connected through another peer only.
+    package static let relayedPause = Moment.Span.seconds(30)
+    /// The most carriers through which one peer is dialled.
+    private static let mostCarriers = 2
     /// How long it takes a healthy pair to find each other before both are asked for.
     private static let haste = Moment.Span.milliseconds(20)
 
@@ -113,6 +114,12 @@ package struct IntroductionTable {
     private var left: Set<PeerID> = []
     /// The peers to which no link leads now, although there is a conversation.
     private var interrupted: Set<PeerID> = []
+    /// The peers that are connected through another peer only.
+    private var relayed: Set<PeerID> = []
+    /// Where peers can be reached directly, as introducers have said.
+    private var direct: [PeerID: [TransportAddress]] = [:]
+    /// The addresses at which the session knows peers because of this table.
+    private var shown: [PeerID: [TransportAddress]] = [:]
     private var plan: MeshPlan
     private var actions: [Action] = []
 
@@ -199,6 +206,13 @@ package struct IntroductionTable {
         considerWanting(id, now: now)
     }
 
+    /// The conversation is carried by another peer now, or is not any more.
+    package mutating func noteRelay(of id: PeerID, isRelayed: Bool, now: Moment) {
+        guard peers[id] != nil, relayed.contains(id) != isRelayed else { return }
+        if isRelayed { relayed.insert(id) } else { relayed.remove(id) }
+        considerWanting(id, now: now)
+    }
+
     /// What this session carries to or from the peer may have changed.
     package mutating func reconsider(_ id: PeerID, now: Moment) {
         guard peers[id]?.presence != nil else { return }
@@ -214,14 +228,32 @@ package struct IntroductionTable {
     package mutating func disconnected(_ id: PeerID, wasLeft: Bool, now: Moment) {
         guard peers.removeValue(forKey: id) != nil else { return }
         interrupted.remove(id)
+        relayed.remove(id)
+        direct[id] = nil
         plan.disconnected(id, now: now)
         for other in heard.filter({ $0.value.by[id] != nil }).keys.sorted() {
             unlist(other, by: id, now: now)
         }
         noteNews(of: id, now: now)
         if wasLeft, heard[id] != nil { left.insert(id) }
-        if heard[id] == nil { actions.append(.forget(id)) }
+        showRoutes(to: id)
         considerWanting(id, now: now)
+    }
+
+    /// Tells the session where the peer can be reached, if that has changed: through others, and directly.
+    private mutating func showRoutes(to id: PeerID) {
+        let carriers = (heard[id]?.by ?? [:]).filter(\.value.isCarried).keys.sorted().prefix(
+            Self.mostCarriers)
+        let relays = carriers.map { RelayAddress(carrier: $0, peer: id).transportAddress }
+        let addresses = relays + (direct[id] ?? [])
+        guard addresses != shown[id] ?? [] else { return }
+        shown[id] = addresses.isEmpty ? nil : addresses
+        let advertisement = heard[id]?.advertisement ?? peers[id]?.presence?.advertisement
+        guard !addresses.isEmpty, let advertisement else { return actions.append(.forget(id)) }
+        actions.append(
+            .introduce(
+                IntroducedPeer(
+                    id: id, name: advertisement.name, info: advertisement.info, addresses: addresses)))
     }
 
     private mutating func noteNews(of id: PeerID, now: Moment) {
@@ -256,8 +288,8 @@ package struct IntroductionTable {
 
     /// Sends what the peer has to be told, for as long as there is room. What is left waits a little.
     package mutating func flush(_ id: PeerID, now: Moment, _ send: ([UInt8]) -> Sending) {
-        guard peers[id]?.takesRecords == true else { return }
         peers[id]?.flushAt = .never
+        guard peers[id]?.takesRecords == true else { return }
         while let entry = peers[id] {
             var batch = Batch()
             let presence = presence(for: id, entry)
@@ -339,13 +371,9 @@ package struct IntroductionTable {
         case .gone(let other): unlist(other, by: id, now: now)
         case .ask(let other): answer(id, about: other, now: now)
         case .introduction(let other, let addresses, let token):
-            guard plan.introduced(other, by: id), let advertisement = heard[other]?.advertisement else {
-                return
-            }
-            actions.append(
-                .introduce(
-                    IntroducedPeer(
-                        id: other, name: advertisement.name, info: advertisement.info, addresses: addresses)))
+            guard plan.introduced(other, by: id) else { return }
+            direct[other] = addresses
+            showRoutes(to: other)
             actions.append(.invite(other, introduction: token))
         }
     }
@@ -364,23 +392,19 @@ package struct IntroductionTable {
         }
         entry.advertisement = listing.advertisement
         heard[other] = entry
-        if listing.isCarried {
-            actions.append(.reached(listing.advertisement, through: id))
-        } else if before?.isCarried == true {
-            actions.append(.lost(other, through: id))
-        }
+        showRoutes(to: other)
         considerWanting(other, now: now)
     }
 
     private mutating func unlist(_ other: PeerID, by id: PeerID, now: Moment) {
-        guard let before = heard[other]?.by.removeValue(forKey: id) else { return }
+        guard heard[other]?.by.removeValue(forKey: id) != nil else { return }
         peers[id]?.listed -= 1
-        if before.isCarried { actions.append(.lost(other, through: id)) }
         if heard[other]?.by.isEmpty == true {
             heard[other] = nil
             left.remove(other)
-            if peers[other] == nil { actions.append(.forget(other)) }
+            if peers[other] == nil { direct[other] = nil }
         }
+        showRoutes(to: other)
         considerWanting(other, now: now)
     }
 
@@ -403,19 +427,22 @@ package struct IntroductionTable {
 
     /// Those who can introduce this session to the peer.
     private func introducers(to id: PeerID) -> [PeerID] {
-        (heard[id]?.by ?? [:]).filter { $0.value.isMesh && peers[$0.key]?.presence?.isMesh == true }.keys
-            .sorted()
+        (heard[id]?.by ?? [:]).filter { introducer, listing in
+            guard listing.isMesh, let entry = peers[introducer] else { return false }
+            return entry.takesRecords && entry.presence?.isMesh == true
+        }.keys.sorted()
     }
 
     private mutating func considerWanting(_ id: PeerID, now: Moment) {
-        let isMissing = peers[id] == nil || interrupted.contains(id)
+        let isMissing = peers[id] == nil || interrupted.contains(id) || relayed.contains(id)
         guard policy.isMesh, isMissing, !left.contains(id), !introducers(to: id).isEmpty else {
             return plan.forget(id)
         }
         // The side with the greater PeerID invites, and the other one only if it does not. A link that broke is likely to come
         // back along the routes that are known.
         let isFirst = identity.peerID > id && !interrupted.contains(id)
-        plan.want(id, after: isFirst ? Self.haste : Self.courtesy, now: now)
+        let pause = relayed.contains(id) ? Self.relayedPause : isFirst ? Self.haste : Self.courtesy
+        plan.want(id, after: pause, now: now)
     }
 
     /// Asks for what is due.
@@ -429,8 +456,12 @@ package struct IntroductionTable {
 
     /// An invitation after an introduction has ended.
     package mutating func invitationEnded(_ id: PeerID, hasFailed: Bool, now: Moment) {
-        guard plan.ended(id, hasFailed: hasFailed, now: now), hasFailed, peers[id] == nil else { return }
-        actions.append(.forget(id))
+        guard plan.ended(id, hasFailed: hasFailed, now: now) else { return }
+        if hasFailed, peers[id] == nil {
+            direct[id] = nil
+            showRoutes(to: id)
+        }
+        if !hasFailed { considerWanting(id, now: now) }
     }
 
     /// What is to be done with an invitation.

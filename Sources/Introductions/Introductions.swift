@@ -129,7 +129,10 @@ package final class Introductions: Sendable {
             } else {
                 return
             }
-        case .peerChanged(let peer): onLoop.table.reconsider(peer.id, now: now)
+            noteRelay(of: peer, now)
+        case .peerChanged(let peer):
+            onLoop.table.reconsider(peer.id, now: now)
+            noteRelay(of: peer, now)
         case .listening(let scheme, let addresses):
             onLoop.addresses[scheme] = addresses
             setOwn(now)
@@ -145,6 +148,11 @@ package final class Introductions: Sendable {
         onLoop.advertisement.info = info
         setOwn(session.loop.now)
         proceed(session)
+    }
+
+    private func noteRelay(of peer: Peer, _ now: Moment) {
+        guard let transport = peer.transport else { return }
+        onLoop.table.noteRelay(of: peer.id, isRelayed: transport == RelayAddress.scheme, now: now)
     }
 
     private func setOwn(_ now: Moment) {
@@ -208,10 +216,6 @@ package final class Introductions: Sendable {
                 self?.invitationEnded(peer, result)
             }
         case .forget(let peer): session.forgetIntroduction(of: peer)
-        case .reached(let advertisement, let carrier):
-            if hasRelays { relays.transport.reached(advertisement, through: carrier) }
-        case .lost(let peer, let carrier):
-            if hasRelays { relays.transport.lost(peer, through: carrier) }
         }
     }
 

@@ -8,8 +8,6 @@ import NighCore
 ///
 /// `@unchecked Sendable`: confined to the session's loop from `start` on.
 package final class RelayTransport: @unchecked Sendable {
-    /// The most addresses that are kept. Further ones are ignored.
-    package static let addressLimit = 1_024
     /// How long a carrier that refused is left alone.
     static let refusalPause = Duration.seconds(30)
     /// What the far end writes first, once its transport has taken the pipe.
@@ -33,19 +31,11 @@ package final class RelayTransport: @unchecked Sendable {
 
     private weak var session: Session?
     private var running: Running?
-    private var browsed: ServiceName?
     private var isAdvertising = false
     private var dials: [DialID: Dial] = [:]
     /// The dials of impossible addresses, which fail in a later turn.
     private var refusedDials: Set<DialID> = []
     private var pipes: [ObjectIdentifier: RelayPipe] = [:]
-    /// What others have said can be reached.
-    private var reachable: [RelayAddress: Advertisement] = [:]
-    /// What was reported in this search.
-    private var reported: [RelayAddress: Advertisement] = [:]
-    /// What was reported in a search that this one replaces.
-    private var doubtful: Set<RelayAddress> = []
-    private var isReportDue = false
 
     /// Creates a transport, which reaches nobody before it is attached.
     package init() {}
@@ -53,66 +43,6 @@ package final class RelayTransport: @unchecked Sendable {
     /// Has the transport use the conversations of `session`, among whose transports it is. Call it on the loop, or
     /// before the session has started.
     package func attach(to session: Session) { self.session = session }
-
-    // MARK: Who can be reached
-
-    /// Notes that `carrier` can reach the peer that advertises this. Loop only.
-    package func reached(_ advertisement: Advertisement, through carrier: PeerID) {
-        let peer = advertisement.peer
-        guard peer != carrier, peer != session?.id, carrier != session?.id else { return }
-        let address = RelayAddress(carrier: carrier, peer: peer)
-        guard reachable[address] != nil || reachable.count < Self.addressLimit else { return }
-        reachable[address] = advertisement
-        reportSoon()
-    }
-
-    /// Notes that `carrier` cannot reach `peer` any more. Loop only.
-    package func lost(_ peer: PeerID, through carrier: PeerID) {
-        guard reachable.removeValue(forKey: RelayAddress(carrier: carrier, peer: peer)) != nil else { return }
-        reportSoon()
-    }
-
-    /// Notes that `carrier` can reach nobody for this session any more. Loop only.
-    package func lostAll(through carrier: PeerID) {
-        reachable = reachable.filter { $0.key.carrier != carrier }
-        reportSoon()
-    }
-
-    private func reportSoon() {
-        guard let running, browsed != nil, !isReportDue else { return }
-        isReportDue = true
-        running.loop.execute { [self] in
-            isReportDue = false
-            report()
-        }
-    }
-
-    /// Reports what has changed since the last report of this search. The session may end the search meanwhile.
-    private func report() {
-        for address in reported.keys.sorted() where offered(at: address) == nil {
-            guard let events = running?.events, reported.removeValue(forKey: address) != nil else { return }
-            doubtful.remove(address)
-            events.routeLost(address.transportAddress, by: self)
-        }
-        for address in reachable.keys.sorted() {
-            guard let events = running?.events else { return }
-            guard let advertisement = offered(at: address) else { continue }
-            let isNew = doubtful.remove(address) != nil || reported[address] == nil
-            guard isNew || reported[address] != advertisement else { continue }
-            reported[address] = advertisement
-            let sighting = Sighting(address: address.transportAddress, advertisement: advertisement)
-            if isNew {
-                events.routeFound(sighting, by: self)
-            } else {
-                events.routeChanged(sighting, by: self)
-            }
-        }
-    }
-
-    /// What is advertised at an address, if it is of the service that is looked for.
-    private func offered(at address: RelayAddress) -> Advertisement? {
-        reachable[address].flatMap { $0.service == browsed ? $0 : nil }
-    }
 
     // MARK: Pipes
 
@@ -264,17 +194,10 @@ extension RelayTransport: Transport {
 
     package func stopAdvertising() { isAdvertising = false }
 
-    package func browse(_ service: ServiceName) {
-        browsed = service
-        doubtful = Set(reported.keys)
-        reportSoon()
-    }
+    /// Peers tell of those that they can reach, so there is nothing to look for.
+    package func browse(_ service: ServiceName) {}
 
-    package func stopBrowsing() {
-        browsed = nil
-        reported = [:]
-        doubtful = []
-    }
+    package func stopBrowsing() {}
 
     package func dial(_ address: TransportAddress, as dial: DialID, timeout: Duration) {
         guard let running else { return }
@@ -306,31 +229,15 @@ extension RelayTransport: Transport {
     }
 
     package func diagnose() -> [Diagnosis] {
-        guard running != nil, session != nil else { return [Diagnosis("carriers", .fail, "not started")] }
-        let carriers = Set(reachable.keys.map(\.carrier)).count
-        let peers = Set(reachable.keys.map(\.peer)).count
-        return [
-            Diagnosis(
-                "carriers", .pass,
-                carriers == 0
-                    ? "no connected peer passes things on to others"
-                    : "\(Self.count(peers, "peer")) reachable through \(Self.count(carriers, "carrier"))"),
-            Diagnosis("pipes", .pass, "\(pipes.count) open"),
-        ]
-    }
-
-    private static func count(_ number: Int, _ what: String) -> String {
-        number == 1 ? "1 \(what)" : "\(number) \(what)s"
+        guard running != nil, session != nil else { return [Diagnosis("pipes", .fail, "not started")] }
+        return [Diagnosis("pipes", .pass, "\(pipes.count) open through other peers")]
     }
 
     package func shutdown() {
         for dial in dials.keys { forget(dial)?.cancel(because: RelayPipe.closedReason) }
         refusedDials = []
         running = nil
-        browsed = nil
         isAdvertising = false
-        reported = [:]
-        reachable = [:]
         for pipe in pipes.values { pipe.finishNow() }
         pipes = [:]
     }

@@ -49,10 +49,7 @@ package final class Relays: Sendable {
     /// Takes an event of the session. Loop only.
     package func handle(_ event: SessionEvent) {
         switch event {
-        case .stateChanged(let peer, let former, _):
-            if former.hasConversation, !peer.state.hasConversation { transport.lostAll(through: peer.id) }
-            note(peer)
-        case .peerChanged(let peer): note(peer)
+        case .stateChanged(let peer, _, _), .peerChanged(let peer): note(peer)
         case .closed: stop()
         default: break
         }

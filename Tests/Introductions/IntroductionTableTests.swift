@@ -285,9 +285,36 @@ private struct Scene {
         scene.sent = [:]
         let far = Scene.peer(9)
         try scene.receive(Scene.member(far, isMesh: false, isCarried: true), from: first)
-        #expect(scene.run() == [.reached(Scene.advertisement(far), through: first)])
+        func introduction(_ carriers: PeerID...) -> IntroductionTable.Action {
+            .introduce(
+                IntroducedPeer(
+                    id: far, name: Scene.advertisement(far).name, info: .none,
+                    addresses: carriers.sorted().map { TransportAddress("via://\($0)/\(far)")! }))
+        }
+        #expect(scene.run() == [introduction(first)])
+        try scene.receive(Scene.member(far, isMesh: false, isCarried: true), from: second)
+        #expect(scene.run() == [introduction(first, second)])
         scene.table.disconnected(first, wasLeft: false, now: scene.now)
-        #expect(
-            scene.run() == [.lost(far, through: first), .forget(far), .forget(first)])
+        #expect(scene.run() == [introduction(second)])
+        try scene.receive(Scene.member(far, isMesh: false, isCarried: false), from: second)
+        #expect(scene.run() == [.forget(far)])
+    }
+
+    @Test("asks again for the addresses of a peer that is connected through another one only")
+    func relayedPeers() throws {
+        var scene = Scene()
+        let (first, second) = (Scene.peer(1), Scene.peer(2))
+        scene.connect(first)
+        try scene.receive(Scene.here(first), from: first)
+        try scene.receive(Scene.member(second, isCarried: true), from: first)
+        scene.connect(second)
+        scene.table.noteRelay(of: second, isRelayed: true, now: scene.now)
+        _ = scene.run(.seconds(10))
+        #expect(scene.takeAsks().isEmpty)
+        _ = scene.run(.seconds(60))
+        #expect(scene.takeAsks().map(\.about).contains(second))
+        scene.table.noteRelay(of: second, isRelayed: false, now: scene.now)
+        _ = scene.run(.seconds(300))
+        #expect(scene.takeAsks().isEmpty)
     }
 }

@@ -16,6 +16,8 @@ final class RelayNetwork {
         let faults: [Int: FaultControl]
         /// The streams that peers have opened.
         var streams: [ByteStream] = []
+        /// Through whom it was told that each peer can be reached.
+        var carriers: [PeerID: [PeerID]] = [:]
 
         var id: PeerID { probe.id }
         var session: Session { probe.session }
@@ -112,10 +114,13 @@ final class RelayNetwork {
 
     /// Tells a member that a carrier can reach another member.
     func tell(_ member: Member, of other: Member, through carrier: Member) {
-        member.relays.transport.reached(
-            Advertisement(
-                service: "relays", peer: other.id, name: other.session.configuration.name),
-            through: carrier.id)
+        member.carriers[other.id, default: []].append(carrier.id)
+        member.session.introduce(
+            IntroducedPeer(
+                id: other.id, name: other.session.configuration.name, info: .none,
+                addresses: (member.carriers[other.id] ?? []).map {
+                    RelayAddress(carrier: $0, peer: other.id).transportAddress
+                }))
     }
 
     /// Invites a member over what the inviting one was told, and returns the failure if it was not connected.
@@ -123,8 +128,6 @@ final class RelayNetwork {
     func invite(_ other: Member, from member: Member, within timeout: Duration = .seconds(30)) throws
         -> NighError?
     {
-        // What the inviting member was told is reported in a later turn.
-        try loop.runQueued()
         nonisolated(unsafe) var result: Result<PeerID, NighError>?  // the loop is virtual: one thread
         member.session.invite(other.id, timeout: timeout) { result = $0 }
         _ = try loop.run(until: { result != nil }, within: timeout + .seconds(1))

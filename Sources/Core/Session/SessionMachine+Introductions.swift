@@ -1,8 +1,8 @@
 // Addresses of peers that other peers have given. They are routes like those that discovery finds, until they are taken back.
 
 extension SessionMachine {
-    /// The most addresses of one peer that others can give. Discovery needs room beside them.
-    static let introducedRoutes = 4
+    /// The most addresses of one peer that are kept of those that others have given, besides those of discovery.
+    static let introducedRoutes = 6
 
     /// Takes the addresses at which a peer can be reached, in place of those that were given before. Addresses of transports that
     /// this session does not have are left out.
@@ -24,9 +24,8 @@ extension SessionMachine {
         let isStale = { (route: RouteRecord) in
             route.source == .introduction && !added.contains { $0.address == route.address }
         }
-        let room = limits.routesPerPeer - peer.routes.count { !isStale($0) }
         let new = added.filter { route in !peer.routes.contains { $0.address == route.address } }
-        for route in new.prefix(max(0, room)) {
+        for route in new {
             peer.routes.append(route)
             resumeSooner(along: route, to: peer, now: now)
         }

@@ -13,7 +13,7 @@ extension SessionMachine {
         if let known = peer.routes.firstIndex(where: { $0.address == sighting.address }) {
             peer.routes[known].quality = sighting.quality
             peer.routes[known].source = .discovery
-        } else if peer.routes.count < limits.routesPerPeer {
+        } else if peer.routes.count(where: { $0.source != .introduction }) < limits.routesPerPeer {
             let route = RouteRecord(
                 transport: transport, address: sighting.address, quality: sighting.quality)
             peer.routes.append(route)

@@ -148,6 +148,8 @@ public struct WorldCounts: Sendable, Equatable {
     public var fileBytes = 0
     /// Pings that were answered.
     public var pings = 0
+    /// Conversations that another peer carried at the end, counted at each end.
+    public var relayed = 0
 
     /// Creates counts that are all zero.
     public init() {}
@@ -162,7 +164,7 @@ public struct WorldCounts: Sendable, Equatable {
             \.blocks,
             \.partitions, \.kills,
             \.restarts, \.pings, \.pairings, \.moves, \.damagedLinks, \.impostors,
-            \.streams, \.streamBytes, \.offers, \.deliveries, \.fileBytes,
+            \.relayed, \.streams, \.streamBytes, \.offers, \.deliveries, \.fileBytes,
         ]
         for field in fields { left[keyPath: field] += right[keyPath: field] }
     }

@@ -5,10 +5,13 @@ struct Options {
     var showsLog = false
     var jobs = 2
     var mesh: [Int] = []
+    /// Whether the worlds are those of meshes whose members introduce each other.
+    var isMeshes = false
     var wantsHelp = false
 
     static let help = """
-        usage: soak [--seeds N] [--first N] [--seed N] [--log] [--jobs N] [--mesh N]
+        usage: soak [--seeds N] [--first N] [--seed N] [--log] [--jobs N] [--meshes]
+                    [--mesh N]
 
         Runs simulated worlds of sessions, each decided by its seed, and checks the rules that always hold.
 
@@ -17,6 +20,7 @@ struct Options {
           --seed N    run only the world of this seed
           --log       print everything that happens, line by line; with --seed
           --jobs N    the number of worlds at a time (default 2)
+          --meshes    worlds of meshes, whose members introduce each other and carry pipes for each other
           --mesh N    instead, connect N sessions, each to all others; may be repeated
 
         The exit status is 0 if every rule held, 1 if one was broken, 2 if an argument is wrong.
@@ -33,6 +37,7 @@ struct Options {
             switch argument {
             case "--help", "-h": wantsHelp = true
             case "--log": showsLog = true
+            case "--meshes": isMeshes = true
             case "--seeds": count = try Self.number(argument, &rest, least: 1)
             case "--first": first = try Self.number(argument, &rest, least: 0)
             case "--seed":

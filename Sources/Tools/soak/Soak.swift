@@ -53,7 +53,7 @@ enum Soak {
         nextSeed.store(options.first, ordering: .relaxed)
         let watch = Stopwatch()
         let jobs = min(options.jobs, Int(clamping: options.count))
-        let threads = (0..<jobs).map { _ in thread { work(until: end) } }
+        let threads = (0..<jobs).map { _ in thread { work(until: end, isMeshes: options.isMeshes) } }
         report(options, watch)
         for thread in threads { pthread_join(thread, nil) }
         let result = progress.withLock { $0 }
@@ -62,12 +62,12 @@ enum Soak {
         return result.findings.isEmpty
     }
 
-    private static func work(until end: UInt64) {
+    private static func work(until end: UInt64, isMeshes: Bool) {
         while true {
             let seed = nextSeed.wrappingAdd(1, ordering: .relaxed).oldValue
             guard seed < end, progress.withLock({ $0.findings.count }) < findingLimit else { return }
             let watch = Stopwatch()
-            let report = World.run(seed: seed)
+            let report = isMeshes ? MeshWorld.run(seed: seed) : World.run(seed: seed)
             let seconds = watch.seconds
             // A long run need not end before somebody looks at what it has found.
             if let finding = report.finding { complain("seed \(seed): \(finding.message)") }
