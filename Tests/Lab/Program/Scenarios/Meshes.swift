@@ -93,7 +93,7 @@ enum Meshes {
 
 extension PeerProcess {
     /// Calls another one at its IPv4 address.
-    fileprivate func call(_ other: PeerProcess) {
+    func call(_ other: PeerProcess) {
         let address = other.listening.first { $0.contains(other.host.address()) } ?? ""
         sendCommand("call \(address)")
     }
