@@ -124,7 +124,7 @@ let package = Package(
             dependencies: [
                 "Arguments", "JSONText", "Measuring", "NighCore", "NighFiles", "NighGroups",
                 "NighIntroductions", "NighLoop",
-                "NighMemory", "NighPlugins", "NighRecord", "NighTestKit", "ProgramSupport",
+                "NighMemory", "NighPlugins", "NighRecord", "NighRelays", "NighTestKit", "ProgramSupport",
                 "SessionArguments",
                 "Terminal",
             ],

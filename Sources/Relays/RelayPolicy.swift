@@ -1,7 +1,7 @@
 import NighCore
 
 /// For whom a session carries pipes. Both ends of a pipe must be among them.
-package enum RelayPolicy: Sendable {
+package enum RelayPolicy: String, Sendable, CaseIterable {
     /// For nobody.
     case nobody
     /// For peers that are paired with this session.

@@ -92,6 +92,11 @@ package final class RelayTransport: @unchecked Sendable {
         return pipe
     }
 
+    /// The peer that carries a pipe to another one now; nil if none does. Loop only.
+    package func carrier(of peer: PeerID) -> PeerID? {
+        pipes.values.first { $0.address.peer == peer }?.address.carrier
+    }
+
     /// Ends the pipes through a carrier whose own conversation is now carried by another peer: there is one hop only.
     /// Loop only.
     package func endPipes(through carrier: PeerID) {

@@ -13,13 +13,15 @@ struct ChatCommand: Subcommand {
     let session: SessionOptions
     let peer: PeerChoice?
     let timeout: Duration
+    /// Whether everybody who is connected to one of them becomes connected to all.
+    let isMesh: Bool
 
     static let description = Command<any Subcommand>(
         "chat", "Chats with everyone connected",
         text: """
             Without PEER it shows the peers nearby and waits for an invitation; with PEER it invites that peer. Each line \
             goes to all connected peers: those that you invited, and those that invited you. Two peers that are both \
-            connected to a third are not connected to each other, unless one invites the other.
+            connected to a third are not connected to each other, unless one invites the other or all three chat with --mesh.
 
             If a link breaks, the chat waits for another one, and lines sent meanwhile still arrive. /who lists the peers, \
             and /quit leaves. The end of the input also leaves, once all lines have arrived. With PEER the chat ends when \
@@ -29,18 +31,20 @@ struct ChatCommand: Subcommand {
         Option(
             "wait", .duration(in: .seconds(1)...(.seconds(86_400))), default: .seconds(30),
             "the time limit for finding PEER, reaching it and getting its answer"),
+        Option(flag: "mesh", "connects to everybody to whom one of the others with --mesh is connected"),
         examples: [
             Example("", "waits for an invitation"),
             Example("puma", "invites the device called puma"),
+            Example("puma --mesh", "chats with puma, and with all who chat with puma in this way"),
             Example(
                 "puma --json-lines", "for programs: reads lines, and prints JSON"),
         ]
-    ) { peer, output, session, timeout in
-        ChatCommand(output: output, session: session, peer: peer, timeout: timeout)
+    ) { peer, output, session, timeout, isMesh in
+        ChatCommand(output: output, session: session, peer: peer, timeout: timeout, isMesh: isMesh)
     }
 
     func run(_ results: Results, _ interruption: Interruption) async throws -> ExitStatus {
-        let session = try CommandSession(self.session, role: .peer, accepting: [.chat], results: results)
+        let session = try CommandSession(self.session, role: .peer, accepting: [.chat], isMesh: isMesh, results: results)
         let isAtTerminal =
             results.isText && isTerminal(STDIN_FILENO) && isTerminal(STDOUT_FILENO)
             && !TerminalTraits.ofThisProcess.isDumb

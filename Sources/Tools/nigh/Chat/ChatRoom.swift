@@ -31,6 +31,8 @@ actor ChatRoom {
 
     private var members: [PeerID: Peer] = [:]
     private var seen: [PeerID: Peer] = [:]
+    /// What carries the conversation with each member, for a person, and the peer that does if it is one.
+    private var paths: [PeerID: (text: String, carrier: PeerID?)] = [:]
     private var outcome = Outcome()
     private var hasEnded = false
     private var waiting: CheckedContinuation<Void, Never>?
@@ -50,7 +52,22 @@ actor ChatRoom {
 
     /// Passes on an event of the session. Called on its loop.
     nonisolated func enqueue(_ event: SessionEvent) {
-        thread.execute { self.assumeIsolated { $0.handle(event) } }
+        let path = path(of: event)
+        thread.execute {
+            self.assumeIsolated { room in
+                if let path { room.paths[path.peer] = (path.text, path.carrier) }
+                room.handle(event)
+            }
+        }
+    }
+
+    /// What carries the conversation with the peer of an event. Called on the session's loop.
+    private nonisolated func path(of event: SessionEvent) -> (peer: PeerID, text: String, carrier: PeerID?)? {
+        switch event {
+        case .stateChanged(let peer, _, _), .peerChanged(let peer):
+            (peer.id, session.path(to: peer), session.carrier(of: peer))
+        default: nil
+        }
     }
 
     /// Ends the chat, as `/quit` does. Callable from any thread.
@@ -165,7 +182,7 @@ actor ChatRoom {
                 if before == .reconnecting {
                     report("back", peer, nil, "is back")
                 } else {
-                    report("joined", peer, nil, "has joined, over \(peer.transport ?? "")")
+                    report("joined", peer, nil, "has joined, \(paths[peer.id]?.text ?? "")")
                 }
             case .reconnecting:
                 report("lost", peer, cause, "has lost the link; lines are kept for a while")
@@ -204,7 +221,7 @@ actor ChatRoom {
         let there = members.values.sorted { $0.id < $1.id }
         let others = seen.values.filter { members[$0.id] == nil }.sorted { $0.id < $1.id }
         let people =
-            there.map { ($0, "connected") } + others.map { ($0, "not connected") }
+            there.map { ($0, "connected \(paths[$0.id]?.text ?? "")") } + others.map { ($0, "not connected") }
         if results.isText {
             if people.isEmpty { return show(Line("no peer is connected or nearby", .faint)) }
             for (peer, state) in people { show(Line("\(peer.name) (\(peer.id.short)) is \(state)", .faint)) }
@@ -213,7 +230,8 @@ actor ChatRoom {
         let list = people.map { peer, _ -> JSON in
             [
                 "peer_id": .text("\(peer.id)"), "peer_name": .text("\(peer.name)"),
-                "is_in_conversation": .bool(members[peer.id] != nil),
+                "is_in_conversation": .bool(members[peer.id] != nil), "transport": JSON(peer.transport),
+                "through": JSON(paths[peer.id]?.carrier.map { "\($0)" }),
             ]
         }
         results.report(Self.memberList, [.init("people", .list(list))], lines: [])
@@ -225,6 +243,7 @@ actor ChatRoom {
             Self.person, id: peer.id, peer.name,
             [
                 .init("state", .text(state)), .init("transport", JSON(peer.transport)),
+                .init("through", JSON(paths[peer.id]?.carrier.map { "\($0)" })),
                 .init("error", error.map(Results.json) ?? .null),
             ], line: Line("\(peer.name) (\(peer.id.short)) \(text)\(reason)", .faint))
     }

@@ -1,6 +1,8 @@
 import NighLoop
 import NighCore
+import NighIntroductions
 import NighRecord
+import NighRelays
 import SessionArguments
 
 /// The session of one command, on a loop of its own: it keeps track of the peers, finds the peer that the command is
@@ -20,6 +22,8 @@ final class CommandSession: @unchecked Sendable {
     /// Whether the session uses the user's own identity, and not a temporary one.
     let isOwnIdentity: Bool
 
+    /// Who tells this session of others, and carries connections. Loop only.
+    private let introductions: Introductions
     private let options: SessionOptions
     private let purposes: [Purpose]
     private let acceptsAllInvitations: Bool
@@ -47,9 +51,10 @@ final class CommandSession: @unchecked Sendable {
     /// - Parameters:
     ///   - purposes: what others may invite the session for; the command gets those invitations and answers them.
     ///   - acceptsAllInvitations: the command gets every invitation, including those of other programs.
+    ///   - isMesh: the session becomes connected to everybody to whom one of its peers is connected.
     init(
         _ options: SessionOptions, role: SessionRole, accepting purposes: [Purpose] = [],
-        acceptsAllInvitations: Bool = false, results: Results,
+        acceptsAllInvitations: Bool = false, isMesh: Bool = false, results: Results,
         adjust: (inout SessionConfiguration) -> Void = { _ in }
     ) throws {
         self.options = options
@@ -65,13 +70,23 @@ final class CommandSession: @unchecked Sendable {
         configuration.security = options.security
         configuration.info = Purpose.info(accepting: purposes)
         adjust(&configuration)
+        introductions = Introductions(
+            identity, of: configuration, isMesh: isMesh, relaying: options.relays)
+        configuration.kindMessages = introductions.handler
+        configuration.relayStreams = introductions.streamHandler
         recorder = try options.record?.begin()
         if let recorder {
             configuration.observer = configuration.observer.map { ObserverPair($0, recorder) } ?? recorder
         }
         loop = try UVEventLoop.make()
         session = Session(
-            configuration, identity: identity, trust: trust, transports: transports, loop: loop)
+            configuration, identity: identity, trust: trust,
+            transports: transports + introductions.transports, loop: loop)
+        introductions.attach(
+            to: session,
+            observer: Introductions.Observer(
+                failed: { id, error in if options.isVerbose { results.remark("\(id.short): \(error)") } },
+                violated: { results.remark("\($0)") }))
     }
 
     private static func identity(_ choice: SessionOptions.IdentityChoice?, _ results: Results) throws -> (
@@ -109,6 +124,7 @@ final class CommandSession: @unchecked Sendable {
 
     /// Says goodbye to all peers and ends the session. No handler is called afterwards.
     func close() async {
+        loop.execute { [introductions] in introductions.stop() }
         await session.close()
         // A transport may report more in the turns after its end.
         for error in await onLoop({ commandSession in
@@ -126,6 +142,7 @@ final class CommandSession: @unchecked Sendable {
 
     private func handle(_ event: SessionEvent) {
         warn(of: event)
+        introductions.handle(event)
         if options.isVerbose, let text = EventDescription.text(for: event) { results.remark(text) }
         switch event {
         case .stateChanged(let peer, _, _):
@@ -139,6 +156,7 @@ final class CommandSession: @unchecked Sendable {
             if case .contractBroken = error.cause, !options.isVerbose { results.remark("\(error)") }
         case .transportChanged(let scheme, .up): transportErrors[scheme] = nil
         case .invited(let invitation):
+            if introductions.answer(invitation) { return }
             let purpose = Purpose(context: invitation.context)
             guard acceptsAllInvitations || purpose.map(purposes.contains) == true else {
                 return session.decline(invitation, reason: Purpose.refusal(accepting: purposes))
@@ -148,6 +166,19 @@ final class CommandSession: @unchecked Sendable {
         onEvent?(event)
         for search in searches { check(search) }
         for call in Array(calls.values) { call.routesChanged(in: peers) }
+    }
+
+    /// What carries the conversation with a peer, for a person: a transport, or the peer that passes everything on. Loop only.
+    func path(to peer: Peer) -> String {
+        guard peer.transport == RelayAddress.scheme, let carrier = carrier(of: peer) else {
+            return peer.transport.map { "over \($0)" } ?? ""
+        }
+        return "through \(peers[carrier].map { "\($0.name) (\(carrier.short))" } ?? carrier.short)"
+    }
+
+    /// The peer that carries the conversation with another one; nil if none does. Loop only.
+    func carrier(of peer: Peer) -> PeerID? {
+        peer.transport == RelayAddress.scheme ? introductions.relays.transport.carrier(of: peer.id) : nil
     }
 
     /// Warns of a peer before a conversation with it begins. After that, its key counts as known.

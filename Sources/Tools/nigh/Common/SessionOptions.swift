@@ -1,6 +1,7 @@
 import Arguments
 import NighLoop
 import NighMemory
+import NighRelays
 import SessionArguments
 
 /// The options of every command with a session, from which the session is made.
@@ -15,6 +16,8 @@ struct SessionOptions: Sendable {
     /// Nil if the user did not choose one: then it is the user's own identity, unless another program uses it now.
     var identity: IdentityChoice?
     var security: SessionSecurity
+    /// The peers for which the session carries connections, and which may carry connections to it.
+    var relays: RelayPolicy
     /// The faults to inject into everything that passes; nil for none.
     var faults: FaultPlan?
     /// The file that records what passes on the session's links; nil for no record.
@@ -52,18 +55,22 @@ struct SessionOptions: Sendable {
             "encrypted; paired, which is encrypted and with paired peers only; or none, for measurements if all peers use none"
         ),
         Option(
+            "relays", .choice(of: RelayPolicy.self), default: .paired,
+            "who may carry connections to this session, and have it carry theirs: nobody, paired peers or everyone"
+        ),
+        Option(
             "inject", .faults,
             "injects faults into the links, as in delay=200ms,rate=64kbit; see `nigh help inject`"),
         RecordChoice.options,
         Option(flag: "verbose", short: "v", "reports the session's events on the standard error")
     ) {
-        transports, plugins, service, name, identity, security, faults, record, isVerbose
+        transports, plugins, service, name, identity, security, relays, faults, record, isVerbose
         in
         SessionOptions(
             transports: transports, plugins: plugins, service: service,
             name: name,
             identity: identity.map { $0.map(IdentityChoice.file) ?? .ephemeral }, security: security,
-            faults: faults, record: record, isVerbose: isVerbose)
+            relays: relays, faults: faults, record: record, isVerbose: isVerbose)
     }
 
     /// Makes the transports. Returns them as they were made, and as a session uses them: each with the faults that were
