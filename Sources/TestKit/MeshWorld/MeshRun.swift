@@ -59,7 +59,9 @@ final class MeshRun: @unchecked Sendable {
     /// The number of the last message of each conversation in each direction.
     private(set) var sent: [UInt64: UInt64] = [:]
     private(set) var received: [UInt64: UInt64] = [:]
-    private var calls = 0
+    /// The messages about others that have come, and their bytes.
+    private(set) var recordMessages = 0
+    private(set) var recordBytes = 0
 
     var id: PeerID { session.id }
     var label: String { "\(member.index).\(number)" }
@@ -78,7 +80,11 @@ final class MeshRun: @unchecked Sendable {
         introductions = Introductions(
             member.identity, of: configuration, isMesh: true,
             relaying: world.hasRelays ? .everyone : .nobody, seed: seed &+ 1)
-        configuration.kindMessages = introductions.handler
+        let handler = introductions.handler
+        configuration.kindMessages = { [unowned world, index = member.index] kind, bytes, origin in
+            world.countRecord(of: index, bytes.byteCount)
+            return handler(kind, bytes, origin)
+        }
         configuration.relayStreams = introductions.streamHandler
         let transports = member.wires.map { wire in
             FaultyTransport(
@@ -128,6 +134,11 @@ final class MeshRun: @unchecked Sendable {
     func crash() {
         isOver = true
         session.crash()
+    }
+
+    func countRecord(_ count: Int) {
+        recordMessages += 1
+        recordBytes += count
     }
 
     // MARK: What the session reports
@@ -195,8 +206,7 @@ final class MeshRun: @unchecked Sendable {
     /// Invites whoever is at the address of a member.
     func call(_ other: MeshWorld.Member) {
         guard let wire = member.wires.first(where: other.wires.contains) else { return }
-        calls += 1
-        session.invite(at: MeshWorld.address(other.index, on: wire)) { [weak self] _ in self?.calls -= 1 }
+        session.invite(at: MeshWorld.address(other.index, on: wire)) { _ in }
     }
 
     /// The peers with which there is a conversation.

@@ -58,6 +58,31 @@ public final class MeshWorld: @unchecked Sendable {
         self.generator = generator
     }
 
+    /// A world in which nothing happens by itself, with all members on one wire.
+    init(calmSeed seed: UInt64, members count: Int) {
+        self.seed = seed
+        security = .none
+        hasRelays = false
+        members = (0..<count).map {
+            Member(index: $0, identity: .ephemeral(seed: UInt64($0 + 1)), wires: [0], browses: false)
+        }
+        faultPercent = 0
+        loop = VirtualEventLoop(workLimit: .max)
+        generator = SeededGenerator(seed: seed)
+    }
+
+    var memberCount: Int { members.count }
+
+    /// The runs that have not ended, by the number of the member.
+    var presentRuns: [MeshRun] { current.values.sorted { $0.member.index < $1.member.index } }
+
+    /// Starts the run of a member whose user does nothing by itself.
+    func beginNow(_ index: Int) -> MeshRun {
+        let run = makeRun(members[index])
+        run.start()
+        return run
+    }
+
     /// Runs the world of `seed` from beginning to end.
     public static func run(seed: UInt64) -> WorldReport {
         let world = MeshWorld(seed: seed)
@@ -81,6 +106,9 @@ public final class MeshWorld: @unchecked Sendable {
         return plan
     }
 
+    /// Counts a message about others that a member has received.
+    func countRecord(of index: Int, _ count: Int) { current[index]?.countRecord(count) }
+
     func report(_ rule: Finding.Rule, _ message: String) {
         guard finding == nil else { return }
         finding = Finding(
@@ -95,7 +123,7 @@ public final class MeshWorld: @unchecked Sendable {
     }
 
     /// Lets time pass, and carries out what is planned for it. Stops at the first finding.
-    private func advance(by duration: Duration) {
+    func advance(by duration: Duration) {
         let end = loop.now + Moment.Span(duration)
         while finding == nil {
             let next = min(agenda.earliest ?? end, end)
@@ -121,7 +149,7 @@ public final class MeshWorld: @unchecked Sendable {
         // Invitations that fail are repeated after up to 80 s, and introducers rest for longer.
         advance(by: .seconds(400))
         checkAtRest()
-        for run in current.values.sorted(by: { $0.member.index < $1.member.index }) { run.close() }
+        for run in presentRuns { run.close() }
         advance(by: .seconds(30))
         for run in runs
         where run.isOver && !run.hasClosed && finding == nil && current[run.member.index] === run {
@@ -134,13 +162,18 @@ public final class MeshWorld: @unchecked Sendable {
 
     private func begin(_ member: Member) {
         guard current[member.index] == nil else { return }
+        let run = makeRun(member)
+        run.start()
+        scheduleUser(run)
+    }
+
+    private func makeRun(_ member: Member) -> MeshRun {
         let run = MeshRun(
             member, in: self, number: runs.count, seed: seed &* 1_000 &+ UInt64(runs.count))
         runs.append(run)
         current[member.index] = run
         counts.sessions += 1
-        run.start()
-        scheduleUser(run)
+        return run
     }
 
     private func scheduleUser(_ run: MeshRun) {
@@ -185,7 +218,7 @@ public final class MeshWorld: @unchecked Sendable {
     }
 
     private func causeFault() {
-        let victims = current.values.sorted { $0.member.index < $1.member.index }
+        let victims = presentRuns
         guard let victim = generator.pick(victims), let control = generator.pick(victim.faults) else {
             return
         }
@@ -213,7 +246,7 @@ public final class MeshWorld: @unchecked Sendable {
     // MARK: Checks
 
     private func checkAtRest() {
-        let present = current.values.sorted { $0.member.index < $1.member.index }
+        let present = presentRuns
         let ids = Set(present.map(\.id))
         for run in present {
             let inspection = run.session.inspection

@@ -21,6 +21,27 @@ enum MeshReport {
         return isSound
     }
 
+    /// Connects meshes of growing size by introductions, and prints what that took. Returns whether all became complete.
+    static func grow(_ sizes: [Int]) -> Bool {
+        var isComplete = true
+        for size in sizes {
+            let watch = Stopwatch()
+            let growth = MeshWorld.grow(to: size)
+            let seconds = watch.seconds
+            guard let span = growth.lastMilliseconds else {
+                print("\(size) sessions did not become a mesh")
+                isComplete = false
+                continue
+            }
+            print(
+                "\(size) sessions: all connected \(span) ms after the last one came; \(growth.dials) dials, "
+                    + "at most \(growth.mostDials) by one; \(growth.records) messages about others, "
+                    + "\(growth.recordBytes >> 10) KiB; \(Soak.rounded(seconds)) s of this machine's time")
+            fflush(nil)
+        }
+        return isComplete
+    }
+
     private static func runOne(_ size: Int) -> Bool {
         let watch = Stopwatch()
         let report = World.mesh(of: size)

@@ -21,7 +21,8 @@ struct Options {
           --log       print everything that happens, line by line; with --seed
           --jobs N    the number of worlds at a time (default 2)
           --meshes    worlds of meshes, whose members introduce each other and carry pipes for each other
-          --mesh N    instead, connect N sessions, each to all others; may be repeated
+          --mesh N    instead, connect N sessions, each to all others; may be repeated. With --meshes each newcomer calls
+                      only the first, and the others introduce it
 
         The exit status is 0 if every rule held, 1 if one was broken, 2 if an argument is wrong.
         """

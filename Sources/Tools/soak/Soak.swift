@@ -27,7 +27,7 @@ enum Soak {
         if options.wantsHelp {
             print(Options.help)
         } else if !options.mesh.isEmpty {
-            exit(MeshReport.run(options.mesh) ? 0 : 1)
+            exit((options.isMeshes ? MeshReport.grow(options.mesh) : MeshReport.run(options.mesh)) ? 0 : 1)
         } else if options.showsLog {
             exit(showOne(options.first) ? 0 : 1)
         } else {

@@ -1,0 +1,62 @@
+import NighCore
+
+/// What it took to connect the sessions of a mesh, all through the first of them.
+public struct MeshGrowth: Sendable {
+    /// The number of sessions.
+    public let size: Int
+    /// The virtual time from the first newcomer until all pairs were connected, in milliseconds; nil if they never were.
+    public let milliseconds: Int?
+    /// The virtual time from the last newcomer's start until all pairs were connected.
+    public let lastMilliseconds: Int?
+    /// The most dials of one session, and those of all.
+    public let mostDials: Int
+    public let dials: Int
+    /// The messages of the kind of introductions that all sessions have received, and their bytes.
+    public let records: Int
+    public let recordBytes: Int
+}
+
+extension MeshWorld {
+    /// Connects `size` sessions, of which each newcomer calls the first, one every 20 ms.
+    public static func grow(to size: Int) -> MeshGrowth {
+        let world = MeshWorld(calmSeed: 1, members: size)
+        return world.grow()
+    }
+
+    private func grow() -> MeshGrowth {
+        let pace = Duration.milliseconds(20)
+        let first = beginNow(0)
+        advance(by: pace)
+        let start = loop.now
+        var last = start
+        for index in 1..<memberCount {
+            let run = beginNow(index)
+            last = loop.now
+            run.call(first.member)
+            advance(by: pace)
+        }
+        var end: Moment?
+        while end == nil, loop.now < last + .seconds(120) {
+            if presentRuns.allSatisfy({ $0.connected.count == memberCount - 1 }) {
+                end = loop.now
+            } else {
+                advance(by: pace)
+            }
+        }
+        var (most, all, records, bytes) = (0, 0, 0, 0)
+        for run in presentRuns {
+            nonisolated(unsafe) var dials = 0
+            run.session.statistics { dials = $0.dials }
+            most = max(most, dials)
+            all += dials
+            records += run.recordMessages
+            bytes += run.recordBytes
+        }
+        return MeshGrowth(
+            size: memberCount,
+            milliseconds: end.map { Int(($0 - start).nanoseconds / 1_000_000) },
+            lastMilliseconds: end.map { Int(($0 - last).nanoseconds / 1_000_000) }, mostDials: most,
+            dials: all,
+            records: records, recordBytes: bytes)
+    }
+}
