@@ -42,6 +42,26 @@ import Testing
         #expect(summary["heard"] as? Int == 201 && summary["said"] as? Int == 1)
     }
 
+    @Test("With --mesh, two who have called the same third person are connected to each other, also after that one has left")
+    func mesh() throws {
+        let hare = NighUser()
+        let waiting = try puma.start(["chat", "-n", "Puma", "--mesh"] + session, reads: true)
+        let second = try lynx.start(["chat", "Puma", "-n", "Lynx", "--mesh"] + session, reads: true)
+        try second.line(with: "Puma", "has joined, over tcp")
+        let third = try hare.start(["chat", "Puma", "-n", "Hare", "--mesh"] + session, reads: true)
+        try second.line(with: "Hare", "has joined, over tcp")
+        try third.line(with: "Lynx", "has joined, over tcp")
+        waiting.type("/quit")
+        #expect(try NighCall(finishing: waiting).status == 0)
+        try third.line(with: "Puma", "has left")
+        third.type("Only us now")
+        try second.line(with: "Hare: Only us now")
+        third.closeInput()
+        #expect(try NighCall(finishing: third).status == 0)
+        try second.line(with: "Hare", "has left")
+        #expect(try NighCall(finishing: second).status == 0)
+    }
+
     @Test("An empty line is sent and shown as an empty line, and so are the lines after it")
     func emptyLine() throws {
         let waiting = try puma.start(["chat", "-n", "Puma", "--json-lines"] + session, reads: true)

@@ -10,7 +10,7 @@ import Testing
     private func commandSession() throws -> CommandSession {
         let options = SessionOptions(
             transports: "memory", plugins: .none, service: "cancelled", name: DisplayName(fitting: "Lynx"),
-            identity: .ephemeral, security: .encrypted, isVerbose: false)
+            identity: .ephemeral, security: .encrypted, relays: .nobody, isVerbose: false)
         let mine = try CommandSession(
             options, role: .client, results: Results(of: "test", OutputOptions(), onFailure: {}))
         mine.start()
