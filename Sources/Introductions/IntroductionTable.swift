@@ -51,7 +51,7 @@ package struct IntroductionTable {
 
     /// What a peer was told of another one.
     private struct Told: Equatable {
-        var version: UInt32
+        var version: UInt64
         var isMesh: Bool
         var isCarried: Bool
     }
@@ -63,8 +63,8 @@ package struct IntroductionTable {
         var toldPresence: Presence?
         /// What the peer has said of itself.
         var presence: Presence?
-        /// How often it has said something new.
-        var version: UInt32 = 0
+        /// Counts what all peers have said of themselves: the number of the last time that this one has.
+        var version: UInt64 = 0
         var told: [PeerID: Told] = [:]
         /// Those of whom the peer may have to be told something.
         var pending: Set<PeerID> = []
@@ -112,6 +112,9 @@ package struct IntroductionTable {
     /// The peers of which somebody tells that have ended their conversation with this session, or with which it has. They are
     /// not asked for.
     private var left: Set<PeerID> = []
+    /// Those of them that this session has left. They are not accepted either.
+    private var turnedAway: Set<PeerID> = []
+    private var lastVersion: UInt64 = 0
     /// The peers to which no link leads now, although there is a conversation.
     private var interrupted: Set<PeerID> = []
     /// The peers that are connected through another peer only.
@@ -194,6 +197,7 @@ package struct IntroductionTable {
     package mutating func connected(_ id: PeerID, nonce: UInt64, now: Moment) {
         peers[id] = Entry(nonce: nonce)
         left.remove(id)
+        turnedAway.remove(id)
         interrupted.remove(id)
         plan.forget(id)
         flushSoon(id, now: now)
@@ -222,10 +226,16 @@ package struct IntroductionTable {
         flushSoon(id, now: now)
     }
 
+    /// Who wanted a conversation to end.
+    package enum Departure {
+        case thisSide
+        case otherSide
+        /// It was lost.
+        case nobody
+    }
+
     /// The conversation has ended.
-    ///
-    /// - Parameter wasLeft: whether one of the two sides wanted that.
-    package mutating func disconnected(_ id: PeerID, wasLeft: Bool, now: Moment) {
+    package mutating func disconnected(_ id: PeerID, by departure: Departure, now: Moment) {
         guard peers.removeValue(forKey: id) != nil else { return }
         interrupted.remove(id)
         relayed.remove(id)
@@ -235,7 +245,11 @@ package struct IntroductionTable {
             unlist(other, by: id, now: now)
         }
         noteNews(of: id, now: now)
-        if wasLeft, heard[id] != nil { left.insert(id) }
+        for other in peers.keys { peers[other]?.answeredAt[id] = nil }
+        if departure != .nobody, heard[id] != nil {
+            left.insert(id)
+            if departure == .thisSide { turnedAway.insert(id) }
+        }
         showRoutes(to: id)
         considerWanting(id, now: now)
     }
@@ -353,7 +367,8 @@ package struct IntroductionTable {
             else { throw .malformed("the presence of another peer") }
             let isFirst = entry.presence == nil
             peers[id]?.presence = presence
-            peers[id]?.version &+= 1
+            lastVersion += 1
+            peers[id]?.version = lastVersion
             if isFirst || entry.presence?.isMesh != presence.isMesh {
                 for (other, heard) in heard where heard.by[id] != nil { considerWanting(other, now: now) }
             }
@@ -402,6 +417,7 @@ package struct IntroductionTable {
         if heard[other]?.by.isEmpty == true {
             heard[other] = nil
             left.remove(other)
+            turnedAway.remove(other)
             if peers[other] == nil { direct[other] = nil }
         }
         showRoutes(to: other)
@@ -486,6 +502,7 @@ package struct IntroductionTable {
         guard entry.tokensSeen.admits(token.number) else {
             return .decline("the introduction was used before")
         }
+        guard !turnedAway.contains(guest) else { return .decline("this session has disconnected it") }
         if let reason = policy.refuses(guest) { return .decline(reason) }
         peers[introducer]?.tokensSeen.note(token.number)
         left.remove(guest)

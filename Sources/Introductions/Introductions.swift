@@ -123,7 +123,7 @@ package final class Introductions: Sendable {
                 onLoop.table.connected(peer.id, nonce: onLoop.generator.next(), now: now)
                 flush(peer.id, session)
             } else if was, !isNow {
-                onLoop.table.disconnected(peer.id, wasLeft: cause?.cause.isDeparture ?? false, now: now)
+                onLoop.table.disconnected(peer.id, by: cause?.cause.departure ?? .nobody, now: now)
             } else if isNow {
                 onLoop.table.noteLink(of: peer.id, isThere: peer.state == .connected, now: now)
             } else {
@@ -261,11 +261,12 @@ package final class Introductions: Sendable {
 }
 
 extension NighError.Cause {
-    /// Whether one of the two sides wanted the conversation to end.
-    fileprivate var isDeparture: Bool {
+    /// Who wanted the conversation to end.
+    fileprivate var departure: IntroductionTable.Departure {
         switch self {
-        case .left, .peerLeft, .notPaired: true
-        default: false
+        case .left, .notPaired: .thisSide
+        case .peerLeft: .otherSide
+        default: .nobody
         }
     }
 }

@@ -17,6 +17,8 @@ struct MeshPlan {
     private struct Wanted {
         var phase: Phase
         var failures = 0
+        /// Whether nobody wants it any more, although it is still being invited.
+        var isForgotten = false
     }
 
     /// What the introductions of one peer have led to.
@@ -34,6 +36,8 @@ struct MeshPlan {
     /// The first such rest. It doubles each time.
     static let firstRest = Moment.Span.seconds(60)
     private static let mostRests = 6
+    /// The most introducers whose failures are remembered.
+    static let mostRecords = 1_024
     /// The time in which an introducer has to answer.
     private static let answerTime = Moment.Span.seconds(3)
     /// The pause after the first failure to reach a peer. It doubles each time.
@@ -62,17 +66,21 @@ struct MeshPlan {
         wanted.values.count { if case .waiting = $0.phase { false } else { true } }
     }
 
-    /// Whether the peer is wanted.
-    func wants(_ id: PeerID) -> Bool { wanted[id] != nil }
-
     /// Wants a peer from a moment on, if it is not wanted already. The pause before is a little random.
     mutating func want(_ id: PeerID, after pause: Moment.Span, now: Moment) {
+        wanted[id]?.isForgotten = false
         guard wanted[id] == nil else { return }
         wanted[id] = Wanted(phase: .waiting(until: now + jittered(pause)))
     }
 
-    /// Wants a peer no longer.
-    mutating func forget(_ id: PeerID) { wanted[id] = nil }
+    /// Wants a peer no longer. An invitation goes on until it ends, and counts until then.
+    mutating func forget(_ id: PeerID) {
+        if case .inviting? = wanted[id]?.phase {
+            wanted[id]?.isForgotten = true
+        } else {
+            wanted[id] = nil
+        }
+    }
 
     /// Forgets what the introductions of a peer have led to, because it has no conversation any more. A rest goes on.
     mutating func disconnected(_ introducer: PeerID, now: Moment) {
@@ -140,8 +148,16 @@ struct MeshPlan {
             record.rests += 1
         }
         records[introducer] = record
-        pause(id, now: now)
+        forgetOldRecords()
+        if wanted[id]?.isForgotten == true { wanted[id] = nil } else { pause(id, now: now) }
         return true
+    }
+
+    /// Keeps the records of a bounded number of introducers: those whose rests end last.
+    private mutating func forgetOldRecords() {
+        guard records.count > Self.mostRecords else { return }
+        let oldest = records.min { ($0.value.restsUntil, $0.key) < ($1.value.restsUntil, $1.key) }
+        if let oldest { records[oldest.key] = nil }
     }
 
     private mutating func pause(_ id: PeerID, now: Moment) {

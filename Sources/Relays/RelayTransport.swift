@@ -97,11 +97,13 @@ package final class RelayTransport: @unchecked Sendable {
         pipes.values.first { $0.address.peer == peer }?.address.carrier
     }
 
-    /// Ends the pipes through a carrier whose own conversation is now carried by another peer: there is one hop only.
-    /// Loop only.
-    package func endPipes(through carrier: PeerID) {
-        for pipe in pipes.values where pipe.address.carrier == carrier {
-            pipe.breakOff(.streamCancelled("the carrier is itself reached through another peer now"))
+    /// Ends the pipes through a carrier, or those of them that `isOver` names. Loop only.
+    package func endPipes(
+        through carrier: PeerID, because cause: NighError.Cause,
+        where isOver: (RelayAddress) -> Bool = { _ in true }
+    ) {
+        for pipe in pipes.values where pipe.address.carrier == carrier && isOver(pipe.address) {
+            pipe.breakOff(cause)
         }
     }
 

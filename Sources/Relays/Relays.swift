@@ -16,7 +16,11 @@ package final class Relays: Sendable {
     private final class LoopState: @unchecked Sendable {
         /// The peers whose conversations are carried by other peers.
         var relayed: Set<PeerID> = []
+        weak var session: Session?
     }
+
+    /// How long pipes wait for a carrier whose link has broken.
+    private static let patience = Moment.Span.seconds(2)
 
     private let onLoop = LoopState()
 
@@ -42,6 +46,7 @@ package final class Relays: Sendable {
 
     /// Begins to follow a session that was just made. Call it on the loop, or before the session has started.
     package func attach(to session: Session) {
+        onLoop.session = session
         transport.attach(to: session)
         carrier.attach(to: session)
     }
@@ -49,9 +54,25 @@ package final class Relays: Sendable {
     /// Takes an event of the session. Loop only.
     package func handle(_ event: SessionEvent) {
         switch event {
-        case .stateChanged(let peer, _, _), .peerChanged(let peer): note(peer)
+        case .stateChanged(let peer, _, _):
+            note(peer)
+            if peer.state == .reconnecting { giveUpLater(peer.id) }
+        case .peerChanged(let peer): note(peer)
         case .closed: stop()
         default: break
+        }
+    }
+
+    /// Ends the pipes through a carrier that cannot be reached for a while, to peers to which there are other routes. They would wait
+    /// for as long as the conversation with the carrier does.
+    private func giveUpLater(_ carrier: PeerID) {
+        guard let session = onLoop.session else { return }
+        session.loop.schedule(at: session.loop.now + Self.patience) { [weak session, transport] in
+            guard let session, session.inspection(of: carrier)?.state == .reconnecting else { return }
+            transport.endPipes(through: carrier, because: .linkLost) { address in
+                session.inspection(of: address.peer)?.routes.contains { $0 != address.transportAddress }
+                    == true
+            }
         }
     }
 
@@ -62,7 +83,9 @@ package final class Relays: Sendable {
             return
         }
         guard onLoop.relayed.insert(peer.id).inserted else { return }
-        transport.endPipes(through: peer.id)
+        transport.endPipes(
+            through: peer.id,
+            because: .streamCancelled("the carrier is itself reached through another peer now"))
         carrier.endPipes(of: peer.id)
     }
 

@@ -93,7 +93,7 @@ private struct Scene {
         scene.sent = [:]
         _ = scene.run(.seconds(60))
         #expect(scene.sent.isEmpty)
-        scene.table.disconnected(second, wasLeft: true, now: scene.now)
+        scene.table.disconnected(second, by: .otherSide, now: scene.now)
         _ = scene.run()
         #expect(scene.sent == [first: [.gone(second)]])
     }
@@ -170,7 +170,7 @@ private struct Scene {
             scene.table.verdict(on: guest, introduction: token(1))
                 == .decline("the introduction was used before"))
         #expect(scene.table.verdict(on: guest, introduction: token(2)) == .accept)
-        scene.table.disconnected(introducer.peerID, wasLeft: false, now: scene.now)
+        scene.table.disconnected(introducer.peerID, by: .nobody, now: scene.now)
         #expect(
             scene.table.verdict(on: guest, introduction: token(3))
                 == .decline("the peer that has introduced it is not connected here"))
@@ -294,7 +294,7 @@ private struct Scene {
         #expect(scene.run() == [introduction(first)])
         try scene.receive(Scene.member(far, isMesh: false, isCarried: true), from: second)
         #expect(scene.run() == [introduction(first, second)])
-        scene.table.disconnected(first, wasLeft: false, now: scene.now)
+        scene.table.disconnected(first, by: .nobody, now: scene.now)
         #expect(scene.run() == [introduction(second)])
         try scene.receive(Scene.member(far, isMesh: false, isCarried: false), from: second)
         #expect(scene.run() == [.forget(far)])
