@@ -37,7 +37,7 @@ build: setup ## Build everything, the tests too
 # processor; tests that start programs, networks and builds; and machines with emulated Bluetooth, which need the processors
 # to themselves, because otherwise their own daemons and kernels run out of time. EVENTS=FILE writes what the test runner
 # reports to FILE-units.jsonl and so on.
-UNIT_TESTS := '^(Arguments|Core|FourInARow|Fuzz|Groups|Measuring|Memory|Mutants|Record|Relays|TestKit)Tests[.]'
+UNIT_TESTS := '^(Arguments|Core|FourInARow|Fuzz|Groups|Introductions|Measuring|Memory|Mutants|Record|Relays|TestKit)Tests[.]'
 MACHINE_TESTS := '^LabTests[.]Bluetooth'
 events = $(if $(EVENTS),--event-stream-output-path $(EVENTS)-$(1).jsonl)
 # A toolchain before 6.3 does not know the variable, and runs all tests of a group at once.

@@ -172,7 +172,7 @@ let package = Package(
             name: "CoreTests",
             dependencies: [
                 "COpenSSL", "NighCore", "NighFiles", "NighGroups", "NighIntroductions", "NighMemory",
-                "NighTestKit",
+                "NighRelays", "NighTestKit",
             ],
             path: "Tests/Core"),
         .testTarget(
@@ -224,8 +224,8 @@ let package = Package(
         .testTarget(
             name: "NighProgramTests",
             dependencies: [
-                "Arguments", "ChildPrograms", "JSONText", "NighCore", "NighFiles", "NighLoop", "NighMemory",
-                "NighRecord", "NighTestKit", "ProgramSupport", "Terminal", "nigh",
+                "Arguments", "ChildPrograms", "JSONText", "NighCore", "NighFiles", "NighIntroductions",
+                "NighLoop", "NighMemory", "NighRecord", "NighTestKit", "ProgramSupport", "Terminal", "nigh",
             ],
             path: "Tests/NighProgram", exclude: ["Common/check-json"]),
         .testTarget(

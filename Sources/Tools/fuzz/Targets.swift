@@ -37,6 +37,8 @@ enum Target: String, CaseIterable {
     case files
     /// What peers say about groups.
     case groups
+    /// What peers say about each other, and the tokens with which they are introduced.
+    case introductions
     /// A table of Four in a Row, with everybody at it.
     case table
 
@@ -61,6 +63,7 @@ enum Target: String, CaseIterable {
         case .paths: try DatagramPathTarget.run(&mutator)
         case .files: try FilesTarget.run(&mutator)
         case .groups: try GroupTarget.run(&mutator)
+        case .introductions: try IntroductionTarget.run(&mutator)
         case .table: try TableTarget.run(&mutator)
         }
     }
@@ -203,7 +206,8 @@ private struct LinkWatch {
                 if isOpen { throw Finding("opened twice") }
                 isOpen = true
             case .responsiveAgain, .secured: break
-            case .request, .accepted, .refused, .crossed, .introduced, .acknowledged, .message, .kindMessage, .begin,
+            case .request, .accepted, .refused, .crossed, .introduced, .acknowledged, .message, .kindMessage,
+                .begin,
                 .piece, .unreliable, .streamData, .streamControl, .datagrams, .pong, .pairing:
                 if !isOpen { throw Finding("a step before the hello") }
             }

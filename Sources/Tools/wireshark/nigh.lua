@@ -18,7 +18,7 @@ local frame_names = {
     [0x16] = "kind-message on main", [0x17] = "kind-message on bulk", [0x18] = "stream-data", [0x19] = "stream-control",
     [0x1A] = "datagrams",
     [0x20] = "unreliable",
-    [0x80] = "crossed",
+    [0x80] = "crossed", [0x81] = "introduction",
 }
 local close_codes = {
     [0] = "left", [1] = "protocolViolation", [2] = "superseded", [3] = "selfDial", [4] = "sameIdentity",
@@ -39,7 +39,11 @@ local stream_kinds = {
     [0] = "open", [1] = "credit", [2] = "finish", [3] = "cancel", [4] = "stop", [5] = "release",
     [6] = "open-for",
 }
-local stream_purposes = { [1] = "files" }
+local stream_purposes = { [1] = "files", [2] = "relay" }
+local kinds = { [1] = "groups", [2] = "introductions" }
+local introduction_kinds = {
+    [1] = "here", [2] = "member", [3] = "gone", [4] = "ask", [5] = "introduction",
+}
 local lanes = { [0] = "main", [1] = "bulk" }
 local packet_kinds = { [1] = "probe", [2] = "answer", [3] = "message", [4] = "fragment", [5] = "report" }
 local orders = { [0] = "unordered", [1] = "in order" }
@@ -113,6 +117,27 @@ local f = {
     stream_purpose = ProtoField.uint8("nigh.stream.purpose", "Purpose", base.DEC, stream_purposes),
     stream_name = ProtoField.string("nigh.stream.name", "Name"),
     stream_credit = ProtoField.uint64("nigh.stream.credit", "Bytes that may be sent in all"),
+    relay_peer = ProtoField.string("nigh.stream.relay_peer", "The other end of the pipe"),
+    -- Introductions.
+    accepts_relays = ProtoField.bool("nigh.hello.accepts_relays", "Accepts streams for relays", 32, nil, 0x10),
+    record_kind = ProtoField.uint8("nigh.introduction.kind", "Record", base.DEC, introduction_kinds),
+    record_length = ProtoField.uint16("nigh.introduction.length", "Length of the record"),
+    record_bytes = ProtoField.bytes("nigh.introduction.bytes", "Content of the record"),
+    in_mesh = ProtoField.bool("nigh.introduction.mesh", "In the mesh", 8, nil, 0x01),
+    relayed = ProtoField.bool("nigh.introduction.relay", "Relayed", 8, nil, 0x02),
+    nonce = ProtoField.uint64("nigh.introduction.nonce", "Nonce", base.HEX),
+    advertisement_length = ProtoField.uint16("nigh.introduction.advertisement_length", "Length of the advertisement"),
+    spoken_service = ProtoField.string("nigh.introduction.service", "Service"),
+    spoken_name = ProtoField.string("nigh.introduction.name", "Display name"),
+    spoken_pair = ProtoField.string("nigh.introduction.pair", "Pair"),
+    spoken_peer = ProtoField.string("nigh.introduction.peer", "PeerID"),
+    address_count = ProtoField.uint8("nigh.introduction.addresses", "Addresses"),
+    address = ProtoField.string("nigh.introduction.address", "Address"),
+    token_length = ProtoField.uint16("nigh.introduction.token_length", "Length of the token"),
+    other_token = ProtoField.bytes("nigh.introduction.token", "Token of another form"),
+    token_key = ProtoField.bytes("nigh.introduction.key", "Introducer's public key"),
+    token_number = ProtoField.uint64("nigh.introduction.number", "Number"),
+    token_signature = ProtoField.bytes("nigh.introduction.signature", "Signature"),
     -- Packets beside the link.
     takes_packets = ProtoField.bool("nigh.hello.takes_packets", "May take packets beside the link", 32, nil, 0x08),
     connection = ProtoField.uint64("nigh.packet.connection", "Connection of the receiver", base.HEX),
@@ -272,6 +297,7 @@ dissect[0x01] = function(r, context)
         r.tree:add(f.accepts_files, abilities)
         r.tree:add(f.accepts_kinds, abilities)
         r.tree:add(f.takes_packets, abilities)
+        r.tree:add(f.accepts_relays, abilities)
     end
     local peer = r:take(32, "the hello's PeerID")
     local id = ""
@@ -427,6 +453,123 @@ dissect[0x80] = function(r)
     return count .. " bytes of context, of an invitation that is given up"
 end
 
+-- A token, with which somebody is introduced. Returns it in words; nil if it has another form.
+local function introduction_token(r, count)
+    if count ~= 112 then
+        local other = count > 0 and r:take(count, "a token")
+        if other then r.tree:add(f.other_token, other) end
+        return nil
+    end
+    local key = r:take(32, "the key of a token")
+    if key ~= nil then r.tree:add(f.token_key, key) end
+    r:number(f.nonce, 8, "the nonce of a token")
+    local number = r:number(f.token_number, 8, "the number of a token")
+    local signature = r:take(64, "the signature of a token")
+    if signature == nil then return nil end
+    r.tree:add(f.token_signature, signature)
+    return "number " .. tostring(number)
+end
+
+dissect[0x81] = function(r)
+    local count = r:left()
+    if count > 512 then r:fail("an introduction of " .. count .. " bytes") end
+    return introduction_token(r, count) or count .. " bytes"
+end
+
+local function spoken_peer(r)
+    local bytes = r:take(32, "an introduced PeerID")
+    if bytes == nil then return "?" end
+    local id = base32(bytes:bytes())
+    r.tree:add(f.spoken_peer, bytes, id)
+    return id:sub(1, 8)
+end
+
+local function advertisement(r)
+    local count = r:number(f.advertisement_length, 2, "a member's advertisement")
+    if count == nil then return "?" end
+    if count > 1024 then r:fail("a member's advertisement has " .. count .. " bytes, the limit is 1024") end
+    local last = r.position + count
+    r:text(f.spoken_service, "a member's service")
+    local words = r:text(f.spoken_name, "a member's name") or "?"
+    while not r.broken and r.position < last do
+        local start = r.position + 1
+        local pair = r:text(f.spoken_pair, "a member's pair")
+        if pair ~= nil and pair:sub(1, 3) == "id=" then
+            r.tree:add(f.spoken_peer, r.tvb:range(start + 3, #pair - 3), pair:sub(4))
+            words = words .. " " .. pair:sub(4, 11)
+        end
+    end
+    if r.position > last then r:fail("a member without a valid advertisement") end
+    return words
+end
+
+local function addresses(r)
+    local count = r:number(f.address_count, 1, "the number of addresses") or 0
+    if count > 8 then r:fail(count .. " addresses of one peer") end
+    for _ = 1, count do
+        if r:text(f.address, "an address") == nil then break end
+    end
+end
+
+local function flags(r, relay)
+    local range = r:take(1, "the flags of a member")
+    if range == nil then return "" end
+    r.tree:add(f.in_mesh, range)
+    r.tree:add(f.relayed, range)
+    local value = range:uint()
+    return (value % 2 == 1 and ", in the mesh" or "") .. (math.floor(value / 2) % 2 == 1 and relay or "")
+end
+
+local record_content = {}
+
+record_content[1] = function(r)
+    local words = flags(r, ", may be relayed")
+    r:number(f.nonce, 8, "the number of a presence")
+    local peer = advertisement(r)
+    addresses(r)
+    return "here " .. peer .. words
+end
+
+record_content[2] = function(r)
+    local words = flags(r, ", relayed")
+    return "member " .. advertisement(r) .. words
+end
+
+record_content[3] = function(r) return "gone " .. spoken_peer(r) end
+record_content[4] = function(r) return "ask for " .. spoken_peer(r) end
+
+record_content[5] = function(r)
+    local peer = spoken_peer(r)
+    addresses(r)
+    local count = r:number(f.token_length, 2, "a token")
+    if count ~= nil then
+        if count > 512 then r:fail("a token has " .. count .. " bytes, the limit is 512") end
+        introduction_token(r, count)
+    end
+    return "introduction to " .. peer
+end
+
+-- Reads the records of a message of introductions, which is there as a whole. Returns them in words.
+local function introduction_records(r)
+    local words = ""
+    while not r.broken and r:left() > 0 do
+        local kind = r:number(f.record_kind, 1, "the kind of an introduction's record")
+        local count = r:number(f.record_length, 2, "the length of an introduction's record")
+        if count == nil then break end
+        local read = record_content[kind]
+        local content = r:take(count, "an introduction's record")
+        if r.broken then break end
+        if read == nil then
+            if content ~= nil then r.tree:add(f.record_bytes, content) end
+        else
+            local inner = reader(content and content:tvb() or nil, r.tree)
+            words = words .. ", " .. read(inner)
+            inner:finish("an introduction's record")
+        end
+    end
+    return words
+end
+
 -- Returns the number of the message that begins here, and advances the lane's counter.
 local function message_number(context, lane)
     local place = context.number .. "/" .. context.offset
@@ -442,7 +585,8 @@ end
 local function message_kind(r)
     local kind = r:number(f.message_kind, 1, "a message's kind")
     if kind == 0 then r:fail("a message of the kind 0") end
-    return ", kind " .. (kind or "?") .. (kind == 1 and " (groups)" or "")
+    local name = kinds[kind] and " (" .. kinds[kind] .. ")" or ""
+    return ", kind " .. (kind or "?") .. name, kind
 end
 
 local function on_lane(lane, kind)
@@ -459,11 +603,18 @@ local function on_lane(lane, kind)
         if kind == "begin" then
             local size = r:number(f.message_size, 4, "a message's size")
             if size == 0 then r:fail("a message of no bytes in pieces") end
-            if r:left() > 0 then words = words .. message_kind(r) end
+            if r:left() > 0 then words = words .. (message_kind(r)) end
             r:finish("a message's beginning")
             return words .. ", " .. (size or "?") .. " bytes follow"
         end
-        if kind == "kind-message" then words = words .. message_kind(r) end
+        if kind == "kind-message" then
+            local more, layer = message_kind(r)
+            words = words .. more
+            -- What was not captured as a whole cannot be read.
+            if layer == 2 and r.length == context.length then
+                return words .. introduction_records(r) .. ", " .. context.length .. " bytes"
+            end
+        end
         if kind == "piece" and r:left() == 0 and context.length == 0 then r:fail("a piece without bytes") end
         if r:left() > 0 then r.tree:add(f.payload, r.tvb:range(r.position)) end
         return words .. ", " .. context.length .. " bytes"
@@ -499,6 +650,8 @@ dissect[0x19] = function(r)
         if purpose ~= nil and stream_purposes[purpose] == nil then
             r:fail("a stream for the purpose " .. purpose)
         end
+        local peer = purpose == 2 and name:match("^%a+:(%w+)$")
+        if peer then r.tree:add(f.relay_peer, peer):set_generated() end
     elseif kind == 1 then
         words = tostring(r:number(f.stream_credit, 8, "a stream's credit") or "?") .. " bytes in all"
     elseif kind == 3 or kind == 4 then

@@ -23,10 +23,10 @@ struct MutatedPackage {
         "SessionMachine+Consistency.swift", "Session+Inspection.swift", "LinkProbe.swift",
     ]
     private static let copied = [
-        "Sources/Core", "Sources/Files", "Sources/Groups", "Sources/Relays", "Sources/TestKit",
-        "Sources/Transports/COpenSSL",
-        "Sources/Transports/Memory", "Sources/Tools/Arguments", "Sources/Tools/Measuring",
-        "Sources/Tools/ProgramSupport", "Sources/Tools/soak", "Tests/Core",
+        "Sources/Core", "Sources/Files", "Sources/Groups", "Sources/Introductions", "Sources/Relays",
+        "Sources/TestKit", "Sources/Transports/COpenSSL", "Sources/Transports/Memory",
+        "Sources/Tools/Arguments", "Sources/Tools/Measuring", "Sources/Tools/ProgramSupport",
+        "Sources/Tools/soak", "Tests/Core",
     ]
     /// Pages that tests compare with the code.
     private static let pages = [
@@ -149,8 +149,14 @@ struct MutatedPackage {
                 .target(name: "NighGroups", dependencies: ["NighCore"], path: "Sources/Groups"),
                 .target(name: "NighRelays", dependencies: ["NighCore"], path: "Sources/Relays"),
                 .target(
+                    name: "NighIntroductions", dependencies: ["NighCore", "NighRelays"],
+                    path: "Sources/Introductions"),
+                .target(
                     name: "NighTestKit",
-                    dependencies: ["COpenSSL", "NighCore", "NighFiles", "NighGroups", "NighMemory", "NighRelays"],
+                    dependencies: [
+                        "COpenSSL", "NighCore", "NighFiles", "NighGroups", "NighIntroductions", "NighMemory",
+                        "NighRelays",
+                    ],
                     path: "Sources/TestKit"),
                 .target(name: "Arguments", path: "Sources/Tools/Arguments"),
                 .target(name: "Measuring", path: "Sources/Tools/Measuring"),
@@ -162,7 +168,10 @@ struct MutatedPackage {
                     path: "Sources/Tools/soak"),
                 .testTarget(
                     name: "CoreTests",
-                    dependencies: ["COpenSSL", "NighCore", "NighFiles", "NighGroups", "NighMemory", "NighTestKit"],
+                    dependencies: [
+                        "COpenSSL", "NighCore", "NighFiles", "NighGroups", "NighIntroductions", "NighMemory",
+                        "NighRelays", "NighTestKit",
+                    ],
                     path: "Tests/Core"),
             ],
             swiftLanguageModes: [.v6]

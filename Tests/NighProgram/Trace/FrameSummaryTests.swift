@@ -1,4 +1,5 @@
 import NighCore
+import NighIntroductions
 import NighRecord
 import Testing
 
@@ -47,5 +48,31 @@ import Testing
         #expect(
             summary(of: [1, 4, 0, 0, 0, 9, 7, 7], type: 0x16).text == "main, kind 1 (groups), message to 9")
         #expect(summary(of: [], type: 0x16).fault == "a message of a kind without one")
+    }
+
+    @Test("A message of introductions is shown with its records, and an introduction with who has given it")
+    func introductions() {
+        let (puma, hare) = (Identity.ephemeral(seed: 1), Identity.ephemeral(seed: 3).peerID)
+        let (ask, gone) = ([4, 0, 32] + hare.bytes, [3, 0, 32] + hare.bytes)
+        let records = summary(of: [2] + ask + gone, type: 0x16)
+        #expect(
+            records.text == "main, kind 2 (introductions), ask for ajsi4ju6, gone ajsi4ju6"
+                && records.fault == nil)
+        #expect(records.details.map(\.name) == ["message_kind", "records"])
+        let advertisement = Advertisement(service: "chat", peer: hare, name: DisplayName(fitting: "Hare"))
+        let bytes = advertisement.bytes
+        let count = [0, UInt8(bytes.count)]
+        let member = [2, 0, UInt8(bytes.count + 3), 3] + count + bytes
+        #expect(
+            summary(of: [2] + member, type: 0x16).text
+                == "main, kind 2 (introductions), member Hare ajsi4ju6, in the mesh, relayed")
+        #expect(summary(of: [2, 4, 0], type: 0x16).text == "main, kind 2 (introductions)")
+        let token = IntroductionToken(by: puma, guest: hare, host: hare, nonce: 7, number: 5)
+        let frame = summary(of: token.bytes, type: 0x81)
+        #expect(frame.text == "introduced by ct6ox7n3, number 5" && frame.fault == nil)
+        #expect(
+            frame.details.map(\.name) == ["introduction_bytes", "introducer", "introduction_number"])
+        #expect(
+            summary(of: [1], type: 0x81).text == "1 bytes that say who has introduced the sender")
     }
 }

@@ -1,5 +1,8 @@
 import ChildPrograms
 import Foundation
+import NighCore
+import NighIntroductions
+import NighRecord
 import Testing
 
 @testable import nigh
@@ -149,6 +152,76 @@ import Testing
                 == [])
     }
 
+    /// A capture of USER0 packets with these frames, as hexadecimal digits.
+    private func capture(_ frames: [String]) throws -> String {
+        var text = ""
+        for frame in frames {
+            let bytes = ("01000100 00000010 0000000000000001" + frame).filter { $0 != " " }
+            let pairs = stride(from: 0, to: bytes.count, by: 2).map { start in
+                String(Array(bytes)[start..<start + 2])
+            }
+            text += "000000 " + pairs.joined(separator: " ") + "\n"
+        }
+        let (dump, capture) = ("\(user.folder.path)/dump", "\(user.folder.path)/dump.pcapng")
+        try text.write(toFile: dump, atomically: true, encoding: .utf8)
+        let make = try Child("/usr/bin/text2pcap", ["-q", "-l", "147", dump, capture])
+        #expect(try make.end().status == 0)
+        return capture
+    }
+
+    private func frame(_ type: UInt8, _ payload: [UInt8]) -> String {
+        let bytes = [0, UInt8(payload.count >> 8), UInt8(payload.count & 0xFF), type] + payload
+        return bytes.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
+    }
+
+    @Test("Introductions are shown as `nigh trace` shows them, and the peers of relayed pipes by their names")
+    func introductions() throws {
+        let (puma, hare) = (Identity.ephemeral(seed: 1), Identity.ephemeral(seed: 3).peerID)
+        let advertisement = Advertisement(
+            service: "chat", peer: hare, name: DisplayName(fitting: "Hare")
+        ).bytes
+        let count = [0, UInt8(advertisement.count)]
+        let address = [1, 22] + Array("tcp://192.168.1.9:4000".utf8)
+        let token = IntroductionToken(by: puma, guest: hare, host: hare, nonce: 7, number: 5).bytes
+        let hereLength = UInt8(1 + 8 + 2 + advertisement.count + address.count)
+        let contents: [[UInt8]] = [
+            [1, 0, hereLength, 1] + [UInt8](repeating: 1, count: 8) + count + advertisement + address,
+            [2, 0, UInt8(3 + advertisement.count), 3] + count + advertisement,
+            [4, 0, 32] + hare.bytes + [99, 0, 1, 7] + [3, 0, 32] + hare.bytes,
+            [5, 0, UInt8(32 + address.count + 2 + token.count)] + hare.bytes + address + [0, 112] + token,
+        ]
+        let name = Array("from:\(hare)".utf8)
+        let capture = try capture(
+            contents.map { frame(0x16, [2] + $0) } + [
+                frame(0x81, token), frame(0x19, [0, 0, 0, 1, 6, 2, UInt8(name.count)] + name),
+                frame(0x16, [2, 4, 0, 32, 1]),
+            ])
+        let rows = try fields(
+            [
+                "_ws.col.Info", "nigh.introduction.peer", "nigh.introduction.address",
+                "nigh.introduction.number", "nigh.stream.relay_peer", "_ws.expert.message",
+            ], of: capture)
+        #expect(rows.count == 7)
+        var state = LinkState()
+        for (row, content) in zip(rows, contents) {
+            let payload = [2] + content
+            let summary = FrameSummary(
+                of: RecordedFrame(
+                    direction: .incoming, type: 0x16, length: payload.count, payload: ByteSlice(payload)),
+                at: 0, in: &state)
+            // The dissector leaves out how many addresses there are, and adds the number of bytes.
+            let words = summary.text.split(separator: " at ")[0]
+            #expect(row[0].contains("(\(words), \(payload.count) bytes)"), "\(row), \(words)")
+            #expect(row[1].hasPrefix("\(hare)"), "\(row)")
+        }
+        #expect(rows[0][2] == "tcp://192.168.1.9:4000" && rows[3][2] == rows[0][2], "\(rows)")
+        #expect(rows[3][3] == "5" && rows[4][3] == "5", "\(rows)")
+        #expect(rows[4][0].contains("introduction (number 5)"), "\(rows[4])")
+        #expect(rows[5][4] == "\(hare)", "\(rows[5])")
+        #expect(rows[6][5].contains("cut short"), "\(rows[6])")
+        #expect(rows.prefix(6).allSatisfy { !$0[5].contains("cut short") && !$0[5].contains("too many") })
+    }
+
     @Test("A frame that breaks the protocol is marked")
     func violations() throws {
         // USER0 packets with invalid frames: before a hello, cut short, of unknown types, a second hello.
@@ -160,18 +233,7 @@ import Testing
             ("00000412 00000000", "a message of no bytes in pieces"),
             ("00000819 00000001 06 00 01 78", "a stream for the purpose 0"),
         ]
-        var text = ""
-        for (frame, _) in frames {
-            let bytes = ("01000100 00000010 0000000000000001" + frame).filter { $0 != " " }
-            let pairs = stride(from: 0, to: bytes.count, by: 2).map { start in
-                String(Array(bytes)[start..<start + 2])
-            }
-            text += "000000 " + pairs.joined(separator: " ") + "\n"
-        }
-        let (dump, capture) = ("\(user.folder.path)/dump", "\(user.folder.path)/dump.pcapng")
-        try text.write(toFile: dump, atomically: true, encoding: .utf8)
-        let make = try Child("/usr/bin/text2pcap", ["-q", "-l", "147", dump, capture])
-        #expect(try make.end().status == 0)
+        let capture = try capture(frames.map(\.0))
         let rows = try fields(["_ws.expert.message"], of: capture)
         #expect(rows.count == frames.count)
         for (row, (frame, words)) in zip(rows, frames) where words != "This" {

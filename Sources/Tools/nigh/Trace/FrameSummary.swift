@@ -1,6 +1,7 @@
 import JSONText
 import NighCore
 import NighGroups
+import NighIntroductions
 import NighRecord
 
 /// What one recorded frame says, in words and as JSON.
@@ -51,6 +52,17 @@ struct FrameSummary {
         details.append(.init("step", .text(record.step)))
     }
 
+    /// Says what a message of the kind of introductions says, if all of it was recorded.
+    private mutating func describeIntroductions(in frame: RecordedFrame) {
+        text += " (introductions)"
+        let records = frame.payload.withUnsafeBytes { bytes in
+            try? IntroductionRecord.records(in: UnsafeRawBufferPointer(rebasing: bytes.dropFirst()))
+        }
+        guard let records, !records.isEmpty, frame.isWhole else { return }
+        text += records.map { ", \($0.summary)" }.joined()
+        details.append(.init("records", .list(records.map { .text($0.step) })))
+    }
+
     /// Reads a frame of which only the size is reported, so that it does not matter how much of it was recorded.
     /// Returns false for all other frames.
     private mutating func readSize(
@@ -71,6 +83,7 @@ struct FrameSummary {
             text = "\(lane)\(message.map { " \($0)" } ?? ""), kind \(kind.rawValue)"
             details = [.init("message_kind", .integer(Int(kind.rawValue)))]
             if kind == GroupRecord.kind { describeGroups(in: frame) }
+            if kind == IntroductionRecord.kind { describeIntroductions(in: frame) }
         case .piece, .bulkPiece:
             guard frame.length > 0 else { return false }
             let lane: Lane = type == .piece ? .main : .bulk
@@ -155,8 +168,14 @@ struct FrameSummary {
             text = "\(context.count) bytes of context, of an invitation that is given up"
             details = [.init("context_bytes", .integer(context.count))]
         case .introduction(let introduction):
-            text = "\(introduction.count) bytes that say who has introduced the sender"
             details = [.init("introduction_bytes", .integer(introduction.count))]
+            guard let token = try? IntroductionToken(reading: introduction), let peer = token.introducer
+            else { return text = "\(introduction.count) bytes that say who has introduced the sender" }
+            text = "introduced by \(peer.short), number \(token.number)"
+            details += [
+                .init("introducer", .text(peer.description)),
+                .init("introduction_number", .integer(Int(clamping: token.number))),
+            ]
         case .begin(let lane, let size, let kind):
             self.lane = lane
             message = state.numberOfNext(frame.direction, lane)
@@ -188,7 +207,8 @@ struct FrameSummary {
         ]
         if hello.acceptsKinds { text += ", kinds" }
         guard let streams = hello.streams else { return }
-        text += ", \(streams.streams) streams" + (streams.acceptsFiles ? ", files" : "")
+        text +=
+            ", \(streams.streams) streams" + (streams.acceptsFiles ? ", files" : "")
             + (streams.acceptsRelays ? ", relays" : "")
         details += [
             .init("maximum_streams", .integer(streams.streams)),

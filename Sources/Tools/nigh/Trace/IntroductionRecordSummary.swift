@@ -1,0 +1,38 @@
+import NighCore
+import NighIntroductions
+
+extension IntroductionRecord {
+    /// What a record says, for a line of `nigh trace`.
+    var summary: String {
+        switch self {
+        case .here(let presence):
+            Self.summary(
+                "here", presence.advertisement, presence.isMesh, "may be relayed", presence.acceptsRelays)
+        case .member(let listing):
+            Self.summary("member", listing.advertisement, listing.isMesh, "relayed", listing.isCarried)
+        case .gone(let peer): "gone \(peer.short)"
+        case .ask(let peer): "ask for \(peer.short)"
+        case .introduction(let peer, let addresses, _):
+            "introduction to \(peer.short) at \(addresses.count) address\(addresses.count == 1 ? "" : "es")"
+        }
+    }
+
+    private static func summary(
+        _ name: String, _ advertisement: Advertisement, _ isMesh: Bool, _ relay: String, _ isRelay: Bool
+    ) -> String {
+        let abilities = (isMesh ? ["in the mesh"] : []) + (isRelay ? [relay] : [])
+        return (["\(name) \(advertisement.name) \(advertisement.peer.short)"] + abilities).joined(
+            separator: ", ")
+    }
+
+    /// The name of a record in JSON.
+    var step: String {
+        switch self {
+        case .here: "here"
+        case .member: "member"
+        case .gone: "gone"
+        case .ask: "ask"
+        case .introduction: "introduction"
+        }
+    }
+}
