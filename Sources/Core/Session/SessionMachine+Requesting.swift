@@ -181,7 +181,8 @@ extension SessionMachine {
         if !peer.routes.contains(where: { $0.address == call.address }),
             peer.routes.count < limits.routesPerPeer
         {
-            peer.routes.append(RouteRecord(transport: call.transport, address: call.address, source: .program))
+            peer.routes.append(
+                RouteRecord(transport: call.transport, address: call.address, source: .program))
             considerBetterRoutes(of: peer, now: now)
         }
         if peer.state == .unavailable { updateState(of: peer) }

@@ -62,7 +62,9 @@ extension SessionMachine {
     /// Removes all sightings of a transport that went down or stopped looking.
     func routesLost(transport: Int) {
         peerByAddress = peerByAddress.filter { $0.key.scheme != transports[transport].scheme }
-        for peer in sortedPeers { removeRoutes(of: peer) { $0.transport == transport && $0.source == .discovery } }
+        for peer in sortedPeers {
+            removeRoutes(of: peer) { $0.transport == transport && $0.source == .discovery }
+        }
     }
 
     private func removeRoute(_ address: TransportAddress, of id: PeerID) {

@@ -8,11 +8,13 @@ public struct MeshGrowth: Sendable {
     public let milliseconds: Int?
     /// The virtual time from the last newcomer's start until all pairs were connected.
     public let lastMilliseconds: Int?
-    /// The most dials of one session, and those of all.
+    /// The most dials of one session.
     public let mostDials: Int
+    /// The dials of all sessions.
     public let dials: Int
-    /// The messages of the kind of introductions that all sessions have received, and their bytes.
+    /// The messages about others that all sessions have received.
     public let records: Int
+    /// The bytes of those messages.
     public let recordBytes: Int
 }
 

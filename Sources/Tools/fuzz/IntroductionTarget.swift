@@ -79,7 +79,7 @@ enum IntroductionTarget {
             result += flush(own.peerID)
         }
         for peer in known.map(\.peerID) where peer != own.peerID {
-            table.disconnected(peer, wasLeft: true, now: now)
+            table.disconnected(peer, by: .otherSide, now: now)
             result += flush(own.peerID)
         }
         return result
@@ -113,11 +113,14 @@ enum IntroductionTarget {
         /// The questions that the session has asked, and those whom it has asked.
         var questions: [(of: PeerID, about: PeerID)] = []
         var reach = Reach()
+        /// Whether peers take nothing, when there is no room for them.
+        var isOneWay = false
     }
 
     @discardableResult
     static func run(_ mutator: inout Mutator) throws -> Reach {
         var scene = Scene()
+        scene.isOneWay = mutator.oneIn(4)
         for peer in peers {
             scene.table.connected(peer, nonce: nonce, now: scene.now)
             guard mutator.oneIn(2) else { continue }
@@ -152,7 +155,8 @@ enum IntroductionTarget {
         if mutator.oneIn(2) {
             scene.table.noteLink(of: peer, isThere: mutator.oneIn(2), now: scene.now)
         } else {
-            scene.table.disconnected(peer, wasLeft: mutator.oneIn(2), now: scene.now)
+            scene.table.disconnected(
+                peer, by: mutator.pick([.thisSide, .otherSide, .nobody]), now: scene.now)
             if mutator.oneIn(2) { scene.table.connected(peer, nonce: nonce, now: scene.now) }
         }
     }
@@ -167,7 +171,7 @@ enum IntroductionTarget {
         } catch {
             if error.message.isEmpty { throw Finding("a record is refused without a reason") }
             // It comes back, and begins anew.
-            scene.table.disconnected(peer, wasLeft: true, now: now)
+            scene.table.disconnected(peer, by: .otherSide, now: now)
             scene.table.connected(peer, nonce: nonce, now: now)
         }
     }
@@ -180,7 +184,10 @@ enum IntroductionTarget {
         scene.invited.remove(peer)
         scene.table.invitationEnded(peer, hasFailed: hasFailed, now: scene.now)
         // It does not stay, so that it can be spoken of again.
-        if !hasFailed { scene.table.disconnected(peer, wasLeft: mutator.oneIn(2), now: scene.now) }
+        if !hasFailed {
+            scene.table.disconnected(
+                peer, by: mutator.pick([.thisSide, .otherSide, .nobody]), now: scene.now)
+        }
     }
 
     /// A peer invites the session with a token, which may be of another guest, another number or changed.
@@ -212,7 +219,7 @@ enum IntroductionTarget {
                 var sent: [[UInt8]] = []
                 scene.table.flush(peer, now: scene.now) {
                     sent.append($0)
-                    return hasRoom ? .sent : .full
+                    return hasRoom ? .sent : scene.isOneWay ? .unsupported : .full
                 }
                 for message in sent {
                     if message.count > 16 << 10 { throw Finding("a message of \(message.count) bytes") }
@@ -234,16 +241,7 @@ enum IntroductionTarget {
             scene.reach.invitations += 1
             if introduction.count > 512 { throw Finding("an introduction of \(introduction.count) bytes") }
             scene.invited.insert(peer)
-        case .forget(let peer):
-            subject = peer
-            // Without an address, its invitation comes to an end.
-            scene.invited.remove(peer)
-        case .reached(let advertisement, let carrier):
-            subject = advertisement.peer
-            if subject == carrier || !scene.table.connectedPeers.contains(carrier) {
-                throw Finding("a carrier that cannot be one")
-            }
-        case .lost(let peer, _): subject = peer
+        case .forget(let peer): subject = peer
         }
         if subject == own.peerID { throw Finding("an action for the session itself: \(action)") }
     }

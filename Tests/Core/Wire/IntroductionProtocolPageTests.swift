@@ -64,7 +64,7 @@ struct IntroductionProtocolPageTests {
         var said: [(isLynx: Bool, bytes: [UInt8])] = []
         for turn in 0..<20 {
             now = now + .milliseconds(50)
-            if turn == 10 { puma.table.disconnected(hare.id, wasLeft: true, now: now) }
+            if turn == 10 { puma.table.disconnected(hare.id, by: .otherSide, now: now) }
             let (right, left) = (
                 lynx.messages(to: puma.id, now: now), puma.messages(to: lynx.id, now: now)
             )

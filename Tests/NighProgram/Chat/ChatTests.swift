@@ -42,7 +42,7 @@ import Testing
         #expect(summary["heard"] as? Int == 201 && summary["said"] as? Int == 1)
     }
 
-    @Test("With --mesh, two who have called the same third person are connected to each other, also after that one has left")
+    @Test("With --mesh, two who have called the same third one stay connected to each other without it")
     func mesh() throws {
         let hare = NighUser()
         let waiting = try puma.start(["chat", "-n", "Puma", "--mesh"] + session, reads: true)

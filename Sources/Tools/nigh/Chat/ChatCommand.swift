@@ -44,7 +44,8 @@ struct ChatCommand: Subcommand {
     }
 
     func run(_ results: Results, _ interruption: Interruption) async throws -> ExitStatus {
-        let session = try CommandSession(self.session, role: .peer, accepting: [.chat], isMesh: isMesh, results: results)
+        let session = try CommandSession(
+            self.session, role: .peer, accepting: [.chat], isMesh: isMesh, results: results)
         let isAtTerminal =
             results.isText && isTerminal(STDIN_FILENO) && isTerminal(STDOUT_FILENO)
             && !TerminalTraits.ofThisProcess.isDumb
