@@ -171,7 +171,29 @@ struct LostHostTests {
         #expect(owl.table == puma.table && puma.table?.guest == nil && owl.tableView?.host?.id == puma.id)
     }
 
-    @Test("Hosts leave at any moment, and those who are left agree", arguments: 0..<100 as Range<UInt64>)
+    @Test(
+        "A move that the guest has not seen when the host is killed is on everybody's board",
+        arguments: [true, false])
+    func lastMove(_ moverIsHost: Bool) throws {
+        let group = PlayerGroup()
+        let (puma, lynx) = (group.player("Puma"), group.player("Lynx"))
+        let owls = (0..<3).map { group.player("Owl \($0)") }
+        try #require(try group.seated(puma, lynx))
+        try Self.watch(owls, puma, group)
+        try #require(try group.play(moverIsHost ? "dd" : "d", puma, lynx))
+        lynx.cut()
+        (moverIsHost ? puma : lynx).act(.move(try column("e")))
+        try group.pass(.seconds(1))
+        #expect(owls.allSatisfy { ($0.board?.count == 3) == moverIsHost })
+        puma.kill()
+        lynx.air.control.unblock()
+        try #require(try group.wait(40, until: { owls.contains(where: Self.isOffered) }))
+        for player in [lynx] + owls {
+            #expect(player.table?.game?.moves.map(\.description).joined() == (moverIsHost ? "dde" : "de"))
+        }
+    }
+
+    @Test("Hosts leave at any moment, and those who are left agree", arguments: 0..<60 as Range<UInt64>)
     func anyMoment(_ seed: UInt64) throws {
         var generator = SeededGenerator(seed: seed)
         let group = PlayerGroup()
@@ -183,9 +205,11 @@ struct LostHostTests {
             try playAtRandom(players, Int.random(in: 0...9, using: &generator), &generator)
             guard let host = players.first(where: { $0.tableView?.isHost == true && !left.contains($0.id) })
             else { break }
+            let cut = try cutSomebody(host, players.filter { !left.contains($0.id) }, &generator)
             try group.pass(.microseconds(Int.random(in: 0...3_000, using: &generator)))
             Self.leave(host, Leaving.allCases.randomElement(using: &generator) ?? .leaves)
             left.insert(host.id)
+            cut?.air.control.unblock()
             let rest = players.filter { !left.contains($0.id) }
             // No move that anybody has seen may be lost.
             let longest = rest.compactMap { $0.table?.game }
@@ -199,6 +223,21 @@ struct LostHostTests {
                 }
             }
             try check(rest, longest)
+        }
+
+        /// Cuts a visitor now and then, and makes the host move meanwhile.
+        func cutSomebody(
+            _ host: Player, _ rest: [Player], _ generator: inout SeededGenerator
+        ) throws -> Player? {
+            guard .random(using: &generator),
+                let visitor = rest.filter({ $0.id != host.id && $0.table != nil }).randomElement(
+                    using: &generator)
+            else { return nil }
+            visitor.cut()
+            try group.pass(.milliseconds(100))
+            try playAtRandom([host], 1, &generator)
+            try group.pass(.milliseconds(100))
+            return visitor
         }
 
         func playAtRandom(_ players: [Player], _ count: Int, _ generator: inout SeededGenerator) throws {
