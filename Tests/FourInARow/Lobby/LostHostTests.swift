@@ -1,4 +1,5 @@
 import NighCore
+import NighMemory
 import NighTestKit
 import Testing
 
@@ -152,6 +153,62 @@ struct LostHostTests {
         lynx.lobby.answer(wren.id, accept: true)
         #expect(try group.wait(until: { wren.tableView?.ownDisc == .red }))
         #expect(try group.play("ce", wren, lynx))
+    }
+
+    /// A visitor of an older program: its wish has two bytes, and it knows only some messages.
+    ///
+    /// `@unchecked Sendable`: everything runs on the one thread that runs the virtual loop.
+    private final class OlderVisitor: @unchecked Sendable {
+        private let session: Session
+        private(set) var messages: [[UInt8]] = []
+        private(set) var refusals: [NighError] = []
+
+        init(_ group: PlayerGroup) {
+            session = Session(
+                SessionConfiguration(
+                    service: Lobby.service, name: DisplayName(fitting: "Old"), role: .client),
+                identity: .ephemeral(), transports: [MemoryTransport(hub: group.hub)], loop: group.loop)
+            session.start(
+                onEvent: { _ in },
+                onMessage: { [unowned self] bytes, _ in messages.append(bytes.withUnsafeBytes { Array($0) }) }
+            )
+        }
+
+        func ask(_ host: PeerID, _ wish: TableWish) {
+            session.invite(host, context: wish.bytes) { [unowned self] result in
+                if case .failure(let error) = result { refusals.append(error) }
+            }
+        }
+    }
+
+    @Test("A visitor of an older program plays and watches as before, and cannot join while a game waits")
+    func olderVisitor() throws {
+        let group = PlayerGroup()
+        let (puma, lynx, owl) = (group.player("Puma"), group.player("Lynx"), group.player("Owl"))
+        let old = OlderVisitor(group)
+        try #require(try group.seated(puma, lynx))
+        try Self.watch([owl], puma, group)
+        try #require(try group.play("dd", puma, lynx))
+        puma.kill()
+        try #require(try group.wait(until: { Self.isOffered(owl) }))
+        old.ask(lynx.id, .watch)
+        try #require(try group.wait(until: { !old.refusals.isEmpty }))
+        #expect("\(old.refusals[0])".contains("older version of the game"))
+        owl.lobby.answerOffer(takesSeat: true)
+        try #require(try group.wait(until: { owl.standing == .myTurn }))
+        old.ask(lynx.id, .watch)
+        try #require(try group.wait(until: { !old.messages.isEmpty }))
+        try #require(try group.play("ce", owl, lynx))
+        try group.pass(.seconds(1))
+        // Read as an older program reads them.
+        var table = VisitorTable()
+        for message in old.messages {
+            #expect(message[1] <= 2)
+            for output in table.received(message) {
+                if case .leave(let breach) = output { Issue.record("it leaves: \(breach)") }
+            }
+        }
+        #expect(table.table?.game?.moves == lynx.table?.game?.moves && table.table?.guest == Words("Owl"))
     }
 
     @Test("If only the guest loses the host, the watchers stay with the host, and the guest's table closes")
