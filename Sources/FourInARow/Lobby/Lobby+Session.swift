@@ -100,6 +100,7 @@ extension Lobby {
                 outputs += watching
             }
             state = .hosting(table)
+            keepTableOpen()
             carryOut(outputs)
             publish()
             if table.isComplete || table.hasOfferedSeat, !table.hasOpenOffer { offerSeat() }
@@ -134,7 +135,7 @@ extension Lobby {
         case .visiting(let host, let visitor) where host == peer.id:
             state = .lobby
             switch visitor.afterLoss(of: host) {
-            case .takeOver(let table): takeOver(table, from: name, cause)
+            case .takeOver(let table): takeOver(table, visitor.table?.game, from: name, cause)
             case .follow(let guest, let table):
                 let guestName = visitor.table?.guest?.description ?? guest.short
                 follow(guest, called: guestName, after: LostHost(table: table, name: name, cause: cause))

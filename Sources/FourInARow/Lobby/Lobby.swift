@@ -205,14 +205,21 @@ public final class Lobby: @unchecked Sendable {
 
     // MARK: Taking over a table
 
-    /// Hosts the table of a host that left, and waits for its watchers.
-    func takeOver(_ table: HostTable, from name: String, _ cause: NighError?) {
+    /// Hosts the table of a host that left, and waits for its watchers. `former` is the game as it was until now.
+    func takeOver(_ table: HostTable, _ former: Game?, from name: String, _ cause: NighError?) {
+        guard !isClosing else { return }
         state = .hosting(table)
         acceptsAll = false
         publish()
         session.startAdvertising()
         notify(.hostLeft(name: name, successor: nil))
-        if let ending = table.table.shown.game?.ending { notify(.table(.ended(ending))) }
+        if let game = table.table.shown.game, let former {
+            // What the player had asked for is done now.
+            if game.moves.count > former.moves.count, let cell = game.lastCell {
+                notify(.table(.moved(table.table.hostDisc, cell)))
+            }
+            if former.ending == nil, let ending = game.ending { notify(.table(.ended(ending))) }
+        }
         scheduleOffer(after: Self.gatheringTime)
         emptyTableTimer = loop.schedule(at: loop.now + Self.emptyTableTime) { [weak self] in
             self?.closeEmptyTable(of: name, cause)
@@ -244,6 +251,12 @@ public final class Lobby: @unchecked Sendable {
         notify(.tableClosed(name: name, cause))
     }
 
+    /// Keeps a table that was taken over open, because somebody has come to it.
+    func keepTableOpen() {
+        if let emptyTableTimer { loop.cancel(emptyTableTimer) }
+        emptyTableTimer = nil
+    }
+
     private func cancelTableTimers() {
         for timer in [seatTimer, emptyTableTimer] { if let timer { loop.cancel(timer) } }
         seatTimer = nil
@@ -252,6 +265,7 @@ public final class Lobby: @unchecked Sendable {
 
     /// Goes to the table of the guest that takes over from the lost host.
     func follow(_ guest: PeerID, called name: String, after lost: LostHost) {
+        guard !isClosing else { return }
         startJoining(name, as: .watch, host: guest, after: lost)
         notify(.hostLeft(name: lost.name, successor: name))
         inviteHost()

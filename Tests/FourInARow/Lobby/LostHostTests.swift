@@ -155,6 +155,24 @@ struct LostHostTests {
         #expect(try group.play("ce", wren, lynx))
     }
 
+    @Test("Between games, the guest hosts the table, and the watcher who takes the seat begins another game")
+    func betweenGames() throws {
+        let group = PlayerGroup()
+        let (puma, lynx, owl) = (group.player("Puma"), group.player("Lynx"), group.player("Owl"))
+        try #require(try group.seated(puma, lynx))
+        try Self.watch([owl], puma, group)
+        try #require(try group.play("abababa", puma, lynx))
+        puma.lobby.leave()
+        try #require(try group.wait(until: { Self.isOffered(owl) }))
+        for player in [lynx, owl] {
+            let endings = player.news.count { if case .table(.ended) = $0 { true } else { false } }
+            #expect(endings == 1, "the end of a game is news once")
+        }
+        owl.lobby.answerOffer(takesSeat: true)
+        #expect(try group.wait(until: { owl.table?.game?.number == 2 && lynx.standing == .myTurn }))
+        #expect(try group.play("ddc", lynx, owl))
+    }
+
     /// A visitor of an older program: its wish has two bytes, and it knows only some messages.
     ///
     /// `@unchecked Sendable`: everything runs on the one thread that runs the virtual loop.
