@@ -24,7 +24,8 @@ extension Lobby {
             }
             notify(.transport(scheme: scheme, condition))
         case .transportFailed(let error), .trustStoreFailed(let error): notify(.otherFailure(error))
-        // The game does not pair, a host invites nobody, and a stream that nobody keeps is cancelled. A silent peer is reported once its link counts as broken.
+        // The game does not pair, a host invites nobody, and a stream that nobody keeps is cancelled. A silent peer is
+        // reported once its link counts as broken.
         case .invitationsCrossed, .streamOpened, .pairing, .paired, .pairingEnded, .peerUnresponsive,
             .peerResponsive, .eventsDropped, .closed:
             break

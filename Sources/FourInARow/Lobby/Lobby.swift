@@ -27,8 +27,8 @@ public final class Lobby: @unchecked Sendable {
     private static let welcomeTimeout = Moment.Span.seconds(10)
     /// The time that the person at the other end may take to answer.
     private static let answerTimeout = Duration.seconds(90)
-    /// The time that the watchers of a lost host have to come to the table of the guest, before the seat is offered to those
-    /// who are there.
+    /// The time that the watchers of a lost host have to come to the table of the guest, before the seat is offered to
+    /// those who are there.
     private static let gatheringTime = Moment.Span.seconds(5)
     /// The time that a watcher has to take the seat before it is also offered to the next one.
     private static let offerTime = Moment.Span.seconds(10)
@@ -73,8 +73,8 @@ public final class Lobby: @unchecked Sendable {
             }
         }
 
-        /// Returns what to report when the attempt has failed. A player who followed a lost host's guest has only lost the
-        /// host.
+        /// Returns what to report when the attempt has failed. A player who followed a lost host's guest has only lost
+        /// the host.
         func news(of error: NighError) -> LobbyNews {
             lost.map { .tableClosed(name: $0.name, $0.cause) } ?? .couldNotJoin(name: name, error)
         }

@@ -35,8 +35,8 @@ struct SeatOffers: Hashable, Sendable {
 
 // How a guest takes over the table of a host that left, and gives away the seat that has become free.
 extension HostTable {
-    /// Creates the table that a guest continues when its host has left. Returns nil if this visitor does not play, or if
-    /// there is nobody who could take the other seat.
+    /// Creates the table that a guest continues when its host has left. Returns nil if this visitor does not play, or
+    /// if there is nobody who could take the other seat.
     public init?(takingOver visitor: VisitorTable, from host: PeerID) {
         guard visitor.isSeated, let table = visitor.table, var game = table.game,
             !visitor.people.watchers.isEmpty

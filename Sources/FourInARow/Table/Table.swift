@@ -3,8 +3,8 @@
 /// The host's program decides the order of happenings, numbers them, and sends the same ones to everybody. Every
 /// program applies them to a value of this type, and checks each. So all tables are equal after the same number.
 ///
-/// In this value and in the messages, red stands for the host and yellow for its guest. People see the colours of `shown`,
-/// which stay with the players when the guest becomes the host.
+/// In this value and in the messages, red stands for the host and yellow for its guest. People see the colours of
+/// `shown`, which stay with the players when the guest becomes the host.
 public struct Table: Hashable, Sendable {
     /// An event at a table.
     package enum Happening: Hashable, Sendable {
@@ -31,7 +31,8 @@ public struct Table: Hashable, Sendable {
     public internal(set) var watcherCount = 0
     /// The current game, or the last one; nil before the first.
     public internal(set) var game: Game?
-    /// The colour in which people see the discs of the host. It is yellow after the guest of a red host became the host.
+    /// The colour in which people see the discs of the host. It is yellow after the guest of a red host became the
+    /// host.
     public internal(set) var hostDisc = Disc.red
     /// The number of happenings so far.
     package internal(set) var happeningCount: UInt32 = 0
@@ -98,7 +99,7 @@ public struct Table: Hashable, Sendable {
         case .said:
             guard guest != nil else { throw .untimely }
         case .sat(let name):
-            guard guest == nil else { throw .untimely }
+            guard guest == nil, !isWaiting else { throw .untimely }
             guest = name
             begin(starter: .red)
         case .left:

@@ -185,8 +185,8 @@ enum HostLoss {
 }
 
 extension VisitorTable {
-    /// Returns what this visitor does when `host` has left. All visitors with the same messages come to the same successor:
-    /// the guest.
+    /// Returns what this visitor does when `host` has left. All visitors with the same messages come to the same
+    /// successor: the guest.
     func afterLoss(of host: PeerID) -> HostLoss {
         guard let game = table?.game, let guest = people.guest else { return .leave }
         if isSeated { return HostTable(takingOver: self, from: host).map { .takeOver($0) } ?? .leave }

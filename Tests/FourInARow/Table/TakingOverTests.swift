@@ -3,8 +3,8 @@ import Testing
 
 @testable import FourInARow
 
-/// The tables of a host, its guest and its watchers, of whom any may leave. Messages arrive at once, except those that the test
-/// withholds.
+/// The tables of a host, its guest and its watchers, of whom any may leave. Messages arrive at once, except those that
+/// the test withholds.
 private struct Stage {
     static let puma = TableSimulation.peer(9)
     static let lynx = TableSimulation.peer(1)
