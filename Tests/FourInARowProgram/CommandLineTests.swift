@@ -26,6 +26,7 @@ import Testing
             (["bot", "--pause", "soon"], "--pause"),
             (["bot", "--seed", "-1"], "a seed is a whole number, 0 or more"),
             (["bot", "--at", "Puma", "--against", "3"], "--at and --against do not go together"),
+            (["bot", "--watch", "--against", "3"], "--watch and --against do not go together"),
             (["bot", "--transport", "memory"], "memory reaches nobody outside this program"),
             (["host", "--plain", "--transport", "memory"], "memory reaches nobody outside this program"),
             (["bot", "--plain"], "--plain is an option of fourinarow"),

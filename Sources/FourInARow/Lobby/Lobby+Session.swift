@@ -24,7 +24,8 @@ extension Lobby {
             }
             notify(.transport(scheme: scheme, condition))
         case .transportFailed(let error), .trustStoreFailed(let error): notify(.otherFailure(error))
-        // The game does not pair, a host invites nobody, and a stream that nobody keeps is cancelled. A silent peer is reported once its link counts as broken.
+        // The game does not pair, a host invites nobody, and a stream that nobody keeps is cancelled. A silent peer is
+        // reported once its link counts as broken.
         case .invitationsCrossed, .streamOpened, .pairing, .paired, .pairingEnded, .peerUnresponsive,
             .peerResponsive, .eventsDropped, .closed:
             break
@@ -47,7 +48,7 @@ extension Lobby {
         inviteSooner(peer.id)
         switch (before, peer.state) {
         case (_, .connecting):
-            let playerWasAsked = awaited[peer.id] == .seat && !acceptsAll
+            let playerWasAsked = awaited[peer.id]?.wish == .seat && !acceptsAll
             if !playerWasAsked, case .newWithKnownName? = peer.trust, let trust = peer.trust {
                 notify(.hasKnownName(peer.id, name: peer.name.description, trust))
             } else {
@@ -85,26 +86,35 @@ extension Lobby {
         let person = Person(id: peer.id, name: peer.name.description, transport: peer.transport)
         switch state {
         case .hosting(var table):
-            guard let wish = awaited.removeValue(forKey: peer.id) else { break }
+            guard let request = awaited.removeValue(forKey: peer.id) else { break }
             people[peer.id] = person
-            let outputs: [HostTable.Output]?
-            switch wish {
-            case .seat where table.hasFreeSeat:
-                outputs = table.seat(peer.id, name: Words(fitting: person.name) ?? Self.fallbackName)
-            case .seat: outputs = nil
-            case .watch: outputs = table.watch(peer.id)
+            let name = Words(fitting: person.name) ?? Self.fallbackName
+            var outputs = request.lostTable.map { table.adopt($0) } ?? []
+            switch request.wish {
+            case .seat where table.hasFreeSeat && (request.canStay || !table.table.isWaiting):
+                outputs += table.seat(peer.id, name: name, canStay: request.canStay)
+            case .seat: return disconnectUnexpected(peer)
+            case .watch:
+                guard let watching = table.watch(peer.id, stayingAs: request.canStay ? name : nil) else {
+                    return disconnectUnexpected(peer)
+                }
+                outputs += watching
             }
-            guard let outputs else { break }
             state = .hosting(table)
+            keepTableOpen()
             carryOut(outputs)
             publish()
+            if table.isComplete || table.hasOfferedSeat, !table.hasOpenOffer { offerSeat() }
             return
         case .joining(let attempt) where attempt.host == peer.id || attempt.host == nil:
             people[peer.id] = person
             return notify()
         case .lobby, .joining, .visiting: break
         }
-        // This peer is not expected any more.
+        disconnectUnexpected(peer)
+    }
+
+    private func disconnectUnexpected(_ peer: Peer) {
         people[peer.id] = nil
         session.disconnect(peer.id)
     }
@@ -123,14 +133,18 @@ extension Lobby {
             state = .hosting(table)
             carryOut(outputs)
             publish()
-        case .visiting(let host, _) where host == peer.id:
+        case .visiting(let host, let visitor) where host == peer.id:
             state = .lobby
-            notify(.tableClosed(name: name, cause))
+            switch visitor.afterLoss(of: host) {
+            case .takeOver(let table): takeOver(table, visitor.table?.game, from: name, cause)
+            case .follow(let guest, let table):
+                let guestName = visitor.table?.guest?.description ?? guest.short
+                follow(guest, called: guestName, after: LostHost(table: table, name: name, cause: cause))
+            case .leave: notify(.tableClosed(name: name, cause))
+            }
         case .joining(let attempt) where attempt.host == peer.id && attempt.hasInvited:
             state = .lobby
-            notify(
-                .couldNotJoin(
-                    name: attempt.name, cause ?? NighError(.inviting, .peerLeft, peer: attempt.name)))
+            notify(attempt.news(of: cause ?? NighError(.inviting, .peerLeft, peer: attempt.name)))
         case .lobby, .joining, .visiting: notify()
         }
     }
@@ -140,21 +154,38 @@ extension Lobby {
     private func invited(_ invitation: Invitation) {
         let request = SeatRequest(invitation)
         guard case .hosting(let table) = state else {
-            return session.decline(invitation, reason: "there is no table here now")
+            // A watcher may notice that the host left before the guest does.
+            let isEarly = (try? JoinRequest(invitation.context))?.lostTable?.host == otherPeer
+            return session.decline(
+                invitation, reason: "there is no table here now",
+                retryAfter: isEarly && otherPeer != nil ? .seconds(1) : .zero)
         }
         do throws(TableWish.Fault) {
-            switch try TableWish(invitation.context) {
+            let joinRequest = try JoinRequest(invitation.context)
+            guard joinRequest.canStay || !table.table.isWaiting else {
+                return session.decline(
+                    invitation, reason: "an older version of the game cannot join in the middle of this one")
+            }
+            if let lost = joinRequest.lostTable, lost.host != table.formerHost {
+                return session.decline(invitation, reason: "there is no table here now")
+            }
+            switch joinRequest.wish {
             case .watch:
                 guard table.watchers.count < HostTable.watcherLimit else {
                     return session.decline(invitation, reason: "too many watch this table already")
                 }
-                awaited[request.id] = .watch
+                awaited[request.id] = joinRequest
                 session.accept(invitation)
             case .seat:
-                guard table.hasFreeSeat, !awaited.values.contains(.seat) else {
+                guard table.hasFreeSeat, !isSeatPromised else {
                     return session.decline(invitation, reason: "somebody plays at this table already")
                 }
-                guard !acceptsAll else { return answer(invitation, accept: true, reason: "") }
+                // The host that left may have its seat back.
+                let isBack = table.awaitsFormerHost && request.id == table.formerHost
+                guard isBack || !table.isSeatReserved else {
+                    return session.decline(invitation, reason: "somebody who watches may take the seat")
+                }
+                guard !acceptsAll, !isBack else { return answer(invitation, accept: true, reason: "") }
                 invitations[request.id] = invitation
                 notify(.seatRequested(request))
             }
@@ -177,9 +208,11 @@ extension Lobby {
     func received(_ bytes: [UInt8], from peer: PeerID) {
         switch state {
         case .hosting(var table):
+            let hadOpenSeat = table.hasOpenSeat
             let outputs = table.received(bytes, from: peer)
             state = .hosting(table)
             carryOut(outputs)
+            if table.hasOpenSeat != hadOpenSeat { publish() }
         case .joining(let attempt) where attempt.host == peer || attempt.host == nil && people[peer] != nil:
             var table = VisitorTable()
             var outputs = table.received(bytes)
@@ -197,6 +230,15 @@ extension Lobby {
         }
     }
 
+    /// Returns the news in the colours that people see.
+    private func shown(_ news: TableNews) -> TableNews {
+        switch state {
+        case .hosting(let host): news.shown(hostDisc: host.table.hostDisc)
+        case .visiting(_, let visitor): news.shown(hostDisc: visitor.table?.hostDisc ?? .red)
+        case .lobby, .joining: news
+        }
+    }
+
     func carryOut(_ outputs: [HostTable.Output]) {
         var hasReported = false
         for output in outputs {
@@ -204,7 +246,7 @@ extension Lobby {
             case .send(let bytes, let peers): send(bytes, to: peers)
             case .show(let news):
                 hasReported = true
-                notify(.table(news))
+                notify(.table(shown(news)))
             }
         }
         if !hasReported { notify() }
@@ -214,7 +256,7 @@ extension Lobby {
         for output in outputs {
             switch output {
             case .send(let bytes): send(bytes, to: [host])
-            case .show(let news): notify(.table(news))
+            case .show(let news): notify(.table(shown(news)))
             case .leave(let breach):
                 let name = people[host]?.name ?? host.short
                 leaveQuietly()
@@ -249,7 +291,7 @@ extension Lobby {
     /// Advertises whether the seat is free.
     func publish() {
         guard case .hosting(let table) = state else { return }
-        let value = table.hasFreeSeat ? Info.open : Info.taken
+        let value = table.hasOpenSeat ? Info.open : Info.taken
         if let info = try? DiscoveryInfo([Info.key: value]) { session.update(info: info) }
     }
 
@@ -265,14 +307,15 @@ extension Lobby {
         case .hosting(let host):
             view.place = .hosting(
                 TableView(
-                    table: host.table, ownDisc: .red, host: nil,
+                    table: host.table.shown, ownDisc: host.table.hostDisc, host: nil,
                     guest: host.guest.flatMap { people[$0] }, pending: nil))
         case .visiting(let host, let visitor):
             guard let table = visitor.table else { break }
             view.place = .visiting(
                 TableView(
-                    table: table, ownDisc: visitor.isSeated ? .yellow : nil, host: people[host], guest: nil,
-                    pending: visitor.pending))
+                    table: table.shown, ownDisc: visitor.isSeated ? table.hostDisc.other : nil,
+                    host: people[host], guest: nil,
+                    pending: visitor.pending, isSeatOffered: visitor.isSeatOffered))
         }
     }
 }

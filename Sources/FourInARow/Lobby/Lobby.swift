@@ -27,6 +27,13 @@ public final class Lobby: @unchecked Sendable {
     private static let welcomeTimeout = Moment.Span.seconds(10)
     /// The time that the person at the other end may take to answer.
     private static let answerTimeout = Duration.seconds(90)
+    /// The time that the watchers of a lost host have to come to the table of the guest, before the seat is offered to
+    /// those who are there.
+    private static let gatheringTime = Moment.Span.seconds(5)
+    /// The time that a watcher has to take the seat before it is also offered to the next one.
+    private static let offerTime = Moment.Span.seconds(10)
+    /// The time after which a table that was taken over is closed if nobody has come to it.
+    private static let emptyTableTime = Moment.Span.seconds(40)
     /// The time during which an unreached host is called again.
     private static let reachTimeout = Moment.Span.seconds(30)
 
@@ -43,6 +50,8 @@ public final class Lobby: @unchecked Sendable {
         var number: UInt64
         var name: String
         var wish: TableWish
+        /// The table that the player comes from, if this host takes it over.
+        var lost: LostHost?
         /// Nil until it is known who answers at the address.
         var host: PeerID?
         /// False while the last conversation with that host is still ending.
@@ -63,6 +72,19 @@ public final class Lobby: @unchecked Sendable {
             default: error
             }
         }
+
+        /// Returns what to report when the attempt has failed. A player who followed a lost host's guest has only lost
+        /// the host.
+        func news(of error: NighError) -> LobbyNews {
+            lost.map { .tableClosed(name: $0.name, $0.cause) } ?? .couldNotJoin(name: name, error)
+        }
+    }
+
+    /// The host that the player has lost, and its table.
+    struct LostHost {
+        var table: LostTable
+        var name: String
+        var cause: NighError?
     }
 
     /// The session. Only the lobby starts and closes it.
@@ -78,7 +100,11 @@ public final class Lobby: @unchecked Sendable {
     /// Invitations that wait for the player's answer.
     var invitations: [PeerID: Invitation] = [:]
     /// What each peer wants whose invitation was accepted and that is not connected yet.
-    var awaited: [PeerID: TableWish] = [:]
+    var awaited: [PeerID: JoinRequest] = [:]
+    /// Offers the seat of a table that was taken over.
+    private var seatTimer: LoopTimer?
+    /// Closes a table that was taken over and to which nobody comes.
+    private var emptyTableTimer: LoopTimer?
     private var attemptCount: UInt64 = 0
     private(set) var acceptsAll = false
     private var measureTimer: LoopTimer?
@@ -126,6 +152,7 @@ public final class Lobby: @unchecked Sendable {
             lobby.isClosing = true
             lobby.handler = nil
             if let timer = lobby.measureTimer { lobby.loop.cancel(timer) }
+            lobby.cancelTableTimers()
         }
         await session.close()
     }
@@ -163,13 +190,96 @@ public final class Lobby: @unchecked Sendable {
     func answer(_ invitation: Invitation, accept: Bool, reason: String) {
         let peer = invitation.peer.id
         invitations[peer] = nil
-        guard accept, case .hosting(let table) = state, table.hasFreeSeat, !awaited.values.contains(.seat)
+        guard accept, case .hosting(let table) = state, table.hasFreeSeat, !isSeatPromised,
+            let request = try? JoinRequest(invitation.context), request.canStay || !table.table.isWaiting
         else {
             let reason = accept ? "somebody else took the seat" : reason
             return session.decline(invitation, reason: reason)
         }
-        awaited[peer] = .seat
+        awaited[peer] = request
         session.accept(invitation)
+    }
+
+    /// Whether somebody is on the way to the seat.
+    var isSeatPromised: Bool { awaited.values.contains { $0.wish == .seat } }
+
+    // MARK: Taking over a table
+
+    /// Hosts the table of a host that left, and waits for its watchers. `former` is the game as it was until now.
+    func takeOver(_ table: HostTable, _ former: Game?, from name: String, _ cause: NighError?) {
+        guard !isClosing else { return }
+        state = .hosting(table)
+        acceptsAll = false
+        publish()
+        session.startAdvertising()
+        notify(.hostLeft(name: name, successor: nil))
+        if let game = table.table.shown.game, let former {
+            // What the player had asked for is done now.
+            if game.moves.count > former.moves.count, let cell = game.lastCell {
+                notify(.table(.moved(table.table.hostDisc, cell)))
+            }
+            if former.ending == nil, let ending = game.ending { notify(.table(.ended(ending))) }
+        }
+        scheduleOffer(after: Self.gatheringTime)
+        emptyTableTimer = loop.schedule(at: loop.now + Self.emptyTableTime) { [weak self] in
+            self?.closeEmptyTable(of: name, cause)
+        }
+    }
+
+    private func scheduleOffer(after span: Moment.Span) {
+        if let seatTimer { loop.cancel(seatTimer) }
+        seatTimer = loop.schedule(at: loop.now + span) { [weak self] in
+            self?.seatTimer = nil
+            self?.offerSeat()
+        }
+    }
+
+    /// Offers the seat of a waiting game to the next watcher, and to another one later.
+    func offerSeat() {
+        guard case .hosting(var table) = state, table.awaitsFormerHost else { return }
+        let outputs = table.offerSeat()
+        state = .hosting(table)
+        carryOut(outputs)
+        publish()
+        scheduleOffer(after: Self.offerTime)
+    }
+
+    private func closeEmptyTable(of name: String, _ cause: NighError?) {
+        emptyTableTimer = nil
+        guard case .hosting(let table) = state, table.isEmpty, awaited.isEmpty else { return }
+        leaveQuietly()
+        notify(.tableClosed(name: name, cause))
+    }
+
+    /// Keeps a table that was taken over open, because somebody has come to it.
+    func keepTableOpen() {
+        if let emptyTableTimer { loop.cancel(emptyTableTimer) }
+        emptyTableTimer = nil
+    }
+
+    private func cancelTableTimers() {
+        for timer in [seatTimer, emptyTableTimer] { if let timer { loop.cancel(timer) } }
+        seatTimer = nil
+        emptyTableTimer = nil
+    }
+
+    /// Goes to the table of the guest that takes over from the lost host.
+    func follow(_ guest: PeerID, called name: String, after lost: LostHost) {
+        guard !isClosing else { return }
+        startJoining(name, as: .watch, host: guest, after: lost)
+        notify(.hostLeft(name: lost.name, successor: name))
+        inviteHost()
+    }
+
+    /// Takes or declines the seat that the host has offered to this watcher.
+    public func answerOffer(takesSeat: Bool) {
+        onLoop { lobby in
+            guard case .visiting(let host, var table) = lobby.state else { return }
+            let outputs = table.answerOffer(takesSeat: takesSeat)
+            lobby.state = .visiting(host, table)
+            lobby.carryOut(outputs, host)
+            lobby.notify()
+        }
     }
 
     // MARK: Joining a table
@@ -194,7 +304,8 @@ public final class Lobby: @unchecked Sendable {
         if attempt.hasInvited { attempt.calls.callStarted(along: routes(to: host), at: loop.now) }
         state = .joining(attempt)
         guard attempt.hasInvited else { return }
-        session.invite(host, context: attempt.wish.bytes, timeout: Self.answerTimeout) {
+        let request = JoinRequest(attempt.wish, lostTable: attempt.lost?.table)
+        session.invite(host, context: request.bytes, timeout: Self.answerTimeout) {
             [weak self, number = attempt.number] in self?.inviteCompleted($0, number)
         }
     }
@@ -207,18 +318,24 @@ public final class Lobby: @unchecked Sendable {
     public func join(at address: TransportAddress, as wish: TableWish) {
         onLoop { lobby in
             let number = lobby.startJoining(address.description, as: wish, host: nil)
-            lobby.session.invite(at: address, context: wish.bytes, timeout: Self.answerTimeout) {
+            lobby.session.invite(
+                at: address, context: JoinRequest(wish).bytes, timeout: Self.answerTimeout
+            ) {
                 [weak lobby] in lobby?.inviteCompleted($0, number)
             }
         }
     }
 
     @discardableResult
-    private func startJoining(_ name: String, as wish: TableWish, host: PeerID?) -> UInt64 {
+    private func startJoining(
+        _ name: String, as wish: TableWish, host: PeerID?, after lost: LostHost? = nil
+    ) -> UInt64 {
         leaveQuietly()
         attemptCount += 1
         let calls = RetrySchedule(from: loop.now, until: loop.now + Self.reachTimeout)
-        state = .joining(JoinAttempt(number: attemptCount, name: name, wish: wish, host: host, calls: calls))
+        state = .joining(
+            JoinAttempt(
+                number: attemptCount, name: name, wish: wish, lost: lost, host: host, calls: calls))
         notify()
         return attemptCount
     }
@@ -235,9 +352,10 @@ public final class Lobby: @unchecked Sendable {
             // A host that was asked by its address is not called again: that nobody hosts there is an answer.
             guard attempt.host != nil, let next = attempt.calls.nextCall(after: error, at: loop.now) else {
                 state = .lobby
-                return notify(.couldNotJoin(name: attempt.name, attempt.reason(error)))
+                return notify(attempt.news(of: attempt.reason(error)))
             }
-            let isFirst = attempt.failure == nil
+            // A guest needs a moment to take over the table.
+            let isFirst = attempt.failure == nil && attempt.lost == nil
             attempt.failure = attempt.reason(error)
             state = .joining(attempt)
             inviteAgain(at: next)
@@ -275,9 +393,8 @@ public final class Lobby: @unchecked Sendable {
         guard case .joining(let attempt) = state, attempt.number == number else { return }
         leaveQuietly()
         notify(
-            .couldNotJoin(
-                name: attempt.name,
-                NighError(
+            attempt.news(
+                of: NighError(
                     .inviting, .timedOut, peer: attempt.name,
                     advice: "the host accepted but sent no table")))
     }
@@ -295,6 +412,7 @@ public final class Lobby: @unchecked Sendable {
         // Events that follow from leaving are not news.
         state = .lobby
         people = [:]
+        cancelTableTimers()
         switch left {
         case .lobby: return
         case .hosting:

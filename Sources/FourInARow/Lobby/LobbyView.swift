@@ -86,6 +86,14 @@ public struct TableView: Hashable, Sendable {
     public internal(set) var guest: Person?
     /// The action that the local player has requested and the host has not granted yet.
     public internal(set) var pending: Action?
+    /// Whether the local player, who watches, may take the seat of a player that left.
+    public internal(set) var isSeatOffered = false
+
+    /// Whether the local player hosts the table.
+    public var isHost: Bool { ownDisc == table.hostDisc }
+
+    /// Whether the local player has the seat of the guest.
+    public var isGuest: Bool { ownDisc == table.hostDisc.other }
 
     /// The person at the other end, if there is one.
     public var other: Person? { host ?? guest }
@@ -136,6 +144,9 @@ public enum LobbyNews: Hashable, Sendable {
     case couldNotJoin(name: String, NighError)
     /// The table that the local player was at is gone: its host has left, or is lost.
     case tableClosed(name: String, NighError?)
+    /// The host with this name has left, and its guest hosts the table now. `successor` is the guest's
+    /// name; nil if the local player is the guest.
+    case hostLeft(name: String, successor: String?)
     /// The host's program broke the rules, so the local player has left.
     case hostMisbehaved(name: String, Breach)
     /// A transport has started or stopped working.

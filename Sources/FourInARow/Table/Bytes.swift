@@ -1,3 +1,5 @@
+import NighCore
+
 /// Encodes messages: integers in network byte order, and texts after one byte with their length.
 struct ByteWriter {
     private(set) var bytes: [UInt8] = []
@@ -13,6 +15,8 @@ struct ByteWriter {
         short(UInt16(value >> 16))
         short(UInt16(truncatingIfNeeded: value))
     }
+
+    mutating func peer(_ peer: PeerID) { bytes += peer.bytes }
 
     /// Writes a text; nil becomes an empty text.
     mutating func words(_ words: Words?) {
@@ -45,6 +49,14 @@ struct ByteReader {
         case 1: true
         default: throw .garbage
         }
+    }
+
+    mutating func peer() throws(Breach) -> PeerID {
+        guard bytes.count - position >= PeerID.byteCount,
+            let peer = PeerID(bytes: Array(bytes[position..<position + PeerID.byteCount]))
+        else { throw .garbage }
+        position += PeerID.byteCount
+        return peer
     }
 
     mutating func words() throws(Breach) -> Words {

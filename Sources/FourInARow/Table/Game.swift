@@ -94,6 +94,18 @@ public struct Game: Hashable, Sendable {
         if self.ending == nil { self.ending = ending }
     }
 
+    /// The same game with the two colours exchanged.
+    var withColoursExchanged: Game {
+        var exchanged = Game(number: number, starter: starter.other)
+        for column in moves {
+            guard let turn = exchanged.turn, (try? exchanged.play(column, by: turn)) != nil else {
+                preconditionFailure("a game has moves that it does not allow")
+            }
+        }
+        if let ending { exchanged.end(ending.withColoursExchanged) }
+        return exchanged
+    }
+
     /// Returns how the game stands for the player of `disc`, or for a watcher (nil).
     public func standing(of disc: Disc?) -> Standing {
         if ending == .draw { return .draw }
@@ -101,6 +113,19 @@ public struct Game: Hashable, Sendable {
         if let winner { return winner == disc ? .iWin : .youWin }
         guard let turn else { return .unknown }
         return turn == disc ? .myTurn : .yourTurn
+    }
+}
+
+extension Game.Ending {
+    /// The same ending with the two colours exchanged.
+    var withColoursExchanged: Game.Ending {
+        switch self {
+        case .line(let disc): .line(disc.other)
+        case .draw: .draw
+        case .resigned(let disc): .resigned(disc.other)
+        case .left(let disc): .left(disc.other)
+        case .brokenOff(let disc, let breach): .brokenOff(disc.other, breach)
+        }
     }
 }
 

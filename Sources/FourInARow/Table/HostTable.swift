@@ -16,15 +16,23 @@ public struct HostTable: Sendable {
     public static let watcherLimit = 62
 
     /// The table as it is now.
-    public private(set) var table = Table()
+    public internal(set) var table = Table()
     /// The peer that plays yellow.
-    public private(set) var guest: PeerID?
+    public internal(set) var guest: PeerID?
     /// The peers that watch.
-    public private(set) var watchers: Set<PeerID> = []
+    public internal(set) var watchers: Set<PeerID> = []
+    /// The visitors that can stay at the table when the host leaves, with their names.
+    var stayers: [PeerID: Words] = [:]
+    /// The same, as they were told.
+    var people = TablePeople()
+    /// The host from which this one took over the table, if it did.
+    public internal(set) var formerHost: PeerID?
+    /// To whom the seat of the former host is offered.
+    var offers = SeatOffers()
     /// The number of the last happening that may have made a request impossible before the guest knew of it.
-    private var lastUnforeseen: UInt32 = 0
+    var lastUnforeseen: UInt32 = 0
     /// The number of happenings that the guest knew of when it sent its last request.
-    private var lastKnown: UInt32 = 0
+    var lastKnown: UInt32 = 0
 
     /// Creates a table with a free seat.
     public init() {}
@@ -36,32 +44,69 @@ public struct HostTable: Sendable {
 
     // MARK: Arriving and leaving
 
-    /// Gives the seat, which must be free, to `peer`, and begins a game.
-    public mutating func seat(_ peer: PeerID, name: Words) -> [Output] {
+    /// Gives the seat, which must be free, to `peer`. The waiting game goes on; if there is none, another game begins.
+    ///
+    /// - Parameter canStay: whether the peer can stay at the table when the host leaves. Only such a peer may continue a
+    ///   waiting game.
+    public mutating func seat(_ peer: PeerID, name: Words, canStay: Bool = false) -> [Output] {
         precondition(guest == nil, "a seat was given to two")
+        precondition(canStay || !table.isWaiting, "a game was continued by a peer that cannot")
         // The guest's welcome already contains this happening.
-        let outputs = apply(.sat(name), isUnforeseen: true)
+        let outputs = apply(sitting(name), isUnforeseen: true)
         guest = peer
         lastKnown = 0
-        return [.send(TableMessage.welcome(table, seated: true).bytes, to: [peer])] + outputs
+        offers.isActive = false
+        if canStay { stayers[peer] = name }
+        return [welcome(peer)] + outputs + peopleChanged()
     }
 
     /// Lets `peer` watch, or returns nil if there are too many watchers.
-    public mutating func watch(_ peer: PeerID) -> [Output]? {
+    ///
+    /// - Parameter name: the name of the peer, if it can stay at the table when the host leaves.
+    public mutating func watch(_ peer: PeerID, stayingAs name: Words? = nil) -> [Output]? {
         guard watchers.count < Self.watcherLimit else { return nil }
         let outputs = apply(.watched(by: UInt16(watchers.count + 1)), isUnforeseen: false)
         watchers.insert(peer)
-        return [.send(TableMessage.welcome(table, seated: false).bytes, to: [peer])] + outputs
+        stayers[peer] = name
+        return [welcome(peer)] + outputs + peopleChanged()
     }
 
     /// Removes `peer`, whether it had the seat or watched.
     public mutating func remove(_ peer: PeerID) -> [Output] {
+        let happening: Table.Happening
         if peer == guest {
             guest = nil
-            return apply(.left, isUnforeseen: true)
+            happening = .left
+        } else {
+            guard watchers.remove(peer) != nil else { return [] }
+            happening = .watched(by: UInt16(watchers.count))
         }
-        guard watchers.remove(peer) != nil else { return [] }
-        return apply(.watched(by: UInt16(watchers.count)), isUnforeseen: false)
+        stayers[peer] = nil
+        let wasOffered = offers.forget(peer)
+        let outputs = apply(happening, isUnforeseen: happening == .left) + peopleChanged()
+        return outputs + (wasOffered ? offerSeat() : [])
+    }
+
+    /// Returns what happens when somebody with this name takes the seat.
+    func sitting(_ name: Words) -> Table.Happening { table.isWaiting ? .resumed(name) : .sat(name) }
+
+    private func welcome(_ peer: PeerID) -> Output {
+        let seated = peer == guest
+        let message: TableMessage =
+            formerHost != nil && stayers[peer] != nil
+            ? .continued(table, seated: seated) : .welcome(table, seated: seated)
+        return .send(message.bytes, to: [peer])
+    }
+
+    /// Tells the visitors that can stay who they are, if that has changed.
+    mutating func peopleChanged() -> [Output] {
+        var next = people
+        next.guest = guest.flatMap { stayers[$0] == nil ? nil : $0 }
+        next.watchers.removeAll { !watchers.contains($0) || stayers[$0] == nil }
+        next.watchers += watchers.subtracting(next.watchers).filter { stayers[$0] != nil }.sorted()
+        guard next != people else { return [] }
+        people = next
+        return next.all.isEmpty ? [] : [.send(TableMessage.people(next).bytes, to: next.all)]
     }
 
     // MARK: Actions
@@ -74,14 +119,13 @@ public struct HostTable: Sendable {
 
     /// Handles a message from `peer`.
     public mutating func received(_ bytes: [UInt8], from peer: PeerID) -> [Output] {
-        // A watcher has nothing to send. What it sends is ignored.
-        guard peer == guest else { return [] }
+        guard peer == guest else { return receivedAnswer(bytes, from: peer) }
         do throws(Breach) {
             switch try TableMessage(bytes) {
             case .request(let request): return try grant(request)
             // The guest's program sees another game than this one, and nobody can tell which is right.
             case .protest(let breach): return breakOff(.red, breach)
-            case .welcome, .happened: throw .untimely
+            case .welcome, .happened, .continued, .people, .seat, .answer: throw .untimely
             }
         } catch {
             return breakOff(.yellow, error)
@@ -116,7 +160,7 @@ public struct HostTable: Sendable {
     }
 
     /// Applies a happening, and sends it to everybody at the table. A peer that is just arriving is not among them yet.
-    private mutating func apply(_ happening: Table.Happening, isUnforeseen: Bool) -> [Output] {
+    mutating func apply(_ happening: Table.Happening, isUnforeseen: Bool) -> [Output] {
         let before = table
         do throws(Breach) {
             try table.apply(happening)

@@ -1,8 +1,10 @@
 /// A table as everybody at it sees it: who has the seat, how many watch, and the game.
 ///
 /// The host's program decides the order of happenings, numbers them, and sends the same ones to everybody. Every
-/// program applies them to a value of this type, and checks each. So all tables are equal after the same number. The
-/// host plays red, its guest yellow.
+/// program applies them to a value of this type, and checks each. So all tables are equal after the same number.
+///
+/// In this value and in the messages, red stands for the host and yellow for its guest. People see the colours of
+/// `shown`, which stay with the players when the guest becomes the host.
 public struct Table: Hashable, Sendable {
     /// An event at a table.
     package enum Happening: Hashable, Sendable {
@@ -19,6 +21,8 @@ public struct Table: Hashable, Sendable {
         case brokenOff(Disc, Breach)
         /// The number of watchers has changed to this.
         case watched(by: UInt16)
+        /// A guest took the seat of a player that left, and the waiting game goes on.
+        case resumed(Words)
     }
 
     /// The name of the guest, who plays yellow; nil while the seat is free.
@@ -27,19 +31,35 @@ public struct Table: Hashable, Sendable {
     public internal(set) var watcherCount = 0
     /// The current game, or the last one; nil before the first.
     public internal(set) var game: Game?
+    /// The colour in which people see the discs of the host. It is yellow after the guest of a red host became the
+    /// host.
+    public internal(set) var hostDisc = Disc.red
     /// The number of happenings so far.
     package internal(set) var happeningCount: UInt32 = 0
 
     /// Whether a game is being played.
     public var isPlaying: Bool { game.map { $0.ending == nil } ?? false }
 
+    /// Whether a game waits for somebody to take the seat of a player that left.
+    public var isWaiting: Bool { isPlaying && guest == nil }
+
+    /// The colour that moves next; nil if nobody can move now.
+    public var turn: Disc? { isWaiting ? nil : game?.turn }
+
+    /// The table in the colours that people see.
+    var shown: Table {
+        var shown = self
+        if hostDisc == .yellow { shown.game = game?.withColoursExchanged }
+        return shown
+    }
+
     /// Returns why `disc` cannot perform this action now, or nil if it can.
     public func breach(of action: Action, by disc: Disc) -> Breach? {
         switch action {
         case .move(let column):
-            guard let game else { return .untimely }
+            guard let game, !isWaiting else { return .untimely }
             return game.refusal(of: column, by: disc).map { Breach($0) }
-        case .resign: return isPlaying ? nil : .untimely
+        case .resign: return isPlaying && !isWaiting ? nil : .untimely
         case .rematch: return guest != nil && !isPlaying && game != nil ? nil : .untimely
         case .say: return guest != nil ? nil : .untimely
         }
@@ -79,7 +99,7 @@ public struct Table: Hashable, Sendable {
         case .said:
             guard guest != nil else { throw .untimely }
         case .sat(let name):
-            guard guest == nil else { throw .untimely }
+            guard guest == nil, !isWaiting else { throw .untimely }
             guest = name
             begin(starter: .red)
         case .left:
@@ -90,6 +110,9 @@ public struct Table: Hashable, Sendable {
             guard isPlaying else { throw .untimely }
             game?.end(.brokenOff(disc, breach))
         case .watched(let count): watcherCount = Int(count)
+        case .resumed(let name):
+            guard isWaiting else { throw .untimely }
+            guest = name
         }
         happeningCount &+= 1
     }

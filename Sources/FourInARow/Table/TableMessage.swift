@@ -1,3 +1,5 @@
+import NighCore
+
 /// The messages between the programs at a table. docs/reference/fourinarow-protocol.md describes their bytes.
 package enum TableMessage: Hashable, Sendable {
     /// From the host to a visitor that arrives: the whole table, and whether the visitor has the seat.
@@ -8,6 +10,22 @@ package enum TableMessage: Hashable, Sendable {
     case request(Request)
     /// From the guest to the host: what the host reported cannot be true.
     case protest(Breach)
+    /// From a host that took over the table, to a visitor that can stay at a table without its host: the whole table.
+    case continued(Table, seated: Bool)
+    /// From the host to the visitors that can stay at the table without it: who they are.
+    case people(TablePeople)
+    /// From the host to a watcher: news about the seat of a player that left.
+    case seat(SeatNote)
+    /// From a watcher to the host: whether it takes the seat that it was offered.
+    case answer(takesSeat: Bool)
+
+    /// What a host tells a watcher about a seat.
+    package enum SeatNote: UInt8, Hashable, Sendable {
+        /// The watcher may have the seat. Others may be offered it as well.
+        case offered = 1
+        /// The watcher has the seat from the next `resumed` on.
+        case given = 2
+    }
 
     /// What a guest wants to do.
     package struct Request: Hashable, Sendable {
@@ -26,8 +44,12 @@ package enum TableMessage: Hashable, Sendable {
     private enum Kind {
         static let welcome: UInt8 = 1
         static let happened: UInt8 = 2
+        static let continued: UInt8 = 3
+        static let people: UInt8 = 4
+        static let seat: UInt8 = 5
         static let request: UInt8 = 16
         static let protest: UInt8 = 17
+        static let answer: UInt8 = 18
     }
 
     private enum HappeningCode {
@@ -39,6 +61,7 @@ package enum TableMessage: Hashable, Sendable {
         static let left: UInt8 = 6
         static let brokenOff: UInt8 = 7
         static let watched: UInt8 = 8
+        static let resumed: UInt8 = 9
     }
 
     private enum EndingCode {
@@ -58,11 +81,7 @@ package enum TableMessage: Hashable, Sendable {
         switch self {
         case .welcome(let table, let seated):
             writer.byte(Kind.welcome)
-            writer.number(table.happeningCount)
-            writer.byte(seated ? 1 : 0)
-            writer.short(UInt16(clamping: table.watcherCount))
-            writer.words(table.guest)
-            Self.write(table.game, to: &writer)
+            Self.write(table, seated: seated, to: &writer)
         case .happened(let number, let happening):
             writer.byte(Kind.happened)
             writer.number(number)
@@ -86,13 +105,41 @@ package enum TableMessage: Hashable, Sendable {
         case .protest(let breach):
             writer.byte(Kind.protest)
             writer.byte(breach.rawValue)
+        case .continued(let table, let seated):
+            writer.byte(Kind.continued)
+            writer.byte(table.hostDisc.rawValue)
+            Self.write(table, seated: seated, to: &writer)
+        case .people(let people):
+            writer.byte(Kind.people)
+            writer.byte(people.guest == nil ? 0 : 1)
+            if let guest = people.guest { writer.peer(guest) }
+            writer.byte(UInt8(people.watchers.count))
+            for watcher in people.watchers { writer.peer(watcher) }
+        case .seat(let note):
+            writer.byte(Kind.seat)
+            writer.byte(note.rawValue)
+        case .answer(let takesSeat):
+            writer.byte(Kind.answer)
+            writer.byte(takesSeat ? 1 : 0)
         }
         return writer.bytes
+    }
+
+    private static func write(_ table: Table, seated: Bool, to writer: inout ByteWriter) {
+        writer.number(table.happeningCount)
+        writer.byte(seated ? 1 : 0)
+        writer.short(UInt16(clamping: table.watcherCount))
+        writer.words(table.guest)
+        write(table.game, to: &writer)
     }
 
     private static func write(_ game: Game?, to writer: inout ByteWriter) {
         guard let game else { return writer.byte(0) }
         writer.byte(1)
+        write(game, to: &writer)
+    }
+
+    static func write(_ game: Game, to writer: inout ByteWriter) {
         writer.number(game.number)
         writer.byte(game.starter.rawValue)
         switch game.ending {
@@ -140,6 +187,9 @@ package enum TableMessage: Hashable, Sendable {
         case .watched(let count):
             writer.byte(HappeningCode.watched)
             writer.short(count)
+        case .resumed(let name):
+            writer.byte(HappeningCode.resumed)
+            writer.words(name)
         }
     }
 
@@ -151,7 +201,24 @@ package enum TableMessage: Hashable, Sendable {
         var reader = ByteReader(bytes)
         guard try reader.byte() == Self.version else { throw .garbage }
         switch try reader.byte() {
-        case Kind.welcome: self = try Self.welcome(from: &reader)
+        case Kind.welcome:
+            let (table, seated) = try Self.table(from: &reader)
+            guard !table.isWaiting else { throw .garbage }
+            self = .welcome(table, seated: seated)
+        case Kind.continued:
+            let hostDisc = try reader.disc()
+            var (table, seated) = try Self.table(from: &reader)
+            table.hostDisc = hostDisc
+            self = .continued(table, seated: seated)
+        case Kind.people:
+            let guest = try reader.flag() ? try reader.peer() : nil
+            let count = Int(try reader.byte())
+            guard count <= HostTable.watcherLimit else { throw .garbage }
+            var watchers: [PeerID] = []
+            for _ in 0..<count { watchers.append(try reader.peer()) }
+            self = .people(TablePeople(guest: guest, watchers: watchers))
+        case Kind.seat: self = .seat(try reader.seatNote())
+        case Kind.answer: self = .answer(takesSeat: try reader.flag())
         case Kind.happened:
             self = .happened(number: try reader.number(), try Self.happening(from: &reader))
         case Kind.request:
@@ -165,7 +232,7 @@ package enum TableMessage: Hashable, Sendable {
         try reader.end()
     }
 
-    private static func welcome(from reader: inout ByteReader) throws(Breach) -> TableMessage {
+    private static func table(from reader: inout ByteReader) throws(Breach) -> (Table, seated: Bool) {
         var table = Table()
         table.happeningCount = try reader.number()
         let seated = try reader.flag()
@@ -173,8 +240,14 @@ package enum TableMessage: Hashable, Sendable {
         table.guest = try reader.optionalWords()
         guard try reader.flag() else {
             guard table.guest == nil, !seated else { throw .garbage }
-            return .welcome(table, seated: false)
+            return (table, seated: false)
         }
+        table.game = try game(from: &reader)
+        guard table.guest != nil || !seated else { throw .garbage }
+        return (table, seated: seated)
+    }
+
+    static func game(from reader: inout ByteReader) throws(Breach) -> Game {
         var game = Game(number: try reader.number(), starter: try reader.disc())
         let ending: Game.Ending? =
             switch try reader.byte() {
@@ -192,9 +265,7 @@ package enum TableMessage: Hashable, Sendable {
             guard game.ending == nil else { throw .garbage }
             game.end(ending)
         }
-        table.game = game
-        guard table.guest != nil || (game.ending != nil && !seated) else { throw .garbage }
-        return .welcome(table, seated: seated)
+        return game
     }
 
     private static func happening(from reader: inout ByteReader) throws(Breach) -> Table.Happening {
@@ -207,6 +278,7 @@ package enum TableMessage: Hashable, Sendable {
         case HappeningCode.left: .left
         case HappeningCode.brokenOff: .brokenOff(try reader.disc(), try reader.breach())
         case HappeningCode.watched: .watched(by: try reader.short())
+        case HappeningCode.resumed: .resumed(try reader.words())
         default: throw .garbage
         }
     }
@@ -229,6 +301,10 @@ extension ByteReader {
     fileprivate mutating func disc() throws(Breach) -> Disc { try value(Disc.init(rawValue:)) }
 
     fileprivate mutating func breach() throws(Breach) -> Breach { try value(Breach.init(rawValue:)) }
+
+    fileprivate mutating func seatNote() throws(Breach) -> TableMessage.SeatNote {
+        try value(TableMessage.SeatNote.init(rawValue:))
+    }
 
     fileprivate mutating func claim() throws(Breach) -> Claim { try value(Claim.init(rawValue:)) }
 

@@ -16,6 +16,10 @@ public enum TableNews: Hashable, Sendable {
     case guestLeft(Words)
     /// The number of watchers has changed to this.
     case watched(by: Int)
+    /// Somebody took the seat of a player that left, and the game goes on.
+    case resumed(Words)
+    /// The local player, who watches, may take the seat of a player that left.
+    case seatOffered
 }
 
 extension Table {
@@ -28,6 +32,7 @@ extension Table {
         case .sat(let name): news.append(.guestJoined(name))
         case .left: if let guest = before.guest { news.append(.guestLeft(guest)) }
         case .watched(let count): news.append(.watched(by: Int(count)))
+        case .resumed(let name): news.append(.resumed(name))
         case .resigned, .rematch, .brokenOff: break
         }
         if let game {
@@ -37,5 +42,19 @@ extension Table {
             if let ending = game.ending, before.isPlaying { news.append(.ended(ending)) }
         }
         return news
+    }
+}
+
+extension TableNews {
+    /// Returns the news in the colours that people see at a table whose host they see in `hostDisc`.
+    func shown(hostDisc: Disc) -> TableNews {
+        guard hostDisc == .yellow else { return self }
+        return switch self {
+        case .began(let number, let starter): .began(number: number, starter: starter.other)
+        case .moved(let disc, let cell): .moved(disc.other, cell)
+        case .ended(let ending): .ended(ending.withColoursExchanged)
+        case .said(let disc, let words): .said(disc.other, words)
+        case .joined, .guestJoined, .guestLeft, .watched, .resumed, .seatOffered: self
+        }
     }
 }

@@ -1,3 +1,5 @@
+import NighCore
+
 /// A table as its guest or a watcher sees it: accepts the order of happenings from the host, and checks each happening.
 ///
 /// A value without I/O.
@@ -22,6 +24,12 @@ public struct VisitorTable: Sendable {
     public private(set) var isSeated = false
     /// The action that was requested from the host and has not happened yet.
     public private(set) var pending: Action?
+    /// The visitors that can stay at the table when the host leaves, as the host told last.
+    var people = TablePeople()
+    /// Whether this watcher may take the seat of a player that left.
+    public private(set) var isSeatOffered = false
+    /// Whether this watcher has accepted the seat and does not have it yet.
+    private var hasAcceptedSeat = false
     /// The guest's own chat lines that the host has not passed on yet, oldest first.
     private var unconfirmed: [Words] = []
     /// Whether this side has protested. It then accepts nothing about the game until the next one begins.
@@ -52,6 +60,14 @@ public struct VisitorTable: Sendable {
         return [.send(TableMessage.request(request).bytes)]
     }
 
+    /// Takes or declines the seat that was offered. Does nothing if it is not offered any more.
+    public mutating func answerOffer(takesSeat: Bool) -> [Output] {
+        guard isSeatOffered else { return [] }
+        isSeatOffered = false
+        hasAcceptedSeat = takesSeat
+        return [.send(TableMessage.answer(takesSeat: takesSeat).bytes)]
+    }
+
     /// Handles a message from the host.
     public mutating func received(_ bytes: [UInt8]) -> [Output] {
         do throws(Breach) {
@@ -75,11 +91,37 @@ public struct VisitorTable: Sendable {
                 outputs.append(.show(.began(number: game.number, starter: game.starter)))
             }
             return outputs
+        case (.continued(let table, let seated), nil):
+            // The guest of a waiting game takes the seat of a player that left.
+            if seated, !table.isPlaying { throw .falseReport }
+            self.table = table
+            isSeated = seated
+            return [.show(.joined(seated: seated))]
+                + (seated ? Self.news(ofSeatIn: table).map { .show($0) } : [])
+        case (.people(let people), _?):
+            self.people = people
+            return []
+        case (.seat(.offered), let table?):
+            guard !isSeated, table.guest == nil else { throw .untimely }
+            isSeatOffered = true
+            return [.show(.seatOffered)]
+        case (.seat(.given), _?):
+            guard hasAcceptedSeat else { throw .falseReport }
+            hasAcceptedSeat = false
+            isSeated = true
+            return []
         case (.happened(let number, let happening), let before?):
             guard number == before.happeningCount &+ 1 else { throw .falseReport }
             return try handle(happening, before)
-        case (.request, _), (.protest, _), (.welcome, _?), (.happened, nil): throw .untimely
+        case (.request, _), (.protest, _), (.answer, _), (.welcome, _?), (.continued, _?), (.people, nil),
+            (.seat, nil), (.happened, nil):
+            throw .untimely
         }
+    }
+
+    private static func news(ofSeatIn table: Table) -> [TableNews] {
+        guard let game = table.game, let name = table.guest else { return [] }
+        return game.moves.isEmpty ? [.began(number: game.number, starter: game.starter)] : [.resumed(name)]
     }
 
     private mutating func handle(_ happening: Table.Happening, _ before: Table) throws(Breach) -> [Output] {
@@ -87,7 +129,7 @@ public struct VisitorTable: Sendable {
             switch happening {
             case .rematch: hasProtested = false
             // Chat, watchers and the seat have nothing to do with the breach in the game.
-            case .said, .watched, .sat, .left: break
+            case .said, .watched, .sat, .left, .resumed: break
             case .moved, .resigned, .brokenOff:
                 // Only the order of the happenings is still checked.
                 table?.happeningCount &+= 1
@@ -98,6 +140,7 @@ public struct VisitorTable: Sendable {
         var after = before
         try after.apply(happening)
         table = after
+        if after.guest != nil { isSeatOffered = false }
         if happening.ownAction != nil { pending = nil }
         // The host has the same table, so it refuses what is no longer possible here.
         if let action = pending,
@@ -128,6 +171,26 @@ public struct VisitorTable: Sendable {
         // The number of that happening cannot be trusted, but the host did send one.
         table?.happeningCount &+= 1
         return [.send(TableMessage.protest(breach).bytes), .show(.ended(.brokenOff(.red, breach)))]
+    }
+}
+
+/// What a visitor does when the host of its table has left.
+enum HostLoss {
+    /// It hosts the table from now on.
+    case takeOver(HostTable)
+    /// It goes to the table of the guest, and says where it comes from.
+    case follow(PeerID, LostTable)
+    /// The table is gone.
+    case leave
+}
+
+extension VisitorTable {
+    /// Returns what this visitor does when `host` has left. All visitors with the same messages come to the same
+    /// successor: the guest.
+    func afterLoss(of host: PeerID) -> HostLoss {
+        guard let game = table?.game, let guest = people.guest else { return .leave }
+        if isSeated { return HostTable(takingOver: self, from: host).map { .takeOver($0) } ?? .leave }
+        return .follow(guest, LostTable(host: host, game: game))
     }
 }
 

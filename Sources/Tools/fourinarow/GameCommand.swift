@@ -78,6 +78,8 @@ enum GameCommand: Sendable {
         var table: Target?
         /// The level of another bot that plays the other side in this program; nil for none.
         var opponentLevel: Int?
+        /// Whether the bot only watches until it is offered a seat.
+        var watches: Bool
     }
 }
 
@@ -160,17 +162,20 @@ extension GameCommand {
         Option(
             "against", .integer("1..9", in: Bot.levels),
             "also plays the other side, in this program, at this level"),
+        Option(
+            flag: "watch",
+            "watches at a table instead, and plays on if a player leaves and the seat is offered to it"),
         examples: [
             Example("--level 9", "an opponent to practise with"),
             Example("--at Puma", "plays at Puma's table"),
             Example("--against 3 --games 1 --transport memory", "one game of the machine against itself"),
         ]
-    ) { player, level, seed, games, pause, table, opponent in
+    ) { player, level, seed, games, pause, table, opponent, watches in
         .bot(
             BotOptions(
                 level: level, seed: seed ?? .random(in: .min ... .max), games: games, pause: pause,
                 table: table,
-                opponentLevel: opponent), player)
+                opponentLevel: opponent, watches: watches), player)
     }
 
     private static let tableOperand = Operand(

@@ -113,6 +113,7 @@ final class PersonalGame: @unchecked Sendable {
             playBot(level)
         case .answer(let peer, let accept):
             lobby.answer(peer, accept: accept, reason: accept ? "" : "not now")
+        case .answerOffer(let takesSeat): lobby.answerOffer(takesSeat: takesSeat)
         case .act(let action): lobby.act(action) { [weak self] in self?.interface.showRefusal($0) }
         case .leave:
             search?.stop()

@@ -64,7 +64,7 @@ struct TableChecker {
                 guard next.game?.board[cell] == disc else {
                     throw Finding("\(name) reported a move that is not on the board")
                 }
-            case .joined, .said, .guestJoined, .guestLeft, .watched: break
+            case .joined, .said, .guestJoined, .guestLeft, .watched, .resumed, .seatOffered: break
             }
         }
     }

@@ -58,6 +58,9 @@ struct TableSimulation {
         PeerID(bytes: [UInt8](repeating: $0, count: PeerID.byteCount))
     }
 
+    /// Whether a visitor can stay at the table without its host: every second one.
+    private static func canStay(_ id: PeerID) -> Bool { id.bytes[0].isMultiple(of: 2) }
+
     private static let guestName = Words("Lynx")
 
     // MARK: Coming and going
@@ -72,9 +75,11 @@ struct TableSimulation {
         visitors.append(Visitor(id: id))
         if request == .seat {
             lastAfter = 0
-            try handle(host.seat(id, name: name), by: .red)
+            try handle(host.seat(id, name: name, canStay: Self.canStay(id)), by: .red)
         } else {
-            guard let outputs = host.watch(id) else { throw Finding("too many watch: \(visitors.count)") }
+            guard let outputs = host.watch(id, stayingAs: Self.canStay(id) ? name : nil) else {
+                throw Finding("too many watch: \(visitors.count)")
+            }
             try handle(outputs, by: .red)
         }
     }
@@ -208,7 +213,7 @@ struct TableSimulation {
                 }
             }
         }
-        if outputs.count - news.count > 2 { throw Finding("the host sends too much: \(outputs.count)") }
+        if outputs.count - news.count > 3 { throw Finding("the host sends too much: \(outputs.count)") }
         try checker.check(host.table, news)
         if host.table.happeningCount == UInt32(history.count) { history.append(host.table) }
         guard host.watchers.count == host.table.watcherCount,

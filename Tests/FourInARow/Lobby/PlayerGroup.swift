@@ -18,13 +18,16 @@ final class PlayerGroup {
         fileprivate(set) var boards: [Board] = []
         /// The reasons for which the player's actions were refused.
         private(set) var refusals: [Breach] = []
+        /// Whether the player's program was killed.
+        private(set) var isKilled = false
 
         fileprivate init(
-            _ name: String, trust: TrustStore, hub: MemoryHub, others: [any Transport], loop: VirtualEventLoop
+            _ name: String, identity: Identity, trust: TrustStore, hub: MemoryHub,
+            others: [any Transport], loop: VirtualEventLoop
         ) {
             air = FaultyTransport(MemoryTransport(hub: hub))
             lobby = Lobby(
-                name: DisplayName(fitting: name), identity: .ephemeral(), trust: trust,
+                name: DisplayName(fitting: name), identity: identity, trust: trust,
                 transports: [air] + others, loop: loop)
             view = LobbyView(name: name, id: lobby.session.id)
         }
@@ -37,6 +40,12 @@ final class PlayerGroup {
             air.control.block(dials: .refuse)
         }
 
+        /// Ends the player's program without a goodbye, as `kill -9` does.
+        func kill() {
+            isKilled = true
+            lobby.session.crash()
+        }
+
         var id: PeerID { lobby.session.id }
         var tableView: TableView? { view.place.tableView }
         var table: Table? { tableView?.table }
@@ -44,6 +53,7 @@ final class PlayerGroup {
         var standing: FourInARow.Standing { table?.game?.standing(of: tableView?.ownDisc) ?? .unknown }
 
         fileprivate func update(_ view: LobbyView, _ news: LobbyNews?) {
+            guard !isKilled else { return }
             self.view = view
             if let news { self.news.append(news) }
             if let board, board != boards.last { boards.append(board) }
@@ -54,9 +64,10 @@ final class PlayerGroup {
     let hub = MemoryHub()
 
     func player(
-        _ name: String, trust: TrustStore = .ephemeral(), others: [any Transport] = []
+        _ name: String, identity: Identity = .ephemeral(), trust: TrustStore = .ephemeral(),
+        others: [any Transport] = []
     ) -> Player {
-        let player = Player(name, trust: trust, hub: hub, others: others, loop: loop)
+        let player = Player(name, identity: identity, trust: trust, hub: hub, others: others, loop: loop)
         player.lobby.start { player.update($0, $1) }
         return player
     }

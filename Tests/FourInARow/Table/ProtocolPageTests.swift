@@ -127,7 +127,12 @@ struct ProtocolPageTests {
             try table.apply(table.happening(of: action, by: try #require(table.game?.turn)))
         }
         try table.apply(.brokenOff(.yellow, .garbage))
-        let count = TableMessage.welcome(table, seated: false).bytes.count
-        #expect(try Self.page().contains("| a message | \(count) bytes"))
+        let page = try Self.page()
+        let count = TableMessage.continued(table, seated: false).bytes.count
+        #expect(page.contains("| a message but `people` | \(count) bytes"))
+        let peer = TableSimulation.peer(1)
+        let people = TablePeople(
+            guest: peer, watchers: Array(repeating: peer, count: HostTable.watcherLimit))
+        #expect(page.contains("| `people` | \(TableMessage.people(people).bytes.count) bytes"))
     }
 }

@@ -36,6 +36,7 @@ struct TableMessageTests {
             .moved(.red, try column("a"), .goesOn), .moved(.yellow, try column("g"), .line),
             .resigned(.red), .rematch(.yellow), .said(.red, try words("Good game – ça va?")),
             .sat(try words("Lynx")), .left, .brokenOff(.yellow, .outOfTurn), .watched(by: 65_535),
+            .resumed(try words("Owl")),
         ]
         all += happenings.map { .happened(number: 0xDEAD_BEEF, $0) }
         let actions: [Action] = [
@@ -44,6 +45,19 @@ struct TableMessageTests {
         all += actions.map { .request(.init(after: 7, game: 258, action: $0, claim: .goesOn)) }
         all.append(.request(.init(after: 1, game: 2, action: .move(try column("b")), claim: .draw)))
         all += Breach.allCases.map { .protest($0) }
+        all += [.seat(.offered), .seat(.given), .answer(takesSeat: true), .answer(takesSeat: false)]
+        let peers = (1...3).map { TableSimulation.peer($0) }
+        all += [
+            .people(TablePeople()), .people(TablePeople(guest: peers[0], watchers: Array(peers[1...]))),
+        ]
+        for disc in Disc.allCases {
+            var waiting = Table()
+            waiting.game = Game(number: 3, starter: .yellow)
+            waiting.hostDisc = disc
+            all.append(.continued(waiting, seated: false))
+            waiting.guest = try words("Owl")
+            all.append(.continued(waiting, seated: true))
+        }
         return all
     }
 
@@ -78,6 +92,24 @@ struct TableMessageTests {
                 == [1, 1, 0, 0, 0, 2, 1, 0, 0, 2, 0x41, 0x6C, 1, 0, 0, 0, 1, 0, 0, 1, 2])
         #expect(TableMessage.protest(.falseReport).bytes == [1, 17, 6])
         #expect(TableWish.watch.bytes == [1, 2])
+        #expect(JoinRequest(.watch).bytes == [1, 2, 1])
+        let peer = TableSimulation.peer(7)
+        let following = JoinRequest(
+            .watch, lostTable: LostTable(host: peer, game: try #require(table.game)))
+        #expect(following.bytes == [1, 2, 2] + peer.bytes + [0, 0, 0, 1, 0, 0, 1, 2])
+        #expect(
+            TableMessage.people(TablePeople(guest: peer, watchers: [peer])).bytes
+                == [1, 4, 1] + peer.bytes + [1] + peer.bytes)
+        #expect(TableMessage.seat(.given).bytes == [1, 5, 2])
+        #expect(TableMessage.answer(takesSeat: true).bytes == [1, 18, 1])
+    }
+
+    @Test("What follows the wish may be anything of a later version, unless it shows a lost table")
+    func requests() throws {
+        #expect(try JoinRequest([1, 2]) == JoinRequest(.watch, canStay: false))
+        #expect(try JoinRequest([1, 1, 1, 9, 9]) == JoinRequest(.seat))
+        #expect(try JoinRequest([1, 1, 77]) == JoinRequest(.seat, canStay: false))
+        #expect(throws: TableWish.Fault.garbage) { try JoinRequest([1, 2, 2, 3]) }
     }
 
     @Test("A board that no game reaches is refused")

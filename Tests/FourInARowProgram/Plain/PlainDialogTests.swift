@@ -56,6 +56,57 @@ struct PlainDialogTests {
         #expect(dialog.reply(to: "j 2").requests.isEmpty)
     }
 
+    @Test("A watcher is asked whether to take the seat of a player that left, and answers with y or n")
+    func seatOffer() throws {
+        var view = try Self.visiting([3, 3], disc: nil)
+        var dialog = PlainDialog(view)
+        _ = dialog.lines(for: view, nil)
+        #expect(dialog.reply(to: "y").lines == ["Nobody waits for an answer."])
+        var tableView = try #require(view.place.tableView)
+        tableView.table.guest = nil
+        tableView.isSeatOffered = true
+        view.place = .visiting(tableView)
+        #expect(
+            dialog.lines(for: view, .table(.seatOffered)) == [
+                "The seat is free. Do you want to play on?", "Take the seat? y or n",
+            ])
+        #expect(dialog.reply(to: "y").requests == [.answerOffer(takesSeat: true)])
+        #expect(dialog.reply(to: "n").requests == [.answerOffer(takesSeat: false)])
+        // Taken, the seat comes with the turn.
+        tableView.isSeatOffered = false
+        tableView.table.hostDisc = .yellow
+        tableView.table.guest = Words("Owl")
+        tableView.ownDisc = .red
+        view.place = .visiting(tableView)
+        let name = try #require(Words("Owl"))
+        #expect(
+            dialog.lines(for: view, .table(.resumed(name))) == [
+                "You take the seat: the game goes on.", "It's your turn: 1 to 7.",
+            ])
+    }
+
+    @Test("A guest that takes over the table learns so, and does not have the turn while the game waits")
+    func takenOver() throws {
+        var view = try Self.visiting([3])
+        var dialog = PlainDialog(view)
+        _ = dialog.lines(for: view, .table(.began(number: 1, starter: .red)))
+        var table = try #require(view.place.tableView?.table)
+        table.guest = nil
+        table.hostDisc = .yellow
+        view.place = .hosting(TableView(table: table, ownDisc: .yellow, host: nil, guest: nil, pending: nil))
+        #expect(
+            dialog.lines(for: view, .hostLeft(name: "Puma", successor: nil)) == [
+                "Puma left; you now host the table. Waiting for a player."
+            ])
+        table.guest = Words("Wren")
+        view.place = .hosting(TableView(table: table, ownDisc: .yellow, host: nil, guest: nil, pending: nil))
+        let name = try #require(Words("Wren"))
+        #expect(
+            dialog.lines(for: view, .table(.resumed(name))) == [
+                "Wren takes the seat: the game goes on.", "It's your turn: 1 to 7.",
+            ])
+    }
+
     @Test("Each move is reported with its column's number, and each turn once")
     func moves() throws {
         var dialog = PlainDialog(try Self.lobby())

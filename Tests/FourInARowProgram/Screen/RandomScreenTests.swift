@@ -63,6 +63,7 @@ struct RandomScreenTests {
                     #expect(peer == Scene.puma && other == Scene.lynx)
                     scene.seatRequests = []
                     scene.reseat()
+                case .answerOffer: Issue.record("no seat was offered")
                 case .leave, .quit: break
                 case .host, .join, .playBot, .suspend: #expect(scene.view(of: peer).place == .lobby)
                 }

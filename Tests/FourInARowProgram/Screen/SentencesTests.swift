@@ -57,6 +57,21 @@ struct SentencesTests {
         #expect(try seen(.moved(.red, cell)) == [nil, nil, nil])
     }
 
+    @Test("Whoever is at a table without its host learns who hosts it now")
+    func lostHost() throws {
+        #expect(
+            lobby(.hostLeft(name: "Puma", successor: "Lynx"))
+                == "Puma left; Lynx now hosts the table. Waiting for a player.")
+        #expect(
+            lobby(.hostLeft(name: "Puma", successor: nil))
+                == "Puma left; you now host the table. Waiting for a player.")
+        #expect(
+            try seen(.resumed(Scene.words("Wren"))) == [
+                "Wren takes the seat: the game goes on", "you take the seat: the game goes on",
+                "Wren takes the seat: the game goes on",
+            ])
+    }
+
     @Test("A lost, restored or changed connection is reported if it matters to the game")
     func links() throws {
         let scene = try Scene.playing("d", watched: true)

@@ -169,4 +169,29 @@ struct TableKeysTests {
         #expect(scene.type(Scene.puma, "c") == [])
         #expect(!scene.text(Scene.puma).contains("Say:"))
     }
+
+    @Test("A watcher takes the seat of a player that left with y, or declines it with n")
+    func seatOffer() throws {
+        var scene = try Scene.playing("dd", watched: true)
+        #expect(scene.type(Scene.owl, "yn") == [])
+        var view = scene.view(of: Scene.owl)
+        var tableView = try #require(view.place.tableView)
+        tableView.table.guest = nil
+        tableView.isSeatOffered = true
+        view.place = .visiting(tableView)
+        scene.screens[Scene.owl]?.update(view, .table(.seatOffered), now: scene.now)
+        #expect(scene.text(Scene.owl).contains("The seat is free. Do you want to play on?  y/n"))
+        #expect(scene.text(Scene.owl).contains("y take the seat"))
+        #expect(scene.text(Scene.owl).contains("free seat"))
+        #expect(scene.type(Scene.owl, "y") == [.answerOffer(takesSeat: true)])
+        #expect(scene.type(Scene.owl, "n") == [.answerOffer(takesSeat: false)])
+        #expect(scene.type(Scene.owl, "q") == [.leave])
+    }
+
+    @Test("A host that others watch is told that somebody may take its seat")
+    func leavingWatched() throws {
+        var scene = try Scene.playing("d", watched: true)
+        #expect(scene.type(Scene.puma, "q") == [])
+        #expect(scene.text(Scene.puma).contains("Somebody who watches may take your seat."))
+    }
 }

@@ -17,6 +17,10 @@ struct BotCommand {
             throw UsageError(
                 "--at and --against do not go together: with --against both players are in this program")
         }
+        guard options.opponentLevel == nil || !options.watches else {
+            throw UsageError(
+                "--watch and --against do not go together: with --against both players are in this program")
+        }
         if options.opponentLevel == nil, player.transports == "memory" {
             throw UsageError(
                 "memory reaches nobody outside this program: add --against, or name another transport")
@@ -28,8 +32,14 @@ struct BotCommand {
         }
         for (index, seat) in seats.enumerated() {
             let (player, table) = (seat.player, index == 0 ? options.table : .name(seats[0].name))
-            seat.loop.execute {
-                if let table { player.join(table) } else { player.host() }
+            seat.loop.execute { [options] in
+                if options.watches {
+                    player.join(table, as: .watch)
+                } else if let table {
+                    player.join(table, as: .seat)
+                } else {
+                    player.host()
+                }
             }
         }
         let status = await exit.status()

@@ -31,6 +31,7 @@ final class BotPlayer: @unchecked Sendable {
     private var bot: Bot?
     private var view: LobbyView?
     private var search: TableSearch?
+    private var wish = TableWish.seat
     private var isWaiting = false
     private var gamesPlayed = 0
     private var isClosed = false
@@ -51,9 +52,10 @@ final class BotPlayer: @unchecked Sendable {
         lobby.host(acceptsAll: true)
     }
 
-    /// Plays at somebody else's table. Call this once, on the loop.
-    func join(_ target: GameCommand.Target?) {
-        search = TableSearch(target, .seat)
+    /// Plays at somebody else's table, or watches there. Call this once, on the loop.
+    func join(_ target: GameCommand.Target?, as wish: TableWish) {
+        self.wish = wish
+        search = TableSearch(target, wish)
         lobby.start { [weak self] in self?.lobbyChanged($0, $1) }
     }
 
@@ -70,10 +72,10 @@ final class BotPlayer: @unchecked Sendable {
             react(to: news)
         }
         switch search?.next(for: view) {
-        case .join(let host): lobby.join(host, as: .seat)
-        case .joinAddress(let address): lobby.join(at: address, as: .seat)
+        case .join(let host): lobby.join(host, as: wish)
+        case .joinAddress(let address): lobby.join(at: address, as: wish)
         // Any of them will do: the bot plays with anybody.
-        case .ambiguous(_, let hosts): if let host = hosts.first { lobby.join(host, as: .seat) }
+        case .ambiguous(_, let hosts): if let host = hosts.first { lobby.join(host, as: wish) }
         case nil: break
         }
         scheduleMove()
@@ -81,9 +83,12 @@ final class BotPlayer: @unchecked Sendable {
 
     private func react(to news: LobbyNews) {
         switch news {
-        case .table(.ended): gameEnded()
+        case .table(.ended): if view?.place.tableView?.ownDisc != nil { gameEnded() }
         case .couldNotJoin, .tableClosed, .hostMisbehaved:
             if settings.games != gamesPlayed { callbacks.onFinish(false) }
+        case .table(.seatOffered): lobby.answerOffer(takesSeat: true)
+        // Only at a table that the bot has taken over: at its own, nobody is asked about.
+        case .seatRequested(let request): lobby.answer(request.id, accept: true)
         default: break
         }
     }
@@ -104,7 +109,7 @@ final class BotPlayer: @unchecked Sendable {
     private var ownTurn: (game: Game, disc: Disc)? {
         guard let tableView = view?.place.tableView, let disc = tableView.ownDisc,
             let game = tableView.table.game,
-            game.turn == disc, tableView.pending == nil
+            tableView.table.turn == disc, tableView.pending == nil
         else { return nil }
         return (game, disc)
     }

@@ -27,7 +27,7 @@ enum PlainCommand: Hashable {
         "c WORDS: say something",
         "r: after a game, start another in which you move first",
         "x: resign",
-        "y, n: accept or decline a request to play at your table",
+        "y, n: accept or decline a request to play at your table, or a seat that you are offered",
         "l: list the tables near you, with their numbers",
         "j NUMBER: sit down at that table; w NUMBER: watch there",
         "h: open a table of your own",

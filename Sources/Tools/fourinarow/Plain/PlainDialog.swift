@@ -37,7 +37,11 @@ struct PlainDialog {
         self.view = view
         var lines: [String] = []
         if view.place.tableView?.table.game == nil { announcedGame = nil }
-        if case .table(.began(let number, _)) = news { announcedGame = number }
+        switch news {
+        case .table(.began(let number, _)): announcedGame = number
+        case .table(.resumed), .hostLeft: announcedGame = view.place.tableView?.table.game?.number
+        default: break
+        }
         if let news { lines += self.lines(for: news) }
         lines += turnLines()
         lines += lobbyLines()
@@ -52,8 +56,11 @@ struct PlainDialog {
             guard let tableView = view.place.tableView else { return [] }
             let host = tableView.host?.name ?? "somebody"
             let seat =
-                tableView.ownDisc == nil
-                ? "You watch at the table of \(host)." : "You sit at the table of \(host), and play yellow."
+                switch tableView.ownDisc {
+                case nil: "You watch at the table of \(host)."
+                case .red: "You sit at the table of \(host), and play red."
+                case .yellow: "You sit at the table of \(host), and play yellow."
+                }
             return [seat]
                 + (tableView.table.game.map { $0.moves.isEmpty ? [] : PlainBoard.lines(of: $0) } ?? [])
         // What a player says is printed unchanged.
@@ -64,6 +71,7 @@ struct PlainDialog {
         case .seatRequested(let request):
             let doubt = request.warning.map { [Self.asSentence($0.sentence)] } ?? []
             return sentence(news) + doubt + ["Accept? y or n"]
+        case .table(.seatOffered): return sentence(news) + ["Take the seat? y or n"]
         default: return sentence(news)
         }
     }
@@ -76,14 +84,15 @@ struct PlainDialog {
         let column = "column \(cell.column.index + 1), row \(cell.row + 1)"
         guard let tableView = view.place.tableView else { return column }
         if disc == tableView.ownDisc { return "You dropped a disc into \(column)." }
-        let name = disc == .red ? tableView.host?.name : tableView.table.guest?.description
+        let name =
+            disc == tableView.table.hostDisc ? tableView.host?.name : tableView.table.guest?.description
         return "\(name ?? "Somebody") dropped a disc into \(column)."
     }
 
     private mutating func turnLines() -> [String] {
         let tableView = view.place.tableView
         let isMyTurn =
-            tableView?.ownDisc != nil && tableView?.table.game?.turn == tableView?.ownDisc
+            tableView?.ownDisc != nil && tableView?.table.turn == tableView?.ownDisc
             && tableView?.pending == nil && tableView?.table.game?.number == announcedGame
         defer { wasMyTurn = isMyTurn }
         return isMyTurn && !wasMyTurn ? ["It's your turn: 1 to 7."] : []
@@ -108,12 +117,16 @@ struct PlainDialog {
 
     /// Returns that the local player hosts a table, and its addresses as they become known.
     private mutating func hostingLines() -> [String] {
-        guard case .hosting = view.place else {
+        guard case .hosting(let tableView) = view.place else {
             isHosting = false
             announcedAddresses = []
             return []
         }
-        let opening = isHosting ? [] : ["You host a table. Others nearby see it under the name \(view.name)."]
+        // A table that was taken over was announced already.
+        let isTakenOver = tableView.table.game != nil
+        let opening =
+            isHosting || isTakenOver
+            ? [] : ["You host a table. Others nearby see it under the name \(view.name)."]
         isHosting = true
         let addresses = view.addressesForOthers.filter { !announcedAddresses.contains($0) }
         announcedAddresses += addresses
@@ -156,6 +169,10 @@ struct PlainDialog {
         case .board:
             Reply(lines: view.place.tableView?.table.game.map(PlainBoard.lines) ?? ["There is no board yet."])
         case .tables: Reply(lines: tableLines)
+        case .yes where view.place.tableView?.isSeatOffered == true:
+            Reply(requests: [.answerOffer(takesSeat: true)])
+        case .no where view.place.tableView?.isSeatOffered == true:
+            Reply(requests: [.answerOffer(takesSeat: false)])
         case .yes, .no:
             view.seatRequests.first.map { Reply(requests: [.answer($0.id, accept: command == .yes)]) }
                 ?? Reply(lines: ["Nobody waits for an answer."])

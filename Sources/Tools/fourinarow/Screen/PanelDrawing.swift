@@ -59,7 +59,7 @@ struct PanelDrawing {
     }
 
     /// Returns the player of this colour, if there is a link to them.
-    private func person(_ disc: Disc) -> Person? { disc == .red ? tableView.host : tableView.guest }
+    private func person(_ disc: Disc) -> Person? { disc == names.hostDisc ? tableView.host : tableView.guest }
 
     private var link: String? {
         guard let other = tableView.other else { return nil }

@@ -11,10 +11,12 @@ extension Screen {
         switch prompt {
         case .resign: draw(["Give this game up?  y/n"], into: &canvas, layout)
         case .leave:
-            draw(["Leave in the middle of the game? It ends then.  y/n"], into: &canvas, layout)
+            draw(["\(leaveQuestion)  y/n"], into: &canvas, layout)
         case .level(let level): draw(levels(level), into: &canvas, layout)
         case .chat, .help, nil:
-            if case .joining(let name, let wish) = view.place {
+            if isSeatOffered {
+                draw(["The seat is free. Do you want to play on?  y/n"], into: &canvas, layout)
+            } else if case .joining(let name, let wish) = view.place {
                 draw(joiningLines(name, wish), into: &canvas, layout)
             }
         }
@@ -41,7 +43,11 @@ extension Screen {
                 KeyMeaning("1-9 or arrows", "choose"), KeyMeaning("Enter", "play"),
                 KeyMeaning("Esc", "cancel"),
             ]
-        case .chat, .help, nil: return nil
+        case .chat, .help, nil:
+            guard isSeatOffered else { return nil }
+            return [
+                KeyMeaning("y", "take the seat"), KeyMeaning("n", "keep watching"), KeyMeaning("q", "leave"),
+            ]
         }
     }
 
@@ -52,6 +58,12 @@ extension Screen {
         let others = view.seatRequests.count { !answered.contains($0.id) } - 1
         if others > 0 { lines += ["", others == 1 ? "one more waits" : "\(others) more wait"] }
         return lines
+    }
+
+    private var leaveQuestion: String {
+        tableView?.isHost == true && tableView?.table.watcherCount ?? 0 > 0
+            ? "Leave in the middle of the game? Somebody who watches may take your seat."
+            : "Leave in the middle of the game? It ends then."
     }
 
     private func levels(_ level: Int) -> [String] {

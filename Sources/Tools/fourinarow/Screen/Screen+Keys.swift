@@ -21,6 +21,13 @@ extension Screen {
         // While the person writes, all input belongs to that line.
         if case .chat(let line) = prompt { return handleInChat(input, line) }
         if let seatRequest { return answer(seatRequest, input) ?? handleAtPlace(input, layout, now) }
+        if isSeatOffered, case nil = prompt {
+            switch input.letter {
+            case "y": return [.answerOffer(takesSeat: true)]
+            case "n": return [.answerOffer(takesSeat: false)]
+            default: break
+            }
+        }
         switch prompt {
         case .resign: return decide(input, [.act(.resign)])
         case .leave: return decide(input, [.leave])

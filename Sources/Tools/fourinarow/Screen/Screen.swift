@@ -88,13 +88,18 @@ struct Screen {
         case .resign, .leave: if !isPlayingHere { prompt = nil }
         case .chat: if tableView?.table.guest == nil { prompt = nil }
         case .level: if view.place != .lobby { prompt = nil }
-        case .help: if seatRequest != nil { prompt = nil }
+        case .help: if seatRequest != nil || isSeatOffered { prompt = nil }
         case nil: break
         }
     }
 
     /// Whether the local player is in the middle of a game.
-    var isPlayingHere: Bool { tableView.map { $0.ownDisc != nil && $0.table.isPlaying } ?? false }
+    var isPlayingHere: Bool {
+        tableView.map { $0.ownDisc != nil && $0.table.isPlaying && !$0.table.isWaiting } ?? false
+    }
+
+    /// Whether the local player is asked to take the seat of a player that left.
+    var isSeatOffered: Bool { tableView?.isSeatOffered ?? false }
 
     private mutating func update(for news: LobbyNews, _ now: Moment) {
         switch news {
@@ -115,7 +120,7 @@ struct Screen {
     /// true.
     private func needsSentence(_ news: LobbyNews) -> Bool {
         switch news {
-        case .table(.said), .table(.ended), .table(.watched), .seatRequested: false
+        case .table(.said), .table(.ended), .table(.watched), .table(.seatOffered), .seatRequested: false
         case .linkLost(let person, _): person.id != tableView?.other?.id
         case .transport: view.place != .lobby
         default: true

@@ -23,7 +23,9 @@ enum Sentences {
         case .untimely, .falseClaim, .garbage, .falseReport:
             guard let tableView else { return "you are not at a table" }
             guard tableView.ownDisc != nil else { return "you only watch here" }
-            guard let game = tableView.table.game else { return "nobody plays with you yet" }
+            guard let game = tableView.table.game, !tableView.table.isWaiting else {
+                return "nobody plays with you yet"
+            }
             return game.ending == nil ? "the game is not over yet" : Game.Refusal.over.description
         }
     }
@@ -51,6 +53,9 @@ enum Sentences {
             return "\(name) does not answer yet: \(cause(error)); trying again"
         case .couldNotJoin(let name, let error): return refusal(by: name, error)
         case .tableClosed(let name, let error): return closing(by: name, error)
+        case .hostLeft(let name, let successor):
+            let host = successor.map { "\($0) now hosts the table" } ?? "you now host the table"
+            return "\(name) left; \(host). Waiting for a player."
         case .hostMisbehaved(let name, let breach):
             return "the program of \(name) \(breach): you have left their table"
         case .transport(let scheme, .up): return "\(scheme) works"

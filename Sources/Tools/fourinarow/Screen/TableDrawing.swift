@@ -39,7 +39,7 @@ struct TableDrawing {
     }
 
     private var title: String {
-        let whose = tableView.ownDisc == .red ? "your table" : "table of \(names[.red])"
+        let whose = tableView.isHost ? "your table" : "table of \(names.host)"
         let game = table.game.map { " \(glyphs.separator) game \($0.number)" } ?? ""
         return "Four in a Row\(game) \(glyphs.separator) \(whose)"
     }
@@ -87,8 +87,8 @@ struct TableDrawing {
         }
         guard table.guest != nil else { return (waiting, .bold) }
         switch tableView.pending {
-        case .move: return ("Your disc is on its way to \(names[.red])\(glyphs.dots)", Palette.quiet)
-        case .rematch: return ("Asking \(names[.red]) for another game\(glyphs.dots)", Palette.quiet)
+        case .move: return ("Your disc is on its way to \(names.host)\(glyphs.dots)", Palette.quiet)
+        case .rematch: return ("Asking \(names.host) for another game\(glyphs.dots)", Palette.quiet)
         case .resign: return ("Giving up\(glyphs.dots)", Palette.quiet)
         case .say, nil: break
         }
@@ -103,9 +103,9 @@ struct TableDrawing {
     }
 
     private var waiting: String {
-        tableView.ownDisc == .red
+        tableView.isHost
             ? "Waiting for somebody to play\(glyphs.dots)"
-            : "Waiting for somebody to sit down at the table of \(names[.red])\(glyphs.dots)"
+            : "Waiting for somebody to sit down at the table of \(names.host)\(glyphs.dots)"
     }
 
     // MARK: Keys

@@ -14,7 +14,7 @@ struct TableSentences {
         switch news {
         case .joined(let seated):
             return seated
-                ? "you sit at the table of \(names[.red])" : "you watch at the table of \(names[.red])"
+                ? "you sit at the table of \(names.host)" : "you watch at the table of \(names.host)"
         case .began(let number, let starter):
             let first = starter == own ? "you move first" : "\(names[starter]) moves first"
             return "game \(number) begins: \(first)"
@@ -23,6 +23,10 @@ struct TableSentences {
         case .said(let disc, let words): return "\(disc == own ? "you" : names[disc]): \(words)"
         case .guestJoined(let name): return "\(name) sits down"
         case .guestLeft(let name): return "\(name) left the table"
+        case .resumed(let name):
+            return own == names.hostDisc.other
+                ? "you take the seat: the game goes on" : "\(name) takes the seat: the game goes on"
+        case .seatOffered: return "the seat is free. Do you want to play on?"
         case .watched(let count):
             switch count {
             case ...0: return "nobody watches any more"
@@ -51,17 +55,21 @@ struct TableSentences {
 
 /// The names of the two players at a table, as far as the local player knows them.
 struct PlayerNames {
-    private let red: String
-    private let yellow: String?
+    /// The name of the host.
+    let host: String
+    /// The colour of the host.
+    let hostDisc: Disc
+    private let guest: String?
 
     init(_ view: LobbyView, _ tableView: TableView) {
-        red = tableView.ownDisc == .red ? view.name : tableView.host?.name ?? "the host"
-        yellow = tableView.ownDisc == .yellow ? view.name : tableView.table.guest?.description
+        hostDisc = tableView.table.hostDisc
+        host = tableView.isHost ? view.name : tableView.host?.name ?? "the host"
+        guest = tableView.isGuest ? view.name : tableView.table.guest?.description
     }
 
     /// The name of the player of this colour. For a free seat, it is a word for the guest who had it.
-    subscript(disc: Disc) -> String { disc == .red ? red : yellow ?? "the guest" }
+    subscript(disc: Disc) -> String { disc == hostDisc ? host : guest ?? "the guest" }
 
     /// Returns whether somebody plays this colour.
-    func isTaken(_ disc: Disc) -> Bool { disc == .red || yellow != nil }
+    func isTaken(_ disc: Disc) -> Bool { disc == hostDisc || guest != nil }
 }

@@ -11,6 +11,8 @@ enum UserRequest: Hashable {
     case playBot(level: Int)
     /// Let a peer sit down, or not.
     case answer(PeerID, accept: Bool)
+    /// Take the seat that the host has offered to this watcher, or not.
+    case answerOffer(takesSeat: Bool)
     /// Perform an action at the table.
     case act(Action)
     /// Return to the lobby: leave the table, or cancel the attempt to join one.
