@@ -172,6 +172,7 @@ check-bot: setup ## Compare the game's board and bot with simple reference versi
 .PHONY: soak
 soak: setup ## Run simulated worlds full of faults, SEEDS=n of them
 	swift run $(FLAGS) -c release soak --seeds $(SEEDS) $(ARGUMENTS)
+	swift run $(FLAGS) -c release soak --meshes --seeds $$(($(SEEDS) / 5 + 1)) $(ARGUMENTS)
 
 .PHONY: mutants
 mutants: setup ## Change Core's machines in small places, one at a time, and see that tests or worlds notice; ARGUMENTS="--help" tells how

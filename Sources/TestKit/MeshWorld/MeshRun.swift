@@ -83,7 +83,7 @@ final class MeshRun: @unchecked Sendable {
         let handler = introductions.handler
         configuration.kindMessages = { [unowned world, index = member.index] kind, bytes, origin in
             world.countRecord(of: index, bytes.byteCount)
-            return handler(kind, bytes, origin)
+            return world.fault.losesRecords ? nil : handler(kind, bytes, origin)
         }
         configuration.relayStreams = introductions.streamHandler
         let transports = member.wires.map { wire in
@@ -94,7 +94,7 @@ final class MeshRun: @unchecked Sendable {
         }
         faults = transports.map(\.control)
         var observed = configuration
-        if world.hasRelays, world.security != .none {
+        if world.hasSecrets {
             observed.observer = MeshEavesdropper(member.identity.peerID) { [unowned world] content in
                 world.report(.authentic, "member \(member.index) can read \(content)")
             }

@@ -22,7 +22,16 @@ public final class MeshWorld: @unchecked Sendable {
         let browses: Bool
     }
 
+    /// What is made wrong on purpose, to see that the rules notice.
+    struct Fault {
+        /// Sessions hear nothing of others.
+        var losesRecords = false
+        /// Nothing is encrypted where all should be.
+        var isReadable = false
+    }
+
     let loop: VirtualEventLoop
+    let fault: Fault
     let hubs = [MemoryHub(), MemoryHub()]
     let seed: UInt64
     let security: SessionSecurity
@@ -37,8 +46,9 @@ public final class MeshWorld: @unchecked Sendable {
     private var faultPercent: Int
     private var finding: Finding?
 
-    private init(seed: UInt64) {
+    private init(seed: UInt64, fault: Fault) {
         self.seed = seed
+        self.fault = fault
         var generator = SeededGenerator(seed: seed &* 0x9E37_79B9_7F4A_7C15 &+ 7)
         security = seed.isMultiple(of: Self.encryptedEvery) ? .encrypted : .none
         let hasRelays = seed % 3 != 0
@@ -61,6 +71,7 @@ public final class MeshWorld: @unchecked Sendable {
     /// A world in which nothing happens by itself, with all members on one wire.
     init(calmSeed seed: UInt64, members count: Int) {
         self.seed = seed
+        fault = Fault()
         security = .none
         hasRelays = false
         members = (0..<count).map {
@@ -84,8 +95,10 @@ public final class MeshWorld: @unchecked Sendable {
     }
 
     /// Runs the world of `seed` from beginning to end.
-    public static func run(seed: UInt64) -> WorldReport {
-        let world = MeshWorld(seed: seed)
+    public static func run(seed: UInt64) -> WorldReport { run(seed: seed, with: Fault()) }
+
+    static func run(seed: UInt64, with fault: Fault) -> WorldReport {
+        let world = MeshWorld(seed: seed, fault: fault)
         world.live()
         world.counts.worlds = 1
         world.counts.milliseconds = Int(world.loop.now.nanoseconds / 1_000_000)
@@ -98,6 +111,9 @@ public final class MeshWorld: @unchecked Sendable {
     static func address(_ index: Int, on wire: Int) -> TransportAddress {
         TransportAddress(scheme: wire == 0 ? "memory" : "spare", value: "m\(index)")
     }
+
+    /// Whether nobody may be able to read what is for others.
+    var hasSecrets: Bool { hasRelays && (security != .none || fault.isReadable) }
 
     func plan(seed: UInt64) -> FaultPlan {
         var plan = FaultPlan.none

@@ -1,0 +1,31 @@
+import NighCore
+import Testing
+
+@testable import NighTestKit
+
+@Suite("A simulated mesh") struct MeshWorldTests {
+    /// Without relays, with them, encrypted without them and with them.
+    @Test("holds every rule, and is the same each time", arguments: [3, 5, 12, 4])
+    func rules(_ seed: UInt64) {
+        let report = MeshWorld.run(seed: seed)
+        #expect(report.finding == nil, "\(report.finding.map(String.init(describing:)) ?? "")")
+        #expect(report.counts.messagesReceived > 0)
+        #expect(MeshWorld.run(seed: seed).hash == report.hash)
+    }
+
+    @Test("notices that members are not introduced to each other")
+    func silence() {
+        let findings = (1...3).compactMap { seed in
+            MeshWorld.run(seed: seed, with: MeshWorld.Fault(losesRecords: true)).finding
+        }
+        #expect(findings.contains { $0.rule == .agreement })
+    }
+
+    @Test("notices that a carrier can read what is for others")
+    func secrets() {
+        let findings = (1...5).compactMap { seed in
+            MeshWorld.run(seed: seed, with: MeshWorld.Fault(isReadable: true)).finding
+        }
+        #expect(findings.contains { $0.rule == .authentic })
+    }
+}
