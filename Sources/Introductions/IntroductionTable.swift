@@ -369,6 +369,12 @@ package struct IntroductionTable {
             peers[id]?.presence = presence
             lastVersion += 1
             peers[id]?.version = lastVersion
+            // The session may have nobody else to learn its name and info from.
+            actions.append(
+                .introduce(
+                    IntroducedPeer(
+                        id: id, name: presence.advertisement.name, info: presence.advertisement.info,
+                        addresses: shown[id] ?? [])))
             if isFirst || entry.presence?.isMesh != presence.isMesh {
                 for (other, heard) in heard where heard.by[id] != nil { considerWanting(other, now: now) }
             }

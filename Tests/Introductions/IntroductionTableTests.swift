@@ -215,6 +215,7 @@ private struct Scene {
         let liar = Scene.peer(1)
         scene.connect(liar)
         try scene.receive(Scene.here(liar), from: liar)
+        _ = scene.run()
         for index in 2..<30 {
             try scene.receive(
                 .introduction(

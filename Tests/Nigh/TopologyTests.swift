@@ -48,8 +48,15 @@ import Testing
         for session in sessions {
             await wait(until: session, isConnectedTo: sessions.filter { $0 !== session })
         }
-        let third = try #require(sessions[3].peers.first { $0.name == "m4" })
-        #expect(third.info == ["seat": "4"])
+        // What discovery would show, the peers say themselves, also when it changes.
+        for await peers in sessions[3].peerLists where peers.contains(where: { $0.info == ["seat": "4"] }) {
+            break
+        }
+        try sessions[4].advertise(["seat": "none"])
+        for await peers in sessions[3].peerLists where peers.contains(where: { $0.info == ["seat": "none"] })
+        {
+            break
+        }
         try await sessions[3].broadcast("to all of them")
         for session in sessions where session !== sessions[3] {
             for await message in session.messages(of: String.self) {

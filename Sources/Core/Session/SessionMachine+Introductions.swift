@@ -8,9 +8,12 @@ extension SessionMachine {
     /// this session does not have are left out.
     func introduce(_ introduced: IntroducedPeer, now: Moment) {
         guard introduced.id != hello.peer, !isClosing,
+            peers[introduced.id] != nil || !introduced.addresses.isEmpty,
             let peer = record(of: introduced.id, name: introduced.name)
         else { return }
-        if peer.state == .unavailable || peer.routes.allSatisfy({ $0.source == .introduction }) {
+        let before = (peer.name, peer.info)
+        // What discovery shows is newer than what others tell.
+        if peer.state == .unavailable || !peer.routes.contains(where: { $0.source == .discovery }) {
             peer.name = introduced.name
             peer.info = introduced.info
         }
@@ -32,7 +35,7 @@ extension SessionMachine {
         removeRoutes(of: peer, where: isStale)
         if peer.state == .unavailable {
             updateState(of: peer)
-        } else if !new.isEmpty {
+        } else if !new.isEmpty || before != (peer.name, peer.info) {
             output(.report(.peerChanged(snapshot(of: peer))))
         }
         considerBetterRoutes(of: peer, now: now)
