@@ -262,12 +262,21 @@ package struct IntroductionTable {
         let addresses = relays + (direct[id] ?? [])
         guard addresses != shown[id] ?? [] else { return }
         shown[id] = addresses.isEmpty ? nil : addresses
-        let advertisement = heard[id]?.advertisement ?? peers[id]?.presence?.advertisement
-        guard !addresses.isEmpty, let advertisement else { return actions.append(.forget(id)) }
+        let own = peers[id]?.presence?.advertisement
+        guard !addresses.isEmpty, let advertisement = own ?? heard[id]?.advertisement else {
+            return actions.append(.forget(id))
+        }
+        introduce(advertisement, at: addresses, isByItself: own != nil)
+    }
+
+    private mutating func introduce(
+        _ advertisement: Advertisement, at addresses: [TransportAddress], isByItself: Bool
+    ) {
         actions.append(
             .introduce(
                 IntroducedPeer(
-                    id: id, name: advertisement.name, info: advertisement.info, addresses: addresses)))
+                    id: advertisement.peer, name: advertisement.name, info: advertisement.info,
+                    addresses: addresses, isByItself: isByItself)))
     }
 
     private mutating func noteNews(of id: PeerID, now: Moment) {
@@ -316,9 +325,9 @@ package struct IntroductionTable {
             var settled: [(PeerID, Told?)] = []
             if entry.presence != nil {
                 for other in entry.pending.sorted() where batch.hasRoom {
-                    let now = telling(id, of: other)
-                    if now != entry.told[other] { batch.add(record(of: other, now)) }
-                    settled.append((other, now))
+                    let due = telling(id, of: other)
+                    if due != entry.told[other] { batch.add(record(of: other, due)) }
+                    settled.append((other, due))
                 }
             }
             if !batch.bytes.isEmpty {
@@ -332,9 +341,9 @@ package struct IntroductionTable {
             }
             peers[id]?.toldPresence = presence
             peers[id]?.letters.removeFirst(letters)
-            for (other, now) in settled {
+            for (other, due) in settled {
                 peers[id]?.pending.remove(other)
-                peers[id]?.told[other] = now
+                peers[id]?.told[other] = due
             }
             guard !batch.hasRoom else { return }
         }
@@ -370,11 +379,7 @@ package struct IntroductionTable {
             lastVersion += 1
             peers[id]?.version = lastVersion
             // The session may have nobody else to learn its name and info from.
-            actions.append(
-                .introduce(
-                    IntroducedPeer(
-                        id: id, name: presence.advertisement.name, info: presence.advertisement.info,
-                        addresses: shown[id] ?? [])))
+            introduce(presence.advertisement, at: shown[id] ?? [], isByItself: true)
             if isFirst || entry.presence?.isMesh != presence.isMesh {
                 for (other, heard) in heard where heard.by[id] != nil { considerWanting(other, now: now) }
             }

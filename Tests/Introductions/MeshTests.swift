@@ -153,6 +153,35 @@ import Testing
         try network.end()
     }
 
+    @Test("lets nobody change what a connected peer is called")
+    func names() throws {
+        let network = MeshNetwork()
+        network.start(0)
+        network.join(1, at: 0)
+        try network.run(.seconds(2))
+        let (host, other) = (network.members[0].session, network.members[1].id)
+        func name() -> String? {
+            nonisolated(unsafe) var name: String?
+            for case .peerChanged(let peer) in network.members[0].events where peer.id == other {
+                name = peer.name.description
+            }
+            return name
+        }
+        let lie = IntroducedPeer(
+            id: other, name: DisplayName(fitting: "Admin"), info: .none,
+            addresses: [TransportAddress("memory://elsewhere")!])
+        host.introduce(lie)
+        try network.run(.seconds(1))
+        #expect(name() != "Admin")
+        var own = lie
+        own.name = DisplayName(fitting: "Renamed")
+        own.isByItself = true
+        host.introduce(own)
+        try network.run(.seconds(1))
+        #expect(name() == "Renamed")
+        try network.end()
+    }
+
     @Test("says why an introduced peer is not accepted, and goes on without that pair")
     func refusing() throws {
         let network = MeshNetwork()

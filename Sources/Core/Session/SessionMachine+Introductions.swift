@@ -12,8 +12,9 @@ extension SessionMachine {
             let peer = record(of: introduced.id, name: introduced.name)
         else { return }
         let before = (peer.name, peer.info)
-        // What discovery shows is newer than what others tell.
-        if peer.state == .unavailable || !peer.routes.contains(where: { $0.source == .discovery }) {
+        // What discovery shows is newer, and once there is a conversation only the peer itself says what it is called.
+        let isSeen = peer.routes.contains { $0.source == .discovery }
+        if introduced.isByItself ? !isSeen : !isSeen && !peer.state.hasConversation {
             peer.name = introduced.name
             peer.info = introduced.info
         }
