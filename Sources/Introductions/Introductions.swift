@@ -126,6 +126,8 @@ package final class Introductions: Sendable {
                 onLoop.table.disconnected(peer.id, by: cause?.cause.departure ?? .nobody, now: now)
             } else if isNow {
                 onLoop.table.noteLink(of: peer.id, isThere: peer.state == .connected, now: now)
+                // While there is no link, nothing is carried to or from the peer.
+                if peer.state == .connected { onLoop.table.reconsider(peer.id, now: now) }
             } else {
                 return
             }
