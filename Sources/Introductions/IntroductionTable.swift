@@ -123,6 +123,8 @@ package struct IntroductionTable {
     private var direct: [PeerID: [TransportAddress]] = [:]
     /// The addresses at which the session knows peers because of this table.
     private var shown: [PeerID: [TransportAddress]] = [:]
+    /// No peer has to be told something before this moment.
+    private var nextFlush = Moment.never
     private var plan: MeshPlan
     private var actions: [Action] = []
 
@@ -156,10 +158,8 @@ package struct IntroductionTable {
         return actions
     }
 
-    /// When `timeArrived` must be called next.
-    package var deadline: Moment {
-        peers.values.reduce(plan.deadline) { min($0, $1.flushAt) }
-    }
+    /// When `timeArrived` must be called next. It may turn out to be early, but never late.
+    package var deadline: Moment { min(plan.deadline, nextFlush) }
 
     // MARK: This session
 
@@ -300,13 +300,24 @@ package struct IntroductionTable {
     }
 
     private mutating func flushSoon(_ id: PeerID, now: Moment) {
-        guard let entry = peers[id], entry.takesRecords else { return }
-        peers[id]?.flushAt = min(entry.flushAt, now + Self.gatheringTime)
+        if peers[id]?.takesRecords == true { flush(id, at: now + Self.gatheringTime) }
     }
 
-    /// The peers that have to be told something now.
-    package func peersToFlush(now: Moment) -> [PeerID] {
-        peers.filter { $0.value.flushAt <= now }.keys.sorted()
+    private mutating func flush(_ id: PeerID, at moment: Moment) {
+        guard let planned = peers[id]?.flushAt, moment < planned else { return }
+        peers[id]?.flushAt = moment
+        nextFlush = min(nextFlush, moment)
+    }
+
+    /// The peers that have to be told something now. Flush them all.
+    package mutating func peersToFlush(now: Moment) -> [PeerID] {
+        guard nextFlush <= now else { return [] }
+        var due: [PeerID] = []
+        nextFlush = .never
+        for (id, entry) in peers {
+            if entry.flushAt <= now { due.append(id) } else { nextFlush = min(nextFlush, entry.flushAt) }
+        }
+        return due.sorted()
     }
 
     /// Sends what the peer has to be told, for as long as there is room. What is left waits a little.
@@ -385,7 +396,7 @@ package struct IntroductionTable {
             }
             let all = peers.keys
             peers[id]?.pending.formUnion(all)
-            peers[id]?.flushAt = now
+            flush(id, at: now)
             noteNews(of: id, now: now)
         case .member(let listing):
             let advertisement = listing.advertisement
@@ -447,7 +458,7 @@ package struct IntroductionTable {
         let token = IntroductionToken(
             by: identity, guest: id, host: other, nonce: host.nonce, number: number)
         peers[id]?.letters.append(.introduction(other, addresses: host.addresses, token: token.bytes))
-        peers[id]?.flushAt = now
+        flush(id, at: now)
     }
 
     // MARK: The mesh
@@ -477,7 +488,7 @@ package struct IntroductionTable {
         let due = plan.takeDue(now: now) { [self] in introducers(to: $0) }
         for (id, introducer) in due {
             peers[introducer]?.letters.append(.ask(id))
-            peers[introducer]?.flushAt = now
+            flush(introducer, at: now)
         }
     }
 
