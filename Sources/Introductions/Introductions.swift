@@ -77,12 +77,7 @@ package final class Introductions: Sendable {
             seed: seeds.next())
     }
 
-    private var hasRelays: Bool {
-        switch relays.carrier.policy {
-        case .nobody: false
-        case .paired, .everyone: true
-        }
-    }
+    private var hasRelays: Bool { relays.carrier.policy != .nobody }
 
     /// What the session needs among its transports.
     package var transports: [any Transport] { hasRelays ? [relays.transport] : [] }

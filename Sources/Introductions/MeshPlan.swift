@@ -70,7 +70,7 @@ struct MeshPlan {
     mutating func want(_ id: PeerID, after pause: Moment.Span, now: Moment) {
         wanted[id]?.isForgotten = false
         guard wanted[id] == nil else { return }
-        wanted[id] = Wanted(phase: .waiting(until: now + jittered(pause)))
+        wanted[id] = Wanted(phase: .waiting(until: now + generator.jittered(pause)))
     }
 
     /// Wants a peer no longer. An invitation goes on until it ends, and counts until then.
@@ -165,13 +165,7 @@ struct MeshPlan {
         let pause = Moment.Span(
             nanoseconds: Self.firstPause.nanoseconds << min(entry.failures, Self.mostDoublings))
         entry.failures += 1
-        entry.phase = .waiting(until: now + jittered(pause))
+        entry.phase = .waiting(until: now + generator.jittered(pause))
         wanted[id] = entry
-    }
-
-    /// Returns a random time between three quarters and five quarters of `span`.
-    private mutating func jittered(_ span: Moment.Span) -> Moment.Span {
-        let quarter = max(span.nanoseconds / 4, 1)
-        return Moment.Span(nanoseconds: Int64.random(in: quarter * 3...quarter * 5, using: &generator))
     }
 }

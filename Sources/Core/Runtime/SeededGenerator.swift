@@ -21,6 +21,12 @@ public struct SeededGenerator: RandomNumberGenerator, Sendable {
         Int.random(in: 0..<max(chances, 1), using: &self) == 0
     }
 
+    /// Returns a random time between three quarters and five quarters of `span`, so that those who wait do not all act at once.
+    package mutating func jittered(_ span: Moment.Span) -> Moment.Span {
+        let quarter = max(span.nanoseconds, 4) / 4
+        return Moment.Span(nanoseconds: Int64.random(in: quarter * 3...quarter * 5, using: &self))
+    }
+
     /// Returns a new generator for a part of the work. What is drawn from this one afterwards does not affect it.
     public mutating func fork() -> SeededGenerator { SeededGenerator(seed: next()) }
 }

@@ -143,8 +143,7 @@ extension SessionMachine {
 
     /// Returns a random time between three quarters and five quarters of `duration`.
     func jittered(_ duration: Duration) -> Moment.Span {
-        let whole = max(Moment.Span(duration).nanoseconds, 4)
-        return Moment.Span(nanoseconds: Int64.random(in: whole / 4 * 3...whole / 4 * 5, using: &generator))
+        generator.jittered(Moment.Span(duration))
     }
 
     /// Ends the conversation because no link came back in time.

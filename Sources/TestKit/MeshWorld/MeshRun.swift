@@ -93,14 +93,13 @@ final class MeshRun: @unchecked Sendable {
                 plan: world.plan(seed: seed &+ UInt64(wire)))
         }
         faults = transports.map(\.control)
-        var observed = configuration
         if world.hasSecrets {
-            observed.observer = MeshEavesdropper(member.identity.peerID) { [unowned world] content in
+            configuration.observer = MeshEavesdropper(member.identity.peerID) { [unowned world] content in
                 world.report(.authentic, "member \(member.index) can read \(content)")
             }
         }
         session = Session(
-            observed, identity: member.identity,
+            configuration, identity: member.identity,
             transports: zip(member.wires, transports).map { wire, transport in
                 wire == 0
                     ? transport
