@@ -67,13 +67,16 @@ final class AirPeer: Sendable {
             try LabProcess.program(), "peer", "--name", name, "--transport", transport, "--meet",
         ]
         switch stay {
-        case .exchanging(let count): command += ["--exchange", "\(count)", "20"]
+        case .exchanging(let count):
+            // When the processors are busy, an emulated controller may need longer for one call than the usual grace
+            // period lasts. These tests ask what happens to the messages, not how soon a call is answered.
+            command += ["--exchange", "\(count)", "20", "--grace", "90"]
         case .seconds(let count):
             // A command in a machine has an empty input, and nobody outside can write to it.
             command = ["bash", "-c", #""$@" < <(sleep "$0"; echo quit)"#, "\(count)"] + command
         }
         machine = try LabProcess(
-            command: ["\(BluetoothAir.folder)/machine", "--air", air.socket, "--"] + command)
+            command: ["\(BluetoothAir.folder)/machine", "--time-limit", "240", "--air", air.socket, "--"] + command)
     }
 
     deinit {
@@ -88,7 +91,7 @@ final class AirPeer: Sendable {
     /// Waits until it ends by itself; returns how. Must be called only once.
     func end() async -> Child.Ending {
         defer { hasEnded.withLock { $0 = true } }
-        return await machine.end(within: .seconds(60))
+        return await machine.end(within: .seconds(180))
     }
 
     /// Everything that it has printed.

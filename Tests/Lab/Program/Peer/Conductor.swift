@@ -36,6 +36,7 @@ final class Conductor: Sendable {
             service: options.service, name: DisplayName(fitting: options.name), role: options.role,
             info: try DiscoveryInfo(options.info))
         if !options.isEncrypted { configuration.security = .none }
+        if let grace = options.grace { configuration.timings.grace = grace }
         introductions = Introductions(
             identity, of: configuration, isMesh: options.isMesh,
             relaying: options.hasRelays ? .everyone : .nobody)

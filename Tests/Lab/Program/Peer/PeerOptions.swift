@@ -5,7 +5,7 @@ struct PeerOptions {
     static let help = """
         usage: lab peer --name NAME [--transport SPEC] [--role peer|server|client] [--service NAME]
                         [--identity FILE] [--info KEY=VALUE]… [--meet] [--mesh] [--relays] [--unencrypted]
-                        [--exchange COUNT PAUSE]
+                        [--grace SECONDS] [--exchange COUNT PAUSE]
 
         One session, driven by lines on its input, telling what happens as lines on its output.
 
@@ -16,6 +16,7 @@ struct PeerOptions {
           --relays     carry pipes for everybody, and let everybody carry pipes
           --unencrypted
                        talk in the clear, to those alone who do as well
+          --grace      how long a conversation without a link waits for another one (default: 10)
           --exchange   take no commands; send COUNT numbered messages, with PAUSE milliseconds between two, to everybody
                        who gets connected, and end when all of them have gone and as many have come
 
@@ -57,6 +58,7 @@ struct PeerOptions {
     var isMesh = false
     var hasRelays = false
     var isEncrypted = true
+    var grace: Duration?
     var exchange: Exchange?
     var wantsHelp = false
 
@@ -69,6 +71,11 @@ struct PeerOptions {
             case "--mesh": isMesh = true
             case "--relays": hasRelays = true
             case "--unencrypted": isEncrypted = false
+            case "--grace":
+                guard let seconds = Int(try Self.value(of: argument, &rest)), seconds >= 0 else {
+                    throw UsageError(message: "--grace takes a number of seconds")
+                }
+                grace = .seconds(seconds)
             case "--exchange":
                 guard let count = UInt64(try Self.value(of: argument, &rest)),
                     let pause = Int(try Self.value(of: argument, &rest)), count > 0, pause >= 0
