@@ -9,9 +9,9 @@ struct Outbox {
     /// The recipients of the last message to several peers.
     private var group = RecipientGroup()
     /// The recipient of the last message to one peer. Usually the next message goes there, too.
-    private(set) var last: Conversation?
+    private var last: Conversation?
     /// The same conversation, for access that retains nothing; `last` keeps it alive.
-    private var lastUnretained: Unmanaged<Conversation>?
+    private(set) var lastUnretained: Unmanaged<Conversation>?
 
     // MARK: To one peer
 

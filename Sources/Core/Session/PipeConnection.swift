@@ -34,6 +34,7 @@ final class PipeConnection: PipeHandler {
     func pipe(_ pipe: any Pipe, received bytes: ByteSlice) {
         guard !driver.isClosed else { return }
         let now = driver.loop.now
+        driver.noteInput(bytes.count, from: link.number, now: now)
         driver.inTurn {
             driver.machine.received(bytes, on: link, now: now)
             if link.machine.tap != nil { driver.observe(link) }

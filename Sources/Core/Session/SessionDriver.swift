@@ -41,6 +41,12 @@ final class SessionDriver: @unchecked Sendable {
     @exclusivity(unchecked) var depth = 0
     @exclusivity(unchecked) var flushIsDue = false
     @exclusivity(unchecked) private var timerFiresAt = Moment.never
+    /// The link whose pipe brought bytes last, and when.
+    @exclusivity(unchecked) private var lastInput: (link: UInt64, moment: Moment) = (0, .never)
+    /// Whether no other pipe has brought bytes since the moment before that one.
+    @exclusivity(unchecked) private var isOnlyInput = false
+    /// Whether the turn that runs writes at its end, and does not wait for others to write with.
+    @exclusivity(unchecked) private var writesAtOnce = false
     var flushWork: @Sendable () -> Void = {}
     private var timerWork: @Sendable () -> Void = {}
     /// How work given to the loop finds the driver.
@@ -50,6 +56,8 @@ final class SessionDriver: @unchecked Sendable {
 
     /// The most bytes that a link writes before other links get their turn.
     private static let writeShare = 1 << 20
+    /// This many bytes from one read are taken for part of a flow, of which more comes in the same turn.
+    private static let flowByteCount = 4 << 10
 
     init(
         machine: SessionMachine, loop: any EventLoop, transports: [any Transport],
@@ -276,12 +284,41 @@ final class SessionDriver: @unchecked Sendable {
     }
 
     private func afterInput() {
-        guard !isClosed else { return }
-        carryOutDirectives()
-        guard !isClosed else { return }
-        sendPackets()
+        guard performOutputs() else { return }
+        if writesAtOnce {
+            writesAtOnce = false
+            depth &+= 1
+            writeDirtyLinks()
+            depth &-= 1
+            // Writing may have ended a link.
+            guard performOutputs() else { return }
+        }
         if machine.hasDirtyLinks { flushSoon() }
         armTimer()
+    }
+
+    /// Carries out what the machine has decided, and sends its packets. Returns false if the session is closed.
+    private func performOutputs() -> Bool {
+        guard !isClosed else { return false }
+        carryOutDirectives()
+        guard !isClosed else { return false }
+        sendPackets()
+        return true
+    }
+
+    /// Decides whether what is sent in the turn that begins is written at its end. Otherwise it is gathered until the
+    /// loop has looked at all pipes. It is written at once if the pipe has brought a few bytes, and no other pipe has
+    /// brought any at this moment or the last one: then there is nothing to gather, and waiting would only cost time.
+    @inline(__always)
+    func noteInput(_ byteCount: Int, from link: UInt64, now: Moment) {
+        if link != lastInput.link {
+            isOnlyInput = false
+            lastInput = (link, now)
+        } else if now != lastInput.moment {
+            isOnlyInput = true
+            lastInput.moment = now
+        }
+        writesAtOnce = isOnlyInput && byteCount < Self.flowByteCount
     }
 
     /// Schedules the writing of what links have to write behind all work of this turn, so that it leaves in one go.
@@ -331,14 +368,17 @@ final class SessionDriver: @unchecked Sendable {
     private func flush() {
         flushIsDue = false
         guard !isClosed else { return }
-        inTurn {
-            while let link = machine.nextDirtyLink() {
-                if let lastWritten, lastWritten.link === link {
-                    write(lastWritten)
-                } else if let connection = connections[link.number] {
-                    lastWritten = connection
-                    write(connection)
-                }
+        inTurn { writeDirtyLinks() }
+    }
+
+    @inline(__always)
+    private func writeDirtyLinks() {
+        while let link = machine.nextDirtyLink() {
+            if let lastWritten, lastWritten.link === link {
+                write(lastWritten)
+            } else if let connection = connections[link.number] {
+                lastWritten = connection
+                write(connection)
             }
         }
     }

@@ -150,7 +150,9 @@ extension SessionMachine {
     }
 
     @inline(never)
-    private func announceLast() -> Bool { outbox.last.map(announceNow) ?? false }
+    private func announceLast() -> Bool {
+        outbox.lastUnretained?._withUnsafeGuaranteedRef { announceNow($0) } ?? false
+    }
 
     @inline(never)
     private func announceNow(_ conversation: Conversation) -> Bool {

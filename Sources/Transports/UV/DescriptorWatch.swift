@@ -92,8 +92,9 @@ public final class DescriptorWatch {
         }
         uv_poll_start(poll.pointer, events.uv) { handle, status, events in
             guard let data = handle?.pointee.data else { return }
-            let poll = UVHandle.object(of: data, as: Poll.self)
-            poll.callback?(status < 0 ? [] : DescriptorEvents(uv: events))
+            UVHandle.with(data, as: Poll.self) { poll in
+                poll.callback?(status < 0 ? [] : DescriptorEvents(uv: events))
+            }
         }
     }
 

@@ -1,5 +1,6 @@
 import NighMemory
 import NighTestKit
+import Synchronization
 import Testing
 
 @testable import NighCore
@@ -15,6 +16,7 @@ import Testing
         private(set) var second: Session!
         private(set) var firstPipe: WatchedPipe!
         private(set) var secondPipe: WatchedPipe!
+        private let hub = MemoryHub()
         /// Called with each message of the second session.
         var onMessage: (RawSpan) -> Void = { _ in }
 
@@ -23,9 +25,8 @@ import Testing
         /// Without encryption, the pipe shows what the session itself does with the bytes.
         init(security: SessionSecurity = .none) throws {
             self.security = security
-            let hub = MemoryHub()
-            first = session("first", hub) { [unowned self] in firstPipe = $0 }
-            second = session("second", hub) { [unowned self] in secondPipe = $0 }
+            first = session("first") { [unowned self] in firstPipe = $0 }
+            second = session("second") { [unowned self] in secondPipe = secondPipe ?? $0 }
             first.start(onEvent: { _ in }, onMessage: { _, _ in })
             second.start(
                 onEvent: { [unowned self] event in
@@ -38,8 +39,18 @@ import Testing
             secondPipe.entries.removeAll()
         }
 
+        /// Connects one more session to the second one.
+        func connectAnother() throws -> Session {
+            let session = session("third") { _ in }
+            session.start(onEvent: { _ in }, onMessage: { _, _ in })
+            try loop.run(for: .milliseconds(100))
+            session.invite(second.id) { _ in }
+            try loop.run(for: .milliseconds(100))
+            return session
+        }
+
         private func session(
-            _ name: String, _ hub: MemoryHub, _ opened: @escaping (WatchedPipe) -> Void
+            _ name: String, _ opened: @escaping (WatchedPipe) -> Void
         ) -> Session {
             let transport = RelabelledTransport(
                 MemoryTransport(hub: hub, address: name), scheme: "memory", priority: 0
@@ -117,6 +128,36 @@ import Testing
         #expect(
             entries[..<firstWrite].reduce(0) { $0 + $1.byteCount } == 1_500 * (64 + FrameHeader.byteCount))
         #expect(pair.secondPipe.writes.count == 1, "and the answers leave as one write")
+    }
+
+    @Test func anAnswerToALoneMessageIsWrittenBeforeOtherWork() throws {
+        let pair = try Pair()
+        let writes = Mutex<[Int]>([])
+        pair.onMessage = { _ in
+            #expect(throws: Never.self) { try pair.second.trySend(self.message, to: pair.first.id) }
+            pair.loop.execute { writes.withLock { $0.append(pair.secondPipe.writes.count) } }
+        }
+        for _ in 0..<3 {
+            try pair.first.trySend(message, to: pair.second.id)
+            try pair.loop.run(for: .milliseconds(1))
+        }
+        #expect(writes.withLock { $0 } == [1, 2, 3])
+    }
+
+    @Test func whatSeveralPeersBringInOneTurnIsPassedOnInOneWrite() throws {
+        let pair = try Pair()
+        let third = try pair.connectAnother()
+        pair.onMessage = { _ in
+            #expect(throws: Never.self) { try pair.second.trySend(self.message, to: pair.first.id) }
+        }
+        pair.secondPipe.entries.removeAll()
+        for _ in 0..<5 {
+            try pair.first.trySend(message, to: pair.second.id)
+            try third.trySend(message, to: pair.second.id)
+            try pair.loop.run(for: .milliseconds(1))
+        }
+        let sizes = pair.secondPipe.writes.map { $0.reduce(0) { $0 + $1.count } }
+        #expect(sizes == Array(repeating: 2 * (64 + FrameHeader.byteCount), count: 5))
     }
 
     @Test func aHandlerReadsSmallMessagesWhereThePipeLeftThem() throws {
