@@ -178,7 +178,10 @@ package struct SocketStream {
             // Nearly all small messages are one slice, and the kernel has less to read then.
             let bytes = queue.bytes(at: 0)
             let size = min(bytes.count, pieceSize)
-            return (Glibc.send(descriptor, bytes.baseAddress, size, Int32(MSG_NOSIGNAL) | Int32(MSG_DONTWAIT)), size)
+            return (
+                Glibc.send(descriptor, bytes.baseAddress, size, Int32(MSG_NOSIGNAL) | Int32(MSG_DONTWAIT)),
+                size
+            )
         }
         return withUnsafeTemporaryAllocation(of: iovec.self, capacity: callPieces) { pieces in
             var offered = 0

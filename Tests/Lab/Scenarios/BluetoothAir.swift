@@ -76,7 +76,8 @@ final class AirPeer: Sendable {
             command = ["bash", "-c", #""$@" < <(sleep "$0"; echo quit)"#, "\(count)"] + command
         }
         machine = try LabProcess(
-            command: ["\(BluetoothAir.folder)/machine", "--time-limit", "240", "--air", air.socket, "--"] + command)
+            command: ["\(BluetoothAir.folder)/machine", "--time-limit", "240", "--air", air.socket, "--"]
+                + command)
     }
 
     deinit {

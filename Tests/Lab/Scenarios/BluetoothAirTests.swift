@@ -8,80 +8,82 @@ import Testing
     /// The number of messages in each direction, 20 ms apart.
     private static let count = 200
 
-    /// Lets a quarter of the messages pass, then calls `disturb` while the rest is on its way.
-    private static func startExchange(
-        _ disturb: @Sendable (BluetoothAir, [AirPeer]) async throws -> Void
-    ) async throws -> [AirPeer] {
-        let air = try await BluetoothAir()
-        let peers = try ["Puma", "Lynx"].map { try AirPeer($0, in: air, .exchanging(count)) }
-        try await until("both have received some messages") {
-            peers.allSatisfy { $0.received.count >= count / 4 }
+    /// Lets a quarter of the messages pass, then calls `disturb` while the rest is on its way. All messages must arrive in
+    /// one conversation, and `course` says what else must be.
+    private static func exchange(
+        sourceLocation: SourceLocation = #_sourceLocation,
+        course: @escaping @Sendable ([AirPeer], inout EmulatedTrial) -> Void = { _, _ in },
+        disturb: @escaping @Sendable (BluetoothAir, [AirPeer]) async throws -> Void = { _, _ in }
+    ) async throws {
+        try await EmulatedTrial.run(sourceLocation: sourceLocation) {
+            var trial = EmulatedTrial()
+            let air = try await BluetoothAir()
+            let peers = try ["Puma", "Lynx"].map { try AirPeer($0, in: air, .exchanging(count)) }
+            let haveMet = try await comesTrue(within: .seconds(60)) {
+                peers.allSatisfy { $0.received.count >= count / 4 }
+            }
+            trial.check(haveMet, "they do not meet, or do not talk")
+            if haveMet {
+                try await disturb(air, peers)
+                for peer in peers { trial.check(await peer.end() == .exited(0), "a peer does not end well") }
+            }
+            for (name, peer) in zip(["Puma", "Lynx"], peers) {
+                trial.check(peer.received, are: count, at: name)
+                trial.checkUndamaged(peer.events("damaged").isEmpty, at: name)
+                trial.check(peer.events("trouble").isEmpty, "\(name) has trouble")
+                trial.output += "\(name)\n\(peer.output)\n"
+                let states = OneConversation(states: peer.states)
+                trial.check(states.isWhole, "\(name) saw \(states.states.joined(separator: ", "))")
+            }
+            course(peers, &trial)
+            return trial
         }
-        try await disturb(air, peers)
-        for peer in peers { #expect(await peer.end() == .exited(0), "\(peer.output)") }
-        for peer in peers {
-            #expect(peer.received == Array(1...count), "something is lost, twice, or out of order")
-            #expect(peer.events("damaged").isEmpty)
-            #expect(peer.events("trouble").isEmpty)
-        }
-        return peers
     }
 
     @Test func twoSessionsFindEachOtherByInquiryAndExchangeMessages() async throws {
-        let peers = try await Permits.machines.run { try await Self.startExchange { _, _ in } }
-        for peer in peers {
-            #expect(OneConversation(states: peer.states).isWhole, "\(peer.output)")
+        try await Self.exchange { peers, trial in
+            // The signal strength that the emulated controllers report for every device: -60 dBm. A peer that was asked
+            // before its own inquiry had an answer does not know it.
+            let strengths = Set(peers.flatMap { $0.events("quality").map { $0[1] } })
+            trial.check(strengths == ["58"], "the signal strengths are \(strengths)")
         }
-        // The signal strength that the emulated controllers report for every device: -60 dBm. A peer that was asked
-        // before its own inquiry had an answer does not know it.
-        #expect(Set(peers.flatMap { $0.events("quality").map { $0[1] } }) == ["58"])
     }
 
     @Test func anEightSecondStallDoesNotEndAConversation() async throws {
-        let peers = try await Permits.machines.run {
-            try await Self.startExchange { air, _ in
-                try await air.send("hold")
-                // Time is the subject, here and below: a silence shorter than the time after which a peer counts as missed.
-                try await Task.sleep(for: .seconds(8))
-                try await air.send("release")
-            }
-        }
-        for peer in peers {
-            #expect(OneConversation(states: peer.states).isWhole, "\(peer.output)")
-        }
+        try await Self.exchange(disturb: { air, _ in
+            try await air.send("hold")
+            // Time is the subject, here and below: a silence shorter than the time after which a peer counts as missed.
+            try await Task.sleep(for: .seconds(8))
+            try await air.send("release")
+        })
     }
 
     /// RFCOMM relies on the arrival of every byte. A loss leaves it without credits to send more, or with a gap.
     @Test func losingSixSecondsOfDataCostsTheLinkButNoMessage() async throws {
-        let peers = try await Permits.machines.run {
-            try await Self.startExchange { air, peers in
-                try await air.send("drop")
-                try await Task.sleep(for: .seconds(6))
-                try await air.send("release")
-                try await until("both have noticed") {
-                    peers.allSatisfy { $0.states.contains("reconnecting") }
-                }
+        let causes = ["nothing was received any more", "bytes were changed on the way", "the link was lost"]
+        try await Self.exchange { peers, trial in
+            for peer in peers {
+                let cause = peer.moves.first { $0.to == "reconnecting" }?.cause ?? "nothing"
+                trial.check(causes.contains { cause.contains($0) }, "a link was replaced for \(cause)")
             }
-        }
-        for peer in peers {
-            let cause = try #require(peer.moves.first { $0.to == "reconnecting" }?.cause)
-            let isOne = [
-                "nothing was received any more", "bytes were changed on the way", "the link was lost",
-            ].contains {
-                cause.contains($0)
-            }
-            #expect(isOne, "\(cause)")
+        } disturb: { air, peers in
+            try await air.send("drop")
+            try await Task.sleep(for: .seconds(6))
+            try await air.send("release")
+            _ = try await comesTrue { peers.allSatisfy { $0.states.contains("reconnecting") } }
         }
     }
 
-    @Test func aLinkThatTimesOutIsReplacedAtOnce() async throws {
-        let peers = try await Permits.machines.run {
-            try await Self.startExchange { air, _ in try await air.send("cut") }
-        }
-        for peer in peers {
-            #expect(OneConversation(states: peer.states).isWhole, "\(peer.output)")
-            let causes = peer.moves.filter { $0.to == "reconnecting" }.map(\.cause)
-            #expect(causes.contains { $0.hasSuffix("no answer in time") }, "\(causes)")
+    @Test func aLinkThatTimesOutIsReplaced() async throws {
+        try await Self.exchange { peers, trial in
+            for peer in peers {
+                let causes = peer.moves.filter { $0.to == "reconnecting" }.map(\.cause)
+                trial.check(
+                    causes.contains { $0.hasSuffix("no answer in time") }, "links were replaced for \(causes)"
+                )
+            }
+        } disturb: { air, _ in
+            try await air.send("cut")
         }
     }
 

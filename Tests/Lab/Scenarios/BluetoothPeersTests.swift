@@ -6,18 +6,9 @@ import Testing
 /// Tests two programs of one machine, each with an adapter of its own.
 @Suite struct BluetoothPeersTests {
     /// 10 MiB go each way at once, in messages whose bytes are all checked by the receiver. A link may break on the
-    /// way: the promise is that the conversation continues and that every message arrives once and in order. Emulated
-    /// controllers may get stuck before two programs meet, so there is a second attempt with new ones. There is none
-    /// after a message that did not arrive as it was sent.
+    /// way: the promise is that the conversation continues and that every message arrives once and in order.
     @Test func twoPeersConnectExchangeMessagesAndLeave() async throws {
-        var tries: [(faults: [String], isGrave: Bool, output: String)] = []
-        while tries.count < 2, tries.last?.faults.isEmpty != true, !tries.contains(where: { $0.isGrave }) {
-            let output = try await Permits.machines.run { try await Self.exchangeMessages() }
-            let (faults, isGrave) = Self.faults(in: output)
-            tries.append((faults, isGrave, output))
-        }
-        let said = tries.map { "\($0.faults.joined(separator: "\n"))\n\($0.output)" }
-        #expect(tries.last?.faults == [], "\(said.joined(separator: "\n\n"))")
+        try await EmulatedTrial.run { Self.trial(of: try await Self.exchangeMessages()) }
     }
 
     /// Returns what two programs printed, and how the machine ended on which they ran.
@@ -69,29 +60,27 @@ import Testing
         return "\(machine.output)\nthe machine \(ending)"
     }
 
-    /// Returns what is not as it must be, and whether one of the faults concerns a message that arrived.
-    private static func faults(in output: String) -> (faults: [String], isGrave: Bool) {
+    /// Judges what two programs printed.
+    private static func trial(of output: String) -> EmulatedTrial {
         let lines = output.split(separator: "\n").map { $0.split(separator: " ") }
-        var faults: [String] = []
-        var isGrave = false
-        func check(_ holds: Bool, _ words: @autoclosure () -> String) { if !holds { faults.append(words()) } }
-        check(output.hasSuffix("\nthe machine \(Child.Ending.exited(0))"), "the machine did not end well")
+        var trial = EmulatedTrial(output: output)
+        trial.check(
+            output.hasSuffix("\nthe machine \(Child.Ending.exited(0))"), "the machine did not end well")
         for name in ["one", "two"] {
             let own = lines.filter { $0.count > 1 && $0[0] == name }
-            let received = own.filter { $0[1] == "received" }.map { $0.last.flatMap { Int($0) } }
-            check(received.count == 640, "\(name) got \(received.count) messages")
-            let isInOrder = zip(received, 1...).allSatisfy { $0 == $1 }
-            check(isInOrder, "something came to \(name) twice or out of order, or was left out")
-            if !isInOrder || own.contains(where: { $0[1] == "damaged" }) { isGrave = true }
+            trial.check(
+                own.filter { $0[1] == "received" }.map { $0.last.flatMap { Int($0) } ?? 0 }, are: 640,
+                at: name)
+            trial.checkUndamaged(!own.contains { $0[1] == "damaged" }, at: name)
             let states = own.filter { $0[1] == "state" && $0.count > 4 }.map { String($0[4]) }
             let course = OneConversation(states: states)
-            check(course.isWhole, "\(name) was \(states.joined(separator: ", "))")
-            for line in own where ["damaged", "failed", "trouble"].contains(line[1]) {
-                faults.append(line.joined(separator: " "))
+            trial.check(course.isWhole, "\(name) was \(states.joined(separator: ", "))")
+            for line in own where ["failed", "trouble"].contains(line[1]) {
+                trial.check(false, line.joined(separator: " "))
             }
-            check(own.last?[1] == "closed", "\(name) did not close")
+            trial.check(own.last?[1] == "closed", "\(name) did not close")
         }
-        return (faults, isGrave)
+        return trial
     }
 
     @Test(

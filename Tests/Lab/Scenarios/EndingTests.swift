@@ -61,14 +61,19 @@ func until(
     _ words: @autoclosure () -> String, within limit: Duration = .seconds(30),
     sourceLocation: SourceLocation = #_sourceLocation, _ condition: () -> Bool
 ) async throws {
+    let holds = try await comesTrue(within: limit, condition)
+    try #require(holds, "timed out waiting until \(words())", sourceLocation: sourceLocation)
+}
+
+/// Polls like `until`. Returns whether the condition came true in time.
+func comesTrue(within limit: Duration = .seconds(30), _ condition: () -> Bool) async throws -> Bool {
     let clock = LoadAdjustedClock()
     while !condition() {
-        try #require(
-            clock.elapsed < limit, "timed out waiting until \(words())", sourceLocation: sourceLocation
-        )
+        guard clock.elapsed < limit else { return false }
         try await Task.sleep(for: .milliseconds(20))
         clock.advance()
     }
+    return true
 }
 
 /// Holds namespaces open, so that the kernel gives their numbers to no others, which another test may have made.

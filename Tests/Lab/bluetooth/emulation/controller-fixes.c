@@ -16,6 +16,7 @@
 #include <stdint.h>
 #include <string.h>
 #include <sys/uio.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { most_devices = 32, most_links = 32, head_size = 13 };
@@ -31,6 +32,7 @@ struct link {
 
 struct peers {
     uint8_t addresses[most_links][6];
+    time_t since[most_links];
     int count;
 };
 
@@ -62,10 +64,17 @@ static void forget(struct device *device, uint16_t handle) {
         if (device->links[i].handle == handle) device->links[i--] = device->links[--device->link_count];
 }
 
+static time_t seconds(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec;
+}
+
 static int remove_peer(struct peers *peers, const uint8_t *address) {
     for (int i = 0; i < peers->count; i++) {
         if (memcmp(peers->addresses[i], address, 6) != 0) continue;
         memcpy(peers->addresses[i], peers->addresses[--peers->count], 6);
+        peers->since[i] = peers->since[peers->count];
         return 1;
     }
     return 0;
@@ -73,7 +82,16 @@ static int remove_peer(struct peers *peers, const uint8_t *address) {
 
 static void add_peer(struct peers *peers, const uint8_t *address) {
     remove_peer(peers, address);
-    if (peers->count < most_links) memcpy(peers->addresses[peers->count++], address, 6);
+    if (peers->count == most_links) return;
+    peers->since[peers->count] = seconds();
+    memcpy(peers->addresses[peers->count++], address, 6);
+}
+
+/* Whether the peer calls now. A call that has led to no link for ten seconds was given up, which btvirt does not report. */
+static int is_calling(const struct peers *callers, const uint8_t *address) {
+    for (int i = 0; i < callers->count; i++)
+        if (memcmp(callers->addresses[i], address, 6) == 0) return seconds() - callers->since[i] < 10;
+    return 0;
 }
 
 static int has_link(const struct device *device, const uint8_t *address) {
@@ -154,9 +172,7 @@ static void note_command(struct device *device, uint8_t *bytes, size_t size) {
     if (command == command_reset) device->callers.count = device->pairing.count = device->link_count = 0;
     if (command != command_call || size < 10) return;
     uint8_t *callee = bytes + 4;
-    int is_caller = remove_peer(&device->callers, callee);
-    if (is_caller) add_peer(&device->callers, callee);
-    if (is_caller || has_link(device, callee)) memset(callee, 0, 6);
+    if (is_calling(&device->callers, callee) || has_link(device, callee)) memset(callee, 0, 6);
 }
 
 ssize_t read(int descriptor, void *bytes, size_t size) {
