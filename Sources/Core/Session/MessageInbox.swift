@@ -62,7 +62,13 @@ final class MessageInbox: @unchecked Sendable {
 
     // MARK: The loop
 
-    func append(_ run: UnreadRun) { runs.append(run) }
+    /// Called after messages were appended, for a program that polls. Loop only.
+    @exclusivity(unchecked) var onAppend: (@Sendable () -> Void)?
+
+    func append(_ run: UnreadRun) {
+        runs.append(run)
+        onAppend?()
+    }
 
     /// Ends the inbox. What waits can still be read.
     func finish() { runs.finish() }

@@ -140,6 +140,15 @@ public final class Session: Sendable {
         onLoop { $0.start(onEvent: onEvent, onMessage: onMessage) }
     }
 
+    /// Starts the session for a program that reads `messages` with `poll`, on whatever thread and whenever it is ready.
+    /// A peer whose messages it does not read is slowed down.
+    ///
+    /// - Parameter onWaitingMessages: called on the loop after messages have come, and after the events that came before
+    ///   them. One call may stand for several messages.
+    public func start(onEvent: EventHandler? = nil, onWaitingMessages: @escaping @Sendable () -> Void) {
+        onLoop { $0.start(onEvent: onEvent, onWaitingMessages: onWaitingMessages) }
+    }
+
     /// Leaves all peers, shuts everything down, and returns when that is done. What was sent is still delivered, within
     /// `timings.linger`. Nothing is called back afterwards, and the sequences end.
     public func close() async {

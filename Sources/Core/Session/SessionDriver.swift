@@ -117,12 +117,16 @@ final class SessionDriver: @unchecked Sendable {
 
     // MARK: Start and close
 
-    func start(onEvent: EventHandler?, onMessage: MessageHandler?) {
+    func start(
+        onEvent: EventHandler?, onMessage: MessageHandler? = nil,
+        onWaitingMessages: (@Sendable () -> Void)? = nil
+    ) {
         guard !hasStarted, !isClosed else { return }
         hasStarted = true
         driverReference.driver = self
         self.onEvent = onEvent
         messageHandlerBox = onMessage.map(MessageHandlerBox.init)
+        inbox.onAppend = onWaitingMessages
         for transport in transports { transport.start(on: loop, events: self) }
         trustSynchronizer.start()
         if role.advertises { startAdvertising() }
@@ -243,6 +247,7 @@ final class SessionDriver: @unchecked Sendable {
 
     private func forgetHandlers() {
         onEvent = nil
+        inbox.onAppend = nil
         onStream = [:]
         onKindMessage = nil
         messageHandlerBox = nil

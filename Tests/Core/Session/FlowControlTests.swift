@@ -51,6 +51,38 @@ import Testing
         #expect(read == sent)
     }
 
+    /// A program that polls is told that messages wait, after the event that the peer is connected.
+    @Test func waitingMessagesAreAnnounced() throws {
+        let place = Neighbourhood()
+        let puma = place.join("puma")
+        let lynx = Session(
+            SessionConfiguration(service: "test", name: DisplayName(fitting: "lynx")),
+            identity: .ephemeral(seed: 99), transports: [MemoryTransport(hub: place.hub)], loop: place.loop)
+        // All of it happens on the virtual loop, which runs in this thread.
+        nonisolated(unsafe) var seen: [String] = []
+        lynx.start(
+            onEvent: { [weak lynx] event in
+                switch event {
+                case .invited(let invitation): lynx?.accept(invitation)
+                case .stateChanged(let peer, _, _) where peer.state == .connected: seen.append("connected")
+                default: break
+                }
+            },
+            onWaitingMessages: { [weak lynx] in
+                while let message = lynx?.messages.poll() { seen.append("\(message.bytes.count)") }
+            })
+        try place.run(.seconds(1))
+        puma.session.invite(lynx.id) { _ in }
+        try place.run(.seconds(1))
+        for size in [0, 10, 100_000] {
+            try puma.session.trySend([UInt8](repeating: 1, count: size), to: lynx.id)
+        }
+        try place.run(.seconds(1))
+        #expect(seen == ["connected", "0", "10", "100000"])
+        lynx.close {}
+        try place.run(.seconds(1))
+    }
+
     /// Both sides must count a message in pieces exactly alike. Room that one side forgets never comes back to the other.
     @Test func piecesNeverExhaustTheWindow() throws {
         let place = Neighbourhood()
