@@ -5,9 +5,14 @@ import PackageDescription
 // does not need it should not load them.
 let package = Package(
     name: "NighCompatibility",
-    products: [.library(name: "NighFoundation", targets: ["NighFoundation"])],
+    products: [
+        .library(name: "GameKit", targets: ["GameKit"]),
+        .library(name: "NighFoundation", targets: ["NighFoundation"]),
+    ],
     dependencies: [.package(name: "Nigh", path: "..")],
     targets: [
+        .target(name: "GameKit", dependencies: [.product(name: "NighShared", package: "Nigh")]),
+        .testTarget(name: "GameKitTests", dependencies: ["GameKit"], path: "Tests/GameKit"),
         .target(name: "NighFoundation", dependencies: [.product(name: "NighShared", package: "Nigh")]),
         .testTarget(
             name: "NighFoundationTests", dependencies: ["NighFoundation"], path: "Tests/NighFoundation"),

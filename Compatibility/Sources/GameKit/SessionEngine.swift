@@ -1,0 +1,133 @@
+import NighLoop
+import Synchronization
+
+/// The low-level session under a `GKSession`, on a loop of its own, and the way of everything that happens there to the main queue.
+///
+/// Events and messages reach the program in the order in which they came. Messages wait in the low-level session until the main
+/// queue has time for them, so a slow program slows down those who send to it. The messages that came before the end of a
+/// connection are taken out before it, since they have to be delivered before it.
+final class SessionEngine: Sendable {
+    /// What waits for the main queue. The messages that still are in the low-level session come after it.
+    private struct Waiting {
+        private var occurrences: [SessionOccurrence] = []
+        private var taken = 0
+        /// Messages that came while the program had no data handler.
+        var keptMessages: [Message] = []
+        /// Whether the main queue will look here.
+        var isScheduled = false
+
+        mutating func append(_ occurrence: SessionOccurrence) { occurrences.append(occurrence) }
+
+        mutating func popFirst() -> SessionOccurrence? {
+            guard taken < occurrences.count else {
+                occurrences.removeAll(keepingCapacity: occurrences.capacity < 1_024)
+                taken = 0
+                return nil
+            }
+            taken += 1
+            return occurrences[taken - 1]
+        }
+    }
+
+    /// How many occurrences the main queue deals with before it does something else.
+    private static let share = 64
+
+    let low: NighCore.Session
+    /// The number of the session's transports.
+    let transportCount: Int
+    private let loop: UVEventLoop
+    private let waiting = Mutex(Waiting())
+    /// Read on the main queue only, after it was set in the initialiser.
+    nonisolated(unsafe) private weak var session: GKSession?
+
+    /// Makes the session under `session`, and starts it.
+    init(
+        _ configuration: SessionConfiguration, identity: Identity, transports list: String,
+        for session: GKSession
+    ) throws(NighError) {
+        let registry = TransportRegistry.standard
+        let transports = try PluginCatalog().makeAll(list, extending: registry)
+        loop = try UVEventLoop.make()
+        low = NighCore.Session(configuration, identity: identity, transports: transports, loop: loop)
+        transportCount = transports.count
+        self.session = session
+        low.start(
+            onEvent: { [weak self] in self?.handle($0) },
+            onWaitingMessages: { [weak self] in self?.wakeMainQueue() })
+    }
+
+    /// Ends all connections in good order, then the loop.
+    func close() { low.close { [low, loop] in withExtendedLifetime(low) { loop.shutdown() } } }
+
+    /// Asks a peer for a connection.
+    func call(_ peer: PeerID, timeout: Duration) {
+        low.invite(peer, timeout: timeout) { [weak self] result in
+            if case .failure(let error) = result { self?.pass(.callFailed(peer, error)) }
+        }
+    }
+
+    // MARK: To the main queue
+
+    private func handle(_ event: SessionEvent) {
+        if case .stateChanged(let peer, _, _) = event, peer.state == .disconnected { passMessages() }
+        pass(.event(event))
+    }
+
+    /// Takes out the messages that wait, so that they stay before what is passed next.
+    private func passMessages() {
+        waiting.withLock { waiting in
+            while let message = low.messages.poll() { waiting.append(.message(message)) }
+        }
+    }
+
+    private func pass(_ occurrence: SessionOccurrence) {
+        waiting.withLock { $0.append(occurrence) }
+        wakeMainQueue()
+    }
+
+    /// Lets the main queue look for what waits: something has come, or the program has a data handler now.
+    func wakeMainQueue() {
+        let mustSchedule = waiting.withLock { waiting in
+            defer { waiting.isScheduled = true }
+            return !waiting.isScheduled
+        }
+        if mustSchedule { schedule() }
+    }
+
+    private func schedule() { DispatchQueue.main.async { [weak self] in self?.work() } }
+
+    // MARK: On the main queue
+
+    private func work() {
+        for _ in 0..<Self.share {
+            guard let session, let next = next(receives: session.hasDataReceiver) else { return }
+            deal(with: next, for: session)
+        }
+        schedule()
+    }
+
+    /// The next thing to deal with. If there is none, the main queue has to be woken up again.
+    private func next(receives: Bool) -> SessionOccurrence? {
+        waiting.withLock { waiting in
+            if receives, !waiting.keptMessages.isEmpty { return .message(waiting.keptMessages.removeFirst()) }
+            if let occurrence = waiting.popFirst() { return occurrence }
+            // With the lock held, no event can come between an empty queue and this message.
+            if receives, let message = low.messages.poll() { return .message(message) }
+            waiting.isScheduled = false
+            return nil
+        }
+    }
+
+    private func deal(with occurrence: SessionOccurrence, for session: GKSession) {
+        switch occurrence {
+        case .message(let message):
+            if !session.deliver(message) { waiting.withLock { $0.keptMessages.append(message) } }
+        case .callFailed(let peer, let error): session.callFailed(peer, error)
+        case .event(let event):
+            if case .stateChanged(let peer, _, _) = event, peer.state == .disconnected {
+                waiting.withLock { $0.keptMessages.removeAll { $0.peer == peer.id } }
+            }
+            session.handle(event)
+        }
+    }
+}

@@ -1,0 +1,156 @@
+import GameKit
+import Testing
+
+/// What carries the sessions of a test.
+enum Wire: CaseIterable {
+    case memory
+    case tcp
+
+    /// The transports as `NighGameKit` takes them.
+    var transports: String {
+        switch self {
+        case .memory: "memory:hub=gamekit"
+        case .tcp: "tcp:interface=lo,mdns=embedded"
+        }
+    }
+}
+
+/// A session with its delegate and data handler, which note what they are told.
+@MainActor final class Player {
+    /// What a player was told.
+    enum News: Equatable {
+        case state(String, GKPeerConnectionState)
+        case request(String)
+        case failed(String, GKSessionError.Code)
+        case data(String, Data)
+    }
+
+    let session: GKSession
+    let ears: Ears
+
+    var id: String { session.peerID }
+    var news: [News] { ears.news }
+
+    /// Makes a session that is available at once.
+    init(
+        _ name: String, of game: String, _ mode: GKSessionMode, over wire: Wire, handlesData: Bool = true,
+        adjust: (GKSession) -> Void = { _ in }
+    ) {
+        session = GKSession(sessionID: game, displayName: name, sessionMode: mode)
+        ears = Ears()
+        session.delegate = ears
+        if handlesData { session.setDataReceiveHandler(ears, withContext: nil) }
+        adjust(session)
+        NighGameKit.transports = wire.transports
+        session.isAvailable = true
+    }
+
+    /// The states that the player was told of a peer.
+    func states(of peer: Player) -> [GKPeerConnectionState] {
+        let id = peer.id
+        return news.compactMap { if case .state(id, let state) = $0 { state } else { nil } }
+    }
+
+    /// The data that came from a peer.
+    func data(from peer: Player) -> [Data] {
+        let id = peer.id
+        return news.compactMap { if case .data(id, let data) = $0 { data } else { nil } }
+    }
+
+    func isConnected(to peer: Player) -> Bool { ids(.stateConnected).contains(peer.id) }
+
+    /// The peers in a state.
+    func ids(_ state: GKPeerConnectionState) -> [String] { session.peers(with: state) as? [String] ?? [] }
+
+    /// Waits until the player was told what fulfils the condition; the suite's time limit ends a wait that does not.
+    func wait(until condition: @escaping @MainActor (Player) -> Bool) async {
+        await ears.wait { [unowned self] in condition(self) }
+    }
+
+    /// Finds a host, connects to it, and waits until both know that.
+    func join(_ host: Player) async {
+        await wait { $0.ids(.stateAvailable).contains(host.id) }
+        session.connect(toPeer: host.id, withTimeout: 30)
+        await wait { $0.isConnected(to: host) }
+        await host.wait { $0.isConnected(to: self) }
+    }
+
+    /// A game that no other test plays.
+    static func newGame() -> String { "g\(UInt32.random(in: 0 ... .max))" }
+}
+
+/// Notes what a session tells, and wakes up those who wait for it.
+///
+/// `@unchecked Sendable`: touched on the main queue only, which is what the session promises.
+final class Ears: NSObject, GKSessionDelegate, GKSessionDataReceiver, @unchecked Sendable {
+    /// Marks the main queue.
+    private static let mark = {
+        let key = DispatchSpecificKey<Bool>()
+        DispatchQueue.main.setSpecific(key: key, value: true)
+        return key
+    }()
+
+    var news: [Player.News] = []
+    var wereAllOnMainQueue = true
+    var failures: [any Error] = []
+    /// Whether requests are accepted; nil leaves them open.
+    var accepts: Bool? = true
+    /// Called with each piece of news.
+    var onNews: (GKSession, Player.News) -> Void = { _, _ in }
+    var contexts: [UnsafeMutableRawPointer?] = []
+    private var waiting:
+        [Int: (condition: @MainActor () -> Bool, continuation: CheckedContinuation<Void, Never>)] = [:]
+    private var waits = 0
+
+    @MainActor func wait(until condition: @escaping @MainActor () -> Bool) async {
+        if condition() || Task.isCancelled { return }
+        waits += 1
+        let number = waits
+        await withTaskCancellationHandler {
+            await withCheckedContinuation { waiting[number] = (condition, $0) }
+        } onCancel: {
+            DispatchQueue.main.async { self.waiting.removeValue(forKey: number)?.continuation.resume() }
+        }
+    }
+
+    private func note(_ item: Player.News, _ session: GKSession) {
+        wereAllOnMainQueue = wereAllOnMainQueue && DispatchQueue.getSpecific(key: Self.mark) == true
+        news.append(item)
+        onNews(session, item)
+        MainActor.assumeIsolated {
+            for (number, entry) in waiting where entry.condition() {
+                waiting[number] = nil
+                entry.continuation.resume()
+            }
+        }
+    }
+
+    func session(_ session: GKSession, peer peerID: String, didChange state: GKPeerConnectionState) {
+        note(.state(peerID, state), session)
+    }
+
+    func session(_ session: GKSession, didReceiveConnectionRequestFromPeer peerID: String) {
+        switch accepts {
+        case true?: try? session.acceptConnection(fromPeer: peerID)
+        case false?: session.denyConnection(fromPeer: peerID)
+        case nil: break
+        }
+        note(.request(peerID), session)
+    }
+
+    func session(_ session: GKSession, connectionWithPeerFailed peerID: String, withError error: any Error) {
+        note(.failed(peerID, (error as? GKSessionError)?.code ?? .unknownError), session)
+    }
+
+    func session(_ session: GKSession, didFailWithError error: any Error) {
+        failures.append(error)
+        note(.failed("", (error as? GKSessionError)?.code ?? .unknownError), session)
+    }
+
+    func receiveData(
+        _ data: Data, fromPeer peer: String, inSession session: GKSession, context: UnsafeMutableRawPointer?
+    ) {
+        contexts.append(context)
+        note(.data(peer, data), session)
+    }
+}
