@@ -1,0 +1,11 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+let package = Package(
+    name: "HostAndJoin",
+    dependencies: [.package(name: "Nigh", path: "../..")],
+    targets: [
+        .executableTarget(name: "HostAndJoin", dependencies: [.product(name: "NighShared", package: "Nigh")])
+    ],
+    swiftLanguageModes: [.v6]
+)
