@@ -3,8 +3,13 @@ import Foundation
 import Testing
 
 @Suite("The pages in docs/guides", .callsPrograms) struct GuidePagesTests {
-    /// The package in which all their examples are compiled, with nothing but `import Nigh`.
+    /// The package in which all their examples are compiled, those that begin with the same import in a target of their own.
     private static let folder = ".build/assembled/Guides"
+    /// What examples import, with the products that have it, and the fewest examples of each.
+    private static let modules = [
+        (name: "Nigh", product: "NighShared", package: "Nigh", least: 12),
+        (name: "GameKit", product: "GameKit", package: "NighCompatibility", least: 3),
+    ]
 
     private static let manifest = """
         // swift-tools-version: 6.2
@@ -12,8 +17,19 @@ import Testing
 
         let package = Package(
             name: "Guides",
-            dependencies: [.package(name: "Nigh", path: "../../..")],
-            targets: [.target(name: "Guides", dependencies: [.product(name: "NighShared", package: "Nigh")])],
+            dependencies: [
+                .package(name: "Nigh", path: "../../.."),
+                .package(name: "NighCompatibility", path: "../../../Compatibility"),
+            ],
+            targets: [
+                \(modules.map {
+                    """
+                    .target(
+                        name: "Guides\($0.name)",
+                        dependencies: [.product(name: "\($0.product)", package: "\($0.package)")])
+                    """
+                }.joined(separator: ",\n"))
+            ],
             swiftLanguageModes: [.v6]
         )
 
@@ -21,24 +37,28 @@ import Testing
 
     @Test("show examples that all compile")
     func compile() throws {
-        let sources = "\(BuiltPackages.root)/\(Self.folder)/Sources/Guides"
-        try FileManager.default.createDirectory(atPath: sources, withIntermediateDirectories: true)
-        try Self.manifest.write(
-            toFile: "\(BuiltPackages.root)/\(Self.folder)/Package.swift", atomically: true, encoding: .utf8)
+        let folder = "\(BuiltPackages.root)/\(Self.folder)"
         let guides = "\(BuiltPackages.root)/docs/guides"
-        var text = "import Nigh\n"
-        var count = 0
         let pages = try FileManager.default.contentsOfDirectory(atPath: guides).filter { $0.hasSuffix(".md") }
-        for page in pages.sorted() {
-            let content = try String(contentsOfFile: "\(guides)/\(page)", encoding: .utf8)
-            for fence in content.matches(of: #/(?m)^```swift\nimport Nigh\n\n((?s).*?)^```$/#) {
-                count += 1
-                // Each in a type of its own, since several have functions of one name.
-                text += "\n// \(page)\nenum Example\(count) {\n\(fence.1)}\n"
+        for module in Self.modules {
+            let begin = try Regex(
+                "(?m)^```swift\nimport \(module.name)\n\n((?s).*?)^```$", as: (Substring, Substring).self)
+            var text = "import \(module.name)\n"
+            var count = 0
+            for page in pages.sorted() {
+                let content = try String(contentsOfFile: "\(guides)/\(page)", encoding: .utf8)
+                for fence in content.matches(of: begin) {
+                    count += 1
+                    // Each in a type of its own, since several have functions of one name.
+                    text += "\n// \(page)\nenum Example\(count) {\n\(fence.1)}\n"
+                }
             }
+            #expect(count >= module.least)
+            let sources = "\(folder)/Sources/Guides\(module.name)"
+            try FileManager.default.createDirectory(atPath: sources, withIntermediateDirectories: true)
+            try text.write(toFile: "\(sources)/Guides.swift", atomically: true, encoding: .utf8)
         }
-        #expect(count >= 12)
-        try text.write(toFile: "\(sources)/Guides.swift", atomically: true, encoding: .utf8)
+        try Self.manifest.write(toFile: "\(folder)/Package.swift", atomically: true, encoding: .utf8)
         _ = try BuiltPackages.build(Self.folder)
     }
 }
