@@ -229,12 +229,18 @@ open class GKSession: NSObject {
         guard let data, let ids = peers as? [String], !ids.isEmpty else {
             throw GKSessionError(.invalidParameterError, "there are no data or no IDs of peers to send to")
         }
-        let connected = Set(low?.connectedPeers ?? [])
-        let receivers = ids.compactMap { PeerID($0) }.filter(connected.contains)
-        guard receivers.count == ids.count else {
+        let (low, receivers) = lock.withLock { (engine?.low, ids.compactMap(knownPeers.id)) }
+        guard let low, receivers.count == ids.count, areConnected(receivers, in: low) else {
             throw GKSessionError(.notConnectedError, "one of the peers is not connected")
         }
         try send(data, to: receivers, mode)
+    }
+
+    private func areConnected(_ peers: [PeerID], in low: NighCore.Session) -> Bool {
+        // For one peer, sending finds out.
+        guard peers.count > 1 else { return true }
+        let connected = low.connectedPeers
+        return peers.allSatisfy(connected.contains)
     }
 
     /// Sends data to all connected peers. It is no error if there is none.
@@ -280,11 +286,11 @@ extension GKSession {
     /// Gives a message to the data handler. Returns false if there is none.
     func deliver(_ message: Message) -> Bool {
         lock.lock()
-        let (receiver, context) = (self.receiver, self.context)
+        let (receiver, context, peer) = (self.receiver, self.context, knownPeers.text(of: message.peer))
         lock.unlock()
         guard let receiver else { return false }
         let data = message.payload.withUnsafeBytes { Data($0) }
-        receiver.receiveData(data, fromPeer: message.peer.description, inSession: self, context: context)
+        receiver.receiveData(data, fromPeer: peer, inSession: self, context: context)
         return true
     }
 

@@ -29,8 +29,10 @@ final class SessionEngine: Sendable {
         }
     }
 
-    /// How many occurrences the main queue deals with before it does something else.
-    private static let share = 64
+    /// How many batches the main queue deals with before it does something else.
+    private static let share = 16
+    /// How many messages are taken out of the low-level session at once, and of how many bytes, before the program has handled them.
+    private static let batch = (messages: 64, bytes: 64 << 10)
 
     let low: NighCore.Session
     /// The number of the session's transports.
@@ -100,21 +102,33 @@ final class SessionEngine: Sendable {
 
     private func work() {
         for _ in 0..<Self.share {
-            guard let session, let next = next(receives: session.hasDataReceiver) else { return }
-            deal(with: next, for: session)
+            guard let session else { return }
+            let batch = nextBatch(receives: session.hasDataReceiver)
+            if batch.isEmpty { return }
+            for occurrence in batch { deal(with: occurrence, for: session) }
         }
         schedule()
     }
 
-    /// The next thing to deal with. If there is none, the main queue has to be woken up again.
-    private func next(receives: Bool) -> SessionOccurrence? {
+    /// What to deal with next. If there is nothing, the main queue has to be woken up again.
+    private func nextBatch(receives: Bool) -> [SessionOccurrence] {
         waiting.withLock { waiting in
-            if receives, !waiting.keptMessages.isEmpty { return .message(waiting.keptMessages.removeFirst()) }
-            if let occurrence = waiting.popFirst() { return occurrence }
-            // With the lock held, no event can come between an empty queue and this message.
-            if receives, let message = low.messages.poll() { return .message(message) }
-            waiting.isScheduled = false
-            return nil
+            if receives, !waiting.keptMessages.isEmpty {
+                defer { waiting.keptMessages = [] }
+                return waiting.keptMessages.map { .message($0) }
+            }
+            if let occurrence = waiting.popFirst() { return [occurrence] }
+            // With the lock held, no event can come between an empty queue and these messages.
+            var batch: [SessionOccurrence] = []
+            var bytes = 0
+            while receives, batch.count < Self.batch.messages, bytes < Self.batch.bytes,
+                let message = low.messages.poll()
+            {
+                bytes += message.payload.count
+                batch.append(.message(message))
+            }
+            waiting.isScheduled = !batch.isEmpty
+            return batch
         }
     }
 
