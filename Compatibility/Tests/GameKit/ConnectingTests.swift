@@ -175,6 +175,52 @@ import Testing
         #expect(!host.news.contains(.request(guest.id)))
     }
 
+    @Test("asks its delegate nothing more once that has made it unavailable, and denies what waits")
+    func unavailableMeanwhile() async {
+        let host = Player("Puma", of: game, .server, over: .memory)
+        let guests = (0..<8).map { Player("Guest \($0)", of: game, .client, over: .memory) }
+        for guest in guests { await guest.wait { $0.ids(.stateAvailable) == [host.id] } }
+        host.ears.onNews = { session, _ in session.isAvailable = false }
+        for guest in guests { guest.session.connect(toPeer: host.id, withTimeout: 30) }
+        for guest in guests {
+            await guest.wait {
+                $0.isConnected(to: host)
+                    || $0.news.contains { if case .failed = $0 { true } else { false } }
+            }
+        }
+        #expect(host.news.count { if case .request = $0 { true } else { false } } == 1)
+        #expect(guests.count { $0.isConnected(to: host) } == 1)
+    }
+
+    @Test("keeps a peer connected while its link is replaced, and tells nobody")
+    func brokenLink() async {
+        // In a process of its own, where all connections are the test's.
+        await #expect(processExitsWith: .success) { @MainActor in
+            let game = Player.newGame()
+            let host = Player("Puma", of: game, .server, over: .tcp)
+            let guest = Player("Lynx", of: game, .client, over: .tcp)
+            await guest.join(host)
+            for number in UInt8(1)...2 {
+                for descriptor in Int32(3)..<200 {
+                    var address = sockaddr_storage()
+                    var length = socklen_t(MemoryLayout.size(ofValue: address))
+                    let isConnected = withUnsafeMutablePointer(to: &address) {
+                        getpeername(
+                            descriptor, UnsafeMutableRawPointer($0).assumingMemoryBound(to: sockaddr.self),
+                            &length)
+                    }
+                    guard isConnected == 0, address.ss_family == sa_family_t(AF_INET) else { continue }
+                    shutdown(descriptor, Int32(SHUT_RDWR))
+                }
+                try? host.session.sendData(toAllPeers: Data([number]), with: .reliable)
+                await guest.wait { $0.data(from: host).last == Data([number]) }
+            }
+            precondition(guest.data(from: host).count == 2)
+            precondition(host.states(of: guest) == [.stateConnecting, .stateConnected])
+            precondition(guest.states(of: host) == [.stateAvailable, .stateConnecting, .stateConnected])
+        }
+    }
+
     @Test("ends connections on both sides, and is found and joined again", arguments: Wire.allCases)
     func disconnect(wire: Wire) async {
         let host = Player("Puma", of: game, .server, over: wire)

@@ -44,9 +44,11 @@ import Testing
         await guest.join(host)
         for number in 0..<200 {
             try guest.session.send(
-                Data(repeating: UInt8(number), count: 5_000), toPeers: [host.id], with: .reliable)
+                Data(repeating: UInt8(number), count: 2_000), toPeers: [host.id], with: .reliable)
         }
         guest.session.disconnectFromAllPeers()
+        // The main queue is busy until the connection has ended, so all of it is told at once.
+        while (try? host.session.send(Data(), toPeers: [guest.id], with: .reliable)) != nil { usleep(1_000) }
         await host.wait { $0.news.last == .state(guest.id, .stateDisconnected) }
         #expect(host.data(from: guest).map(\.first) == (0..<200).map { UInt8($0) })
     }
@@ -81,6 +83,21 @@ import Testing
         host.session.setDataReceiveHandler(nil, withContext: nil)
         host.session.setDataReceiveHandler(host.ears, withContext: nil)
         await host.wait { $0.data(from: guest) == [Data([2])] }
+    }
+
+    @Test("that wait for a handler go on waiting while another peer leaves, whose own are dropped")
+    func withoutHandlerWhileOthersLeave() async throws {
+        let host = Player("Puma", of: game, .server, over: .memory, handlesData: false)
+        let (guest, other) = (
+            Player("Lynx", of: game, .client, over: .memory), Player("Hare", of: game, .client, over: .memory)
+        )
+        for player in [guest, other] { await player.join(host) }
+        for player in [guest, other] { try player.session.sendData(toAllPeers: Data([1]), with: .reliable) }
+        other.session.disconnectFromAllPeers()
+        await host.wait { $0.news.last == .state(other.id, .stateDisconnected) }
+        host.session.setDataReceiveHandler(host.ears, withContext: nil)
+        await host.wait { $0.data(from: guest) == [Data([1])] }
+        #expect(host.data(from: other).isEmpty)
     }
 
     @Test("are refused where they cannot be sent, and then nobody gets them")
