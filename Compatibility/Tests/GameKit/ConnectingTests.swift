@@ -108,10 +108,17 @@ import Testing
     func acceptingTooLate() async {
         let host = Player("Puma", of: game, .server, over: .memory)
         let guest = Player("Lynx", of: game, .client, over: .memory)
-        host.ears.onNews = { [session = guest.session, id = host.id] _, news in
-            if case .request = news { session.cancelConnect(toPeer: id) }
+        host.ears.accepts = nil
+        var round: UInt32 = 0
+        host.ears.onNews = { [guest = guest.session, id = host.id] session, news in
+            guard case .request(let peer) = news else { return }
+            guest.cancelConnect(toPeer: id)
+            // So that now the one and now the other is first. The test passes either way.
+            usleep(round % 10 * 200)
+            try? session.acceptConnection(fromPeer: peer)
         }
-        for _ in 0..<50 {
+        while round < 50 {
+            round += 1
             await guest.wait { $0.ids(.stateAvailable) == [host.id] }
             for player in [host, guest] { player.ears.news = [] }
             guest.session.connect(toPeer: host.id, withTimeout: 30)
