@@ -23,6 +23,32 @@ import Testing
         }
     }
 
+    @Test("of a mesh shows to a newcomer that the mesh has as many members as it may have, before it asks")
+    func fullMesh() async throws {
+        let sessions = try (0..<3).map { index in
+            try session("m\(index)") {
+                $0.topology = .mesh
+                $0.browses = false
+                $0.limits.peers = 2
+                $0.connectsAutomatically = true
+            }
+        }
+        for session in sessions.dropFirst() { _ = try await session.invite(at: "memory://m0") }
+        for session in sessions {
+            await wait(until: session, isConnectedTo: sessions.filter { $0 !== session })
+        }
+        let newcomer = try session("newcomer") { $0.topology = .mesh }
+        for await peers in newcomer.peerLists where peers.count(where: \.isFull) == 3 { break }
+        await #expect(throws: NighError.self) { try await newcomer.peers[0].invite() }
+        await sessions[2].close()
+        for await peers in newcomer.peerLists where peers.count(where: \.isFull) == 0 && peers.count == 2 {
+            break
+        }
+        _ = try await newcomer.peers[0].invite()
+        await wait(until: newcomer, isConnectedTo: Array(sessions.prefix(2)))
+        for session in sessions.prefix(2) + [newcomer] { await session.close() }
+    }
+
     @Test(
         "of a mesh connects all with all, although each newcomer knows only one of them and asks only that one"
     )

@@ -336,7 +336,8 @@ extension TableListing {
         }
         self.init(
             id: peer.id, name: peer.name.description,
-            hasFreeSeat: peer.info[Lobby.Info.key] == Lobby.Info.open, transports: schemes,
+            hasFreeSeat: peer.info[Lobby.Info.key] == Lobby.Info.open, isFull: peer.isFull,
+            transports: schemes,
             quality: peer.routes.first?.quality, trust: peer.trust)
     }
 }

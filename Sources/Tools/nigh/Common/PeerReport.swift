@@ -21,7 +21,7 @@ enum PeerReport {
             .init(
                 "info",
                 .object(peer.info.pairs.sorted { $0.key < $1.key }.map { .init($0.key, .text($0.value)) })),
-            .init("trust", JSON(peer.trust.map(jsonName))),
+            .init("full", .bool(peer.isFull)), .init("trust", JSON(peer.trust.map(jsonName))),
         ]
     }
 
@@ -47,8 +47,10 @@ enum PeerReport {
     }
 
     /// What a peer advertises about itself, for a person.
-    static func line(for info: DiscoveryInfo) -> Line {
-        Line(info.pairs.sorted { $0.key < $1.key }.map { "\($0.key)=\($0.value)" }.joined(separator: " "))
+    static func info(of peer: Peer) -> Line {
+        let pairs = peer.info.pairs.sorted { $0.key < $1.key }.map { "\($0.key)=\($0.value)" }
+        let info = Line(pairs.joined(separator: " "))
+        return peer.isFull ? Line("full", .warning) + Line(pairs.isEmpty ? "" : " ") + info : info
     }
 
     /// The addresses at which a peer can be reached, for a person. An address that contains the PeerID is shortened to

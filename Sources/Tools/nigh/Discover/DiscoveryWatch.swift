@@ -92,7 +92,7 @@ final class DiscoveryWatch: @unchecked Sendable {
             lines: [
                 mark + Line(peer.name.description, .strong) + "  \(peer.id.short)  "
                     + PeerReport.routes(to: peer) + "  "
-                    + PeerReport.line(for: peer.info)
+                    + PeerReport.info(of: peer)
                     + Line(PeerWarning(peer).map { "  \($0.sentence)" } ?? "", .warning)
             ])
     }

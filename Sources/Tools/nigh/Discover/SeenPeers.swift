@@ -54,7 +54,7 @@ struct SeenPeers {
                 Line(PeerReport.age(age)),
                 Line(signals.max().map { "\(Int(($0 * 100).rounded())) %" } ?? ""),
                 PeerReport.routes(to: peer),
-                PeerReport.line(for: peer.info),
+                PeerReport.info(of: peer),
             ])
         }
         return table.lines
