@@ -183,7 +183,7 @@ extension Lobby {
                 // The host that left may have its seat back.
                 let isBack = table.awaitsFormerHost && request.id == table.formerHost
                 guard isBack || !table.isSeatReserved else {
-                    return session.decline(invitation, reason: "somebody who watches may take the seat")
+                    return session.decline(invitation, reason: "the seat is offered to the watchers first")
                 }
                 guard !acceptsAll, !isBack else { return answer(invitation, accept: true, reason: "") }
                 invitations[request.id] = invitation
