@@ -37,6 +37,19 @@ public struct Peer: Identifiable, Sendable {
         self.session = session
     }
 
+    /// A peer of which only others tell.
+    init(_ told: Advertisement, _ trust: PeerTrust?, in session: SessionCore) {
+        id = told.peer
+        name = told.name.description
+        info = told.info.pairs
+        isFull = told.isFull
+        state = .unavailable
+        transport = nil
+        hasDatagrams = false
+        self.trust = trust
+        self.session = session
+    }
+
     /// A peer that the session knows nothing about any more.
     init(forgotten id: PeerID, in session: SessionCore) {
         self.id = id

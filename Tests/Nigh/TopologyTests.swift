@@ -23,6 +23,31 @@ import Testing
         }
     }
 
+    @Test(
+        "of a mesh connects a session only to the members that its program accepts, whoever introduces them")
+    func meshMembers() async throws {
+        let sessions = try (0..<4).map { index in
+            try session("m\(index)") {
+                $0.topology = .mesh
+                $0.browses = false
+                $0.connectsAutomatically = true
+                if index == 1 { $0.meshMembers = .chosen { $0.name != "m3" } }
+            }
+        }
+        for session in sessions.dropFirst() { _ = try await session.invite(at: "memory://m0") }
+        await wait(until: sessions[2], isConnectedTo: [sessions[0], sessions[1], sessions[3]])
+        // Whichever of the two would ask first, the one that wants the other is declined.
+        for await event in sessions[3].events {
+            guard case .automaticInvitationFailed(let peer, let error) = event, peer.id == sessions[1].id
+            else { continue }
+            #expect("\(error)".contains("does not accept this peer"))
+            break
+        }
+        await wait(until: sessions[1], isConnectedTo: [sessions[0], sessions[2]])
+        await wait(until: sessions[3], isConnectedTo: [sessions[0], sessions[2]])
+        for session in sessions { await session.close() }
+    }
+
     @Test("of a mesh shows to a newcomer that the mesh has as many members as it may have, before it asks")
     func fullMesh() async throws {
         let sessions = try (0..<3).map { index in
