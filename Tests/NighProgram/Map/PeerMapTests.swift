@@ -56,7 +56,7 @@ import Testing
         #expect(map.missing == [PeerMap.Pair(Self.ids[1], Self.ids[0])])
         map.add(nil, of: Self.ids[0], with: Self.ids[1])
         #expect(map.missing.isEmpty)
-        #expect(text(map).contains { $0.hasPrefix("? connected; over what is not known") })
+        #expect(text(map).contains { $0.hasPrefix("? over an unknown transport") })
     }
 
     @Test("of 64 fits into a hundred columns, and lists no more than twenty exceptions of a sort")

@@ -105,11 +105,19 @@ final class MapWatch: @unchecked Sendable {
         callNext()
         let now = loop.now
         if hasMetAnybody, called == nil, now >= changedAt + Self.quietTime {
-            isSettled = true
             if plan.isOnce { return end() }
+            settle()
         }
         if results.live.isVisible { show() }
         loop.schedule(at: now + Self.pace) { [self] in tick() }
+    }
+
+    /// The map is complete for the first time: shows it where it is not kept up to date, so that the changes mean something.
+    private func settle() {
+        guard !isSettled else { return }
+        isSettled = true
+        guard results.isText, !results.live.isVisible else { return }
+        results.report(MapCommand.change, [], lines: PeerMapText(map: map).lines + [""])
     }
 
     private func refresh() {

@@ -15,8 +15,8 @@ struct PeerMapPicture {
     private static let nameRoom = 170.0
     private static let headRoom = 64.0
     /// The length of the circle for each peer.
-    private static let pitch = 20.0
-    private static let leastRadius = 130.0
+    private static let pitch = 26.0
+    private static let leastRadius = 160.0
     private static let legendRow = 22.0
     /// From this number of conversations of one kind, their lines are pale.
     private static let many = 16
@@ -205,7 +205,7 @@ struct PeerMapPicture {
         .own circle { fill: var(--own); } .own text { fill: var(--own); font-weight: 600; }
         .full circle { fill: var(--ground); stroke: var(--ink); }
         .line path { fill: none; stroke-width: 1.6; }
-        .line.pale path { stroke-width: 0.6; stroke-opacity: 0.3; }
+        .line.pale path { stroke-width: 0.6; stroke-opacity: 0.25; }
         .line.a path { stroke: var(--a); } .line.b path { stroke: var(--b); } .line.c path { stroke: var(--c); }
         .line.d path { stroke: var(--d); } .line.e path { stroke: var(--e); }
         .line.via path { stroke: var(--own); stroke-width: 2; stroke-dasharray: 7 4; }

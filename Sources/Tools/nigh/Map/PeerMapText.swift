@@ -74,7 +74,7 @@ struct PeerMapText {
         switch kind {
         case "via": "through another peer"
         case "interrupted": "without a link now"
-        case "unknown": "connected; over what is not known"
+        case "unknown": "over an unknown transport"
         default: "over \(kind)"
         }
     }
