@@ -146,6 +146,23 @@ import Testing
         #expect(try far.end().status == 0)
     }
 
+    @Test("A peer to go through that does not answer is named, while the command goes on")
+    func nobodyToGoThrough() throws {
+        let call = try user.run(
+            [
+                "discover", "--once", "--timeout", "5s", "--through", "tcp://127.0.0.1:1", "-t",
+                HostInTests.transport,
+            ])
+        #expect(call.status == 1)
+        #expect(
+            call.errors.contains {
+                $0.contains("--through tcp://127.0.0.1:1: still looking for a way to it: ")
+            },
+            "\(call)")
+        let misuse = try user.run("discover", "--mesh")
+        #expect(misuse.status == 2 && misuse.errors.first?.contains("--mesh needs --through") == true)
+    }
+
     @Test(
         "The doctor says over what the other two are connected, and that the one carries connections to the other"
     )

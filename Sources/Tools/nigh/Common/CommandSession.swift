@@ -36,6 +36,10 @@ final class CommandSession: @unchecked Sendable {
     var throughPeer: PeerID?
     /// What to call when the conversation with that peer ends. Loop only.
     var whenThroughEnds: (() -> Void)?
+    /// Why the last call to that peer has failed. Loop only.
+    var lastThroughError: NighError?
+    /// Whether the session is being closed, so that nothing is waited for any more. Loop only.
+    private(set) var isClosing = false
     /// All peers that are seen or connected now. Loop only.
     private(set) var peers: [PeerID: Peer] = [:]
     /// The errors of the transports that do not work now, by scheme. Loop only.
@@ -137,6 +141,7 @@ final class CommandSession: @unchecked Sendable {
     func close() async {
         throughCalls.withLock { $0?.cancel() }
         loop.execute { [self] in
+            isClosing = true
             endThrough()
             introductions.stop()
         }
@@ -187,11 +192,12 @@ final class CommandSession: @unchecked Sendable {
     /// Keeps a conversation with the peer that `--through` names, if it names one.
     private func keepConnected() {
         guard let choice = options.through else { return }
+        remarkIfNotConnected(through: choice)
         let task = Task { [weak self] in
             var lastRemark: String?
-            while !Task.isCancelled {
-                let remark = await self?.connectOnce(through: choice)
-                if let remark, remark != lastRemark, !Task.isCancelled { self?.results.remark(remark) }
+            while !Task.isCancelled, let self {
+                let remark = await connectOnce(through: choice)
+                if let remark, remark != lastRemark, !Task.isCancelled { results.remark(remark) }
                 lastRemark = remark
             }
         }
