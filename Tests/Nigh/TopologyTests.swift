@@ -15,6 +15,18 @@ import Testing
         }
     }
 
+    /// Invites the session at an address, where it may not listen yet.
+    private func invite(_ address: String, from session: Session) async throws {
+        while true {
+            do {
+                _ = try await session.invite(at: address)
+                return
+            } catch  where error.stage == .connecting {
+                await Task.yield()
+            }
+        }
+    }
+
     /// Waits until a session is connected to these others, and to nobody else.
     private func wait(until session: Session, isConnectedTo others: [Session]) async {
         let expected = Set(others.map(\.id))
@@ -34,7 +46,7 @@ import Testing
                 if index == 1 { $0.meshMembers = .chosen { $0.name != "m3" } }
             }
         }
-        for session in sessions.dropFirst() { _ = try await session.invite(at: "memory://m0") }
+        for session in sessions.dropFirst() { try await invite("memory://m0", from: session) }
         await wait(until: sessions[2], isConnectedTo: [sessions[0], sessions[1], sessions[3]])
         // Whichever of the two would ask first, the one that wants the other is declined.
         for await event in sessions[3].events {
@@ -58,7 +70,7 @@ import Testing
                 $0.connectsAutomatically = true
             }
         }
-        for session in sessions.dropFirst() { _ = try await session.invite(at: "memory://m0") }
+        for session in sessions.dropFirst() { try await invite("memory://m0", from: session) }
         for session in sessions {
             await wait(until: session, isConnectedTo: sessions.filter { $0 !== session })
         }
@@ -95,7 +107,7 @@ import Testing
             }
             return asking
         }
-        for session in sessions.dropFirst() { _ = try await session.invite(at: "memory://m0") }
+        for session in sessions.dropFirst() { try await invite("memory://m0", from: session) }
         for session in sessions {
             await wait(until: session, isConnectedTo: sessions.filter { $0 !== session })
         }
