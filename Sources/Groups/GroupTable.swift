@@ -17,15 +17,6 @@ package struct GroupTable {
         case refused(by: PeerID, GroupName, reason: String)
     }
 
-    /// What became of a record that was to be sent.
-    package enum Sending {
-        case sent
-        /// There is no room now.
-        case full
-        /// The peer takes no records of groups.
-        case unsupported
-    }
-
     /// A group that this session has joined.
     private struct Own {
         let number: UInt32
@@ -151,13 +142,13 @@ package struct GroupTable {
     }
 
     /// Sends what the peer has to be told. Returns false if something is left for lack of room.
-    package mutating func flush(_ id: PeerID, send: (GroupRecord) -> Sending) -> Bool {
+    package mutating func flush(_ id: PeerID, send: (GroupRecord) -> KindMessageSending) -> Bool {
         // A peer that takes no records has nothing to be told.
         tellAll(id, send) || peers[id]?.takesRecords != true
     }
 
     /// Sends what the peer has to be told, up to the first record that is not sent. Returns whether all were sent.
-    private mutating func tellAll(_ id: PeerID, _ send: (GroupRecord) -> Sending) -> Bool {
+    private mutating func tellAll(_ id: PeerID, _ send: (GroupRecord) -> KindMessageSending) -> Bool {
         guard let entry = peers[id], entry.takesRecords else { return true }
         for number in entry.told.sorted() where names[number] == nil {
             guard tell(id, .leave(number: number), send) else { return false }
@@ -180,8 +171,9 @@ package struct GroupTable {
     }
 
     /// Sends one record. Returns whether it was sent.
-    private mutating func tell(_ id: PeerID, _ record: GroupRecord, _ send: (GroupRecord) -> Sending) -> Bool
-    {
+    private mutating func tell(
+        _ id: PeerID, _ record: GroupRecord, _ send: (GroupRecord) -> KindMessageSending
+    ) -> Bool {
         switch send(record) {
         case .sent: return true
         case .full: return false

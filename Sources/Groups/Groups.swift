@@ -201,16 +201,8 @@ package final class Groups: Sendable {
 
     private func flush(_ peer: PeerID) {
         guard let session = onLoop.session else { return }
-        let isDone = onLoop.table.flush(peer) { record in
-            do throws(NighError) {
-                try session.trySend(ByteSlice(record.bytes), of: GroupRecord.kind, to: peer)
-                return .sent
-            } catch {
-                switch error.cause {
-                case .bufferFull: return .full
-                default: return .unsupported
-                }
-            }
+        let isDone = onLoop.table.flush(peer) {
+            session.sendIfPossible(ByteSlice($0.bytes), of: GroupRecord.kind, to: peer)
         }
         if isDone { onLoop.waiting.remove(peer) } else { onLoop.waiting.insert(peer) }
         retrySoon(session)

@@ -13,6 +13,8 @@ package enum IntroductionRecord: Equatable {
     case ask(PeerID)
     /// Where a peer can be reached, and the token with which the receiver can show that it was introduced.
     case introduction(PeerID, addresses: [TransportAddress], token: [UInt8])
+    /// What the sender's conversation with a peer that it has named runs over. Only a receiver that wants to know gets this.
+    case path(PeerID, ConversationPath)
 }
 
 /// What a session says of itself to a peer.
@@ -21,6 +23,8 @@ package struct Presence: Equatable, Sendable {
     package var isMesh: Bool
     /// Whether the receiver may tell others that it carries pipes to the session.
     package var acceptsRelays: Bool
+    /// Whether the receiver is asked what its conversations run over.
+    package var wantsPaths = false
     /// A random number of the session for this conversation. What the receiver signs for others is valid with this number only.
     package var nonce: UInt64
     package var advertisement: Advertisement
@@ -28,11 +32,11 @@ package struct Presence: Equatable, Sendable {
     package var addresses: [TransportAddress]
 }
 
-/// A peer that has a conversation with the session that tells of it.
+/// What a session tells a peer about another one, with which it has a conversation.
 package struct Listing: Equatable, Sendable {
-    /// Whether both are in the mesh.
+    /// Whether the session and both peers are in the mesh.
     package var isMesh: Bool
-    /// Whether the session that tells of the peer carries a pipe to it.
+    /// Whether the session carries pipes between the two peers.
     package var isCarried: Bool
     package var advertisement: Advertisement
 }
@@ -51,10 +55,12 @@ extension IntroductionRecord {
         case gone = 3
         case ask = 4
         case introduction = 5
+        case path = 6
     }
 
     private static let meshFlag: UInt8 = 1
     private static let relayFlag: UInt8 = 2
+    private static let pathsFlag: UInt8 = 4
 
     /// The record as it is sent: its kind, its length, and what it says.
     package var bytes: [UInt8] {
@@ -63,7 +69,9 @@ extension IntroductionRecord {
         switch self {
         case .here(let presence):
             kind = .here
-            fields.write(Self.flags(presence.isMesh, presence.acceptsRelays))
+            fields.write(
+                Self.flags(presence.isMesh, presence.acceptsRelays)
+                    | (presence.wantsPaths ? Self.pathsFlag : 0))
             fields.write(presence.nonce)
             fields.write(block: presence.advertisement.bytes)
             Self.write(presence.addresses, to: &fields)
@@ -82,6 +90,10 @@ extension IntroductionRecord {
             fields.write(raw: peer.bytes)
             Self.write(addresses, to: &fields)
             fields.write(block: token)
+        case .path(let peer, let path):
+            kind = .path
+            fields.write(raw: peer.bytes)
+            path.write(to: &fields)
         }
         var record = FieldWriter()
         record.write(kind.rawValue)
@@ -125,7 +137,8 @@ extension IntroductionRecord {
             let nonce = try fields.number(UInt64.self, "the number of a presence")
             record = .here(
                 Presence(
-                    isMesh: flags & meshFlag != 0, acceptsRelays: flags & relayFlag != 0, nonce: nonce,
+                    isMesh: flags & meshFlag != 0, acceptsRelays: flags & relayFlag != 0,
+                    wantsPaths: flags & pathsFlag != 0, nonce: nonce,
                     advertisement: try advertisement(&fields), addresses: try addresses(&fields)))
         case .member:
             let flags = try fields.number(UInt8.self, "the flags of a member")
@@ -139,6 +152,7 @@ extension IntroductionRecord {
             record = .introduction(
                 try peer(&fields), addresses: try addresses(&fields),
                 token: try fields.bytes(atMost: ConversationRequest.introductionLimit, "a token"))
+        case .path: record = .path(try peer(&fields), try ConversationPath(reading: &fields))
         }
         try fields.finish("an introduction's record")
         return record

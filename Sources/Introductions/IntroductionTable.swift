@@ -7,29 +7,6 @@ import NighRelays
 /// be connected to follows from what was heard; `MeshPlan` decides when. A value without I/O or clock: `flush` sends what a peer
 /// has to be told, and `takeActions` returns what else is to be done.
 package struct IntroductionTable {
-    /// What the session and its program allow.
-    package struct Policy {
-        /// Whether the session is one of a mesh.
-        package var isMesh: Bool
-        /// Whether a peer may tell others that it carries pipes to this session.
-        package var acceptsRelays: (PeerID) -> Bool
-        /// Whether this session carries a pipe between two peers.
-        package var carries: (PeerID, PeerID) -> Bool
-        /// Returns why an introduced peer is not accepted; nil if it is.
-        package var refuses: (PeerID) -> String?
-
-        package init(
-            isMesh: Bool, acceptsRelays: @escaping (PeerID) -> Bool = { _ in false },
-            carries: @escaping (PeerID, PeerID) -> Bool = { _, _ in false },
-            refuses: @escaping (PeerID) -> String? = { _ in nil }
-        ) {
-            self.isMesh = isMesh
-            self.acceptsRelays = acceptsRelays
-            self.carries = carries
-            self.refuses = refuses
-        }
-    }
-
     /// What is to be done.
     package enum Action: Equatable {
         /// Make the peer known to the session, at these addresses and no others.
@@ -40,26 +17,24 @@ package struct IntroductionTable {
         case forget(PeerID)
     }
 
-    /// What became of a message that was to be sent.
-    package enum Sending {
-        case sent
-        /// There is no room now.
-        case full
-        /// The peer takes no records of introductions.
-        case unsupported
-    }
-
-    /// What a peer was told of another one.
+    /// What this session has told a peer about another one.
     private struct Told: Equatable {
-        var version: UInt64
-        var isMesh: Bool
-        var isCarried: Bool
+        struct Membership: Equatable {
+            var version: UInt64
+            var isMesh: Bool
+            var isCarried: Bool
+        }
+
+        var membership: Membership
+        /// What the conversation with the other one runs over; nil if the peer does not ask for that.
+        var path: ConversationPath?
     }
 
     /// A peer with which there is a conversation.
     private struct Entry {
-        /// What this session has drawn for the conversation.
-        let nonce: UInt64
+        var tokens: TokenLedger
+        /// What the conversation runs over.
+        var path = ConversationPath.interrupted
         var toldPresence: Presence?
         /// What the peer has said of itself.
         var presence: Presence?
@@ -71,18 +46,9 @@ package struct IntroductionTable {
         /// What it is sent besides: questions and answers.
         var letters: [IntroductionRecord] = []
         var flushAt = Moment.never
-        var listed = 0
-        var tokensGiven: UInt64 = 0
-        var tokensSeen = ReplayWindow()
         /// When the peer was last introduced to another one.
         var answeredAt: [PeerID: Moment] = [:]
         var takesRecords = true
-    }
-
-    /// What was told of a peer.
-    private struct Heard {
-        var advertisement: Advertisement
-        var by: [PeerID: (isMesh: Bool, isCarried: Bool)] = [:]
     }
 
     /// The most peers that one peer can name.
@@ -108,7 +74,7 @@ package struct IntroductionTable {
     private let policy: Policy
     private var own: (advertisement: Advertisement, addresses: [TransportAddress])
     private var peers: [PeerID: Entry] = [:]
-    private var heard: [PeerID: Heard] = [:]
+    private var hearsay = Hearsay()
     /// The peers of which somebody tells that have ended their conversation with this session, or with which it has. They are
     /// not asked for.
     private var left: Set<PeerID> = []
@@ -144,12 +110,14 @@ package struct IntroductionTable {
     package var connectedPeers: [PeerID] { peers.keys.sorted() }
 
     /// Whom a peer has a conversation with, as it says, by PeerID.
-    package func listings(by id: PeerID) -> [Listing] {
-        heard.compactMap { _, heard -> Listing? in
-            heard.by[id].map {
-                Listing(isMesh: $0.isMesh, isCarried: $0.isCarried, advertisement: heard.advertisement)
-            }
-        }.sorted { $0.advertisement.peer < $1.advertisement.peer }
+    package func acquaintances(of id: PeerID) -> [Acquaintance] { hearsay.acquaintances(of: id) }
+
+    /// The peers that could introduce this session to this one, by PeerID.
+    package func introducers(to id: PeerID) -> [PeerID] {
+        hearsay.members(thatKnow: id).filter { introducer in
+            guard let entry = peers[introducer] else { return false }
+            return entry.takesRecords && entry.presence?.isMesh == true
+        }
     }
 
     /// Returns what is to be done, in this order.
@@ -185,8 +153,9 @@ package struct IntroductionTable {
         let acceptsRelays = policy.acceptsRelays(id)
         guard policy.isMesh || acceptsRelays || entry.toldPresence != nil else { return nil }
         return Presence(
-            isMesh: policy.isMesh, acceptsRelays: acceptsRelays, nonce: entry.nonce,
-            advertisement: own.advertisement, addresses: policy.isMesh ? own.addresses : [])
+            isMesh: policy.isMesh, acceptsRelays: acceptsRelays, wantsPaths: policy.wantsPaths,
+            nonce: entry.tokens.nonce, advertisement: own.advertisement,
+            addresses: policy.isMesh ? own.addresses : [])
     }
 
     // MARK: Conversations
@@ -195,7 +164,7 @@ package struct IntroductionTable {
     ///
     /// - Parameter nonce: a random number for it.
     package mutating func connected(_ id: PeerID, nonce: UInt64, now: Moment) {
-        peers[id] = Entry(nonce: nonce)
+        peers[id] = Entry(tokens: TokenLedger(nonce: nonce))
         left.remove(id)
         turnedAway.remove(id)
         interrupted.remove(id)
@@ -210,9 +179,17 @@ package struct IntroductionTable {
         considerWanting(id, now: now)
     }
 
-    /// The conversation is carried by another peer now, or is not any more.
-    package mutating func noteRelay(of id: PeerID, isRelayed: Bool, now: Moment) {
-        guard peers[id] != nil, relayed.contains(id) != isRelayed else { return }
+    /// The conversation runs over this now.
+    package mutating func notePath(of id: PeerID, _ path: ConversationPath, now: Moment) {
+        guard let known = peers[id]?.path, known != path else { return }
+        peers[id]?.path = path
+        for other in peers.keys where peers[other]?.presence?.wantsPaths == true {
+            noteNews(of: id, for: other, now: now)
+        }
+        // Without a link nothing is known of the next one.
+        guard case .over(let scheme, _) = path else { return }
+        let isRelayed = scheme == RelayAddress.scheme
+        guard relayed.contains(id) != isRelayed else { return }
         if isRelayed { relayed.insert(id) } else { relayed.remove(id) }
         considerWanting(id, now: now)
     }
@@ -241,12 +218,10 @@ package struct IntroductionTable {
         relayed.remove(id)
         direct[id] = nil
         plan.disconnected(id, now: now)
-        for other in heard.filter({ $0.value.by[id] != nil }).keys.sorted() {
-            unlist(other, by: id, now: now)
-        }
+        for other in hearsay.subjects(of: id) { unlist(other, by: id, now: now) }
         noteNews(of: id, now: now)
         for other in peers.keys { peers[other]?.answeredAt[id] = nil }
-        if departure != .nobody, heard[id] != nil {
+        if departure != .nobody, hearsay.tells(of: id) {
             left.insert(id)
             if departure == .thisSide { turnedAway.insert(id) }
         }
@@ -256,14 +231,13 @@ package struct IntroductionTable {
 
     /// Tells the session where the peer can be reached, if that has changed: through others, and directly.
     private mutating func showRoutes(to id: PeerID) {
-        let carriers = (heard[id]?.by ?? [:]).filter(\.value.isCarried).keys.sorted().prefix(
-            Self.mostCarriers)
+        let carriers = hearsay.carriers(of: id).prefix(Self.mostCarriers)
         let relays = carriers.map { RelayAddress(carrier: $0, peer: id).transportAddress }
         let addresses = relays + (direct[id] ?? [])
         guard addresses != shown[id] ?? [] else { return }
         shown[id] = addresses.isEmpty ? nil : addresses
         let own = peers[id]?.presence?.advertisement
-        guard !addresses.isEmpty, let advertisement = own ?? heard[id]?.advertisement else {
+        guard !addresses.isEmpty, let advertisement = own ?? hearsay.advertisement(of: id) else {
             return actions.append(.forget(id))
         }
         introduce(advertisement, at: addresses, isByItself: own != nil)
@@ -280,10 +254,13 @@ package struct IntroductionTable {
     }
 
     private mutating func noteNews(of id: PeerID, now: Moment) {
-        for other in peers.keys where other != id && peers[other]?.presence != nil {
-            peers[other]?.pending.insert(id)
-            flushSoon(other, now: now)
-        }
+        for other in peers.keys { noteNews(of: id, for: other, now: now) }
+    }
+
+    private mutating func noteNews(of id: PeerID, for other: PeerID, now: Moment) {
+        guard other != id, peers[other]?.presence != nil else { return }
+        peers[other]?.pending.insert(id)
+        flushSoon(other, now: now)
     }
 
     // MARK: Telling
@@ -296,7 +273,9 @@ package struct IntroductionTable {
         let isMesh = policy.isMesh && mine.isMesh && theirs.isMesh
         let isCarried = mine.acceptsRelays && theirs.acceptsRelays && policy.carries(id, other)
         guard isMesh || isCarried else { return nil }
-        return Told(version: entry.version, isMesh: isMesh, isCarried: isCarried)
+        return Told(
+            membership: .init(version: entry.version, isMesh: isMesh, isCarried: isCarried),
+            path: mine.wantsPaths ? entry.path : nil)
     }
 
     private mutating func flushSoon(_ id: PeerID, now: Moment) {
@@ -321,7 +300,7 @@ package struct IntroductionTable {
     }
 
     /// Sends what the peer has to be told, for as long as there is room. What is left waits a little.
-    package mutating func flush(_ id: PeerID, now: Moment, _ send: ([UInt8]) -> Sending) {
+    package mutating func flush(_ id: PeerID, now: Moment, _ send: ([UInt8]) -> KindMessageSending) {
         peers[id]?.flushAt = .never
         guard peers[id]?.takesRecords == true else { return }
         while let entry = peers[id] {
@@ -337,7 +316,7 @@ package struct IntroductionTable {
             if entry.presence != nil {
                 for other in entry.pending.sorted() where batch.hasRoom {
                     let due = telling(id, of: other)
-                    if due != entry.told[other] { batch.add(record(of: other, due)) }
+                    for record in records(of: other, due, after: entry.told[other]) { batch.add(record) }
                     settled.append((other, due))
                 }
             }
@@ -360,10 +339,19 @@ package struct IntroductionTable {
         }
     }
 
-    private func record(of id: PeerID, _ told: Told?) -> IntroductionRecord {
-        guard let told, let advertisement = peers[id]?.presence?.advertisement else { return .gone(id) }
-        return .member(
-            Listing(isMesh: told.isMesh, isCarried: told.isCarried, advertisement: advertisement))
+    /// What has to be told about a peer, after what was told before.
+    private func records(of id: PeerID, _ due: Told?, after before: Told?) -> [IntroductionRecord] {
+        guard let due, let advertisement = peers[id]?.presence?.advertisement else {
+            return before == nil ? [] : [.gone(id)]
+        }
+        var records: [IntroductionRecord] = []
+        if due.membership != before?.membership {
+            let (isMesh, isCarried) = (due.membership.isMesh, due.membership.isCarried)
+            records.append(
+                .member(Listing(isMesh: isMesh, isCarried: isCarried, advertisement: advertisement)))
+        }
+        if let path = due.path, path != before?.path { records.append(.path(id, path)) }
+        return records
     }
 
     /// Records for one message.
@@ -392,7 +380,7 @@ package struct IntroductionTable {
             // The session may have nobody else to learn its name and info from.
             introduce(presence.advertisement, at: shown[id] ?? [], isByItself: true)
             if isFirst || entry.presence?.isMesh != presence.isMesh {
-                for (other, heard) in heard where heard.by[id] != nil { considerWanting(other, now: now) }
+                for other in hearsay.subjects(of: id) { considerWanting(other, now: now) }
             }
             let all = peers.keys
             peers[id]?.pending.formUnion(all)
@@ -404,7 +392,11 @@ package struct IntroductionTable {
                 throw .malformed("a member of another service")
             }
             guard advertisement.peer != identity.peerID, advertisement.peer != id else { return }
-            try list(listing, by: id, now: now)
+            try hearsay.note(listing, by: id, limit: Self.mostListed)
+            showRoutes(to: advertisement.peer)
+            considerWanting(advertisement.peer, now: now)
+        case .path(let other, let path):
+            if policy.wantsPaths { hearsay.note(path, to: other, by: id) }
         case .gone(let other): unlist(other, by: id, now: now)
         case .ask(let other): answer(id, about: other, now: now)
         case .introduction(let other, let addresses, let token):
@@ -415,29 +407,9 @@ package struct IntroductionTable {
         }
     }
 
-    private mutating func list(
-        _ listing: Listing, by id: PeerID, now: Moment
-    ) throws(WireError) {
-        let other = listing.advertisement.peer
-        var entry = heard[other] ?? Heard(advertisement: listing.advertisement)
-        let before = entry.by.updateValue((listing.isMesh, listing.isCarried), forKey: id)
-        if before == nil {
-            guard let listed = peers[id]?.listed, listed < Self.mostListed else {
-                throw .malformed("more members than are allowed")
-            }
-            peers[id]?.listed += 1
-        }
-        entry.advertisement = listing.advertisement
-        heard[other] = entry
-        showRoutes(to: other)
-        considerWanting(other, now: now)
-    }
-
     private mutating func unlist(_ other: PeerID, by id: PeerID, now: Moment) {
-        guard heard[other]?.by.removeValue(forKey: id) != nil else { return }
-        peers[id]?.listed -= 1
-        if heard[other]?.by.isEmpty == true {
-            heard[other] = nil
+        guard hearsay.remove(other, by: id) else { return }
+        if !hearsay.tells(of: other) {
             left.remove(other)
             turnedAway.remove(other)
             if peers[other] == nil { direct[other] = nil }
@@ -448,32 +420,24 @@ package struct IntroductionTable {
 
     /// Introduces a peer to another one, if both are in the mesh.
     private mutating func answer(_ id: PeerID, about other: PeerID, now: Moment) {
-        guard let entry = peers[id], telling(id, of: other)?.isMesh == true,
+        guard let entry = peers[id], telling(id, of: other)?.membership.isMesh == true,
             let host = peers[other]?.presence, entry.letters.count < Self.mostLetters
         else { return }
         if let last = entry.answeredAt[other], now < last + Self.answerInterval { return }
         peers[id]?.answeredAt[other] = now
-        let number = (peers[other]?.tokensGiven ?? 0) + 1
-        peers[other]?.tokensGiven = number
-        let token = IntroductionToken(
-            by: identity, guest: id, host: other, nonce: host.nonce, number: number)
+        guard let token = peers[other]?.tokens.make(by: identity, for: id, to: other, nonce: host.nonce)
+        else { return }
         peers[id]?.letters.append(.introduction(other, addresses: host.addresses, token: token.bytes))
         flush(id, at: now)
     }
 
     // MARK: The mesh
 
-    /// Those who can introduce this session to the peer.
-    private func introducers(to id: PeerID) -> [PeerID] {
-        (heard[id]?.by ?? [:]).filter { introducer, listing in
-            guard listing.isMesh, let entry = peers[introducer] else { return false }
-            return entry.takesRecords && entry.presence?.isMesh == true
-        }.keys.sorted()
-    }
-
     private mutating func considerWanting(_ id: PeerID, now: Moment) {
         let isMissing = peers[id] == nil || interrupted.contains(id) || relayed.contains(id)
-        guard policy.isMesh, isMissing, !left.contains(id), !introducers(to: id).isEmpty else {
+        guard policy.isMesh, isMissing, !left.contains(id), !introducers(to: id).isEmpty,
+            policy.refuses(id, hearsay.advertisement(of: id)) == nil
+        else {
             return plan.forget(id)
         }
         // The side with the greater PeerID invites, and the other one only if it does not. A link that broke is likely to come
@@ -518,15 +482,12 @@ package struct IntroductionTable {
         guard let entry = peers[introducer], entry.presence?.isMesh == true else {
             return .decline("the peer that has introduced it is not connected here")
         }
-        guard token.nonce == entry.nonce, token.introduces(guest, to: identity.peerID) else {
-            return .decline("the introduction is not genuine")
-        }
-        guard entry.tokensSeen.admits(token.number) else {
-            return .decline("the introduction was used before")
+        if let reason = entry.tokens.refusal(of: token, for: guest, to: identity.peerID) {
+            return .decline(reason)
         }
         guard !turnedAway.contains(guest) else { return .decline("this session has disconnected it") }
-        if let reason = policy.refuses(guest) { return .decline(reason) }
-        peers[introducer]?.tokensSeen.note(token.number)
+        if let reason = policy.refuses(guest, hearsay.advertisement(of: guest)) { return .decline(reason) }
+        peers[introducer]?.tokens.noteUse(of: token)
         left.remove(guest)
         return .accept
     }

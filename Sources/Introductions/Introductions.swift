@@ -55,11 +55,14 @@ package final class Introductions: Sendable {
     /// - Parameters:
     ///   - isMesh: whether the session is one of a mesh.
     ///   - policy: the peers for which the session carries pipes, and which may carry pipes to it.
-    ///   - refuse: returns why an introduced peer is not accepted; nil if it is.
+    ///   - refuse: returns why the session is not to be connected to an introduced peer; nil if it may be. Gets what others tell of
+    ///     the peer, which is not proven. Called on the loop.
+    ///   - wantsPaths: whether peers are asked what their conversations run over.
     package init(
         _ identity: Identity, of configuration: SessionConfiguration, isMesh: Bool,
         relaying policy: RelayPolicy = .nobody, limits: RelayLimits = RelayLimits(),
-        refusing refuse: @escaping (PeerID) -> String? = { _ in nil },
+        refusing refuse: @escaping (PeerID, Advertisement?) -> String? = { _, _ in nil },
+        wantsPaths: Bool = false,
         seed: UInt64 = .random(in: .min ... .max)
     ) {
         let advertisement = Advertisement(
@@ -70,7 +73,7 @@ package final class Introductions: Sendable {
         let carrier = relays.carrier
         let rules = IntroductionTable.Policy(
             isMesh: isMesh, acceptsRelays: { carrier.allows($0) }, carries: { carrier.carries($0, $1) },
-            refuses: refuse)
+            refuses: refuse, wantsPaths: wantsPaths)
         var seeds = SeededGenerator(seed: seed)
         onLoop = LoopState(
             IntroductionTable(identity, advertisement, rules, seed: seeds.next()), advertisement,
@@ -126,10 +129,10 @@ package final class Introductions: Sendable {
             } else {
                 return
             }
-            noteRelay(of: peer, now)
+            notePath(of: peer, now)
         case .peerChanged(let peer):
             onLoop.table.reconsider(peer.id, now: now)
-            noteRelay(of: peer, now)
+            notePath(of: peer, now)
         case .listening(let scheme, let addresses):
             onLoop.addresses[scheme] = addresses
             setOwn(now)
@@ -147,9 +150,13 @@ package final class Introductions: Sendable {
         proceed(session)
     }
 
-    private func noteRelay(of peer: Peer, _ now: Moment) {
-        guard let transport = peer.transport else { return }
-        onLoop.table.noteRelay(of: peer.id, isRelayed: transport == RelayAddress.scheme, now: now)
+    private func notePath(of peer: Peer, _ now: Moment) {
+        let path = peer.transport.map { scheme in
+            ConversationPath.over(
+                scheme: scheme,
+                carrier: scheme == RelayAddress.scheme ? relays.transport.carrier(of: peer.id) : nil)
+        }
+        onLoop.table.notePath(of: peer.id, path ?? .interrupted, now: now)
     }
 
     private func setOwn(_ now: Moment) {
@@ -191,7 +198,10 @@ package final class Introductions: Sendable {
     }
 
     /// Whom a peer has a conversation with, as it says, by PeerID. Loop only.
-    package func listings(by peer: PeerID) -> [Listing] { onLoop.table.listings(by: peer) }
+    package func acquaintances(of peer: PeerID) -> [Acquaintance] { onLoop.table.acquaintances(of: peer) }
+
+    /// The peers that could introduce this session to this one, by PeerID. Loop only.
+    package func introducers(to peer: PeerID) -> [PeerID] { onLoop.table.introducers(to: peer) }
 
     // MARK: What the table says
 
@@ -228,14 +238,8 @@ package final class Introductions: Sendable {
     }
 
     private func flush(_ peer: PeerID, _ session: Session) {
-        onLoop.table.flush(peer, now: session.loop.now) { bytes in
-            do throws(NighError) {
-                try session.trySend(ByteSlice(bytes), of: IntroductionRecord.kind, to: peer)
-                return .sent
-            } catch {
-                if case .bufferFull = error.cause { return .full }
-                return .unsupported
-            }
+        onLoop.table.flush(peer, now: session.loop.now) {
+            session.sendIfPossible(ByteSlice($0), of: IntroductionRecord.kind, to: peer)
         }
     }
 

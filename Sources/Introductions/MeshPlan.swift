@@ -23,7 +23,7 @@ struct MeshPlan {
 
     /// What the introductions of one peer have led to.
     private struct Record {
-        /// Those in a row that led nowhere.
+        /// Consecutive introductions that led to no conversation.
         var failures = 0
         var rests = 0
         var restsUntil = Moment(nanoseconds: .min)

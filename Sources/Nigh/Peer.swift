@@ -11,6 +11,9 @@ public struct Peer: Identifiable, Sendable {
     public let name: String
     /// What the peer advertises about itself.
     public let info: [String: String]
+    /// Whether the peer advertises that it accepts no more peers, because it has as many as its ``SessionLimits/peers`` allows. An
+    /// invitation would be refused. It says nothing about a conversation that this session has with the peer.
+    public let isFull: Bool
     /// Whether the peer can be reached, is being connected, or is connected.
     public let state: PeerState
     /// The transport that carries the conversation now, for example "tcp"; nil if there is none.
@@ -26,10 +29,24 @@ public struct Peer: Identifiable, Sendable {
         id = peer.id
         name = peer.name.description
         info = peer.info.pairs
+        isFull = peer.isFull
         state = peer.state
         transport = peer.transport
         hasDatagrams = peer.hasDatagrams
         trust = peer.trust
+        self.session = session
+    }
+
+    /// A peer of which only others tell.
+    init(_ told: Advertisement, _ trust: PeerTrust?, in session: SessionCore) {
+        id = told.peer
+        name = told.name.description
+        info = told.info.pairs
+        isFull = told.isFull
+        state = .unavailable
+        transport = nil
+        hasDatagrams = false
+        self.trust = trust
         self.session = session
     }
 
@@ -38,6 +55,7 @@ public struct Peer: Identifiable, Sendable {
         self.id = id
         name = id.short
         info = [:]
+        isFull = false
         state = .unavailable
         transport = nil
         hasDatagrams = false
@@ -112,7 +130,8 @@ public struct Peer: Identifiable, Sendable {
 extension Peer: Hashable {
     /// Whether two snapshots of peers are equal in all their properties.
     public static func == (left: Peer, right: Peer) -> Bool {
-        left.id == right.id && left.name == right.name && left.info == right.info && left.state == right.state
+        left.id == right.id && left.name == right.name && left.info == right.info
+            && left.isFull == right.isFull && left.state == right.state
             && left.transport == right.transport && left.hasDatagrams == right.hasDatagrams
             && left.trust == right.trust
     }

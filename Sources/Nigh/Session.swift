@@ -60,9 +60,11 @@ public final class Session: Sendable {
             transports ?? registry.reachingOtherPrograms, extending: registry)
         let identity = try IdentityUse.begin(settings.identity, service: serviceName)
         let groups = Groups()
+        let meshMembers = MeshMembers(settings.topology == .mesh ? settings.meshMembers : .everyone)
         let introductions = Introductions(
             identity.identity, of: configuration, isMesh: settings.topology == .mesh,
-            relaying: settings.relays.policy, limits: settings.relays.limits)
+            relaying: settings.relays.policy, limits: settings.relays.limits,
+            refusing: { meshMembers.reason(against: $0, $1) })
         configuration.relayStreams = introductions.streamHandler
         configuration.kindMessages = { kind, bytes, origin in
             kind == GroupRecord.kind
@@ -75,7 +77,7 @@ public final class Session: Sendable {
         hasTemporaryIdentity = identity.isReplacement
         core = SessionCore(
             low, loop: loop, identity: identity, reception: reception, groups: groups,
-            introductions: introductions, settings: settings)
+            introductions: introductions, meshMembers: meshMembers, settings: settings)
         if !advertises { low.stopAdvertising() }
     }
 

@@ -54,11 +54,12 @@ final class SessionCore: Sendable {
     let reception: FileReception
     let groups: Groups
     let introductions: Introductions
+    private let meshMembers: MeshMembers
     private let state = Mutex(State())
 
     init(
         _ low: NighCore.Session, loop: UVEventLoop, identity: IdentityUse, reception: FileReception,
-        groups: Groups, introductions: Introductions, settings: SessionSettings
+        groups: Groups, introductions: Introductions, meshMembers: MeshMembers, settings: SessionSettings
     ) {
         self.low = low
         self.loop = loop
@@ -67,6 +68,7 @@ final class SessionCore: Sendable {
         self.reception = reception
         self.groups = groups
         self.introductions = introductions
+        self.meshMembers = meshMembers
         state.withLock { $0.connectsAutomatically = settings.connectsAutomatically }
         var onMessage: MessageHandler?
         if let handle = settings.onMessage {
@@ -76,6 +78,7 @@ final class SessionCore: Sendable {
             }
         }
         reception.attach(to: self)
+        meshMembers.attach(to: self)
         groups.attach(
             to: low, reporting: { [weak self] in self?.handle($0) },
             violations: { [weak self] in self?.report(.problem($0)) })
@@ -122,6 +125,16 @@ final class SessionCore: Sendable {
         state.withLock { state in
             (state.peers[id] ?? state.lostPeers[id]).map { Peer($0, in: self) }
                 ?? Peer(forgotten: id, in: self)
+        }
+    }
+
+    /// The peer as it was last seen; if it was not, as others tell of it.
+    func peer(_ id: PeerID, told: Advertisement?) -> Peer {
+        state.withLock { state in
+            if let seen = state.peers[id] { return Peer(seen, in: self) }
+            guard let told else { return Peer(forgotten: id, in: self) }
+            let trust = low.configuration.security == .none ? nil : low.trust.trust(in: id, called: told.name)
+            return Peer(told, trust, in: self)
         }
     }
 
@@ -236,7 +249,7 @@ final class SessionCore: Sendable {
             update(peer, reporting: [.peerChanged(Peer(peer, in: self))])
         case .invited(let invitation):
             if introductions.answer(invitation) { return }
-            if connectsAutomatically { return low.accept(invitation) }
+            if connectsAutomatically { return answerAutomatically(invitation) }
             report(.invited(Invitation(invitation, in: self)))
         case .invitationEnded(let invitation, let cause):
             if !connectsAutomatically { report(.invitationEnded(Invitation(invitation, in: self), cause)) }
@@ -257,6 +270,14 @@ final class SessionCore: Sendable {
         case .transportChanged(let scheme, .down(let error)): report(.transportDown(scheme, error))
         case .eventsDropped(let count): report(.eventsDropped(count))
         case .listening, .advertised, .closed: break
+        }
+    }
+
+    private func answerAutomatically(_ invitation: NighCore.Invitation) {
+        if let reason = meshMembers.reason(against: invitation.peer.id) {
+            low.decline(invitation, reason: reason)
+        } else {
+            low.accept(invitation)
         }
     }
 
@@ -324,6 +345,10 @@ final class SessionCore: Sendable {
         guard connectsAutomatically else { return }
         let due = state.withLock { $0.invitations.takeDue(at: loop.now) }
         for id in due {
+            guard meshMembers.reason(against: id) == nil else {
+                state.withLock { $0.invitations.finish(id) }
+                continue
+            }
             low.invite(id) { [weak self] result in
                 guard let self, case .failure(let error) = result else { return }
                 state.withLock { $0.invitations.failed(id, because: error, at: loop.now) }

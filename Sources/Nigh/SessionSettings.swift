@@ -10,6 +10,10 @@ public struct SessionSettings: Sendable {
     public var browses = true
     /// Who is connected to whom: pairs that have invited each other, all with all, or guests with their host.
     public var topology = Topology.pairs
+    /// In a mesh: the peers with which the session is connected without a question to its program, because another member
+    /// introduces them, or by ``connectsAutomatically``. Others are declined. About a peer that invites without an introduction, a
+    /// program that does not connect automatically is asked as in other topologies.
+    public var meshMembers = MeshAdmission.everyone
     /// For whom the session carries connections that these cannot have directly, and whom it lets do that for it.
     public var relays = RelaySettings()
     /// Whether the session connects to every peer from the start; see ``Session/connectsAutomatically``.

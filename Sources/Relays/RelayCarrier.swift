@@ -101,13 +101,12 @@ package final class RelayCarrier: @unchecked Sendable {
             return "this peer carries pipes only between peers that are paired with it"
         case .paired, .everyone: break
         }
-        guard let end = session.inspection(of: wanted), end.state == .connected, !end.isLeaving else {
+        guard let end = session.carriage(of: wanted), !end.isLeaving else {
             return "the wanted peer is not connected to the carrier"
         }
         guard session.accepts(.relay, wanted) else { return "the wanted peer takes no relayed pipes" }
-        let isRelayed = [end, session.inspection(of: asking)].contains {
-            $0?.transport == RelayAddress.scheme
-        }
+        let isRelayed =
+            end.scheme == RelayAddress.scheme || session.carriage(of: asking)?.scheme == RelayAddress.scheme
         return isRelayed ? "a pipe has one carrier, and one of the peers is reached through another" : nil
     }
 

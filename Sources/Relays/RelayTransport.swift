@@ -114,10 +114,10 @@ package final class RelayTransport: @unchecked Sendable {
             return fail(dial, .closed, advice: "attach the transport to a session first")
         }
         guard address.peer != session.id, address.carrier != session.id else { return fail(dial, .selfDial) }
-        guard let carrier = session.inspection(of: address.carrier), carrier.state == .connected else {
+        guard let carrier = session.carriage(of: address.carrier) else {
             return fail(dial, .notConnected, advice: "connect to the carrier \(address.carrier.short) first")
         }
-        guard carrier.transport != RelayAddress.scheme else {
+        guard carrier.scheme != RelayAddress.scheme else {
             return fail(
                 dial, .noRoute, advice: "a pipe has one carrier, and this one is reached through another")
         }

@@ -39,9 +39,10 @@ struct ServiceSearchTests {
             "a": String(repeating: "é", count: 126), "<&\">'": String(repeating: "x", count: 138),
         ])
         #expect(info.byteCount == DiscoveryInfo.maximumByteCount)
+        var advertisement = Samples.advertisement(name: String(repeating: "n", count: 63), info: info)
+        advertisement.isFull = true
         let record = SessionRecord(
-            Samples.advertisement(name: String(repeating: "n", count: 63), info: info), channel: 30,
-            adapter: Samples.device, handle: .max)
+            advertisement, channel: 30, adapter: Samples.device, handle: .max)
         #expect(try ask(RecordKeeper([try keep(record)], share: 100)).records == [record])
     }
 

@@ -49,7 +49,7 @@ import Testing
         let frames = Mutator.frames(of: corpus)
         var (paired, understood, delivered) = (0, 0, 0)
         var (entries, contents, members) = (0, 0, 0)
-        var (invitations, introduced) = (0, 0)
+        var (invitations, introduced, paths) = (0, 0, 0)
         var reach = DatagramPathTarget.Reach()
         var (calm, lines, rematches, breaches) = (0, 0, 0, 0)
         for seed in 0..<2_000 as Range<UInt64> {
@@ -73,11 +73,13 @@ import Testing
             let introductions = try IntroductionTarget.run(&mutator)
             invitations += introductions.invitations
             introduced += introductions.accepted
+            paths += introductions.paths
         }
         #expect(entries > 8_000, "\(entries)")
         #expect(contents > 1_000, "\(contents)")
         #expect(members > 200, "\(members)")
         #expect(invitations > 100 && introduced > 40, "\(invitations), \(introduced)")
+        #expect(paths > 1_000, "\(paths)")
         #expect(reach.delivered > 1_500 && reach.accepted > 4_000 && reach.moves > 40, "\(reach)")
         #expect(paired > 20, "\(paired)")
         #expect(understood > 300, "\(understood)")

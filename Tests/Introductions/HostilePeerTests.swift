@@ -19,7 +19,7 @@ import Testing
     private var now = Moment(nanoseconds: 0)
 
     /// Says hello to the only peer, and takes its own presence.
-    private mutating func meet(_ sending: IntroductionTable.Sending) throws {
+    private mutating func meet(_ sending: KindMessageSending) throws {
         table.connected(Self.peer, nonce: 5, now: now)
         now = now + .seconds(1)
         table.flush(Self.peer, now: now) { _ in sending }

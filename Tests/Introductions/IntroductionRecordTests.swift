@@ -22,6 +22,13 @@ import Testing
         .gone(peer),
         .ask(peer),
         .introduction(peer, addresses: addresses, token: [1, 2, 3]),
+        .here(
+            Presence(
+                isMesh: true, acceptsRelays: false, wantsPaths: true, nonce: 7, advertisement: advertisement,
+                addresses: [])),
+        .path(peer, .over(scheme: "bluetooth", carrier: nil)),
+        .path(peer, .over(scheme: "via", carrier: Identity.ephemeral(seed: 2).peerID)),
+        .path(peer, .interrupted),
     ]
 
     private func read(_ bytes: [UInt8]) throws -> [IntroductionRecord] {
@@ -54,6 +61,15 @@ import Testing
         let tooMany = [5, 0, 33] + Self.peer.bytes + [9]
         #expect(throws: WireError.self) { try read(tooMany) }
         #expect(throws: WireError.self) { try read([2, 0, 3, 0, 0, 0]) }
+        // A path over what is no transport, without a link but with a carrier, and with two carriers.
+        let paths: [[UInt8]] = [
+            [1, UInt8(ascii: "T"), 0], [16] + [UInt8](repeating: UInt8(ascii: "t"), count: 16) + [0],
+            [0, 1] + Self.peer.bytes, [3] + Array("via".utf8) + [2] + Self.peer.bytes,
+        ]
+        for path in paths {
+            let record = [6, 0, UInt8(32 + path.count)] + Self.peer.bytes + path
+            #expect(throws: WireError.self, "\(path)") { try read(record) }
+        }
     }
 }
 

@@ -26,12 +26,12 @@ private struct Scene {
     }
 
     static func here(
-        _ peer: PeerID, isMesh: Bool = true, acceptsRelays: Bool = false, nonce: UInt64 = 9,
-        addresses: [String] = ["memory://there"]
+        _ peer: PeerID, isMesh: Bool = true, acceptsRelays: Bool = false, wantsPaths: Bool = false,
+        nonce: UInt64 = 9, addresses: [String] = ["memory://there"]
     ) -> IntroductionRecord {
         .here(
             Presence(
-                isMesh: isMesh, acceptsRelays: acceptsRelays, nonce: nonce,
+                isMesh: isMesh, acceptsRelays: acceptsRelays, wantsPaths: wantsPaths, nonce: nonce,
                 advertisement: advertisement(peer), addresses: addresses.map { TransportAddress($0)! }))
     }
 
@@ -309,13 +309,108 @@ private struct Scene {
         try scene.receive(Scene.here(first), from: first)
         try scene.receive(Scene.member(second, isCarried: true), from: first)
         scene.connect(second)
-        scene.table.noteRelay(of: second, isRelayed: true, now: scene.now)
+        scene.table.notePath(of: second, .over(scheme: "via", carrier: nil), now: scene.now)
         _ = scene.run(.seconds(10))
         #expect(scene.takeAsks().isEmpty)
         _ = scene.run(.seconds(60))
         #expect(scene.takeAsks().map(\.about).contains(second))
-        scene.table.noteRelay(of: second, isRelayed: false, now: scene.now)
+        scene.table.notePath(of: second, .over(scheme: "tcp", carrier: nil), now: scene.now)
         _ = scene.run(.seconds(300))
         #expect(scene.takeAsks().isEmpty)
+    }
+
+    @Test(
+        "tells what its conversations run over to those that ask, at once and after each change, and to nobody else"
+    )
+    func paths() throws {
+        var scene = Scene()
+        let (curious, first, second) = (Scene.peer(1), Scene.peer(2), Scene.peer(3))
+        for peer in [curious, first, second] {
+            scene.connect(peer)
+            try scene.receive(Scene.here(peer, wantsPaths: peer == curious), from: peer)
+        }
+        scene.table.notePath(of: first, .over(scheme: "tcp", carrier: nil), now: scene.now)
+        _ = scene.run()
+        #expect(
+            scene.sent[curious]?.filter(isAboutOthers)
+                == [
+                    Scene.member(second), .path(second, .interrupted), Scene.member(first),
+                    .path(first, .over(scheme: "tcp", carrier: nil)),
+                ].sorted { $0.subject < $1.subject })
+        for peer in [first, second] { #expect(scene.sent[peer]?.contains(where: isPath) == false) }
+        scene.sent = [:]
+        scene.table.notePath(of: second, .over(scheme: "via", carrier: first), now: scene.now)
+        _ = scene.run()
+        #expect(scene.sent == [curious: [.path(second, .over(scheme: "via", carrier: first))]])
+        scene.sent = [:]
+        scene.table.notePath(of: second, .interrupted, now: scene.now)
+        scene.table.disconnected(first, by: .otherSide, now: scene.now)
+        _ = scene.run()
+        #expect(
+            scene.sent[curious]
+                == [.gone(first), .path(second, .interrupted)].sorted { $0.subject < $1.subject })
+    }
+
+    private func isPath(_ record: IntroductionRecord) -> Bool {
+        if case .path = record { true } else { false }
+    }
+    private func isAboutOthers(_ record: IntroductionRecord) -> Bool {
+        if case .here = record { false } else { true }
+    }
+
+    @Test(
+        "keeps what a peer's conversations run over, if it has asked for that and the peer has named the others"
+    )
+    func heardPaths() throws {
+        for wantsPaths in [true, false] {
+            var scene = Scene(.init(isMesh: true, wantsPaths: wantsPaths))
+            let (teller, other) = (Scene.peer(1), Scene.peer(2))
+            scene.connect(teller)
+            try scene.receive(Scene.here(teller), from: teller)
+            _ = scene.run()
+            let path = ConversationPath.over(scheme: "bluetooth", carrier: nil)
+            try scene.receive(.path(other, path), from: teller)
+            #expect(scene.table.acquaintances(of: teller).isEmpty)
+            try scene.receive(Scene.member(other), from: teller)
+            #expect(scene.table.acquaintances(of: teller).map(\.path) == [nil])
+            try scene.receive(.path(other, path), from: teller)
+            #expect(scene.table.acquaintances(of: teller).map(\.path) == [wantsPaths ? path : nil])
+            // A new name says nothing about the path.
+            try scene.receive(Scene.member(other, isCarried: true), from: teller)
+            #expect(scene.table.acquaintances(of: teller).map(\.path) == [wantsPaths ? path : nil])
+            try scene.receive(.gone(other), from: teller)
+            #expect(scene.table.acquaintances(of: teller).isEmpty)
+            let here = scene.sent[teller]?.compactMap {
+                if case .here(let presence) = $0 { presence } else { nil }
+            }
+            #expect(here?.map(\.wantsPaths) == [wantsPaths])
+        }
+    }
+
+    @Test("asks for no member that its program does not want, and declines the invitation of such a one")
+    func unwanted() throws {
+        let (introducer, unwanted, wanted) = (Scene.identities[1], Scene.peer(2), Scene.peer(3))
+        var scene = Scene(
+            .init(isMesh: true, refuses: { peer, _ in peer == unwanted ? "not that one" : nil }))
+        scene.connect(introducer.peerID, nonce: 5)
+        try scene.receive(Scene.here(introducer.peerID), from: introducer.peerID)
+        for peer in [unwanted, wanted] { try scene.receive(Scene.member(peer), from: introducer.peerID) }
+        _ = scene.run(.seconds(30))
+        #expect(Set(scene.takeAsks().map(\.about)) == [wanted])
+        let token = IntroductionToken(
+            by: introducer, guest: unwanted, host: Scene.own.peerID, nonce: 5, number: 1)
+        #expect(
+            scene.table.verdict(on: unwanted, introduction: token.bytes) == .decline("not that one"))
+    }
+}
+
+extension IntroductionRecord {
+    /// The peer that the record is about.
+    fileprivate var subject: PeerID {
+        switch self {
+        case .here(let presence): presence.advertisement.peer
+        case .member(let listing): listing.advertisement.peer
+        case .gone(let peer), .ask(let peer), .introduction(let peer, _, _), .path(let peer, _): peer
+        }
     }
 }

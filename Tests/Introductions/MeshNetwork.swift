@@ -93,7 +93,7 @@ final class MeshNetwork {
         let refusal = refusal
         var configuration = SessionConfiguration(service: "mesh", name: name, role: .server)
         let introductions = Introductions(
-            identity, of: configuration, isMesh: isMesh, refusing: refusal, seed: runs)
+            identity, of: configuration, isMesh: isMesh, refusing: { id, _ in refusal(id) }, seed: runs)
         configuration.seed = runs &* 7919
         configuration.kindMessages = introductions.handler
         configuration.security = .none

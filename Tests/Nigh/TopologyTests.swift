@@ -15,12 +15,75 @@ import Testing
         }
     }
 
+    /// Invites the session at an address, where it may not listen yet.
+    private func invite(_ address: String, from session: Session) async throws {
+        while true {
+            do {
+                _ = try await session.invite(at: address)
+                return
+            } catch  where error.stage == .connecting {
+                await Task.yield()
+            }
+        }
+    }
+
     /// Waits until a session is connected to these others, and to nobody else.
     private func wait(until session: Session, isConnectedTo others: [Session]) async {
         let expected = Set(others.map(\.id))
         for await peers in session.peerLists where Set(peers.filter(\.isConnected).map(\.id)) == expected {
             break
         }
+    }
+
+    @Test(
+        "of a mesh connects a session only to the members that its program accepts, whoever introduces them")
+    func meshMembers() async throws {
+        let sessions = try (0..<4).map { index in
+            try session("m\(index)") {
+                $0.topology = .mesh
+                $0.browses = false
+                $0.connectsAutomatically = true
+                if index == 1 { $0.meshMembers = .chosen { $0.name != "m3" } }
+            }
+        }
+        for session in sessions.dropFirst() { try await invite("memory://m0", from: session) }
+        await wait(until: sessions[2], isConnectedTo: [sessions[0], sessions[1], sessions[3]])
+        // Whichever of the two would ask first, the one that wants the other is declined.
+        for await event in sessions[3].events {
+            guard case .automaticInvitationFailed(let peer, let error) = event, peer.id == sessions[1].id
+            else { continue }
+            #expect("\(error)".contains("does not accept this peer"))
+            break
+        }
+        await wait(until: sessions[1], isConnectedTo: [sessions[0], sessions[2]])
+        await wait(until: sessions[3], isConnectedTo: [sessions[0], sessions[2]])
+        for session in sessions { await session.close() }
+    }
+
+    @Test("of a mesh shows to a newcomer that the mesh has as many members as it may have, before it asks")
+    func fullMesh() async throws {
+        let sessions = try (0..<3).map { index in
+            try session("m\(index)") {
+                $0.topology = .mesh
+                $0.browses = false
+                $0.limits.peers = 2
+                $0.connectsAutomatically = true
+            }
+        }
+        for session in sessions.dropFirst() { try await invite("memory://m0", from: session) }
+        for session in sessions {
+            await wait(until: session, isConnectedTo: sessions.filter { $0 !== session })
+        }
+        let newcomer = try session("newcomer") { $0.topology = .mesh }
+        for await peers in newcomer.peerLists where peers.count(where: \.isFull) == 3 { break }
+        await #expect(throws: NighError.self) { try await newcomer.peers[0].invite() }
+        await sessions[2].close()
+        for await peers in newcomer.peerLists where peers.count(where: \.isFull) == 0 && peers.count == 2 {
+            break
+        }
+        _ = try await newcomer.peers[0].invite()
+        await wait(until: newcomer, isConnectedTo: Array(sessions.prefix(2)))
+        for session in sessions.prefix(2) + [newcomer] { await session.close() }
     }
 
     @Test(
@@ -44,7 +107,7 @@ import Testing
             }
             return asking
         }
-        for session in sessions.dropFirst() { _ = try await session.invite(at: "memory://m0") }
+        for session in sessions.dropFirst() { try await invite("memory://m0", from: session) }
         for session in sessions {
             await wait(until: session, isConnectedTo: sessions.filter { $0 !== session })
         }

@@ -95,6 +95,21 @@ struct NeighboursTests {
         #expect(try said == [.changed(sighting(puma, "Panther", ["table": "open"]))])
     }
 
+    @Test func aPeerThatBecomesFullChangesAndChangesBack() throws {
+        var neighbours = Neighbours()
+        _ = neighbours.update(service("Puma", text(puma)), of: "game")
+        let mark = try #require(TextEntry(key: "full", value: nil))
+        var full = try sighting(puma, "Puma")
+        full.advertisement.isFull = true
+        #expect(neighbours.update(service("Puma", text(puma) + [mark]), of: "game") == [.changed(full)])
+        #expect(
+            try neighbours.update(service("Puma", text(puma)), of: "game") == [
+                .changed(sighting(puma, "Puma"))
+            ])
+        #expect(neighbours.update(service("Puma", text(puma, [("full", "1")])), of: "game").count == 1)
+        #expect(neighbours.update(service("Puma", text(puma, [("full", "1")]) + [mark]), of: "game") == [])
+    }
+
     @Test func anInstanceTakenOverByAnotherPeerIsReportedAsThatPeer() throws {
         var neighbours = Neighbours()
         _ = neighbours.update(service("Puma", text(puma)), of: "game")

@@ -39,6 +39,14 @@ struct PlantedFaultTests {
         }
     }
 
+    @Test func aSessionThatForgetsWhomItRefusesIsReported() {
+        let findings = (1...8 as ClosedRange<UInt64>).compactMap { seed in
+            World.run(seed: seed) { $0.forgetsRefusals = true }.finding
+        }
+        #expect(findings.count >= 4)
+        #expect(findings.allSatisfy { $0.rule == .refusals }, "\(findings.map(\.rule))")
+    }
+
     /// Applies the fault to the first session that has a conversation.
     private func apply(_ world: World, _ fault: Fault) {
         world.schedule(after: .milliseconds(10)) {

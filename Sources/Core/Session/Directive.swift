@@ -30,6 +30,8 @@ enum Directive {
     case closePort(PeerPort)
     /// Saves the trust store, which has changed.
     case saveTrust
+    /// Advertises whether the session is full, if that has changed: a conversation has begun or ended.
+    case conversationCountChanged
     /// Reports that all conversations have ended after `close`.
     case conversationsEnded
 }

@@ -37,6 +37,15 @@ public struct Message: Sendable {
 /// during the call, and nothing is copied. The handler must not block. It may call the session, also to send.
 public typealias MessageHandler = @Sendable (_ bytes: RawSpan, _ origin: MessageOrigin) -> Void
 
+/// What became of a message of a kind that a layer wanted to send without waiting.
+package enum KindMessageSending: Sendable {
+    case sent
+    /// There is no room now.
+    case full
+    /// The peer takes no messages of kinds, or has left.
+    case unsupported
+}
+
 /// A handler for messages of kinds, which are for layers above the session and not for the program. Called as a
 /// `MessageHandler` is. A message for which it names a place is kept there until the program reads it, and counts as
 /// unread until then; any other counts as read.

@@ -6,6 +6,7 @@ final class PeerRecord {
     let id: PeerID
     var name: DisplayName
     var info = DiscoveryInfo.none
+    var isFull = false
     var phase = PeerPhase.unavailable
     var routes: [RouteRecord] = []
 

@@ -194,6 +194,19 @@ extension Session {
 
     // MARK: Messages of layers
 
+    /// Sends a message of a kind to a peer, if there is room for it now.
+    package func sendIfPossible(
+        _ payload: ByteSlice, of kind: MessageKind, to peer: PeerID
+    ) -> KindMessageSending {
+        do throws(NighError) {
+            try trySend(payload, of: kind, to: peer)
+            return .sent
+        } catch {
+            if case .bufferFull = error.cause { return .full }
+            return .unsupported
+        }
+    }
+
     /// Creates a sequence beside `messages`, for messages of kinds that a layer keeps there.
     package func makeMessages() -> MessageSequence { MessageSequence(inbox: driver.makeInbox()) }
 

@@ -11,6 +11,9 @@ final class SessionDriver: @unchecked Sendable {
     let inbox: MessageInbox
     let events = Inbox<SessionEvent>()
     private(set) var advertisement: Advertisement
+    /// No change of `advertisement.isFull` is advertised before this moment.
+    var nextFullnessChange = Moment(nanoseconds: .min)
+    var fullnessTimer: LoopTimer?
     private let role: SessionRole
     let observer: (any LinkObserver)?
 
@@ -445,6 +448,7 @@ final class SessionDriver: @unchecked Sendable {
         case .openPort(let port): directory.add(port)
         case .closePort(let port): directory.remove(port)
         case .saveTrust: trustSynchronizer.save()
+        case .conversationCountChanged: advertiseFullness()
         case .conversationsEnded: waitForGoodbyes()
         }
     }

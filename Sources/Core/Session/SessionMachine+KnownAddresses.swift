@@ -80,7 +80,7 @@ extension SessionMachine {
         close(link, .cancelled)
         let advertisement = Advertisement(
             service: hello.service, peer: hello.peer, name: hello.name,
-            info: peers[hello.peer]?.info ?? .none)
+            info: peers[hello.peer]?.info ?? .none, isFull: peers[hello.peer]?.isFull ?? false)
         routeSeen(
             Sighting(address: known.address, advertisement: advertisement), transport: known.transport,
             now: now)

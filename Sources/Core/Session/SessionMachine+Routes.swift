@@ -9,7 +9,7 @@ extension SessionMachine {
             statistics.sightingsIgnored += 1
             return
         }
-        let before = (peer.name, peer.info, peer.routes)
+        let before = (peer.name, peer.info, peer.isFull, peer.routes)
         if let known = peer.routes.firstIndex(where: { $0.address == sighting.address }) {
             peer.routes[known].quality = sighting.quality
             peer.routes[known].source = .discovery
@@ -23,12 +23,13 @@ extension SessionMachine {
         }
         peer.name = advertisement.name
         peer.info = advertisement.info
+        peer.isFull = advertisement.isFull
         if let other = peerByAddress.updateValue(peer.id, forKey: sighting.address), other != peer.id {
             removeRoute(sighting.address, of: other)
         }
         if peer.state == .unavailable {
             updateState(of: peer)
-        } else if before != (peer.name, peer.info, peer.routes) {
+        } else if before != (peer.name, peer.info, peer.isFull, peer.routes) {
             output(.report(.peerChanged(snapshot(of: peer))))
         }
         considerBetterRoutes(of: peer, now: now)
@@ -75,6 +76,8 @@ extension SessionMachine {
     func removeRoutes(of peer: PeerRecord, where isGone: (RouteRecord) -> Bool) {
         guard peer.routes.contains(where: isGone) else { return }
         peer.routes.removeAll(where: isGone)
+        // Only discovery tells that there is room again.
+        if !peer.routes.contains(where: { $0.source == .discovery }) { peer.isFull = false }
         if let race = peer.attempt?.race {
             race.routes.removeAll(where: isGone)
             // A race that has no other route to try may be lost earlier.

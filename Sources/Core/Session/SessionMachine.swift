@@ -421,6 +421,7 @@ final class SessionMachine {
         precondition(last.mayMove(to: next.state), "no move from \(last) to \(next.state)")
         peer.phase = next
         output(.report(.stateChanged(snapshot(of: peer), from: last, cause: cause)))
+        if last.hasConversation != peer.state.hasConversation { output(.conversationCountChanged) }
     }
 
     /// Makes a peer `available` or `unavailable`, depending on what is known about it now. Forgets a peer that is not
@@ -438,7 +439,7 @@ final class SessionMachine {
     func snapshot(of peer: PeerRecord) -> Peer {
         peer.reportedTrust = security == .none ? nil : trust.trust(in: peer.id, called: peer.name)
         return Peer(
-            id: peer.id, name: peer.name, info: peer.info, state: peer.state,
+            id: peer.id, name: peer.name, info: peer.info, isFull: peer.isFull, state: peer.state,
             routes: preferredRoutes(of: peer).map { Peer.Route(address: $0.address, quality: $0.quality) },
             transport: scheme(inUseWith: peer), hasDatagrams: peer.link?.datagrams?.isOpen ?? false,
             trust: peer.reportedTrust)
@@ -458,6 +459,10 @@ final class SessionMachine {
 
     /// The number of peers that count against `limits.peers`.
     var engagedPeers: Int { peers.values.reduce(0) { $1.state.isEngaged ? $0 + 1 : $0 } }
+
+    /// Whether there are as many conversations as `limits.peers` allows. Invitations under way do not count here: each of
+    /// them ends soon, perhaps without a conversation.
+    var isFull: Bool { peers.values.count { $0.state.hasConversation } >= limits.peers }
 
     /// Returns all counts: those of the session by cause, and those of each peer together with the counts of its link.
     func statisticsSnapshot() -> SessionStatistics {

@@ -1,9 +1,13 @@
-/// What a session announces about itself, in the pairs of a text record: `v`, `id`, and the program's own.
+/// What a session announces about itself, in the pairs of a text record: `v`, `id`, the program's own, and the key `full`
+/// without a value while the session accepts no more peers.
 package enum AnnouncementText {
     /// The version of the pairs. A peer that also understands a later one says so in the hello.
     private static let version = "1"
     private static let versionKey = "v"
     package static let identityKey = "id"
+    /// A program's pairs all have values, and readers of earlier versions skip a key without one. So no program can set
+    /// this mark, and no reader takes it for a program's pair.
+    private static let fullKey = "full"
 
     /// Why an announcement is not one of a Nigh session.
     package enum Problem: Error, Hashable, CustomStringConvertible {
@@ -26,8 +30,13 @@ package enum AnnouncementText {
     package static func entries(of advertisement: Advertisement) -> [TextEntry] {
         let own = [(versionKey, version), (identityKey, advertisement.peer.description)]
         let info = advertisement.info.pairs.sorted { $0.key < $1.key }
-        return (own + info).compactMap { TextEntry(key: $0.0, value: $0.1) }
+        let pairs = (own + info).compactMap { TextEntry(key: $0.0, value: $0.1) }
+        // Of two entries with the same key the first one counts, so a program's own pair stays what it is.
+        guard advertisement.isFull, !pairs.contains(where: isFullEntry) else { return pairs }
+        return pairs + [TextEntry(key: fullKey, value: nil)].compactMap(\.self)
     }
+
+    private static func isFullEntry(_ entry: TextEntry) -> Bool { entry.key.lowercased() == fullKey }
 
     /// Reads an advertisement from the pairs. Invalid pairs of the program are left out: it matters more which peer is
     /// there.
@@ -43,7 +52,8 @@ package enum AnnouncementText {
             throw .badIdentity(printable(identity))
         }
         return Advertisement(
-            service: service, peer: peer, name: DisplayName(fitting: name), info: info(in: entries))
+            service: service, peer: peer, name: DisplayName(fitting: name), info: info(in: entries),
+            isFull: entries.first(where: isFullEntry).map { $0.value == nil } ?? false)
     }
 
     private static func info(in entries: [TextEntry]) -> DiscoveryInfo {

@@ -35,7 +35,7 @@ public protocol Transport: AnyObject, Sendable {
     /// are reported by `advertisingFailed`. Called again, it replaces what was advertised.
     func advertise(_ advertisement: Advertisement)
 
-    /// Changes name and info of what is advertised, without closing the listener or a pipe. Ignored if nothing is
+    /// Changes name, info and `isFull` of what is advertised, without closing the listener or a pipe. Ignored if nothing is
     /// advertised.
     func updateAdvertisement(_ advertisement: Advertisement)
 
@@ -85,7 +85,7 @@ extension Transport {
 public protocol TransportEvents: AnyObject {
     /// Reports a sighting that is new to this search.
     func routeFound(_ sighting: Sighting, by transport: any Transport)
-    /// Reports that the sighting of an address has changed (name, info, quality).
+    /// Reports that the sighting of an address has changed (name, info, `isFull`, quality).
     func routeChanged(_ sighting: Sighting, by transport: any Transport)
     /// Reports that the peer seen at `address` is no longer seen.
     func routeLost(_ address: TransportAddress, by transport: any Transport)
@@ -144,13 +144,19 @@ public struct Advertisement: Hashable, Sendable {
     public var name: DisplayName
     /// The discovery info of that peer.
     public var info: DiscoveryInfo
+    /// Whether that peer accepts no more peers at present.
+    public var isFull: Bool
 
     /// Creates an advertisement.
-    public init(service: ServiceName, peer: PeerID, name: DisplayName, info: DiscoveryInfo = .none) {
+    public init(
+        service: ServiceName, peer: PeerID, name: DisplayName, info: DiscoveryInfo = .none,
+        isFull: Bool = false
+    ) {
         self.service = service
         self.peer = peer
         self.name = name
         self.info = info
+        self.isFull = isFull
     }
 }
 

@@ -183,7 +183,7 @@ extension Lobby {
                 // The host that left may have its seat back.
                 let isBack = table.awaitsFormerHost && request.id == table.formerHost
                 guard isBack || !table.isSeatReserved else {
-                    return session.decline(invitation, reason: "somebody who watches may take the seat")
+                    return session.decline(invitation, reason: "the seat is offered to the watchers first")
                 }
                 guard !acceptsAll, !isBack else { return answer(invitation, accept: true, reason: "") }
                 invitations[request.id] = invitation
@@ -336,7 +336,8 @@ extension TableListing {
         }
         self.init(
             id: peer.id, name: peer.name.description,
-            hasFreeSeat: peer.info[Lobby.Info.key] == Lobby.Info.open, transports: schemes,
+            hasFreeSeat: peer.info[Lobby.Info.key] == Lobby.Info.open, isFull: peer.isFull,
+            transports: schemes,
             quality: peer.routes.first?.quality, trust: peer.trust)
     }
 }

@@ -34,6 +34,8 @@ public struct TableListing: Hashable, Sendable, Identifiable {
     public let name: String
     /// Whether the seat is free, as far as is known.
     public let hasFreeSeat: Bool
+    /// Whether the host accepts nobody more, not even to watch.
+    public internal(set) var isFull = false
     /// The schemes of the transports that lead to the table, the preferred one first.
     public let transports: [String]
     /// The quality of the preferred route, 0 to 1; nil if it is not known.

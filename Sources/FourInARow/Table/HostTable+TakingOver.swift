@@ -1,6 +1,6 @@
 import NighCore
 
-/// To whom the seat of a host that left is offered, one watcher after the other. Whoever accepts first gets it.
+/// The offers of the seat that a host has left: to one watcher after the other. The first one that accepts gets it.
 struct SeatOffers: Hashable, Sendable {
     /// Whether the seat is still to be given away.
     var isActive = false

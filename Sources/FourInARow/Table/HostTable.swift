@@ -27,7 +27,7 @@ public struct HostTable: Sendable {
     var people = TablePeople()
     /// The host from which this one took over the table, if it did.
     public internal(set) var formerHost: PeerID?
-    /// To whom the seat of the former host is offered.
+    /// The offers of the former host's seat to the watchers.
     var offers = SeatOffers()
     /// The number of the last happening that may have made a request impossible before the guest knew of it.
     var lastUnforeseen: UInt32 = 0

@@ -73,10 +73,12 @@ final class TransportProbe: TransportEvents, @unchecked Sendable {
         sightings.first { $0.advertisement.peer == other.peer }
     }
 
-    func advertisement(_ name: String? = nil, info: DiscoveryInfo = .none) -> Advertisement {
+    func advertisement(
+        _ name: String? = nil, info: DiscoveryInfo = .none, isFull: Bool = false
+    ) -> Advertisement {
         Advertisement(
             service: testbed.rig.service, peer: peer, name: DisplayName(fitting: name ?? "Station \(number)"),
-            info: info)
+            info: info, isFull: isFull)
     }
 
     /// Runs `body` on the loop, and waits for its result.

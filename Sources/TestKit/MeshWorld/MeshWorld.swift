@@ -41,7 +41,7 @@ public final class MeshWorld: @unchecked Sendable {
     private var runs: [MeshRun] = []
     private var current: [Int: MeshRun] = [:]
     private var generator: SeededGenerator
-    private var agenda = TimerQueue<() -> Void>()
+    private let agenda: WorldAgenda
     private var isQuiet = false
     private var faultPercent: Int
     private var finding: Finding?
@@ -65,6 +65,7 @@ public final class MeshWorld: @unchecked Sendable {
         }
         faultPercent = generator.pick([0, 30, 100]) ?? 0
         loop = VirtualEventLoop(workLimit: 4_000_000)
+        agenda = WorldAgenda(of: loop)
         self.generator = generator
     }
 
@@ -79,6 +80,7 @@ public final class MeshWorld: @unchecked Sendable {
         }
         faultPercent = 0
         loop = VirtualEventLoop(workLimit: .max)
+        agenda = WorldAgenda(of: loop)
         generator = SeededGenerator(seed: seed)
     }
 
@@ -135,24 +137,15 @@ public final class MeshWorld: @unchecked Sendable {
     // MARK: Time
 
     private func schedule(after delay: Duration, _ act: @escaping () -> Void) {
-        agenda.add(act, at: loop.now + Moment.Span(delay))
+        agenda.schedule(after: delay, act)
     }
 
     /// Lets time pass, and carries out what is planned for it. Stops at the first finding.
     func advance(by duration: Duration) {
-        let end = loop.now + Moment.Span(duration)
-        while finding == nil {
-            let next = min(agenda.earliest ?? end, end)
-            do {
-                try loop.run(until: next)
-            } catch {
-                return report(.progress, "\(error)")
-            }
-            guard finding == nil, let act = agenda.takeDue(at: next) else {
-                if next == end { return }
-                continue
-            }
-            act()
+        do {
+            try agenda.advance(by: duration, until: { finding != nil }) { try loop.run(until: $0) }
+        } catch {
+            report(.progress, "\(error)")
         }
     }
 

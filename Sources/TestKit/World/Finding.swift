@@ -35,6 +35,8 @@ public struct Finding: Error, CustomStringConvertible, Sendable {
         case endurance
         /// The network comes to rest.
         case progress
+        /// A peer is a member of a group only where neither of the two refuses the other, and is told who refuses it.
+        case refusals
         /// Two peers are paired only after both users have confirmed the same digits.
         case pairing
         /// Nothing is left over.

@@ -12,6 +12,10 @@ final class WorldGroups: @unchecked Sendable {
     fileprivate var joined: [GroupName: (membership: Membership, messages: MessageSequence)] = [:]
     /// The members according to the events.
     fileprivate var told: [GroupName: Set<PeerID>] = [:]
+    /// Those who have refused this run since it has joined.
+    fileprivate var refusedBy: [GroupName: Set<PeerID>] = [:]
+    /// What this run has joined each group with, and others decide by.
+    fileprivate var badges: [GroupName: UInt8] = [:]
     /// The last message from each peer in each group.
     private var last: [GroupName: [PeerID: UInt64]] = [:]
 
@@ -25,7 +29,10 @@ final class WorldGroups: @unchecked Sendable {
 
     private func note(_ event: GroupTable.Event) {
         switch event {
-        case .memberJoined(let peer, let name, _):
+        case .memberJoined(let peer, let name, let context):
+            if let own = badges[name], let theirs = context.first, Self.refuses(own, theirs) {
+                run?.report(.refusals, "has \(peer.short) in \(name), which it refuses")
+            }
             if run?.states.state(of: peer).hasConversation == false {
                 run?.report(.moves, "\(peer.short) joins \(name) without a conversation")
             }
@@ -34,20 +41,36 @@ final class WorldGroups: @unchecked Sendable {
             }
         case .memberLeft(let peer, let name):
             if told[name]?.remove(peer) == nil { run?.report(.moves, "\(peer.short) leaves \(name) twice") }
-        case .refused(let peer, let name, _):
-            run?.report(.calls, "\(peer.short) refuses it in \(name), and nobody does that")
+        case .refused(let peer, let name, let reason):
+            refusedBy[name, default: []].insert(peer)
+            guard let own = badges[name], let theirs = UInt8(reason), Self.refuses(theirs, own) else {
+                run?.report(.refusals, "\(peer.short) refuses it in \(name) because of \"\(reason)\"")
+                return
+            }
         }
     }
 
-    fileprivate func join(_ name: GroupName) {
+    /// Whether somebody who has joined with one badge refuses somebody with another one. Not always do both refuse.
+    fileprivate static func refuses(_ own: UInt8, _ theirs: UInt8) -> Bool { (3 * own + theirs) % 7 == 0 }
+
+    /// Joins a group with a badge, by which others decide about this run. It refuses with its own badge as the reason.
+    fileprivate func join(_ name: GroupName, badge: UInt8, forgettingRefusals: Bool) {
+        badges[name] = badge
         // Joining fails while the session is closing.
-        joined[name] = try? groups.join(name, context: []) { _, _ in nil }
+        joined[name] = try? groups.join(name, context: [badge]) { _, context in
+            guard !forgettingRefusals, let theirs = context.first, Self.refuses(badge, theirs) else {
+                return nil
+            }
+            return "\(badge)"
+        }
     }
 
     fileprivate func leave(_ name: GroupName) {
         guard let (membership, _) = joined.removeValue(forKey: name) else { return }
         groups.leave(membership)
         told[name] = nil
+        badges[name] = nil
+        refusedBy[name] = nil
     }
 
     /// Reads what has come in all groups. Returns how many messages these were.
@@ -100,7 +123,10 @@ extension World {
 
     private func act(_ groups: WorldGroups, of run: SessionRun) {
         guard let name = groupGenerator.pick(Self.groupNames), let session = run.session else { return }
-        guard let membership = groups.joined[name]?.membership else { return groups.join(name) }
+        guard let membership = groups.joined[name]?.membership else {
+            let badge = UInt8(groupGenerator.number(0...6))
+            return groups.join(name, badge: badge, forgettingRefusals: forgetsRefusals)
+        }
         guard !groupGenerator.chance(12) else { return groups.leave(name) }
         for _ in 0..<groupGenerator.number(1...6) {
             lastGroupMessage += 1
@@ -121,7 +147,15 @@ extension World {
                     other !== run && other.groups?.joined[name] != nil
                         && run.states.state(of: id(other.index)) == .connected
                 }
-                let expected = others.map { id($0.index) }.sorted()
+                let badge = groups.badges[name] ?? 0
+                func theirs(_ other: SessionRun) -> UInt8 { other.groups?.badges[name] ?? 0 }
+                let refusing = others.filter { WorldGroups.refuses(theirs($0), badge) }.map { id($0.index) }
+                let expected = others.filter {
+                    !WorldGroups.refuses(theirs($0), badge) && !WorldGroups.refuses(badge, theirs($0))
+                }.map { id($0.index) }.sorted()
+                if let silent = refusing.first(where: { !groups.refusedBy[name, default: []].contains($0) }) {
+                    run.report(.refusals, "was not told that \(silent.short) refuses it in \(name)")
+                }
                 let members = groups.groups.members(of: membership)
                 if members != expected || groups.told[name, default: []].sorted() != expected {
                     run.report(

@@ -46,6 +46,8 @@ public final class World: @unchecked Sendable {
     var groupGenerator: SeededGenerator
     /// The number of the last message to a group.
     var lastGroupMessage: UInt64 = 0
+    /// Whether sessions let peers into groups that they refuse. It is made wrong on purpose, to see that the rule notices.
+    var forgetsRefusals = false
     var impostors: [Impostor] = []
     /// Whether the better of the two transports can be dialled.
     var betterTransportsAreOpen: Bool
@@ -65,7 +67,7 @@ public final class World: @unchecked Sendable {
     /// One session is checked for consistency every this many turns, which makes a world a third slower. Checking every
     /// session after every turn would make it four times as slow.
     static let turnsPerCheck = 4
-    private var agenda = TimerQueue<() -> Void>()
+    private let agenda: WorldAgenda
     private var indexByPeer: [PeerID: Int] = [:]
     private var runByIncarnation: [UInt64: SessionRun] = [:]
 
@@ -94,6 +96,7 @@ public final class World: @unchecked Sendable {
         groupGenerator = SeededGenerator(seed: seed &* 0xA24B_AED4_963E_E407 &+ 1)
         betterTransportsAreOpen = plan.betterTransportsOpenAt == 0
         loop = VirtualEventLoop(workLimit: workLimit)
+        agenda = WorldAgenda(of: loop)
         log = WorldLog(keepsLines: keepingLog)
         // Which of two PeerIDs is the greater must not be the same in every world.
         let shuffle = generator.number(0...63)
@@ -174,25 +177,18 @@ public final class World: @unchecked Sendable {
 
     /// Calls `act` after `delay`, outside of any turn of the loop.
     func schedule(after delay: Duration, _ act: @escaping () -> Void) {
-        agenda.add(act, at: loop.now + Moment.Span(delay))
+        agenda.schedule(after: delay, act)
     }
 
     /// Lets time pass, and carries out what is planned for it. Stops at the first finding.
     func advance(by duration: Duration) {
-        let end = loop.now + Moment.Span(duration)
-        while finding == nil {
-            let next = min(agenda.earliest ?? end, end)
-            do {
+        do {
+            try agenda.advance(by: duration, until: { finding != nil }) { next in
                 let span = (next - loop.now).duration
                 _ = try loop.run(until: { self.findsInconsistency() }, within: span)
-            } catch {
-                return report(Violation(.progress, "\(error)"))
             }
-            guard finding == nil, let act = agenda.takeDue(at: next) else {
-                if next == end { return }
-                continue
-            }
-            act()
+        } catch {
+            report(Violation(.progress, "\(error)"))
         }
     }
 

@@ -47,7 +47,9 @@ struct TableSearch {
             fitting = view.tables.filter {
                 $0.name.lowercased() == wanted || (wanted.count >= 4 && $0.id.description.hasPrefix(wanted))
             }
-        case nil: fitting = Array(view.tables.filter { wish == .watch || $0.hasFreeSeat }.prefix(1))
+        case nil:
+            fitting = Array(
+                view.tables.filter { !$0.isFull && (wish == .watch || $0.hasFreeSeat) }.prefix(1))
         }
         guard fitting.count < 2 else {
             let ids = fitting.map(\.id)

@@ -9,7 +9,7 @@ enum AdvertisementTarget {
         Advertisement(
             service: "four-in-a-row", peer: SessionHarness.identities[1].peerID,
             name: DisplayName(fitting: "K\u{FC}che"),
-            info: (try? DiscoveryInfo(["table": "open", "x": ""])) ?? .none),
+            info: (try? DiscoveryInfo(["table": "open", "x": ""])) ?? .none, isFull: true),
     ].map(\.bytes)
 
     static func run(_ mutator: inout Mutator) throws {

@@ -42,13 +42,16 @@ enum IntroductionTarget {
     struct Reach {
         var invitations = 0
         var accepted = 0
+        /// Paths of which peers told.
+        var paths = 0
     }
 
+    /// Every session asks what the conversations of the others run over.
     private static func table(_ identity: Identity) -> IntroductionTable {
         let advertisement = Advertisement(
             service: "mesh", peer: identity.peerID, name: DisplayName(fitting: identity.peerID.short))
         let policy = IntroductionTable.Policy(
-            isMesh: true, acceptsRelays: { _ in true }, carries: { _, _ in true })
+            isMesh: true, acceptsRelays: { _ in true }, carries: { _, _ in true }, wantsPaths: true)
         return IntroductionTable(identity, advertisement, policy, seed: 1)
     }
 
@@ -72,6 +75,14 @@ enum IntroductionTarget {
         }
         result += flush(own.peerID)
         hear(presence(of: own, to: me), own.peerID, &table, now)
+        result += flush(own.peerID)
+        for (index, peer) in known.map(\.peerID).enumerated() {
+            let isCarried = index.isMultiple(of: 3)
+            let path = ConversationPath.over(
+                scheme: isCarried ? "via" : "memory", carrier: isCarried ? known[index].peerID : nil)
+            table.notePath(of: peer, path, now: now)
+        }
+        now = now + .seconds(1)
         result += flush(own.peerID)
         for peer in known.map(\.peerID) where peer != own.peerID {
             now = now + .seconds(1)
@@ -146,7 +157,7 @@ enum IntroductionTarget {
                 try receive(mutator.perhapsChanged(message, with: everything), peer, &scene)
             }
             try work(&scene, hasRoom: !mutator.oneIn(5))
-            try check(scene)
+            try check(&scene)
         }
         return scene.reach
     }
@@ -246,15 +257,21 @@ enum IntroductionTarget {
         if subject == own.peerID { throw Finding("an action for the session itself: \(action)") }
     }
 
-    private static func check(_ scene: Scene) throws {
+    private static func check(_ scene: inout Scene) throws {
         if scene.invited.count > mostInvitations {
             throw Finding("\(scene.invited.count) invitations at once")
         }
         let connected = scene.table.connectedPeers
-        for peer in peers + others where scene.table.listings(by: peer).count > 0 {
+        for peer in peers + others where scene.table.acquaintances(of: peer).count > 0 {
             if !connected.contains(peer) { throw Finding("listings of a peer that is not connected") }
-            if scene.table.listings(by: peer).count > IntroductionTable.mostListed {
+            let acquaintances = scene.table.acquaintances(of: peer)
+            if acquaintances.count > IntroductionTable.mostListed {
                 throw Finding("more listings than are allowed")
+            }
+            scene.reach.paths += acquaintances.count { $0.path != nil }
+            for case .over(let scheme, _)? in acquaintances.map(\.path) where !(1...15).contains(scheme.count)
+            {
+                throw Finding("a path over \"\(scheme)\"")
             }
         }
     }

@@ -2,7 +2,7 @@ import Glibc
 import Measuring
 import NighTestKit
 
-/// Runs meshes of growing size, and prints what they cost.
+/// Runs meshes and groups of growing size, and prints what they cost.
 enum MeshReport {
     /// Runs a mesh of each size in a process of its own, so that the memory of one does not count for the next. Returns
     /// whether all rules held.
@@ -37,6 +37,29 @@ enum MeshReport {
                 "\(size) sessions: all connected \(span) ms after the last one came; \(growth.dials) dials, "
                     + "at most \(growth.mostDials) by one; \(growth.records) messages about others, "
                     + "\(growth.recordBytes >> 10) KiB; \(Soak.rounded(seconds)) s of this machine's time")
+            fflush(nil)
+        }
+        return isComplete
+    }
+
+    /// Connects guests to a host in one group, and prints what that took. Returns whether all became members.
+    static func growGroups(_ sizes: [Int]) -> Bool {
+        var isComplete = true
+        for size in sizes {
+            let watch = Stopwatch()
+            let growth = GroupGrowth.run(size: size)
+            let seconds = watch.seconds
+            guard let joined = growth.milliseconds, let arrived = growth.messageMilliseconds else {
+                print("\(size) sessions did not become a group")
+                isComplete = false
+                continue
+            }
+            print(
+                "\(size) sessions: all members \(joined) ms after the last one came; the host received "
+                    + "\(growth.hostRecords) messages about groups, \(growth.hostRecordBytes >> 10) KiB, and each guest "
+                    + "\(Soak.rounded(growth.guestRecords)); a message to all arrived after \(arrived) ms, "
+                    + "\(growth.messageWork) pieces of work; \(Soak.rounded(seconds)) s of this machine's time"
+            )
             fflush(nil)
         }
         return isComplete

@@ -5,13 +5,15 @@ struct Options {
     var showsLog = false
     var jobs = 2
     var mesh: [Int] = []
+    /// The sizes of groups of a host and its guests.
+    var groups: [Int] = []
     /// Whether the worlds are those of meshes whose members introduce each other.
     var isMeshes = false
     var wantsHelp = false
 
     static let help = """
         usage: soak [--seeds N] [--first N] [--seed N] [--log] [--jobs N] [--meshes]
-                    [--mesh N]
+                    [--mesh N] [--group N]
 
         Runs simulated worlds of sessions, each decided by its seed, and checks the rules that always hold.
 
@@ -23,6 +25,7 @@ struct Options {
           --meshes    worlds of meshes, whose members introduce each other and carry pipes for each other
           --mesh N    instead, connect N sessions, each to all others; may be repeated. With --meshes each newcomer calls
                       only the first, and the others introduce it
+          --group N   instead, connect N sessions, a host and its guests, which are in one group; may be repeated
 
         The exit status is 0 if every rule held, 1 if one was broken, 2 if an argument is wrong.
         """
@@ -46,6 +49,7 @@ struct Options {
                 isSingle = true
             case "--jobs": jobs = Int(try Self.number(argument, &rest, least: 1, most: 64))
             case "--mesh": mesh.append(Int(try Self.number(argument, &rest, least: 2, most: 1_000)))
+            case "--group": groups.append(Int(try Self.number(argument, &rest, least: 2, most: 5_000)))
             default: throw UsageError(message: "unknown argument \"\(argument)\"")
             }
         }

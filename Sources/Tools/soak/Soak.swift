@@ -28,6 +28,8 @@ enum Soak {
             print(Options.help)
         } else if !options.mesh.isEmpty {
             exit((options.isMeshes ? MeshReport.grow(options.mesh) : MeshReport.run(options.mesh)) ? 0 : 1)
+        } else if !options.groups.isEmpty {
+            exit(MeshReport.growGroups(options.groups) ? 0 : 1)
         } else if options.showsLog {
             exit(showOne(options.first) ? 0 : 1)
         } else {

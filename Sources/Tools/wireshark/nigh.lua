@@ -42,7 +42,7 @@ local stream_kinds = {
 local stream_purposes = { [1] = "files", [2] = "relay" }
 local kinds = { [1] = "groups", [2] = "introductions" }
 local introduction_kinds = {
-    [1] = "here", [2] = "member", [3] = "gone", [4] = "ask", [5] = "introduction",
+    [1] = "here", [2] = "member", [3] = "gone", [4] = "ask", [5] = "introduction", [6] = "path",
 }
 local lanes = { [0] = "main", [1] = "bulk" }
 local packet_kinds = { [1] = "probe", [2] = "answer", [3] = "message", [4] = "fragment", [5] = "report" }
@@ -125,6 +125,9 @@ local f = {
     record_bytes = ProtoField.bytes("nigh.introduction.bytes", "Content of the record"),
     in_mesh = ProtoField.bool("nigh.introduction.mesh", "In the mesh", 8, nil, 0x01),
     relayed = ProtoField.bool("nigh.introduction.relay", "Relayed", 8, nil, 0x02),
+    asks_for_paths = ProtoField.bool("nigh.introduction.asks_for_paths", "Asks for paths", 8, nil, 0x04),
+    path_scheme = ProtoField.string("nigh.introduction.path", "Transport of the path"),
+    path_has_carrier = ProtoField.uint8("nigh.introduction.path_has_carrier", "Carriers of the path"),
     nonce = ProtoField.uint64("nigh.introduction.nonce", "Nonce", base.HEX),
     advertisement_length = ProtoField.uint16("nigh.introduction.advertisement_length", "Length of the advertisement"),
     spoken_service = ProtoField.string("nigh.introduction.service", "Service"),
@@ -517,13 +520,17 @@ local function flags(r, relay)
     r.tree:add(f.in_mesh, range)
     r.tree:add(f.relayed, range)
     local value = range:uint()
-    return (value % 2 == 1 and ", in the mesh" or "") .. (math.floor(value / 2) % 2 == 1 and relay or "")
+    return (value % 2 == 1 and ", in the mesh" or "") .. (math.floor(value / 2) % 2 == 1 and relay or ""), range
 end
 
 local record_content = {}
 
 record_content[1] = function(r)
-    local words = flags(r, ", may be relayed")
+    local words, range = flags(r, ", may be relayed")
+    if range ~= nil then
+        r.tree:add(f.asks_for_paths, range)
+        if math.floor(range:uint() / 4) % 2 == 1 then words = words .. ", asks for paths" end
+    end
     r:number(f.nonce, 8, "the number of a presence")
     local peer = advertisement(r)
     addresses(r)
@@ -547,6 +554,16 @@ record_content[5] = function(r)
         introduction_token(r, count)
     end
     return "introduction to " .. peer
+end
+
+record_content[6] = function(r)
+    local peer = spoken_peer(r)
+    local scheme = r:text(f.path_scheme, "the transport of a path") or "?"
+    local carriers = r:number(f.path_has_carrier, 1, "whether a path has a carrier")
+    if carriers == 1 and scheme ~= "" then return "path to " .. peer .. " over " .. scheme .. " through " .. spoken_peer(r) end
+    if carriers ~= 0 then r:fail("whether a path has a carrier") end
+    if scheme == "" then return "path to " .. peer .. " is interrupted" end
+    return "path to " .. peer .. " over " .. scheme
 end
 
 -- Reads the records of a message of introductions, which is there as a whole. Returns them in words.

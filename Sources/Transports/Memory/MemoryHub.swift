@@ -198,13 +198,14 @@ extension MemoryHub {
         }
     }
 
-    /// Changes name and info; service and peer stay.
+    /// Changes name, info and whether the peer is full; service and peer stay.
     func update(_ advertisement: Advertisement, from member: MemoryHubMember) {
         change { state in
             guard let index = state.listeners.firstIndex(where: { $0.member === member }) else { return }
             var new = state.listeners[index].advertisement
             new.name = advertisement.name
             new.info = advertisement.info
+            new.isFull = advertisement.isFull
             state.replace(at: index, with: new)
         }
     }

@@ -17,6 +17,29 @@ struct AdvertisementBytesTests {
         #expect(Advertisement(bytes: advertisement.bytes) == advertisement)
     }
 
+    @Test("say that the peer is full with a key without a value, which readers of earlier versions skip")
+    func full() throws {
+        var advertisement = try Self.advertisement(info: ["table": "open"])
+        let before = advertisement.bytes
+        advertisement.isFull = true
+        #expect(advertisement.bytes == before + [4] + Array("full".utf8))
+        #expect(Advertisement(bytes: advertisement.bytes) == advertisement)
+        // A reader of an earlier version takes only pairs for discovery info.
+        #expect(Advertisement(bytes: advertisement.bytes)?.info == advertisement.info)
+    }
+
+    @Test("leave a program's own pair with the key full alone, and then say nothing about room")
+    func ownKey() throws {
+        for key in ["full", "FULL"] {
+            var advertisement = try Self.advertisement(info: [key: "no"])
+            let before = advertisement.bytes
+            advertisement.isFull = true
+            #expect(advertisement.bytes == before)
+            let read = try #require(Advertisement(bytes: before))
+            #expect(!read.isFull && read.info[key] == "no")
+        }
+    }
+
     @Test("stay within their limit with the largest info")
     func namesAreBounded() throws {
         var info = DiscoveryInfo.none
@@ -26,7 +49,7 @@ struct AdvertisementBytesTests {
         }
         let all = Advertisement(
             service: "fifteen-letters", peer: Self.peer,
-            name: DisplayName(fitting: String(repeating: "x", count: 63)), info: info)
+            name: DisplayName(fitting: String(repeating: "x", count: 63)), info: info, isFull: true)
         #expect(all.bytes.count <= Advertisement.maximumByteCount)
         #expect(Advertisement(bytes: all.bytes) == all)
     }

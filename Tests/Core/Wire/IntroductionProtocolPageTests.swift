@@ -16,10 +16,11 @@ struct IntroductionProtocolPageTests {
         var table: IntroductionTable
         let id: PeerID
 
-        init(_ identity: Identity, _ name: String, at address: String) throws {
+        init(_ identity: Identity, _ name: String, at address: String, wantsPaths: Bool = false) throws {
             id = identity.peerID
             let advertisement = Advertisement(service: "chat", peer: id, name: DisplayName(fitting: name))
-            table = IntroductionTable(identity, advertisement, .init(isMesh: true), seed: 1)
+            table = IntroductionTable(
+                identity, advertisement, .init(isMesh: true, wantsPaths: wantsPaths), seed: 1)
             table.setOwn(
                 advertisement, at: [try #require(TransportAddress(address))], now: Moment(nanoseconds: 0))
         }
@@ -47,7 +48,7 @@ struct IntroductionProtocolPageTests {
     @Test("has an example that both sides play, byte for byte, and whose token the third side accepts")
     func example() throws {
         var puma = try Member(Self.puma, "Puma", at: "tcp://192.168.1.7:4000")
-        var lynx = try Member(Self.lynx, "Lynx", at: "tcp://192.168.1.8:4000")
+        var lynx = try Member(Self.lynx, "Lynx", at: "tcp://192.168.1.8:4000", wantsPaths: true)
         var hare = try Member(Self.hare, "Hare", at: "tcp://192.168.1.9:4000")
         var now = Moment(nanoseconds: 0)
         puma.table.connected(hare.id, nonce: 4, now: now)
@@ -61,6 +62,7 @@ struct IntroductionProtocolPageTests {
         }
         lynx.table.connected(puma.id, nonce: 5, now: now)
         puma.table.connected(lynx.id, nonce: 6, now: now)
+        puma.table.notePath(of: hare.id, .over(scheme: "tcp", carrier: nil), now: now)
         var said: [(isLynx: Bool, bytes: [UInt8])] = []
         for turn in 0..<20 {
             now = now + .milliseconds(50)
@@ -118,7 +120,7 @@ struct IntroductionProtocolPageTests {
             ),
             ("member", .member(Listing(isMesh: true, isCarried: false, advertisement: advertisement))),
             ("gone", .gone(id)), ("ask", .ask(id)),
-            ("introduction", .introduction(id, addresses: [], token: [])),
+            ("introduction", .introduction(id, addresses: [], token: [])), ("path", .path(id, .interrupted)),
         ]
         let rows = try ProtocolPage().table("| kind | name | then | what it says |", in: Self.section)
         #expect(rows.map { $0[0] } == records.map { "\($0.1.bytes[0])" })

@@ -144,7 +144,7 @@ struct LostHostTests {
             Issue.record("\(wren.news)")
             return
         }
-        #expect("\(error)".contains("somebody who watches may take the seat"))
+        #expect("\(error)".contains("the seat is offered to the watchers first"))
         owl.lobby.answerOffer(takesSeat: false)
         try #require(
             try group.wait(until: { wren.view.tables.first { $0.id == lynx.id }?.hasFreeSeat == true }))

@@ -12,8 +12,8 @@ import Testing
     func pipe() throws {
         let path = "\(user.folder.path)/pipe"
         try #require(mkfifo(path, 0o600) == 0)
-        #expect(throws: BenchPlan.Report.Failure.self) {
-            try BenchPlan.Report(path: path, overwrites: true).write("a page")
+        #expect(throws: ReportFile.Failure.self) {
+            try ReportFile(path, option: "--report", overwrites: true).write("a page")
         }
     }
 

@@ -66,6 +66,13 @@ import Testing
         #expect(
             summary(of: [2] + member, type: 0x16).text
                 == "main, kind 2 (introductions), member Hare ajsi4ju6, in the mesh, relayed")
+        let paths =
+            [6, 0, 37] + hare.bytes + [3] + Array("tcp".utf8) + [0] + [6, 0, 69] + hare.bytes + [3]
+            + Array("via".utf8) + [1] + puma.peerID.bytes + [6, 0, 34] + hare.bytes + [0, 0]
+        #expect(
+            summary(of: [2] + paths, type: 0x16).text
+                == "main, kind 2 (introductions), path to ajsi4ju6 over tcp, path to ajsi4ju6 over via through "
+                + "ct6ox7n3, path to ajsi4ju6 is interrupted")
         #expect(summary(of: [2, 4, 0], type: 0x16).text == "main, kind 2 (introductions)")
         let token = IntroductionToken(by: puma, guest: hare, host: hare, nonce: 7, number: 5)
         let frame = summary(of: token.bytes, type: 0x81)

@@ -185,23 +185,25 @@ import Testing
         let token = IntroductionToken(by: puma, guest: hare, host: hare, nonce: 7, number: 5).bytes
         let hereLength = UInt8(1 + 8 + 2 + advertisement.count + address.count)
         let contents: [[UInt8]] = [
-            [1, 0, hereLength, 1] + [UInt8](repeating: 1, count: 8) + count + advertisement + address,
+            [1, 0, hereLength, 5] + [UInt8](repeating: 1, count: 8) + count + advertisement + address,
             [2, 0, UInt8(3 + advertisement.count), 3] + count + advertisement,
             [4, 0, 32] + hare.bytes + [99, 0, 1, 7] + [3, 0, 32] + hare.bytes,
             [5, 0, UInt8(32 + address.count + 2 + token.count)] + hare.bytes + address + [0, 112] + token,
+            [6, 0, 69] + hare.bytes + [3] + Array("via".utf8) + [1] + puma.peerID.bytes
+                + [6, 0, 37] + hare.bytes + [3] + Array("tcp".utf8) + [0] + [6, 0, 34] + hare.bytes + [0, 0],
         ]
         let name = Array("from:\(hare)".utf8)
         let capture = try capture(
             contents.map { frame(0x16, [2] + $0) } + [
                 frame(0x81, token), frame(0x19, [0, 0, 0, 1, 6, 2, UInt8(name.count)] + name),
-                frame(0x16, [2, 4, 0, 32, 1]),
+                frame(0x16, [2, 4, 0, 32, 1]), frame(0x16, [2, 6, 0, 34] + hare.bytes + [0, 2]),
             ])
         let rows = try fields(
             [
                 "_ws.col.Info", "nigh.introduction.peer", "nigh.introduction.address",
                 "nigh.introduction.number", "nigh.stream.relay_peer", "_ws.expert.message",
             ], of: capture)
-        #expect(rows.count == 7)
+        #expect(rows.count == 9)
         var state = LinkState()
         for (row, content) in zip(rows, contents) {
             let payload = [2] + content
@@ -215,11 +217,12 @@ import Testing
             #expect(row[1].hasPrefix("\(hare)"), "\(row)")
         }
         #expect(rows[0][2] == "tcp://192.168.1.9:4000" && rows[3][2] == rows[0][2], "\(rows)")
-        #expect(rows[3][3] == "5" && rows[4][3] == "5", "\(rows)")
-        #expect(rows[4][0].contains("introduction (number 5)"), "\(rows[4])")
-        #expect(rows[5][4] == "\(hare)", "\(rows[5])")
-        #expect(rows[6][5].contains("cut short"), "\(rows[6])")
-        #expect(rows.prefix(6).allSatisfy { !$0[5].contains("cut short") && !$0[5].contains("too many") })
+        #expect(rows[3][3] == "5" && rows[5][3] == "5", "\(rows)")
+        #expect(rows[5][0].contains("introduction (number 5)"), "\(rows[5])")
+        #expect(rows[6][4] == "\(hare)", "\(rows[6])")
+        #expect(rows[7][5].contains("cut short"), "\(rows[7])")
+        #expect(rows[8][5].contains("whether a path has a carrier"), "\(rows[8])")
+        #expect(rows.prefix(7).allSatisfy { !$0[5].contains("cut short") && !$0[5].contains("too many") })
     }
 
     @Test("A frame that breaks the protocol is marked")

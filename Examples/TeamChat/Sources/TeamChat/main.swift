@@ -1,7 +1,7 @@
 import Nigh
 
-// A chat of teams: `TeamChat Puma red`. Everybody nearby is connected, and those of one team read each other's lines. Write
-// "/join blue" to change to another team.
+// A chat of teams: `TeamChat Puma red`. All are connected in a mesh, also those who do not see each other, and those of one team
+// read each other's lines. Write "/join blue" to change to another team.
 
 let (name, team) = (
     CommandLine.arguments.dropFirst(1).first, CommandLine.arguments.dropFirst(2).first ?? "red"
@@ -25,9 +25,11 @@ func join(_ team: String, in session: Session) async throws -> Group {
 
 do {
     try await withSession(
-        service: "teamchat", name: name, transports: CommandLine.arguments.dropFirst(3).first
+        service: "teamchat", name: name, transports: CommandLine.arguments.dropFirst(3).first,
+        configure: {
+            $0.topology = .mesh; $0.connectsAutomatically = true
+        }
     ) { session in
-        session.connectsAutomatically = true
         var group = try await join(team, in: session)
         for await line in StandardInput.lines {
             if line.hasPrefix("/join ") {

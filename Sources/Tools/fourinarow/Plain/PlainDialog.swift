@@ -134,7 +134,9 @@ struct PlainDialog {
     }
 
     private func tableLine(_ index: Int, _ table: TableListing) -> String {
-        let seat = table.hasFreeSeat ? "a free seat" : "a game to watch"
+        let seat =
+            table.isFull
+            ? "full at the moment" : table.hasFreeSeat ? "a free seat" : "a game to watch"
         let signal = table.quality.map { ", signal \(Int(($0 * 100).rounded())) %" } ?? ""
         return
             "Table \(index + 1): \(table.name), \(seat), over \(table.transports.joined(separator: " or "))\(signal)."

@@ -77,8 +77,8 @@ struct LobbyDrawing {
         canvas.write(
             table.name, column: layout.left + 2, row: row, style, within: seat - layout.left - 3, glyphs)
         canvas.write(
-            table.hasFreeSeat ? "free seat" : "being played", column: seat, row: row, style, within: 12,
-            glyphs)
+            table.isFull ? "full" : table.hasFreeSeat ? "free seat" : "being played", column: seat, row: row,
+            style, within: 12, glyphs)
         canvas.write(
             table.transports.joined(separator: ", "), column: seat + 14, row: row, style, within: 22, glyphs)
         if let quality = table.quality {

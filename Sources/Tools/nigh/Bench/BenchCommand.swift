@@ -82,7 +82,7 @@ struct BenchCommand: Subcommand {
         Option(flag: "force", "overwrites the report's file if it exists")
     ) { path, force in
         if force, path == nil { throw UsageError("--force needs --report") }
-        return path.map { BenchPlan.Report(path: $0, overwrites: force) }
+        return path.map { ReportFile($0, option: "--report", overwrites: force) }
     }
 
     static let idle = Results.Kind("idle", plural: "idle")

@@ -1,8 +1,6 @@
 import Arguments
-import Glibc
 import Measuring
 import NighCore
-import ProgramSupport
 
 /// What `nigh bench` measures.
 struct BenchPlan: Sendable {
@@ -24,11 +22,6 @@ struct BenchPlan: Sendable {
     }
 
     /// The file that the report is written to.
-    struct Report: Sendable {
-        let path: String
-        let overwrites: Bool
-    }
-
     var directions: Directions
     var sizes: [Int]
     var measured: Duration
@@ -37,7 +30,7 @@ struct BenchPlan: Sendable {
     var leastBitRate: Int?
     /// Whether packets are measured beside the link.
     var hasPackets = false
-    var report: Report?
+    var report: ReportFile?
 
     /// All runs, in their order.
     var orders: [BenchOrder] {
@@ -60,43 +53,6 @@ struct BenchPlan: Sendable {
             run.directions.filter { $0.result.received.rate * 8 < Double(leastBitRate) }.map { name, result in
                 "run \(run.order.run) carried \(Figures.bitRate(result.received.rate)) \(name.rawValue), less than \(Figures.bitRate(Double(leastBitRate) / 8))"
             }
-        }
-    }
-}
-
-extension BenchPlan.Report {
-    /// The error that the file cannot be written.
-    struct Failure: Error, CustomStringConvertible {
-        let description: String
-    }
-
-    /// Throws before the measurement if writing the file would fail after it.
-    func check() throws {
-        if !overwrites, access(path, F_OK) == 0 {
-            throw UsageError("--report: \(path) exists; --force overwrites it")
-        }
-        let folder =
-            path.contains("/")
-            ? path.split(separator: "/", omittingEmptySubsequences: false).dropLast().joined(separator: "/")
-                + "/" : "."
-        guard access(folder, W_OK) == 0 else {
-            throw UsageError(
-                "--report: cannot write in \(folder): \(String(cString: strerror(errno)))")
-        }
-    }
-
-    func write(_ page: String) throws {
-        let flag = overwrites ? O_TRUNC : O_EXCL
-        // Opening a pipe that nobody reads must fail and not wait. Writing to a pipe that is read may wait.
-        let descriptor = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NONBLOCK | flag, 0o644)
-        guard descriptor >= 0 else {
-            throw Failure(
-                description: "the report cannot be written to \(path): \(String(cString: strerror(errno)))")
-        }
-        _ = fcntl(descriptor, F_SETFL, O_WRONLY)
-        let isWritten = LineOutput.write(page, to: descriptor)
-        guard close(descriptor) == 0, isWritten else {
-            throw Failure(description: "the report could not be written completely to \(path)")
         }
     }
 }

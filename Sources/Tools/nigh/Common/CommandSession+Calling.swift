@@ -52,7 +52,7 @@ extension CommandSession {
     /// - Parameter whenFailed: receives each failure before the next attempt. Without it, the terminal shows the
     ///   failure.
     func call<Outcome: Sendable>(
-        _ choice: PeerChoice, for purpose: Purpose, _ limits: CallLimits,
+        _ choice: PeerChoice, for purpose: Purpose?, _ limits: CallLimits,
         whenFailed: (@Sendable (NighError) -> Void)? = nil,
         _ attempt: @escaping @Sendable (CallTarget, _ timeout: Duration) async throws -> Outcome
     ) async throws -> Outcome {
@@ -95,7 +95,7 @@ extension CommandSession {
         results.live.show([Line("cannot reach \(choice): \(error.cause); trying again", .faint)])
     }
 
-    private func target(_ choice: PeerChoice, for purpose: Purpose, until deadline: Moment) async throws
+    private func target(_ choice: PeerChoice, for purpose: Purpose?, until deadline: Moment) async throws
         -> CallTarget
     {
         switch choice {

@@ -4,6 +4,7 @@ import NighIntroductions
 import NighRecord
 import NighRelays
 import SessionArguments
+import Synchronization
 
 /// The session of one command, on a loop of its own: it keeps track of the peers, finds the peer that the command is
 /// about, and reports events if the user asked for that.
@@ -29,6 +30,16 @@ final class CommandSession: @unchecked Sendable {
     private let acceptsAllInvitations: Bool
     let results: Results
     private let recorder: LinkRecorder?
+    /// Calls the peer that `--through` names.
+    private let throughCalls = Mutex<Task<Void, Never>?>(nil)
+    /// The peer that `--through` names, once it was reached. Loop only.
+    var throughPeer: PeerID?
+    /// What to call when the conversation with that peer ends. Loop only.
+    var whenThroughEnds: (() -> Void)?
+    /// Why the last call to that peer has failed. Loop only.
+    var lastThroughError: NighError?
+    /// Whether the session is being closed, so that nothing is waited for any more. Loop only.
+    private(set) var isClosing = false
     /// All peers that are seen or connected now. Loop only.
     private(set) var peers: [PeerID: Peer] = [:]
     /// The errors of the transports that do not work now, by scheme. Loop only.
@@ -52,9 +63,11 @@ final class CommandSession: @unchecked Sendable {
     ///   - purposes: what others may invite the session for; the command gets those invitations and answers them.
     ///   - acceptsAllInvitations: the command gets every invitation, including those of other programs.
     ///   - isMesh: the session becomes connected to everybody to whom one of its peers is connected.
+    ///   - asksForPaths: the session asks its peers what their conversations run over.
     init(
         _ options: SessionOptions, role: SessionRole, accepting purposes: [Purpose] = [],
-        acceptsAllInvitations: Bool = false, isMesh: Bool = false, results: Results,
+        acceptsAllInvitations: Bool = false, isMesh: Bool = false, asksForPaths: Bool = false,
+        results: Results,
         adjust: (inout SessionConfiguration) -> Void = { _ in }
     ) throws {
         self.options = options
@@ -71,7 +84,7 @@ final class CommandSession: @unchecked Sendable {
         configuration.info = Purpose.info(accepting: purposes)
         adjust(&configuration)
         introductions = Introductions(
-            identity, of: configuration, isMesh: isMesh, relaying: options.relays)
+            identity, of: configuration, isMesh: isMesh, relaying: options.relays, wantsPaths: asksForPaths)
         configuration.kindMessages = introductions.handler
         configuration.relayStreams = introductions.streamHandler
         recorder = try options.record?.begin()
@@ -113,6 +126,7 @@ final class CommandSession: @unchecked Sendable {
         session.start(
             onEvent: { [self] in handle($0) },
             onMessage: onMessage ?? { _, _ in })
+        keepConnected()
     }
 
     /// Starts the session and leaves messages to the session's `messages`: a reader that is slow slows the senders
@@ -120,11 +134,17 @@ final class CommandSession: @unchecked Sendable {
     func startReading(onEvent: EventHandler? = nil) {
         self.onEvent = onEvent
         session.start(onEvent: { [self] in handle($0) })
+        keepConnected()
     }
 
     /// Says goodbye to all peers and ends the session. No handler is called afterwards.
     func close() async {
-        loop.execute { [introductions] in introductions.stop() }
+        throughCalls.withLock { $0?.cancel() }
+        loop.execute { [self] in
+            isClosing = true
+            endThrough()
+            introductions.stop()
+        }
         await session.close()
         // A transport may report more in the turns after its end.
         for error in await onLoop({ commandSession in
@@ -148,6 +168,7 @@ final class CommandSession: @unchecked Sendable {
         case .stateChanged(let peer, _, _):
             peers[peer.id] = peer.state == .unavailable ? nil : peer
             if peer.state == .connected { hasWorked = true }
+            if peer.id == throughPeer, !peer.state.hasConversation { endThrough() }
         case .listening(_, let addresses): if !addresses.isEmpty { hasWorked = true }
         case .peerChanged(let peer): if peers[peer.id] != nil { peers[peer.id] = peer }
         case .transportChanged(let scheme, .down(let error)):
@@ -168,13 +189,51 @@ final class CommandSession: @unchecked Sendable {
         for call in Array(calls.values) { call.routesChanged(in: peers) }
     }
 
+    /// Keeps a conversation with the peer that `--through` names, if it names one.
+    private func keepConnected() {
+        guard let choice = options.through else { return }
+        remarkIfNotConnected(through: choice)
+        let task = Task { [weak self] in
+            var lastRemark: String?
+            while !Task.isCancelled, let self {
+                let remark = await connectOnce(through: choice)
+                if let remark, remark != lastRemark, !Task.isCancelled { results.remark(remark) }
+                lastRemark = remark
+            }
+        }
+        throughCalls.withLock { $0 = task }
+    }
+
+    /// Whom a peer has a conversation with, as it says. Loop only.
+    func acquaintances(of peer: PeerID) -> [Acquaintance] { introductions.acquaintances(of: peer) }
+
+    /// The peers that could introduce this session to another one. Loop only.
+    func introducers(to peer: PeerID) -> [PeerID] { introductions.introducers(to: peer) }
+
+    /// Whether `--through` names a peer.
+    var hasThrough: Bool { options.through != nil }
+
     /// What carries the conversation with a peer, for a person: a transport, or the peer that passes everything on. Loop only.
     func path(to peer: Peer) -> String {
         guard peer.transport == RelayAddress.scheme, let carrier = carrier(of: peer) else {
             return peer.transport.map { "over \($0)" } ?? ""
         }
-        return "through \(peers[carrier].map { "\($0.name) (\(carrier.short))" } ?? carrier.short)"
+        return "through \(label(of: carrier))"
     }
+
+    /// The same, which also says of a transport that no peer is in between. Loop only.
+    func wholePath(to peer: Peer) -> String {
+        guard let transport = peer.transport else { return "without a link now" }
+        return transport == RelayAddress.scheme ? path(to: peer) : "directly over \(transport)"
+    }
+
+    /// The addresses at which a peer can be reached, and the peers that can carry a connection to it, for a person. Loop only.
+    func routes(to peer: Peer) -> Line {
+        PeerReport.routes(to: peer) { label(of: $0) }
+    }
+
+    /// Name and short PeerID of a peer, or the latter alone if nothing else is known. Loop only.
+    func label(of id: PeerID) -> String { peers[id].map { "\($0.name) (\(id.short))" } ?? id.short }
 
     /// The peer that carries the conversation with another one; nil if none does. Loop only.
     func carrier(of peer: Peer) -> PeerID? {

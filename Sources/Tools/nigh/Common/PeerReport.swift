@@ -1,5 +1,7 @@
 import JSONText
+import NighCore
 import NighLoop
+import NighRelays
 
 /// Formats peers for the reports of commands.
 enum PeerReport {
@@ -15,13 +17,15 @@ enum PeerReport {
                     peer.routes.map { route in
                         [
                             "address": .text(route.address.description),
-                            "transport": .text(route.address.scheme), "signal": JSON(route.quality),
+                            "transport": .text(route.address.scheme),
+                            "through": JSON(carrier(in: route.address).map { "\($0)" }),
+                            "signal": JSON(route.quality),
                         ]
                     })),
             .init(
                 "info",
                 .object(peer.info.pairs.sorted { $0.key < $1.key }.map { .init($0.key, .text($0.value)) })),
-            .init("trust", JSON(peer.trust.map(jsonName))),
+            .init("full", .bool(peer.isFull)), .init("trust", JSON(peer.trust.map(jsonName))),
         ]
     }
 
@@ -47,17 +51,26 @@ enum PeerReport {
     }
 
     /// What a peer advertises about itself, for a person.
-    static func line(for info: DiscoveryInfo) -> Line {
-        Line(info.pairs.sorted { $0.key < $1.key }.map { "\($0.key)=\($0.value)" }.joined(separator: " "))
+    static func info(of peer: Peer) -> Line {
+        let pairs = peer.info.pairs.sorted { $0.key < $1.key }.map { "\($0.key)=\($0.value)" }
+        let info = Line(pairs.joined(separator: " "))
+        return peer.isFull ? Line("full", .warning) + Line(pairs.isEmpty ? "" : " ") + info : info
+    }
+
+    /// The peer that would carry a connection to this address; nil if the address is of another transport.
+    private static func carrier(in address: TransportAddress) -> PeerID? {
+        (try? RelayAddress(address))?.carrier
     }
 
     /// The addresses at which a peer can be reached, for a person. An address that contains the PeerID is shortened to
-    /// its scheme, because the PeerID stands next to it.
-    static func routes(to peer: Peer) -> Line {
+    /// its scheme, because the PeerID stands next to it. Of one that leads through another peer, that peer is named.
+    static func routes(to peer: Peer, naming name: (PeerID) -> String = \.short) -> Line {
         Line(
             peer.routes.map { route in
-                route.address.value.contains(peer.id.description) ? route.address.scheme : "\(route.address)"
-            }.joined(separator: " "))
+                if let carrier = carrier(in: route.address) { return "through \(name(carrier))" }
+                return route.address.value.contains(peer.id.description)
+                    ? route.address.scheme : "\(route.address)"
+            }.joined(separator: ", "))
     }
 
     /// An age in words, as short as possible.

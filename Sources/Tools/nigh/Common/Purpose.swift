@@ -26,6 +26,11 @@ enum Purpose: String, CaseIterable, Sendable {
         self.init(rawValue: String(text.dropFirst(Self.prefix.count)))
     }
 
+    /// What a session asks for that only wants to be connected to `peer`: the first of these that the peer takes.
+    static func toJoin(_ peer: Peer) -> Purpose {
+        [.ping, .chat].first { $0.isAccepted(by: peer) == true } ?? .ping
+    }
+
     private static let infoKey = "nigh"
 
     /// The discovery info of a session that takes these purposes.

@@ -18,6 +18,8 @@ struct SessionOptions: Sendable {
     var security: SessionSecurity
     /// The peers for which the session carries connections, and which may carry connections to it.
     var relays: RelayPolicy
+    /// The peer with which the session keeps a conversation, because it introduces or carries; nil for none.
+    var through: PeerChoice?
     /// The faults to inject into everything that passes; nil for none.
     var faults: FaultPlan?
     /// The file that records what passes on the session's links; nil for no record.
@@ -59,18 +61,22 @@ struct SessionOptions: Sendable {
             "who may carry connections to this session, and have it carry theirs: nobody, paired peers or everyone"
         ),
         Option(
+            "through", .peer,
+            "also connects to this peer, which may introduce others in a mesh, or carry connections to them (see --relays)"
+        ),
+        Option(
             "inject", .faults,
             "injects faults into the links, as in delay=200ms,rate=64kbit; see `nigh help inject`"),
         RecordChoice.options,
         Option(flag: "verbose", short: "v", "reports the session's events on the standard error")
     ) {
-        transports, plugins, service, name, identity, security, relays, faults, record, isVerbose
+        transports, plugins, service, name, identity, security, relays, through, faults, record, isVerbose
         in
         SessionOptions(
             transports: transports, plugins: plugins, service: service,
             name: name,
             identity: identity.map { $0.map(IdentityChoice.file) ?? .ephemeral }, security: security,
-            relays: relays, faults: faults, record: record, isVerbose: isVerbose)
+            relays: relays, through: through, faults: faults, record: record, isVerbose: isVerbose)
     }
 
     /// Makes the transports. Returns them as they were made, and as a session uses them: each with the faults that were

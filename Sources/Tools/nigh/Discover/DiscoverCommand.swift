@@ -12,6 +12,8 @@ struct DiscoverCommand: Subcommand {
     let isOnce: Bool
     /// How long the command looks for peers. Nil means until it is interrupted or, with `isOnce`, `defaultTimeout`.
     let timeout: Duration?
+    /// Whether the session joins the mesh of the peer that `--through` names.
+    let isMesh: Bool
 
     private static let defaultTimeout = Duration.seconds(3)
 
@@ -22,22 +24,30 @@ struct DiscoverCommand: Subcommand {
             `tcp:host=`: other peers do not notice. SERVICE is the name that programs agree on, such as fourinarow; without \
             it, the command looks for other `nigh` programs. Whether a key is known is judged by the PeerID that the peer \
             advertises; only a link proves that the peer really has that key.
+
+            With --through it connects to that peer, and also shows the peers to which that one carries connections \
+            (see --relays), and says through whom each is reached. With --mesh it joins the mesh of that peer, and shows its \
+            members; those notice.
             """,
         OutputOptions.options, SessionOptions.options,
         Option(flag: "once", short: "1", "shows the peers that are seen at the end of the timeout, and ends"),
         Option(
             "timeout", .duration(),
             "ends after this time, as in 10s; by default after 3s with --once, else at Ctrl-C"),
+        Option(flag: "mesh", "joins the mesh of the peer that --through names, and also shows its members"),
         Operand(optional: "SERVICE", .serviceName, "the service to look for; the same as --service"),
         examples: [
             Example("", "shows the peers nearby that run nigh host, receive or chat"),
             Example("fourinarow", "shows who plays Four in a Row"),
             Example("fourinarow --once --json", "prints the same for a script"),
+            Example("--through Lynx --relays everyone", "also shows whom Lynx carries connections to"),
         ]
-    ) { output, session, isOnce, timeout, service in
+    ) { output, session, isOnce, timeout, isMesh, service in
         var session = session
         if let service { session.service = service }
-        return DiscoverCommand(output: output, session: session, isOnce: isOnce, timeout: timeout)
+        if isMesh, session.through == nil { throw UsageError("--mesh needs --through") }
+        return DiscoverCommand(
+            output: output, session: session, isOnce: isOnce, timeout: timeout, isMesh: isMesh)
     }
 
     static let eventKind = Results.Kind("event", plural: "events")
@@ -45,7 +55,9 @@ struct DiscoverCommand: Subcommand {
     func run(_ results: Results, _ interruption: Interruption) async throws -> ExitStatus {
         var options = session
         options.identity = options.identity ?? .anybody
-        let commandSession = try CommandSession(options, role: .client, results: results)
+        // A member of a mesh has to be reachable, or the others try in vain.
+        let commandSession = try CommandSession(
+            options, role: isMesh ? .peer : .client, isMesh: isMesh, results: results)
         let watch = DiscoveryWatch(commandSession, results, reportsChanges: !isOnce)
         let outcome = await watch.run(
             for: timeout ?? (isOnce ? Self.defaultTimeout : nil), interruption)
@@ -66,7 +78,7 @@ struct DiscoverCommand: Subcommand {
                     "peers",
                     .list(
                         peers.map {
-                            .object(PeerReport.members(of: $0.peer) + [.init("seen_s", .integer($0.age))])
+                            .object($0.members + [.init("seen_s", .integer($0.age))])
                         })),
             ], lines: lines)
         return peers.isEmpty && (isOnce || !outcome.hasSeenAnybody) ? .failed : .success

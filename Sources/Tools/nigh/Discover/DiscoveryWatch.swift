@@ -18,7 +18,7 @@ final class DiscoveryWatch: @unchecked Sendable {
     /// The state at the end of the watch.
     struct Outcome: Sendable {
         /// The peers that were seen at the end, and for how many seconds each.
-        let peers: [(peer: Peer, age: Int)]
+        let peers: [(members: [JSON.Member], age: Int)]
         /// The same peers as a table for a person.
         let table: [Line]
         /// Whether any peer was seen at any time.
@@ -49,7 +49,8 @@ final class DiscoveryWatch: @unchecked Sendable {
         }
         return await commandSession.onLoop { [self] commandSession in
             Outcome(
-                peers: seen.all(at: commandSession.loop.now), table: seen.lines(at: commandSession.loop.now),
+                peers: seen.all(at: commandSession.loop.now).map { (members(of: $0.peer), $0.age) },
+                table: table,
                 hasSeenAnybody: seen.hasSeenAnybody, fault: commandSession.transportsUnavailable)
         }
     }
@@ -88,13 +89,36 @@ final class DiscoveryWatch: @unchecked Sendable {
         results.report(
             DiscoverCommand.eventKind,
             [.init("event", .text(change.rawValue)), .init("after_s", .number(after))]
-                + PeerReport.members(of: peer),
+                + members(of: peer),
             lines: [
                 mark + Line(peer.name.description, .strong) + "  \(peer.id.short)  "
-                    + PeerReport.routes(to: peer) + "  "
-                    + PeerReport.line(for: peer.info)
+                    + commandSession.routes(to: peer) + "  " + PeerReport.info(of: peer)
+                    + Line(introducers(to: peer).map { "  told by \($0)" } ?? "", .faint)
                     + Line(PeerWarning(peer).map { "  \($0.sentence)" } ?? "", .warning)
             ])
+    }
+
+    /// Everything known about a peer, with those who could introduce this session to it, as members of a JSON object.
+    private func members(of peer: Peer) -> [JSON.Member] {
+        PeerReport.members(of: peer) + [
+            .init("introducers", .list(commandSession.introducers(to: peer.id).map { .text("\($0)") }))
+        ]
+    }
+
+    /// Those who could introduce this session to a peer, in words; nil if nobody could.
+    private func introducers(to peer: Peer) -> String? {
+        let introducers = commandSession.introducers(to: peer.id).map { commandSession.label(of: $0) }
+        return introducers.isEmpty ? nil : introducers.joined(separator: ", ")
+    }
+
+    /// All peers as a table.
+    private var table: [Line] {
+        seen.lines(
+            at: commandSession.loop.now,
+            columns: [("ROUTES", { [commandSession] in commandSession.routes(to: $0) })]
+                + (commandSession.hasThrough
+                    ? [("TOLD BY", { [self] in Line(introducers(to: $0) ?? "", .faint) })] : [])
+                + [("INFO", { PeerReport.info(of: $0) })])
     }
 
     /// Redraws the table every second, because it shows how long each peer was seen.
@@ -106,7 +130,7 @@ final class DiscoveryWatch: @unchecked Sendable {
 
     private func show() {
         guard !hasEnded else { return }
-        let lines = seen.count == 0 ? [Line("no peers yet", .faint)] : seen.lines(at: commandSession.loop.now)
+        let lines = seen.count == 0 ? [Line("no peers yet", .faint)] : table
         results.live.show(
             ["", Line("\(commandSession.session.configuration.service)", .strong) + " nearby:"] + lines)
     }

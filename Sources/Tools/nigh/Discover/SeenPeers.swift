@@ -41,21 +41,19 @@ struct SeenPeers {
             .map { ($0.peer, Int((now - $0.since).nanoseconds / 1_000_000_000)) }
     }
 
-    /// The peers as a table.
-    func lines(at now: Moment) -> [Line] {
-        var table = TextTable([
-            ("NAME", .left), ("PEER", .left), ("KEY", .left), ("SEEN", .right), ("SIGNAL", .right),
-            ("ROUTES", .left), ("INFO", .left),
-        ])
+    /// The peers as a table, with these columns behind the others.
+    func lines(at now: Moment, columns: [(head: String, cell: (Peer) -> Line)]) -> [Line] {
+        var table = TextTable(
+            [("NAME", .left), ("PEER", .left), ("KEY", .left), ("SEEN", .right), ("SIGNAL", .right)]
+                + columns.map { ($0.head, .left) })
         for (peer, age) in all(at: now) {
             let signals = peer.routes.compactMap(\.quality)
-            table.add([
-                Line(peer.name.description, .strong), Line(peer.id.short), PeerReport.line(for: peer.trust),
-                Line(PeerReport.age(age)),
-                Line(signals.max().map { "\(Int(($0 * 100).rounded())) %" } ?? ""),
-                PeerReport.routes(to: peer),
-                PeerReport.line(for: peer.info),
-            ])
+            table.add(
+                [
+                    Line(peer.name.description, .strong), Line(peer.id.short),
+                    PeerReport.line(for: peer.trust), Line(PeerReport.age(age)),
+                    Line(signals.max().map { "\(Int(($0 * 100).rounded())) %" } ?? ""),
+                ] + columns.map { $0.cell(peer) })
         }
         return table.lines
     }

@@ -18,6 +18,8 @@ struct DoctorCommand: Subcommand {
     let service: ServiceName
     let security: SessionSecurity
     let timeout: Duration
+    /// A peer that is asked why there is no direct way to `peer`; nil for none.
+    let through: PeerChoice?
 
     /// The display name that its advertisements and its dials use.
     static let name = DisplayName(fitting: "nigh doctor")
@@ -32,6 +34,10 @@ struct DoctorCommand: Subcommand {
 
             With --peer it also checks one other device: whether it is found, at which addresses, whether it answers, which \
             peer it is, and how fast. It connects as an unknown peer, and the program there does not notice.
+
+            If there is no direct way to that device, --through asks another one that is connected to it. The doctor then says \
+            over what the two are connected, whether this machine has the same, which addresses answer, and whether the other \
+            device carries a connection. For that it joins their mesh, which the programs there notice.
             """,
         OutputOptions.options,
         Option(
@@ -51,17 +57,24 @@ struct DoctorCommand: Subcommand {
         Option(
             "timeout", .duration(in: .milliseconds(100)...(.seconds(600))), default: .seconds(15),
             "how long to look for the peer"),
+        Option("through", .peer, "a peer to ask if there is no direct way to the one that --peer names"),
         examples: [
             Example("", "checks this machine"),
             Example("-t tcp:port=4000,interface=wlan0", "checks whether that port is free, on that network"),
             Example("--peer Puma -s fourinarow", "finds why the game does not see Puma"),
             Example("--peer tcp://192.168.1.7:4000", "checks each step of a connection to that address"),
+            Example("--peer Hare --through Lynx", "finds why Hare is reached through Lynx only"),
         ]
-    ) { output, transports, plugins, identity, peer, service, security, timeout in
-        DoctorCommand(
+    ) { output, transports, plugins, identity, peer, service, security, timeout, through in
+        if through != nil {
+            guard case .named? = peer else {
+                throw UsageError("--through needs --peer with a name or a PeerID")
+            }
+        }
+        return DoctorCommand(
             output: output, transports: transports, plugins: plugins, identity: identity ?? nil, peer: peer,
             service: service,
-            security: security, timeout: timeout)
+            security: security, timeout: timeout, through: through)
     }
 
     func run(_ results: Results, _ interruption: Interruption) async throws -> ExitStatus {
@@ -87,6 +100,16 @@ struct DoctorCommand: Subcommand {
             throw error
         }
         for check in checks { await check.runner.end() }
+        if outcome.path == nil, let through, let peer {
+            let options = SessionOptions(
+                transports: transports, plugins: plugins, service: service, name: Self.name,
+                identity: .anybody,
+                security: security, relays: .everyone, isVerbose: false)
+            try await ThroughCheck(
+                wanted: peer, through: through, options: options, schemes: made.map(\.scheme),
+                timeout: timeout
+            ).report(to: reporter, results)
+        }
         summarize(outcome.works, of: checks.count, outcome.path, reporter, results)
         if outcome.works == 0 { return .unavailable }
         return reporter.count(.fail) == 0 ? .success : .failed

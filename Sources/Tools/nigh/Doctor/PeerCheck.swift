@@ -174,7 +174,8 @@ struct PeerCheck: Sendable {
                 "peer.found", text, .fail, finding,
                 advice:
                     "check that its program runs, with the service \(service), on the same network; run `nigh doctor` "
-                    + "there, or use --peer with its address"))
+                    + "there, or use --peer with its address, or --through with a peer that is connected to it"
+            ))
         return nil
     }
 
@@ -241,9 +242,8 @@ struct PeerCheck: Sendable {
 
 extension PeerChoice {
     /// Returns whether the choice names the peer of this advertisement.
-    fileprivate func matches(_ advertisement: Advertisement) -> Bool {
+    func matches(_ advertisement: Advertisement) -> Bool {
         guard case .named(let text) = self else { return false }
-        return advertisement.name.description == text
-            || text.utf8.count >= 4 && advertisement.peer.description.hasPrefix(text)
+        return Self.matches(text, advertisement.peer, advertisement.name)
     }
 }

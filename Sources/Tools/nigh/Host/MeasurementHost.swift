@@ -141,7 +141,9 @@ final class MeasurementHost: @unchecked Sendable {
 
     private func admit(_ peer: Peer) {
         guard let purpose = expected.removeValue(forKey: peer.id) else {
-            return commandSession.session.disconnect(peer.id)
+            // Otherwise it may be the peer that `--through` names, which this session has invited.
+            if !commandSession.hasThrough { commandSession.session.disconnect(peer.id) }
+            return
         }
         guests[peer.id] = Guest(peer: peer, purpose: purpose, joinedAt: loop.now)
         counts[purpose, default: 0] += 1

@@ -113,7 +113,11 @@ struct PingCommand: Subcommand {
             await commandSession.close()
             throw interruption.isRequested ? CancellationError() : error
         }
-        reportPeer(peer, results)
+        let (path, carrier) = await commandSession.onLoop { session in
+            let peer = session.peers[peer.id] ?? peer
+            return (session.wholePath(to: peer), session.carrier(of: peer))
+        }
+        reportPeer(peer, path, carrier, results)
         interruption.onRequest { pinger.finish() }
         let tally = await pinger.run(with: peer)
         let leftOut = await commandSession.onLoop { _ in pinger.itemsLeftOut }
@@ -139,13 +143,13 @@ struct PingCommand: Subcommand {
     static let peerKind = Results.Kind("peer", plural: "peers")
     static let kinds = [peerKind] + Pinger.kinds
 
-    private func reportPeer(_ peer: Peer, _ results: Results) {
+    private func reportPeer(_ peer: Peer, _ path: String, _ carrier: PeerID?, _ results: Results) {
         results.report(
-            Self.peerKind, Self.members(of: peer),
+            Self.peerKind, Self.members(of: peer) + [.init("through", JSON(carrier.map { "\($0)" }))],
             lines: [
                 Line("\(peer.name)", .strong)
                     + Line(
-                        " (\(peer.id.short)) is connected over \(peer.transport ?? "?"); \(plan.size) bytes a ping\(wording)"
+                        " (\(peer.id.short)) is connected \(path); \(plan.size) bytes a ping\(wording)"
                     )
             ])
     }

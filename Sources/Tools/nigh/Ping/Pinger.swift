@@ -169,8 +169,10 @@ final class Pinger: @unchecked Sendable {
         case .peerChanged(let peer) where peer.id == self.peer?.id:
             let before = self.peer?.transport
             self.peer = peer
-            if !isFinished, peer.state == .connected, let transport = peer.transport, transport != before {
-                reportChange("moved", to: peer, text: "the conversation moved to \(transport)")
+            if !isFinished, peer.state == .connected, peer.transport != nil, peer.transport != before {
+                reportChange(
+                    "moved", to: peer,
+                    text: "the conversation moved, and runs \(commandSession.wholePath(to: peer))")
             }
             rejoinSooner()
         default: break
@@ -186,7 +188,7 @@ final class Pinger: @unchecked Sendable {
         case .connected where before == .reconnecting:
             tally.reconnects += 1
             isAfterReconnect = true
-            reportChange("reconnected", to: peer, text: "reconnected over \(peer.transport ?? "?")")
+            reportChange("reconnected", to: peer, text: "reconnected \(commandSession.wholePath(to: peer))")
         case .disconnected:
             reportChange("gone", to: peer, cause: cause, text: "the conversation has ended\(reason(cause))")
             calls = RetrySchedule(from: loop.now, until: .never)
@@ -252,7 +254,7 @@ final class Pinger: @unchecked Sendable {
         isAfterReconnect = true
         reportChange(
             "rejoined", to: peer,
-            text: "\(peer.name) is back, over \(peer.transport ?? "?"), in a new conversation")
+            text: "\(peer.name) is back, \(commandSession.wholePath(to: peer)), in a new conversation")
     }
 
     // MARK: Reporting
@@ -262,6 +264,7 @@ final class Pinger: @unchecked Sendable {
             Self.change,
             [
                 .init("change", .text(change)), .init("transport", JSON(peer.transport)),
+                .init("through", JSON(commandSession.carrier(of: peer).map { "\($0)" })),
                 .init("cause", JSON(cause?.cause.label)),
             ], Line(text, .warning))
     }

@@ -8,12 +8,16 @@ extension IntroductionRecord {
         case .here(let presence):
             Self.summary(
                 "here", presence.advertisement, presence.isMesh, "may be relayed", presence.acceptsRelays)
+                + (presence.wantsPaths ? ", asks for paths" : "")
         case .member(let listing):
             Self.summary("member", listing.advertisement, listing.isMesh, "relayed", listing.isCarried)
         case .gone(let peer): "gone \(peer.short)"
         case .ask(let peer): "ask for \(peer.short)"
         case .introduction(let peer, let addresses, _):
             "introduction to \(peer.short) at \(addresses.count) address\(addresses.count == 1 ? "" : "es")"
+        case .path(let peer, .over(let scheme, let carrier)):
+            "path to \(peer.short) over \(scheme)" + (carrier.map { " through \($0.short)" } ?? "")
+        case .path(let peer, .interrupted): "path to \(peer.short) is interrupted"
         }
     }
 
@@ -33,6 +37,7 @@ extension IntroductionRecord {
         case .gone: "gone"
         case .ask: "ask"
         case .introduction: "introduction"
+        case .path: "path"
         }
     }
 }

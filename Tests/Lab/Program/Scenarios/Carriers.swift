@@ -27,6 +27,42 @@ enum Carriers {
                 Lifelines.isUnbroken(puma, lynx) && Lifelines.isUnbroken(lynx, puma))
         },
         Scenario(
+            "carried-explained",
+            "two hosts that a filter keeps apart: the doctor says why, and the map shows who carries",
+            limit: .seconds(120)
+        ) { lab throws(Failure) in
+            let (puma, lynx, carriers) = try setUp(lab, carriers: 1)
+            try lab.wait(for: "both to be connected through the third", within: .seconds(20)) {
+                puma.isCarried(to: lynx) && lynx.isCarried(to: puma)
+            }
+            let ocelot = "tcp://\(carriers[0].host.address()):\(try carriers[0].port())"
+            let session = ["-s", "lab", "-t", "tcp:mdns=off", "--through", ocelot]
+            let said = try puma.host.doctor(["--peer", "Lynx", "--timeout", "5s"] + session)
+            try lab.check(
+                "the third says how it reaches the other",
+                said.finding("peer.through", "pass")?.contains("Lynx") == true)
+            try lab.check("both use tcp", said.finding("peer.common", "pass") != nil)
+            try lab.check(
+                "the other's address does not answer",
+                said.finding("peer.address", "fail")?.contains("no answer") == true)
+            try lab.check(
+                "and the third carries",
+                said.finding("peer.carried", "pass")?.contains("through Ocelot") == true)
+            try lab.check("the status is 1", said.status == 1)
+            let map = try puma.host.run(
+                [
+                    "env", "XDG_DATA_HOME=\(puma.host.dataFolder)", try Spawning.path(of: "nigh"), "peers",
+                    "--map",
+                    "--once", "--relays", "everyone",
+                ] + session, within: .seconds(30))
+            for line in map { lab.journal.note("puma/map", line) }
+            try lab.check(
+                "the map names the third between the two",
+                map.contains {
+                    $0.contains("Lynx (") && $0.contains("Puma (") && $0.contains("through Ocelot (")
+                })
+        },
+        Scenario(
             "carrier-killed", "of two hosts that carry a conversation one dies, then the other",
             limit: .seconds(180)
         ) { lab throws(Failure) in

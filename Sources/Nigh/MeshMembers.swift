@@ -1,0 +1,42 @@
+import NighCore
+import Synchronization
+
+/// With whom a session of a mesh is connected without a question to its program.
+public enum MeshAdmission: Sendable {
+    /// Every member.
+    case everyone
+    /// Paired peers.
+    case paired
+    /// The peers that `accepts` returns true for. It is called on the session's own thread, which it must not block, and may be
+    /// called several times about one peer. Before the two have met, name and info are what other members tell of the peer;
+    /// only its ID is proven later.
+    case chosen(accepts: @Sendable (_ peer: Peer) -> Bool)
+}
+
+/// Answers for a session with whom its mesh may connect it.
+final class MeshMembers: Sendable {
+    private struct WeakSession {
+        weak var core: SessionCore?
+    }
+
+    private let admission: MeshAdmission
+    private let session = Mutex(WeakSession())
+
+    init(_ admission: MeshAdmission) { self.admission = admission }
+
+    /// Answers for this session from now on.
+    func attach(to core: SessionCore) { session.withLock { $0.core = core } }
+
+    /// Returns why the session is not to be connected to an introduced peer, of which others tell this; nil if it may be. Called on
+    /// the session's loop.
+    func reason(against id: PeerID, _ told: Advertisement? = nil) -> String? {
+        if case .everyone = admission { return nil }
+        guard let core = session.withLock({ $0.core }) else { return "the session is closing" }
+        let peer = core.peer(id, told: told)
+        return switch admission {
+        case .everyone: nil
+        case .paired: peer.trust == .paired ? nil : "the session there meets paired devices only"
+        case .chosen(let accepts): accepts(peer) ? nil : "the program there does not accept this peer"
+        }
+    }
+}

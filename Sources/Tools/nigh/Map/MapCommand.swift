@@ -1,0 +1,80 @@
+import Arguments
+import JSONText
+import Measuring
+import NighCore
+import NighLoop
+
+/// `nigh peers --map`: shows who is connected to whom among the peers nearby, and over what.
+struct MapCommand: Subcommand {
+    let commandName = "peers"
+    let output: OutputOptions
+    let session: SessionOptions
+    let plan: MapPlan
+
+    static let change = Results.Kind("change", plural: "changes")
+    var kinds: [Results.Kind] { [Self.change] }
+
+    func run(_ results: Results, _ interruption: Interruption) async throws -> ExitStatus {
+        try plan.picture?.check()
+        let commandSession = try CommandSession(
+            session, role: .peer, acceptsAllInvitations: true, isMesh: true, asksForPaths: true,
+            results: results)
+        let watch = MapWatch(commandSession, results, plan)
+        let outcome = await watch.run(interruption)
+        await commandSession.close()
+        let text = PeerMapText(map: outcome.map)
+        if !outcome.hasMetAnybody, let fault = outcome.fault { throw fault }
+        if !outcome.hasMetAnybody {
+            for line in outcome.refusals { results.remark(line) }
+            results.remark(
+                "no peer of the service \(session.service) let this session in; `nigh discover \(session.service)` "
+                    + "shows who is there")
+        } else {
+            try plan.picture?.write(
+                PeerMapPicture(map: outcome.map, madeAt: WallClock.text("%Y-%m-%d %H:%M:%S UTC")).svg)
+        }
+        results.summarize(
+            [.init("service", .text(session.service.description))] + text.members
+                + [.init("svg", JSON(outcome.hasMetAnybody ? plan.picture?.path : nil))],
+            lines: outcome.hasMetAnybody ? text.lines : [])
+        return outcome.hasMetAnybody ? .success : .failed
+    }
+}
+
+/// What `nigh peers --map` does beyond its session.
+struct MapPlan: Sendable {
+    /// Whether the command ends once the map has not changed for a while.
+    var isOnce: Bool
+    /// When the command ends at the latest; nil if only Ctrl-C ends it.
+    var timeout: Duration?
+    /// The file for a picture of the map.
+    var picture: ReportFile?
+
+    /// The options; nil without `--map`.
+    static let options = OptionGroup(
+        "Map",
+        Option(
+            flag: "map",
+            "shows who is connected to whom nearby, and over what, instead of the known peers; joins their mesh for that"
+        ),
+        Option(flag: "once", short: "1", "ends when the map has not changed for 2s, or at the timeout"),
+        Option(
+            "timeout", .duration(in: .milliseconds(100) ... .seconds(86_400)),
+            "ends after this time; by default after 15s with --once, else at Ctrl-C"),
+        Option("svg", .file(), "writes the map at the end as a picture, which any browser shows"),
+        Option(flag: "force", "overwrites the picture's file if it exists")
+    ) { isMap, isOnce, timeout, path, force -> MapPlan? in
+        guard isMap else {
+            let given = [(isOnce, "--once"), (timeout != nil, "--timeout"), (path != nil, "--svg")]
+            if let option = given.first(where: \.0)?.1 { throw UsageError("\(option) needs --map") }
+            if force { throw UsageError("--force needs --map and --svg") }
+            return nil
+        }
+        if force, path == nil { throw UsageError("--force needs --svg") }
+        return MapPlan(
+            isOnce: isOnce, timeout: timeout ?? (isOnce ? defaultTimeout : nil),
+            picture: path.map { ReportFile($0, option: "--svg", overwrites: force) })
+    }
+
+    private static let defaultTimeout = Duration.seconds(15)
+}

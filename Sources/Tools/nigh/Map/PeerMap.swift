@@ -1,0 +1,133 @@
+import NighCore
+import NighIntroductions
+import NighRelays
+
+/// Who is connected to whom, over what, as far as one session knows. A value; `PeerMapText` and `PeerMapPicture` show it.
+struct PeerMap: Equatable, Sendable {
+    /// Somebody on the map.
+    struct Node: Equatable, Sendable {
+        let id: PeerID
+        var name: String
+        /// Whether it is this session.
+        var isOwn = false
+        /// Whether it is known to be in the mesh, where everybody should be connected to everybody.
+        var isMember = false
+        var isFull = false
+
+        /// The name and the beginning of the PeerID.
+        var label: String { "\(name) (\(id.short))" }
+    }
+
+    /// Two of them, the one with the smaller PeerID first.
+    struct Pair: Hashable, Comparable, Sendable {
+        let first: PeerID
+        let second: PeerID
+
+        init(_ a: PeerID, _ b: PeerID) { (first, second) = (min(a, b), max(a, b)) }
+
+        static func < (left: Pair, right: Pair) -> Bool {
+            (left.first, left.second) < (right.first, right.second)
+        }
+    }
+
+    /// The conversation of two of them.
+    struct Edge: Equatable, Sendable {
+        /// What it runs over; nil if nobody has said.
+        var path: ConversationPath?
+        /// Who says that there is this conversation: one end or both.
+        var tellers: [PeerID]
+
+        /// The peer that passes everything on, if one does.
+        var carrier: PeerID? { if case .over(_, let carrier)? = path { carrier } else { nil } }
+
+        /// What it runs over, as one word: a scheme, `interrupted` or `unknown`.
+        var kind: String {
+            switch path {
+            case .over(let scheme, _)?: scheme
+            case .interrupted?: "interrupted"
+            case nil: "unknown"
+            }
+        }
+    }
+
+    /// All of them: this session first, then by name.
+    private(set) var nodes: [Node] = []
+    private(set) var edges: [Pair: Edge] = [:]
+    private var places: [PeerID: Int] = [:]
+
+    /// Adds somebody. A later addition of the same peer adds what is known now.
+    mutating func add(_ node: Node) {
+        guard let place = places[node.id] else {
+            places[node.id] = nodes.count
+            return nodes.append(node)
+        }
+        nodes[place].isMember = nodes[place].isMember || node.isMember
+        nodes[place].isFull = nodes[place].isFull || node.isFull
+    }
+
+    /// Adds what one end says of its conversation with another peer. If both ends say something, what the first one says counts.
+    mutating func add(_ path: ConversationPath?, of teller: PeerID, with other: PeerID) {
+        let pair = Pair(teller, other)
+        var edge = edges[pair] ?? Edge(path: nil, tellers: [])
+        edge.path = edge.path ?? path
+        if !edge.tellers.contains(teller) { edge.tellers.append(teller) }
+        edges[pair] = edge
+    }
+
+    /// Puts this session first, and the others in the order of their names.
+    mutating func sort() {
+        nodes.sort { ($0.isOwn ? 0 : 1, $0.name, $0.id) < ($1.isOwn ? 0 : 1, $1.name, $1.id) }
+        places = Dictionary(uniqueKeysWithValues: nodes.enumerated().map { ($0.element.id, $0.offset) })
+    }
+
+    /// Returns what is known of a peer.
+    func node(_ id: PeerID) -> Node? { places[id].map { nodes[$0] } }
+
+    /// Returns name and short PeerID, or the latter alone for a peer that is not on the map.
+    func label(of id: PeerID) -> String { node(id)?.label ?? id.short }
+
+    /// The pairs of members of the mesh that are not connected.
+    var missing: [Pair] {
+        let members = nodes.filter(\.isMember).map(\.id).sorted()
+        var missing: [Pair] = []
+        for (index, first) in members.enumerated() {
+            for second in members[(index + 1)...] where edges[Pair(first, second)] == nil {
+                missing.append(Pair(first, second))
+            }
+        }
+        return missing
+    }
+
+    /// How many conversations run over what, the most frequent first.
+    var kinds: [(kind: String, count: Int)] {
+        Dictionary(grouping: edges.values, by: \.kind).map { ($0.key, $0.value.count) }
+            .sorted { (-$0.1, $0.0) < (-$1.1, $1.0) }
+    }
+}
+
+/// A change from one map to the next.
+struct PeerMapChange: Equatable, Sendable {
+    enum Kind: String, Sendable {
+        case connected
+        case moved
+        case ended
+    }
+
+    let kind: Kind
+    let pair: PeerMap.Pair
+    /// The conversation as it is now; as it was, if it has ended.
+    let edge: PeerMap.Edge
+
+    /// Returns what has changed, in the order of the pairs.
+    static func all(from old: PeerMap, to new: PeerMap) -> [PeerMapChange] {
+        Set(old.edges.keys).union(new.edges.keys).sorted().compactMap { pair in
+            switch (old.edges[pair], new.edges[pair]) {
+            case (nil, let edge?): PeerMapChange(kind: .connected, pair: pair, edge: edge)
+            case (let edge?, nil): PeerMapChange(kind: .ended, pair: pair, edge: edge)
+            case (let before?, let now?) where before.path != now.path:
+                PeerMapChange(kind: .moved, pair: pair, edge: now)
+            default: nil
+            }
+        }
+    }
+}
