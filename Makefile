@@ -84,8 +84,11 @@ nigh: setup ## See what a link is doing: ARGUMENTS="doctor", ARGUMENTS="--help" 
 INSTALLED := nigh:1 fourinarow:6
 SHARE = $(DESTDIR)$(PREFIX)/share
 
+# The guides are for `nigh help`, the pages that `make docs` has built for `nigh help --open`.
+GUIDES = docs/guides/*.md docs/reference/glossary.md
+
 .PHONY: install
-install: setup ## Install nigh and fourinarow, with manual pages and completions; PREFIX=~/.local says where
+install: setup ## Install nigh and fourinarow, with manual pages, completions and guides; PREFIX=~/.local says where
 	set -e; for entry in $(INSTALLED); do \
 	    name=$${entry%:*}; section=$${entry#*:}; built=.build/release/$$name; \
 	    swift build $(FLAGS) -c release --product $$name; \
@@ -95,6 +98,22 @@ install: setup ## Install nigh and fourinarow, with manual pages and completions
 	    $$built completion zsh | install -D -m 644 /dev/stdin $(SHARE)/zsh/site-functions/_$$name; \
 	    $$built completion fish | install -D -m 644 /dev/stdin $(SHARE)/fish/vendor_completions.d/$$name.fish; \
 	done
+	set -e; for guide in $(GUIDES); do install -D -m 644 $$guide $(SHARE)/doc/nigh/$${guide#docs/}; done
+	if [[ -e .build/docs/index.html ]]; then rm -rf $(SHARE)/doc/nigh/html; cp -r .build/docs $(SHARE)/doc/nigh/html; fi
+
+.PHONY: docs
+docs: setup-docs ## Build the documentation as a site in .build/docs, with search and the reference of all modules
+	swift build --build-tests $(FLAGS)
+	@docs/site/build
+
+.PHONY: setup-docs
+setup-docs: setup
+	@.ci/setup .ci/packages-docs
+
+.PHONY: pictures
+pictures: setup-test ## Make the moving pictures of the docs anew, from real programs in a terminal
+	swift build $(FLAGS) -c release --product nigh
+	@docs/guides/pictures/record .build/release
 
 .PHONY: lab
 lab: setup-test ## Run scenarios on real networks by name; ARGUMENTS="--list" names them
@@ -105,12 +124,13 @@ lab: setup-test ## Run scenarios on real networks by name; ARGUMENTS="--list" na
 
 # It reads what was built, and uses Python, which the tests need as well.
 .PHONY: lint
-lint: setup-test ## Check style, Core's floors, that nothing compiles with a warning, and that the public interface is written down and described
+lint: setup-test setup-docs ## Check style, Core's floors, that nothing compiles with a warning, that the public interface is written down and described, and that the docs are true
 	swift format lint --strict --recursive $(SOURCES)
 	@.ci/floors
 	swift build --build-tests $(FLAGS)
 	@.ci/api check
 	@.ci/documented
+	@docs/site/check
 
 .PHONY: format
 format: ## Rewrite the sources in the style that lint asks for

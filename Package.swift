@@ -227,7 +227,7 @@ let package = Package(
                 "Arguments", "ChildPrograms", "JSONText", "NighCore", "NighFiles", "NighIntroductions",
                 "NighLoop", "NighMemory", "NighRecord", "NighTestKit", "ProgramSupport", "Terminal", "nigh",
             ],
-            path: "Tests/NighProgram", exclude: ["Common/check-json"]),
+            path: "Tests/NighProgram", exclude: ["Common/check-json", "Site/look.html"]),
         .testTarget(
             name: "LabTests", dependencies: ["ChildPrograms", "NighTestKit", "fourinarow", "lab", "nigh"],
             path: "Tests/Lab/Scenarios"),

@@ -34,7 +34,11 @@ struct PictureTests {
         let names = try FileManager.default.contentsOfDirectory(atPath: Self.folder).filter {
             $0.hasSuffix(".svg")
         }
-        #expect(names.sorted() == ["game.svg", "lobby.svg", "send.svg"])
+        #expect(
+            names.sorted() == [
+                "bench.svg", "cut.svg", "discover.svg", "doctor.svg", "game.svg", "lobby.svg", "ping.svg",
+                "send.svg",
+            ])
         for name in names {
             let picture = try String(contentsOfFile: "\(Self.folder)/\(name)", encoding: .utf8)
             let texts = Text.all(of: picture)

@@ -1,4 +1,4 @@
-/// Shared bytes: a range of a ``Chunk``, which the slice keeps alive.
+/// Shared bytes: a range of a `Chunk`, which the slice keeps alive.
 ///
 /// Message payloads are slices, and pipes read and write slices. Even a small slice keeps its whole chunk in memory, so
 /// store a `copy()` to keep it for long.

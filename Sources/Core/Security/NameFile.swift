@@ -41,7 +41,7 @@ public struct NameFile: Hashable, Sendable {
 }
 
 extension DisplayName {
-    /// Returns the name that the user has chosen (see ``NameFile``), or
+    /// Returns the name that the user has chosen (see `NameFile`), or
     /// `ofThisDevice()` if there is none. Reads a disk.
     public static func ofThisUser() throws(NighError) -> DisplayName {
         try NameFile().read() ?? ofThisDevice()

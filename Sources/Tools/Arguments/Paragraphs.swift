@@ -1,5 +1,5 @@
 /// Breaks text into lines.
-enum Paragraphs {
+package enum Paragraphs {
     enum Piece: Hashable {
         case flowing(String)
         /// Lines that stay as they are.
@@ -38,7 +38,7 @@ enum Paragraphs {
 
     /// Puts as many words on each line as fit. A word that is longer than a line gets a line of its own, and exceeds
     /// it.
-    static func wrap(_ words: [String], width: Int) -> [String] {
+    package static func wrap(_ words: [String], width: Int) -> [String] {
         var lines: [String] = []
         var line = ""
         for word in words {

@@ -143,6 +143,9 @@ public struct Program<Action: Sendable>: Sendable {
             source: [outline.name, version].compactMap { $0 }.joined(separator: " "))
     }
 
+    /// Returns the reference of all commands that are not hidden, as Markdown. Each has a heading of the first level.
+    public var markdown: String { MarkdownPage.write(outline, sections) }
+
     /// The contradictions in this table, a sentence each. A test of the program asserts that there are none.
     ///
     /// Even with such a contradiction, `parse` fails only with a `UsageError`.

@@ -24,9 +24,11 @@ enum FourInARowProgram {
             case .completion(let shell):
                 LineOutput.write(GameCommand.program.completion(for: shell), to: STDOUT_FILENO)
                 return 0
-            case .manual:
+            case .manual(let isMarkdown):
+                let program = GameCommand.program
                 LineOutput.write(
-                    GameCommand.program.manual(section: 6, date: "2026-11-21"), to: STDOUT_FILENO)
+                    isMarkdown ? program.markdown : program.manual(section: 6, date: "2026-11-21"),
+                    to: STDOUT_FILENO)
                 return 0
             case .bot(let options, let player):
                 let output = LineOutput(onFailure: { exit.request(0) })

@@ -12,8 +12,8 @@ enum GameCommand: Sendable {
     case bot(BotOptions, Player)
     /// Prints a completion script for this shell.
     case completion(Shell)
-    /// Prints the manual page.
-    case manual
+    /// Prints the manual page, or all of it as Markdown.
+    case manual(isMarkdown: Bool)
 
     /// Where a person begins.
     enum Start: Hashable, Sendable {
@@ -120,7 +120,10 @@ extension GameCommand {
                     "completion", "Prints the completion script for a shell",
                     Operand("SHELL", .choice(of: Shell.self), "the shell")
                 ) { .completion($0) },
-                Command("manual", "Prints the manual page, for man -l -") { .manual },
+                Command(
+                    "manual", "Prints the manual page, for man -l -",
+                    Option(flag: "markdown", "as Markdown, with a heading for each command")
+                ) { .manual(isMarkdown: $0) },
             ]
         ) { .play(.lobby, $0, $1) },
         sections: [

@@ -36,6 +36,11 @@ enum NighProgram {
             ]),
         sections: [
             Section(
+                "Guides",
+                "`nigh help guides` lists the guides, and `nigh help GUIDE` shows one. `nigh help N17` explains a check of the "
+                    + "doctor. `nigh help --open` opens all pages in a browser."
+            ),
+            Section(
                 "Exit status",
                 "0 on success, 1 if something failed or no peer replied, 2 if the command line is wrong, 3 if none of the requested "
                     + "transports works here or the system has too few descriptors or threads for any command, 4 if a given "

@@ -14,8 +14,13 @@ struct PrintCommand: Subcommand {
         examples: [Example("bash", "for ~/.local/share/bash-completion/completions/nigh")]
     ) { shell in PrintCommand(commandName: "completion") { NighProgram.table.completion(for: shell) } }
 
-    static let manual = Command<any Subcommand>("manual", "Prints the manual page; read it with man -l -") {
-        PrintCommand(commandName: "manual") { NighProgram.table.manual(section: 1, date: "2026-11-21") }
+    static let manual = Command<any Subcommand>(
+        "manual", "Prints the manual page; read it with man -l -",
+        Option(flag: "markdown", "as Markdown, with a heading for each command")
+    ) { isMarkdown in
+        PrintCommand(commandName: "manual") {
+            isMarkdown ? NighProgram.table.markdown : NighProgram.table.manual(section: 1, date: "2026-11-21")
+        }
     }
 
     func run(_ results: Results, _ interruption: Interruption) async throws -> ExitStatus {

@@ -37,9 +37,12 @@ struct Finding: Hashable, Sendable {
             advice: diagnosis.advice)
     }
 
+    /// The short code under which `nigh help` explains the check.
+    var code: String? { CheckCode.code(of: id) }
+
     var members: [JSON.Member] {
         [
-            .init("id", .text(id)), .init("subject", .text(subject)),
+            .init("id", .text(id)), .init("code", JSON(code)), .init("subject", .text(subject)),
             .init("verdict", .text(verdict.rawValue)),
             .init("finding", .text(finding)), .init("advice", JSON(advice)),
             .init("duration_ms", duration.map { .number($0.milliseconds) } ?? .null),
@@ -59,8 +62,12 @@ struct Finding: Hashable, Sendable {
         let line =
             Line(verdict.rawValue, tint) + "  " + Line(id, .faint).padded(to: Self.widthOfID) + "  "
             + Line("\(subject): ", .strong) + Line(finding) + Line(span, .faint)
-        guard let advice else { return [line] }
-        return [line, Line("      → ", tint) + Line(advice)]
+        let more = verdict == .pass ? nil : code.map { Line("nigh help \($0)", .faint) }
+        switch (advice.map { Line($0) }, more) {
+        case (let advice?, let more?): return [line, Line("      → ", tint) + advice + "  " + more]
+        case (let words?, nil), (nil, let words?): return [line, Line("      → ", tint) + words]
+        case (nil, nil): return [line]
+        }
     }
 }
 

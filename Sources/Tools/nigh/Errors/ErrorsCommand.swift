@@ -19,7 +19,10 @@ struct ErrorsCommand: Subcommand {
 
 
             """
-                + causes.map { "\($0.label): \($0.meaning) What to do: \($0.help)" }
+                + causes.map { cause in
+                    "\(cause.label): \(cause.meaning) What to do: \(cause.help)"
+                        + (CheckCode.code(ofCause: cause.label).map { " More: `nigh help \($0)`." } ?? "")
+                }
                 .joined(separator: "\n\n"),
         OutputOptions.options,
         examples: [Example("", "lists all of them"), Example("--json", "prints them for a program")]
@@ -35,10 +38,13 @@ struct ErrorsCommand: Subcommand {
                 [
                     .init("cause", .text(cause.label)), .init("meaning", .text(cause.meaning)),
                     .init("advice", .text(cause.help)),
+                    .init("code", JSON(CheckCode.code(ofCause: cause.label))),
                 ],
                 lines: [
                     Line(cause.label, .strong), "  " + Line(cause.meaning), "  " + Line(cause.help, .good),
-                ])
+                ]
+                    + (CheckCode.code(ofCause: cause.label).map { [Line("  nigh help \($0)", .faint)] } ?? [])
+            )
         }
         results.summarize([.init("count", .integer(Self.causes.count))], lines: [])
         return .success

@@ -1,0 +1,88 @@
+import Glibc
+
+/// The folder with the guides: `share/doc/nigh` beside an installed program, `docs` in the tree that it was built in.
+struct GuideFolder {
+    /// A guide: a Markdown file.
+    struct Guide {
+        /// What the user types.
+        let name: String
+        /// Its first heading.
+        let title: String
+        /// Its path below the folder.
+        fileprivate let path: String
+
+        /// The page that `make docs` makes of it, below the site's folder.
+        var page: String { path.replacing(".md", with: ".html") }
+    }
+
+    let path: String
+    /// The pages as `make docs` built them; nil if they are not there.
+    let site: String?
+    let guides: [Guide]
+
+    /// The guide with a section for each check of the doctor.
+    var checks: Guide? { guides.first { $0.name == "why-not-found" } }
+
+    /// Creates the folder at `path`. Returns nil if there are no guides in it.
+    init?(_ path: String, site: String) {
+        self.path = path
+        self.site = access("\(site)/index.html", R_OK) == 0 ? site : nil
+        let names = Self.names(in: "\(path)/guides").filter { $0.hasSuffix(".md") }.map { "guides/\($0)" }
+            .sorted()
+        guard !names.isEmpty else { return nil }
+        guides = (names + ["reference/glossary.md"]).compactMap { file in
+            guard let first = Self.content(of: "\(path)/\(file)")?.prefix(while: { $0 != "\n" }),
+                first.hasPrefix("# ")
+            else { return nil }
+            let name = file.split(separator: "/").last!.dropLast(".md".count)
+            return Guide(name: String(name), title: String(first.dropFirst(2)), path: file)
+        }
+    }
+
+    /// The guides of the running program.
+    static var ofThisProgram: GuideFolder? {
+        var buffer = [CChar](repeating: 0, count: 4_096)
+        let count = readlink("/proc/self/exe", &buffer, buffer.count)
+        let program = String(
+            decoding: buffer.prefix(max(count, 0)).map(UInt8.init(bitPattern:)), as: UTF8.self)
+        var folders = program.split(separator: "/").dropLast()
+        let installed = folders.dropLast().reduce("") { "\($0)/\($1)" } + "/share/doc/nigh"
+        if let found = GuideFolder(installed, site: "\(installed)/html") { return found }
+        while !folders.isEmpty {
+            let root = folders.reduce("") { "\($0)/\($1)" }
+            if access("\(root)/Package.swift", R_OK) == 0,
+                let found = GuideFolder("\(root)/docs", site: "\(root)/.build/docs")
+            {
+                return found
+            }
+            folders.removeLast()
+        }
+        return nil
+    }
+
+    /// Returns the Markdown of a guide; nil if it cannot be read.
+    func text(of guide: Guide) -> String? { Self.content(of: "\(path)/\(guide.path)") }
+
+    private static func names(in path: String) -> [String] {
+        guard let folder = opendir(path) else { return [] }
+        defer { closedir(folder) }
+        var names: [String] = []
+        while let entry = readdir(folder) {
+            let capacity = MemoryLayout.size(ofValue: entry.pointee.d_name)
+            names.append(
+                withUnsafePointer(to: &entry.pointee.d_name) {
+                    $0.withMemoryRebound(to: CChar.self, capacity: capacity) { String(cString: $0) }
+                })
+        }
+        return names
+    }
+
+    private static func content(of path: String) -> String? {
+        guard let file = fopen(path, "re") else { return nil }
+        defer { fclose(file) }
+        var bytes: [UInt8] = []
+        var chunk = [UInt8](repeating: 0, count: 65_536)
+        while case let count = fread(&chunk, 1, chunk.count, file), count > 0 { bytes += chunk.prefix(count) }
+        return String(decoding: bytes, as: UTF8.self)
+    }
+}
