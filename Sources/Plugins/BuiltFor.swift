@@ -1,5 +1,5 @@
 // Written by `make api`; do not edit. docs/reference/stability.md explains it.
 extension TransportPlugin {
     /// The Nigh that the code using this was built for.
-    @_alwaysEmitIntoClient public static var _builtFor: StaticString { "01a689b3883d32f8" }
+    @_alwaysEmitIntoClient public static var _builtFor: StaticString { "b11ba7195fbb157a" }
 }
