@@ -93,6 +93,7 @@ extension Engine {
         }
         answer(key, invitation)
         considerIdle(key.peer)
+        considerClosing()
     }
 
     private func answer(_ key: InvitationKey, _ invitation: IncomingInvitation) {

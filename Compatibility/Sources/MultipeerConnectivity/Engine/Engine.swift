@@ -240,7 +240,8 @@ final class Engine: @unchecked Sendable {
     // MARK: The end
 
     private var isNeeded: Bool {
-        !advertisers.isEmpty || !browsers.isEmpty || !attempts.isEmpty || !invitations.isEmpty
+        !advertisers.isEmpty || !browsers.isEmpty || !attempts.isEmpty
+            || invitations.values.contains { $0.answer == nil }
             || !sessions.isEmpty
             || !waitingForAddresses.isEmpty
     }

@@ -27,24 +27,35 @@ final class PeerConversation: @unchecked Sendable {
         let executor = QueueExecutor(label: "nigh.multipeer.conversation")
         Task(executorPreference: executor) { [self] in
             var count = 0
-            while let message = await messages.next() {
-                received(message)
-                count += 1
-                if count % Self.turn == 0 { await Task.yield() }
+            while var message = await messages.next() {
+                while let next = received(message, from: messages) {
+                    message = next
+                    count += 1
+                    if count % Self.turn == 0 { await Task.yield() }
+                }
             }
             Control.async(ended)
         }
     }
 
-    private func received(_ message: NighCore.Message) {
-        message.payload.withUnsafeBytes { bytes in
-            if let sessions = WireMessage.dataSessions(in: bytes) {
-                SessionDirectory.session(sessions.to)?
-                    .received(bytes[WireMessage.dataHeaderCount...], from: peer, session: sessions.from)
-            } else if let message = WireMessage(bytes) {
-                Control.sync { engine?.received(message, from: peer) }
-            }
+    /// Works a message off. Returns another one if it has taken more of them and left one.
+    private func received(_ message: NighCore.Message, from messages: MessageSequence) -> NighCore.Message? {
+        if let sessions = Self.dataSessions(of: message) {
+            return SessionDirectory.session(sessions.to)?
+                .received(message, from: peer, session: sessions.from) {
+                    // More for the same session.
+                    guard let next = messages.poll() else { return .none }
+                    return Self.dataSessions(of: next) == sessions ? .same(next) : .other(next)
+                }
         }
+        if let message = message.payload.withUnsafeBytes({ WireMessage($0) }) {
+            Control.sync { engine?.received(message, from: peer) }
+        }
+        return nil
+    }
+
+    private static func dataSessions(of message: NighCore.Message) -> WireMessage.Sessions? {
+        message.payload.withUnsafeBytes { WireMessage.dataSessions(in: $0) }
     }
 
     /// Sends a message behind everything that was sent before.

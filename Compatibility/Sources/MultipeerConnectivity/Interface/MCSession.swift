@@ -36,8 +36,8 @@ open class MCSession: NSObject {
 
     /// What is told of everything that happens. It is not kept alive.
     open var delegate: (any MCSessionDelegate)? {
-        get { core.delegate.value as? any MCSessionDelegate }
-        set { core.delegate.value = newValue }
+        get { core.delegate }
+        set { core.delegate = newValue }
     }
 
     /// This side of the session.

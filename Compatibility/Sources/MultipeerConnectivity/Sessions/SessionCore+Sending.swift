@@ -10,9 +10,9 @@ extension SessionCore {
         guard !peers.isEmpty else {
             throw MCError(.invalidParameter, "a message needs a peer that it is for")
         }
-        let limit = NighMultipeer.settings.messageLimit
-        guard data.count <= limit else {
-            throw MCError(.invalidParameter, "the message has \(data.count) bytes, and the limit is \(limit)")
+        guard data.count <= messageLimit else {
+            throw MCError(
+                .invalidParameter, "the message has \(data.count) bytes, and the limit is \(messageLimit)")
         }
         let members = try peers.map { peer in
             guard let member = member(peer.known.id) else {

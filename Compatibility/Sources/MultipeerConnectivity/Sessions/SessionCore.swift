@@ -45,7 +45,12 @@ final class SessionCore: @unchecked Sendable {
     private let certificates: [[UInt8]]?
     /// The queue of all calls of the delegate.
     let queue = DispatchQueue(label: "nigh.multipeer.session.delegate")
-    let delegate = DelegateBox()
+    private let delegateLock = NSLock()
+    private weak var delegateObject: (any MCSessionDelegate)?
+    /// Changes with the delegate and with the members, so that a thread can see that neither has changed.
+    let version = Atomic<UInt64>(0)
+    /// The most bytes in one message.
+    let messageLimit = NighMultipeer.settings.messageLimit
     private(set) var number: UInt64 = 0
     private var links: [PeerID: Link] = [:]
     /// The peers of which other members have told, with the number of their session.
@@ -79,9 +84,19 @@ final class SessionCore: @unchecked Sendable {
             members.removeAll { $0.key == id }
             if let member { members.append((id, member)) }
         }
+        version.add(1, ordering: .releasing)
     }
 
     // MARK: The delegate
+
+    /// The program sets it on one thread, and it is called on another.
+    var delegate: (any MCSessionDelegate)? {
+        get { delegateLock.withLock { delegateObject } }
+        set {
+            delegateLock.withLock { delegateObject = newValue }
+            version.add(1, ordering: .releasing)
+        }
+    }
 
     /// Calls the delegate later, in the order of these calls.
     func notify(_ call: @escaping @Sendable (MCSession, any MCSessionDelegate) -> Void) {
@@ -97,13 +112,6 @@ final class SessionCore: @unchecked Sendable {
     private func notify(_ peerID: MCPeerID, _ state: MCSessionState) {
         let peerID = Handover(peerID)
         notify { $1.session($0, peer: peerID.value, didChange: state) }
-    }
-
-    /// Passes a message to the delegate, and returns when the delegate has.
-    func received(_ bytes: Slice<UnsafeRawBufferPointer>, from id: PeerID, session: UInt64) {
-        guard let member = member(id), member.sessions.to == session else { return }
-        let data = Data(bytes)
-        queue.sync { call { $1.session($0, didReceive: data, fromPeer: member.peerID) } }
     }
 
     // MARK: Links
@@ -243,10 +251,11 @@ final class SessionCore: @unchecked Sendable {
         notify(engine.peer(attempt.peer).peerID, .notConnected)
     }
 
-    /// Invites a peer.
+    /// Invites a peer. One that is connected already, or about to be, gets the context all the same.
     func invite(_ id: PeerID, in engine: Engine, context: [UInt8]?, timeout: TimeInterval) {
-        guard links[id] == nil else { return }
-        guard !isFull else { return notify(engine.peer(id).peerID, .notConnected) }
+        guard links[id] != nil || !isFull else {
+            return notify(engine.peer(id).peerID, .notConnected)
+        }
         uses(engine)
         engine.begin(
             Attempt(
