@@ -10,6 +10,7 @@ import MultipeerConnectivity
         }
         let keys = FileManager.default.temporaryDirectory.appendingPathComponent("keys-\(UUID().uuidString)")
         NighMultipeer.configure { $0.identityFolder = keys.path }
+        atexit { try? FileManager.default.removeItem(atPath: NighMultipeer.settings.identityFolder) }
     }()
 
     /// How many peers may be in a session, oneself included.

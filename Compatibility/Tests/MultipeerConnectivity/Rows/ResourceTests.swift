@@ -2,7 +2,7 @@ import MultipeerConnectivity
 import Testing
 
 /// Rows 32 to 39 and 48 of the table in the guide: files.
-@Suite("Resources", .timeLimit(.minutes(3))) struct ResourceTests {
+@Suite("Resources", .timeLimit(.minutes(3))) final class ResourceTests {
     private let service = Device.service()
     private let folder: URL
 
@@ -11,6 +11,8 @@ import Testing
             "resources-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
     }
+
+    deinit { try? FileManager.default.removeItem(at: folder) }
 
     private func connected() async -> (Device, Device) {
         let (puma, lynx) = (Device("Puma", service: service), Device("Lynx", service: service))

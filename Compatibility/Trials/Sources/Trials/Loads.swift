@@ -63,16 +63,26 @@ func slow(_ seconds: TimeInterval) {
         """)
 }
 
-/// A resource of this many MB.
+/// A resource of this many MB, whose link may be cut meanwhile: `ss -K` does so.
 func resource(_ megabytes: Int) {
     let url = FileManager.default.temporaryDirectory.appendingPathComponent("trial-\(UUID().uuidString)")
     guard FileManager.default.createFile(atPath: url.path, contents: nil),
-        truncate(url.path, off_t(megabytes) * 1_000_000) == 0
-    else { return print("no file of that size") }
+        let file = try? FileHandle(forWritingTo: url)
+    else { return print("no file") }
     defer { try? FileManager.default.removeItem(at: url) }
+    for _ in 0..<megabytes {
+        var generator = SystemRandomNumberGenerator()
+        let words = (0..<125_000).map { _ in generator.next() }
+        words.withUnsafeBytes { file.write(Data($0)) }
+    }
     let (puma, lynx) = pair()
+    let isEqual = Total()
+    lynx.onResource = {
+        isEqual.add(FileManager.default.contentsEqual(atPath: $0.path, andPath: url.path) ? 1 : 0)
+    }
     guard puma.connect(lynx) else { return print("not connected") }
     Machine.forgetPeak()
+    print("begins")
     let start = Date()
     let done = Total()
     puma.session.sendResource(at: url, withName: "large", toPeer: lynx.id) { error in
@@ -80,9 +90,14 @@ func resource(_ megabytes: Int) {
         done.add(1)
     }
     done.wait(1)
+    let time = Date().timeIntervalSince(start)
+    let memory = Machine.memory.most
+    isEqual.wait(1)
     print(
-        "a resource of \(megabytes) MB: \(Date().timeIntervalSince(start)) s; at most \(Machine.memory.most) MiB"
-    )
+        """
+        a resource of \(megabytes) MB: \(time) s; equal: \(isEqual.bytes == 1); told of a disconnect \(puma.ended + lynx.ended) times; \
+        at most \(memory) MiB
+        """)
 }
 
 /// Counts from several threads.

@@ -18,6 +18,7 @@ final class Party: NSObject, @unchecked Sendable {
     // Set before the party is used.
     var accepts = true
     var onMessage: ((Data, MCPeerID) -> Void)?
+    var onResource: ((URL) -> Void)?
     var onStream: ((InputStream, MCPeerID) -> Void)?
 
     init(_ name: String, service: String) {
@@ -100,7 +101,7 @@ extension Party: MCSessionDelegate {
     func session(
         _ session: MCSession, didFinishReceivingResourceWithName resourceName: String,
         fromPeer peerID: MCPeerID, at localURL: URL?, withError error: (any Error)?
-    ) { change { messages += 1 } }
+    ) { if let localURL { onResource?(localURL) } }
 }
 
 extension Party: MCNearbyServiceAdvertiserDelegate, MCNearbyServiceBrowserDelegate {
