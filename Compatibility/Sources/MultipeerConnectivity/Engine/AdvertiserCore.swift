@@ -24,7 +24,7 @@ final class AdvertiserCore: @unchecked Sendable {
         guard engine == nil else { return }
         hasFailed = false
         do throws(NighError) {
-            _ = try DiscoveryInfo(Announcement.pairs(.visible(info)))
+            _ = try DiscoveryInfo(Announcement.pairs(.visible(info), name: local.displayName))
             let engine = try EngineDirectory.engine(of: local, service: service)
             self.engine = engine
             engine.add(self)

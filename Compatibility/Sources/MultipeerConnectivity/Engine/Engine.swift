@@ -111,8 +111,8 @@ final class Engine: @unchecked Sendable {
 
     private func update(_ seen: NighCore.Peer) {
         let peer = peer(seen.id)
-        peer.name = seen.name.description
         let info = Announcement(seen.info.pairs)
+        peer.name = info.name ?? seen.name.description
         if !seen.routes.isEmpty { peer.addresses = seen.routes.map(\.address) }
         let isVisible = info.isVisible && !seen.routes.isEmpty && seen.state != .unavailable
         if isVisible, !peer.isVisible {
@@ -170,7 +170,8 @@ final class Engine: @unchecked Sendable {
             advertised = nil
             return
         }
-        let pairs = Announcement.pairs(advertisers.last.map { .visible($0.info) } ?? .hidden)
+        let pairs = Announcement.pairs(
+            advertisers.last.map { .visible($0.info) } ?? .hidden, name: local.name)
         guard pairs != advertised else { return }
         // Checked when the advertiser was started.
         guard let info = try? DiscoveryInfo(pairs) else { return }

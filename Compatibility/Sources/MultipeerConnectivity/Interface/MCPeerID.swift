@@ -13,12 +13,16 @@ open class MCPeerID: NSObject, NSCopying, NSSecureCoding {
 
     /// Creates a new peer.
     ///
-    /// - Parameter myDisplayName: 1 to 63 bytes of UTF-8 without control characters.
+    /// - Parameter myDisplayName: 1 to 63 bytes of UTF-8 without control characters. An empty name becomes the name of this host,
+    ///   because on Linux Foundation often has no `Host.current().localizedName`, from which programs make their name.
     public init(displayName myDisplayName: String) {
+        let name =
+            myDisplayName.isEmpty
+            ? "\(DisplayName(fitting: ProcessInfo.processInfo.hostName))" : myDisplayName
         precondition(
-            DisplayName(exactly: myDisplayName) != nil,
+            DisplayName(exactly: name) != nil,
             "the display name of an MCPeerID has 1 to 63 bytes of UTF-8 without control characters")
-        known = KnownPeer(new: myDisplayName)
+        known = KnownPeer(new: name)
         super.init()
     }
 

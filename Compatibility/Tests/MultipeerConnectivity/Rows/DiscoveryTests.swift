@@ -47,6 +47,7 @@ import Testing
         other.advertiser.startAdvertisingPeer()
         await puma.wait { $0.contains { if case .found(other.id, _) = $0 { true } else { false } } }
         #expect(!puma.events.contains { if case .found(puma.id, _) = $0 { true } else { false } })
+        #expect(await puma.found("Puma") == other.id)
         puma.end()
         other.end()
     }

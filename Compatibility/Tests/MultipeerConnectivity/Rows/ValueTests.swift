@@ -8,6 +8,7 @@ import Testing
         _ = transportsAreChosen
         let (first, second) = (MCPeerID(displayName: "Puma"), MCPeerID(displayName: "Puma"))
         #expect(first != second && first == first.copy() as? MCPeerID && first.displayName == "Puma")
+        #expect(!MCPeerID(displayName: "").displayName.isEmpty)
         #expect([first: 1, second: 2][first] == 1 && Set([first, second, first]).count == 2)
         #expect(
             NSSet(array: [first, second]).contains(first) && first.hash == (first.copy() as? NSObject)?.hash)
