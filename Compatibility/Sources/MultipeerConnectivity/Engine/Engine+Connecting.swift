@@ -151,7 +151,7 @@ extension Engine {
     /// Whether something is going on with a peer.
     func needs(_ peer: EnginePeer) -> Bool {
         attempts.values.contains { $0.peer == peer.id }
-            || invitations.contains { $0.key.peer == peer.id && $0.value.answer == nil }
+            || peer.waitingInvitationCount > 0
             || sessions.values.contains { $0.hasLink(to: peer.id, in: self) }
             || parkedJoins.contains { $0.peer == peer.id }
     }

@@ -35,11 +35,14 @@ extension Engine {
             }
         case .members(let sessions, let members):
             SessionDirectory.session(sessions.to)?.received(members, from: id, sessions.from, in: self)
-        case .addresses(let addresses): peer(id).listening = addresses
+        case .addresses(let addresses): peer(id).listening = Array(addresses.prefix(Self.addressLimit))
         case .idle:
             if let peer = peers[id], !needs(peer) { low.disconnect(id) }
         }
     }
+
+    /// The most addresses that are kept of what a peer says.
+    private static let addressLimit = 32
 
     /// Whether a message for these sessions means two that are connected, or about to be.
     private func areLinked(_ sessions: WireMessage.Sessions, _ id: PeerID) -> Bool {
@@ -61,31 +64,48 @@ extension Engine {
     // MARK: Invitations
 
     /// The most invitations of one peer that wait for an answer.
-    private static let invitationLimit = 64
+    private static let waitingInvitationLimit = 64
+    /// The most invitations of one peer that are remembered, to answer them in the same way if they come again.
+    private static let invitationLimit = 16_384
+    /// The longest time that an invitation may have.
+    private static let longestInvitation: UInt32 = 3_600
 
-    private func invited(_ key: InvitationKey, from session: UInt64, seconds: UInt32, _ context: [UInt8]?) {
+    private func invited(
+        _ key: InvitationKey, from session: UInt64, seconds: UInt32, _ context: [UInt8]?
+    ) {
         if let known = invitations[key] {
             // Asked again in another conversation.
             return answer(key, known)
         }
-        let waiting = invitations.count { $0.key.peer == key.peer && $0.value.answer == nil }
-        guard let advertiser = advertisers.last, waiting < Self.invitationLimit else {
+        let peer = peer(key.peer)
+        guard let advertiser = advertisers.last, peer.waitingInvitationCount < Self.waitingInvitationLimit,
+            peer.invitationCount < Self.invitationLimit
+        else {
             return send(.decline(number: key.number), to: key.peer)
         }
         invitations[key] = IncomingInvitation(from: session)
-        Control.after(TimeInterval(min(seconds, 3_600))) { [weak self] in
-            guard let self else { return }
-            invitations[key] = nil
-            considerIdle(key.peer)
-            considerClosing()
+        peer.invitationCount += 1
+        peer.waitingInvitationCount += 1
+        Control.after(TimeInterval(min(seconds, Self.longestInvitation))) { [weak self] in
+            self?.forgetInvitation(key)
         }
-        let answer = InvitationAnswer(key, in: self)
-        advertiser.invited(by: peer(key.peer).peerID, context: context.map { Data($0) }, answer)
+        advertiser.invited(
+            by: peer.peerID, context: context.map { Data($0) }, InvitationAnswer(key, in: self))
+    }
+
+    private func forgetInvitation(_ key: InvitationKey) {
+        guard let invitation = invitations.removeValue(forKey: key) else { return }
+        let peer = peer(key.peer)
+        peer.invitationCount -= 1
+        if invitation.answer == nil { peer.waitingInvitationCount -= 1 }
+        considerIdle(key.peer)
+        considerClosing()
     }
 
     /// The program has answered, or never will. Only the first answer counts.
     func answered(_ key: InvitationKey, with session: SessionCore?) {
         guard let invitation = invitations[key], invitation.answer == nil else { return }
+        peer(key.peer).waitingInvitationCount -= 1
         if let session, session.mayConnect(to: key.peer, session: invitation.session) {
             invitation.answer = .accepted(session, number: session.number)
         } else {
@@ -111,11 +131,16 @@ extension Engine {
 
     // MARK: Joining
 
+    /// The most requests of one peer to join that wait.
+    private static let parkedJoinLimit = 64
+
     private func joins(_ join: ParkedJoin) {
         guard let session = SessionDirectory.session(join.sessions.to) else {
             return leave(join.sessions, join.peer)
         }
         guard session.expects(join.peer, session: join.sessions.from, in: self) else {
+            let waiting = parkedJoins.count { $0.peer == join.peer }
+            guard waiting < Self.parkedJoinLimit else { return leave(join.sessions, join.peer) }
             parkedJoins.append(join)
             return Control.after(join.deadline.timeIntervalSinceNow) { [weak self] in self?.dropLateJoins() }
         }

@@ -126,7 +126,9 @@ final class Engine: @unchecked Sendable {
         } else {
             peer.info = info.pairs
         }
-        if seen.state == .unavailable, !needs(peer), !peer.isVisible, peer.conversation == nil {
+        if seen.state == .unavailable, !needs(peer), !peer.isVisible, peer.conversation == nil,
+            peer.invitationCount == 0
+        {
             peers[seen.id] = nil
         }
     }
@@ -242,7 +244,7 @@ final class Engine: @unchecked Sendable {
 
     private var isNeeded: Bool {
         !advertisers.isEmpty || !browsers.isEmpty || !attempts.isEmpty
-            || invitations.values.contains { $0.answer == nil }
+            || peers.values.contains { $0.waitingInvitationCount > 0 }
             || !sessions.isEmpty
             || !waitingForAddresses.isEmpty
     }

@@ -14,6 +14,10 @@ final class EnginePeer: @unchecked Sendable {
     var info: [String: String]?
     var isVisible = false
 
+    /// The peer's invitations that are remembered, and those of them that wait for an answer.
+    var invitationCount = 0
+    var waitingInvitationCount = 0
+
     var conversation: PeerConversation?
     /// The messages of a conversation that has begun before the one before it was read to its end.
     var nextMessages: MessageSequence?

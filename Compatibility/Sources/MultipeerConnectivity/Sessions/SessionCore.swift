@@ -60,6 +60,8 @@ final class SessionCore: @unchecked Sendable {
 
     /// How long connecting may take once both sides want it.
     private static let connectingTime: TimeInterval = 30
+    /// The most addresses of another member that are tried.
+    private static let addressLimit = 32
     /// How long the side with the smaller PeerID leaves joining to the other.
     private static let joinPause: TimeInterval = 2
 
@@ -314,7 +316,7 @@ final class SessionCore: @unchecked Sendable {
             let peer = engine.peer(member.peer)
             if peer.conversation == nil, !peer.isVisible {
                 peer.name = member.name
-                peer.listening = member.addresses
+                peer.listening = Array(member.addresses.prefix(Self.addressLimit))
             }
             // One side is enough, and if its way is barred, the other tries, too.
             if local.known.id > member.peer {
