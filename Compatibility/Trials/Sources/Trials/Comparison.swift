@@ -42,7 +42,8 @@ enum Comparison {
     private static func withModule(_ body: (Party, MCPeerID) async throws -> Void) async {
         let service = service()
         guard let echo = try? startEcho("echo-module", service) else { return print("no second process") }
-        defer { echo.terminate() }
+        // It waits in a way that a gentler signal does not end.
+        defer { kill(echo.processIdentifier, SIGKILL) }
         let party = Party("Caller", service: service)
         party.browser.startBrowsingForPeers()
         party.wait { !party.found.isEmpty }
@@ -73,7 +74,8 @@ enum Comparison {
         guard let echo = try? startEcho("echo-nigh", service), let session = try? session(service) else {
             return print("no second process")
         }
-        defer { echo.terminate() }
+        // It waits in a way that a gentler signal does not end.
+        defer { kill(echo.processIdentifier, SIGKILL) }
         for await case .connected(let peer) in session.events {
             try? await body(session, peer)
             break
