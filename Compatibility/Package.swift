@@ -2,11 +2,12 @@
 import PackageDescription
 
 // What connects Nigh with Foundation. It is a package of its own, because Foundation consists of 54 MB of libraries. A program that
-// does not need it should not load them.
+// does not need it should not load them. For the same reason nobody gets modules with names of Apple's without asking for them.
 let package = Package(
     name: "NighCompatibility",
     products: [
         .library(name: "GameKit", targets: ["GameKit"]),
+        .library(name: "MultipeerConnectivity", targets: ["MultipeerConnectivity"]),
         .library(name: "NighFoundation", targets: ["NighFoundation"]),
     ],
     dependencies: [.package(name: "Nigh", path: "..")],
@@ -16,6 +17,14 @@ let package = Package(
         .target(name: "NighFoundation", dependencies: [.product(name: "NighShared", package: "Nigh")]),
         .testTarget(
             name: "NighFoundationTests", dependencies: ["NighFoundation"], path: "Tests/NighFoundation"),
+        // Only the names of the submodules, which Swift has none of.
+        .target(name: "CMultipeerConnectivity"),
+        .target(
+            name: "MultipeerConnectivity",
+            dependencies: ["CMultipeerConnectivity", .product(name: "NighShared", package: "Nigh")]),
+        .testTarget(
+            name: "MultipeerConnectivityTests", dependencies: ["MultipeerConnectivity"],
+            path: "Tests/MultipeerConnectivity"),
     ],
     swiftLanguageModes: [.v6]
 )

@@ -22,19 +22,28 @@ package enum BuiltPackages {
         return "\(scratch)/debug"
     }
 
-    /// Runs the tests of the package in `folder` of the repository.
-    package static func test(_ folder: String) throws {
-        try swift(["test", "--disable-xctest"], at: "\(root)/\(folder)")
+    /// Runs the tests of the package in `folder` of the repository: all of them, or those that match the filter. They compete with
+    /// other programs for the processors, so only a few run at once.
+    package static func test(
+        _ folder: String, filter: String? = nil, environment: [String: String] = [:]
+    ) throws {
+        var environment = environment
+        environment["SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH"] = "4"
+        try swift(
+            ["test", "--disable-xctest"] + (filter.map { ["--filter", $0] } ?? []), at: "\(root)/\(folder)",
+            environment: environment)
     }
 
     private static func build(at path: String) throws { try swift(["build"], at: path) }
 
-    private static func swift(_ command: [String], at path: String) throws {
+    private static func swift(_ command: [String], at path: String, environment: [String: String] = [:])
+        throws
+    {
         // The same flags as in a user's own build, so that such a build finds everything compiled. A warning is a failure.
         let call = try Child(
             "/usr/bin/env",
             ["swift"] + command + [listsFilesAnew, "--package-path", path, "--scratch-path", scratch],
-            patience: 900)
+            environment: environment, patience: 900)
         let (status, errors) = try call.end()
         guard status == 0, !(call.lines + errors).contains(where: { $0.contains(": warning: ") }) else {
             // The end of a long output does not say which test failed.

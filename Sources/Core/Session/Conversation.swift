@@ -91,6 +91,8 @@ package final class Conversation: FrameSource {
 
     /// What this side's own invitation said, which it gave up to accept the peer's.
     var crossedContext: [UInt8]?
+    /// Where the messages of this conversation are kept, if they have a sequence of their own.
+    var inbox: MessageInbox?
 
     /// How many links in a row have broken shortly after they began to carry the conversation.
     var briefLinks = 0
@@ -113,6 +115,7 @@ package final class Conversation: FrameSource {
         link = nil
         port.close(error)
         streams?.end(error)
+        inbox?.finish()
         countRead(port.takeRead())
     }
 

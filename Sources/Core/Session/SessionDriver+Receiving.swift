@@ -6,7 +6,7 @@ extension SessionDriver {
         let handlerBox = messageHandlerBox
         while true {
             if let conversation = link.conversation {
-                if let handlerBox {
+                if let handlerBox, conversation.inbox == nil {
                     deliverWholeMessages(from: link, in: conversation, to: handlerBox, now: now)
                 } else {
                     keepAll(from: link, in: conversation, now: now)
@@ -43,7 +43,10 @@ extension SessionDriver {
             guard let place = onKindMessage?(kind, delivery.bytes.bytes, delivery.origin) else { return }
             return keep(delivery, from: link, in: place.messages.inbox, hiding: place.layerByteCount)
         }
-        guard let handlerBox else { return keep(delivery, from: link, in: inbox) }
+        let ownInbox = delivery.conversation.inbox
+        guard ownInbox == nil, let handlerBox else {
+            return keep(delivery, from: link, in: ownInbox ?? inbox)
+        }
         handlerBox.handler(delivery.bytes.bytes, delivery.origin)
     }
 
@@ -72,7 +75,7 @@ extension SessionDriver {
 
     private func keep(frames: UnsafeRawBufferPointer, from link: Link, in conversation: Conversation) {
         guard !frames.isEmpty else { return }
-        inbox.append(
+        (conversation.inbox ?? inbox).append(
             UnreadRun(port: conversation.port, bytes: link.machine.retain(frames), origin: nil))
     }
 

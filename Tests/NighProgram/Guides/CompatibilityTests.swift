@@ -5,4 +5,11 @@ import Testing
 @Suite("The package Compatibility", .callsPrograms) struct CompatibilityTests {
     @Test("passes its own tests")
     func own() throws { try BuiltPackages.test("Compatibility") }
+
+    @Test("passes its tests of sessions over TCP, too")
+    func overTCP() throws {
+        try BuiltPackages.test(
+            "Compatibility", filter: "MultipeerConnectivityTests",
+            environment: ["NIGH_TRANSPORTS": "tcp:interface=lo,mdns=embedded"])
+    }
 }

@@ -1,0 +1,1 @@
+// Empty: what is declared is in the Swift module.

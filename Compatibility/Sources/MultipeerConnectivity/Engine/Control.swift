@@ -1,0 +1,49 @@
+import Dispatch
+
+/// The queue on which this module decides: who is invited, who is in a session, which engine is used. Only messages, streams and
+/// resources go past it.
+///
+/// What runs on it never waits for a program's code, so a program may wait for it.
+enum Control {
+    private static let queue = DispatchQueue(label: "nigh.multipeer.control")
+
+    static func async(_ work: @escaping @Sendable () -> Void) { queue.async(execute: work) }
+
+    static func sync<Value>(_ work: () throws -> Value) rethrows -> Value { try queue.sync(execute: work) }
+
+    static func after(_ seconds: TimeInterval, _ work: @escaping @Sendable () -> Void) {
+        queue.asyncAfter(deadline: .now() + seconds, execute: work)
+    }
+}
+
+/// A value that goes to another thread and is used there only, although its type does not say that it may.
+struct Handover<Value>: @unchecked Sendable {
+    let value: Value
+
+    init(_ value: Value) { self.value = value }
+}
+
+/// A delegate: the program sets it on one thread, and it is called on another.
+///
+/// `@unchecked Sendable`: the lock protects the reference.
+final class DelegateBox: @unchecked Sendable {
+    private let lock = NSLock()
+    private weak var object: AnyObject?
+
+    var value: AnyObject? {
+        get { lock.withLock { object } }
+        set { lock.withLock { object = newValue } }
+    }
+}
+
+/// Runs tasks on a dispatch queue.
+final class QueueExecutor: TaskExecutor {
+    let queue: DispatchQueue
+
+    init(label: String) { queue = DispatchQueue(label: label) }
+
+    func enqueue(_ job: consuming ExecutorJob) {
+        let job = UnownedJob(job)
+        queue.async { job.runSynchronously(on: self.asUnownedTaskExecutor()) }
+    }
+}

@@ -1,0 +1,37 @@
+import NighCore
+
+/// A peer as an engine knows it.
+///
+/// `@unchecked Sendable`: confined to the control queue.
+final class EnginePeer: @unchecked Sendable {
+    let id: PeerID
+    var name: String
+    /// Where discovery has seen the peer last.
+    var addresses: [TransportAddress] = []
+    /// Where the peer says that it listens.
+    var listening: [String] = []
+    /// What the peer advertises, without what this module adds.
+    var info: [String: String]?
+    var isVisible = false
+
+    /// The peer's invitations that are remembered, and those of them that wait for an answer.
+    var invitationCount = 0
+    var waitingInvitationCount = 0
+
+    var conversation: PeerConversation?
+    /// The messages of a conversation that has begun before the one before it was read to its end.
+    var nextMessages: MessageSequence?
+    var isDialling = false
+    /// How long to wait before the next dial.
+    var pause: TimeInterval = EnginePeer.firstPause
+
+    static let firstPause: TimeInterval = 0.1
+    static let longestPause: TimeInterval = 2
+
+    init(_ id: PeerID) {
+        self.id = id
+        name = id.short
+    }
+
+    var peerID: MCPeerID { PeerObjects.object(id, name: name) }
+}

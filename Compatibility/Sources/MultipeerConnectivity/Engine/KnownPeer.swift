@@ -1,0 +1,73 @@
+import NighCore
+import Synchronization
+
+/// What all `MCPeerID` objects of one peer share: its name, its PeerID, and its key if the peer is one of this program's.
+final class KnownPeer: Sendable {
+    let id: PeerID
+    let name: String
+    /// Nil for a peer that is somebody else.
+    let identity: Identity?
+
+    /// A new peer of this program's.
+    convenience init(new name: String) {
+        self.init(.ephemeral(), name: name)
+        LocalPeers.shared.add(self)
+    }
+
+    init(_ identity: Identity, name: String) {
+        id = identity.peerID
+        self.name = name
+        self.identity = identity
+    }
+
+    init(remote id: PeerID, name: String) {
+        self.id = id
+        self.name = name
+        identity = nil
+    }
+
+    /// Keeps the key in a file, so that the peer is the same in a later run of the program. A failure is reported to the person,
+    /// because archiving has no way to do so.
+    func keep() {
+        guard let identity else { return }
+        do throws(NighError) {
+            try LocalPeers.file(of: id).save(identity)
+        } catch {
+            NighMultipeer.report("the key of \(name) could not be kept: \(error)")
+        }
+    }
+}
+
+/// The peers of this program: those that it has made, and those whose keys it has kept.
+final class LocalPeers: Sendable {
+    static let shared = LocalPeers()
+
+    private struct Entry {
+        weak var peer: KnownPeer?
+    }
+
+    private let peers = Mutex<[PeerID: Entry]>([:])
+
+    func add(_ peer: KnownPeer) {
+        peers.withLock { peers in
+            // Names that are gone are dropped when the table has grown.
+            if peers.count >= 1_024 { peers = peers.filter { $0.value.peer != nil } }
+            peers[peer.id] = Entry(peer: peer)
+        }
+    }
+
+    /// The peer of an archive: one of this program's if its key is here, else somebody else.
+    func peer(_ id: PeerID, name: String) -> KnownPeer {
+        if let peer = peers.withLock({ $0[id]?.peer }) { return peer }
+        guard let identity = try? Self.file(of: id).load(createIfMissing: false), identity.peerID == id else {
+            return KnownPeer(remote: id, name: name)
+        }
+        let peer = KnownPeer(identity, name: name)
+        add(peer)
+        return peer
+    }
+
+    static func file(of id: PeerID) -> IdentityFile {
+        IdentityFile(path: "\(NighMultipeer.settings.identityFolder)/\(id).pem")
+    }
+}

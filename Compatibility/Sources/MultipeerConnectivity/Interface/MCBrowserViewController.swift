@@ -1,0 +1,121 @@
+/// Lets a person choose whom to invite into a session.
+///
+/// There is no view here. `NighMultipeer.presenter` shows `peers` and calls `invite`, `finish` and `cancel`; a program may do the same
+/// itself.
+open class MCBrowserViewController: NSObject, MCNearbyServiceBrowserDelegate {
+    /// The browser that finds the peers.
+    public let browser: MCNearbyServiceBrowser?
+    /// The session that peers are invited into.
+    public let session: MCSession
+    /// How many peers, oneself included, must be connected for `finish`.
+    open var minimumNumberOfPeers = kMCSessionMinimumNumberOfPeers
+    /// How many peers, oneself included, may be invited.
+    open var maximumNumberOfPeers = kMCSessionMaximumNumberOfPeers
+
+    private let delegateBox = DelegateBox()
+    private let lock = NSLock()
+    private var found: [(peer: MCPeerID, info: [String: String]?)] = []
+
+    /// Creates a controller with a browser of its own.
+    public convenience init(serviceType: String, session: MCSession) {
+        self.init(
+            browser: MCNearbyServiceBrowser(peer: session.myPeerID, serviceType: serviceType),
+            session: session)
+    }
+
+    /// Creates a controller for a browser, whose delegate it becomes.
+    public init(browser: MCNearbyServiceBrowser, session: MCSession) {
+        self.browser = browser
+        self.session = session
+        super.init()
+        browser.delegate = self
+    }
+
+    /// What is told of the person's choice. It is not kept alive.
+    open var delegate: (any MCBrowserViewControllerDelegate)? {
+        get { delegateBox.value as? any MCBrowserViewControllerDelegate }
+        set { delegateBox.value = newValue }
+    }
+
+    // MARK: For presenters
+
+    /// Begins to browse, and has the presenter show this. Apple's controller does so when it is presented.
+    open func show() {
+        browser?.startBrowsingForPeers()
+        NighMultipeer.presenter?.show(self)
+    }
+
+    /// The peers that are there now, in the order in which they came.
+    open var peers: [MCPeerID] { lock.withLock { found.map(\.peer) } }
+
+    /// What a peer advertises.
+    open func discoveryInfo(of peer: MCPeerID) -> [String: String]? {
+        lock.withLock { found.first { $0.peer == peer }?.info }
+    }
+
+    /// Invites a peer. Returns false if there are as many as there may be.
+    @discardableResult
+    open func invite(_ peer: MCPeerID, context: Data? = nil) -> Bool {
+        guard session.connectedPeers.count < maximumNumberOfPeers - 1 else { return false }
+        browser?.invitePeer(peer, to: session, withContext: context, timeout: 30)
+        return true
+    }
+
+    /// The person is done. Returns false if there are too few peers.
+    @discardableResult
+    open func finish() -> Bool {
+        guard session.connectedPeers.count >= minimumNumberOfPeers - 1 else { return false }
+        browser?.stopBrowsingForPeers()
+        delegate?.browserViewControllerDidFinish(self)
+        return true
+    }
+
+    /// The person does not want to.
+    open func cancel() {
+        browser?.stopBrowsingForPeers()
+        delegate?.browserViewControllerWasCancelled(self)
+    }
+
+    // MARK: The browser's delegate
+
+    /// Adds a peer to the list, unless the delegate does not want it there.
+    open func browser(
+        _ browser: MCNearbyServiceBrowser, foundPeer peerID: MCPeerID,
+        withDiscoveryInfo info: [String: String]?
+    ) {
+        let isWanted =
+            delegate?.browserViewController(self, shouldPresentNearbyPeer: peerID, withDiscoveryInfo: info)
+            ?? true
+        guard isWanted else { return }
+        lock.withLock { found.append((peerID, info)) }
+        NighMultipeer.presenter?.update(self)
+    }
+
+    /// Removes a peer from the list.
+    open func browser(_ browser: MCNearbyServiceBrowser, lostPeer peerID: MCPeerID) {
+        lock.withLock { found.removeAll { $0.peer == peerID } }
+        NighMultipeer.presenter?.update(self)
+    }
+}
+
+/// What a controller reports.
+public protocol MCBrowserViewControllerDelegate: NSObjectProtocol {
+    /// The person has chosen.
+    func browserViewControllerDidFinish(_ browserViewController: MCBrowserViewController)
+    /// The person has cancelled.
+    func browserViewControllerWasCancelled(_ browserViewController: MCBrowserViewController)
+    /// Whether a peer is shown.
+    func browserViewController(
+        _ browserViewController: MCBrowserViewController, shouldPresentNearbyPeer peerID: MCPeerID,
+        withDiscoveryInfo info: [String: String]?
+    ) -> Bool
+}
+
+// What Apple calls optional.
+extension MCBrowserViewControllerDelegate {
+    /// Shows every peer.
+    public func browserViewController(
+        _ browserViewController: MCBrowserViewController, shouldPresentNearbyPeer peerID: MCPeerID,
+        withDiscoveryInfo info: [String: String]?
+    ) -> Bool { true }
+}

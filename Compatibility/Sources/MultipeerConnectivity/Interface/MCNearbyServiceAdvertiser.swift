@@ -1,0 +1,63 @@
+import NighCore
+
+/// Lets browsers find a peer, and receives their invitations.
+open class MCNearbyServiceAdvertiser: NSObject {
+    private let core: AdvertiserCore
+
+    /// The peer that is advertised.
+    public let myPeerID: MCPeerID
+    /// What browsers get together with the peer.
+    public let discoveryInfo: [String: String]?
+    /// What the program offers, the same in all programs that are to find each other.
+    public let serviceType: String
+
+    /// Creates an advertiser.
+    ///
+    /// - Parameters:
+    ///   - info: Up to 396 bytes, with 2 bytes for each pair.
+    ///   - serviceType: 1 to 15 letters, digits and hyphens. Case does not matter.
+    public init(peer myPeerID: MCPeerID, discoveryInfo info: [String: String]?, serviceType: String) {
+        self.myPeerID = myPeerID
+        discoveryInfo = info
+        self.serviceType = serviceType
+        core = AdvertiserCore(myPeerID, info: info, service: ServiceType.checked(serviceType))
+        super.init()
+        core.owner = self
+    }
+
+    deinit {
+        let core = core
+        Control.async { core.stop() }
+    }
+
+    /// What is told of invitations. It is not kept alive.
+    open var delegate: (any MCNearbyServiceAdvertiserDelegate)? {
+        get { core.delegate.value as? any MCNearbyServiceAdvertiserDelegate }
+        set { core.delegate.value = newValue }
+    }
+
+    /// Begins to advertise. Does nothing if it does already.
+    open func startAdvertisingPeer() { Control.sync { core.start() } }
+
+    /// Stops advertising. Sessions go on.
+    open func stopAdvertisingPeer() { Control.sync { core.stop() } }
+}
+
+/// What an advertiser reports, on a queue of the advertiser's own.
+public protocol MCNearbyServiceAdvertiserDelegate: NSObjectProtocol {
+    /// A peer invites this one. The handler may be called on any thread and at any time; the first call counts.
+    func advertiser(
+        _ advertiser: MCNearbyServiceAdvertiser, didReceiveInvitationFromPeer peerID: MCPeerID,
+        withContext context: Data?, invitationHandler: @escaping (Bool, MCSession?) -> Void)
+
+    /// The peer cannot be advertised.
+    func advertiser(_ advertiser: MCNearbyServiceAdvertiser, didNotStartAdvertisingPeer error: any Error)
+}
+
+// What Apple calls optional.
+extension MCNearbyServiceAdvertiserDelegate {
+    /// Does nothing.
+    public func advertiser(
+        _ advertiser: MCNearbyServiceAdvertiser, didNotStartAdvertisingPeer error: any Error
+    ) {}
+}

@@ -1,0 +1,59 @@
+import NighCore
+import NighLoop
+import Synchronization
+
+/// Nigh's own settings for this module, which a program written for Apple's need not know.
+///
+/// Change them before the program's first advertiser, browser or session.
+public enum NighMultipeer {
+    /// The settings.
+    public struct Settings: Sendable {
+        /// What carries sessions, as Nigh's flags take it: "tcp", "bluetooth", "tcp:port=4000,bluetooth". By default what the
+        /// environment variable `NIGH_TRANSPORTS` says, else everything that this machine has.
+        public var transports: String
+        /// The folder for the private keys of peers that were archived. By default what the environment variable
+        /// `NIGH_MULTIPEER_KEYS` says, else a folder of this user's.
+        public var identityFolder: String
+        /// The most peers in one session, oneself included.
+        public var maximumNumberOfPeers = kMCSessionMaximumNumberOfPeers
+        /// How many bytes of reliable messages may wait for one peer before `MCSession.send` throws `MCError.unavailable`.
+        public var sendBuffer = 64 << 20
+        /// The most bytes in one message. `MCSession.send` throws `MCError.invalidParameter` for more.
+        public var messageLimit = 64 << 20
+        /// For how long a peer may be out of reach before a session reports it as not connected.
+        public var reconnectionTime = Duration.seconds(10)
+
+        init() {
+            let environment = ProcessInfo.processInfo.environment
+            transports = environment["NIGH_TRANSPORTS"] ?? TransportRegistry.standard.reachingOtherPrograms
+            let data = environment["XDG_DATA_HOME"].flatMap { $0.hasPrefix("/") ? $0 : nil }
+            identityFolder =
+                environment["NIGH_MULTIPEER_KEYS"]
+                ?? "\(data ?? "\(NSHomeDirectory())/.local/share")/nigh/multipeer"
+        }
+    }
+
+    private static let current = Mutex(Settings())
+
+    /// The settings as they are now.
+    public static var settings: Settings { current.withLock { $0 } }
+
+    /// Changes the settings.
+    public static func configure(_ change: (inout Settings) -> Void) {
+        current.withLock { change(&$0) }
+    }
+
+    private static let presenterBox = Mutex<(any NighPresenter)?>(nil)
+
+    /// What shows invitations and lists of peers to the person, for `MCAdvertiserAssistant` and `MCBrowserViewController`, which
+    /// have no windows here. Without a presenter an assistant declines every invitation.
+    public static var presenter: (any NighPresenter)? {
+        get { presenterBox.withLock { $0 } }
+        set { presenterBox.withLock { $0 = newValue } }
+    }
+
+    /// Tells the person something that no delegate can be told.
+    static func report(_ line: String) {
+        FileHandle.standardError.write(Data("MultipeerConnectivity: \(line)\n".utf8))
+    }
+}

@@ -1,0 +1,86 @@
+import NighCore
+import Synchronization
+
+/// A file on its way to a peer. The program is told once: that the peer has the whole file, or why not.
+final class OutgoingResource: Sendable {
+    private struct State {
+        var stream: ByteStream?
+        var isOver = false
+    }
+
+    /// What the receiver writes once it has written the file.
+    static let receipt: UInt8 = 1
+
+    private let file: ResourceFile
+    private let progress: Progress
+    private let finish: @Sendable ((any Error)?) -> Void
+    private let state = Mutex(State())
+
+    init(_ file: ResourceFile, _ progress: Progress, _ finish: @escaping @Sendable ((any Error)?) -> Void) {
+        self.file = file
+        self.progress = progress
+        self.finish = finish
+    }
+
+    func start(named name: String, to member: SessionCore.Member) {
+        let transfers = member.transfers
+        let gone = MCError(.notConnected, "the peer is no longer connected")
+        guard let number = transfers.add({ self.end(gone) }) else { return end(gone) }
+        progress.cancellationHandler = { self.end(MCError(.cancelled, "this side has cancelled it")) }
+        let header = StreamHeader(sessions: member.sessions, name: name, content: .resource(size: file.size))
+        member.engine.low.openStream(named: StreamHeader.streamName, to: member.peerID.known.id) {
+            [self] result in
+            switch result {
+            case .failure(let error):
+                end(MCError(.unavailable, "\(error)"))
+                transfers.remove(number)
+            case .success(let stream):
+                let isOver = state.withLock {
+                    $0.stream = stream
+                    return $0.isOver
+                }
+                if isOver { return stream.cancel(because: "cancelled") }
+                Task(executorPreference: QueueExecutor(label: "nigh.multipeer.resource")) { [self] in
+                    await send(header, on: stream)
+                    transfers.remove(number)
+                }
+            }
+        }
+    }
+
+    private func send(_ header: StreamHeader, on stream: ByteStream) async {
+        do {
+            try await stream.write(header.bytes)
+            while let piece = try file.read() {
+                try await stream.write(piece)
+                progress.completedUnitCount += Int64(piece.count)
+            }
+            stream.finish()
+            guard let answer = try await stream.read(), answer.bytes == [Self.receipt] else {
+                return end(MCError(.cancelled, "the other side has cancelled it"))
+            }
+            end(nil)
+        } catch let error as NighError {
+            if case .streamCancelled = error.cause {
+                end(MCError(.cancelled, "the other side has cancelled it"))
+            } else {
+                end(MCError(.notConnected, "\(error)"))
+            }
+        } catch {
+            end(error)
+        }
+    }
+
+    /// Ends the transfer, unless it is over.
+    private func end(_ error: (any Error)?) {
+        let (isFirst, stream) = state.withLock { state in
+            defer { state.isOver = true }
+            return (!state.isOver, state.stream)
+        }
+        guard isFirst else { return }
+        progress.cancellationHandler = nil
+        try? file.close()
+        if error != nil { stream?.cancel(because: "cancelled") }
+        finish(error)
+    }
+}

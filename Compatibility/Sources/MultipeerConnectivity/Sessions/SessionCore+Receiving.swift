@@ -1,0 +1,56 @@
+import NighCore
+
+extension SessionCore {
+    /// What comes behind a message.
+    enum Following {
+        case none
+        /// One for the same session, from the same one.
+        case same(NighCore.Message)
+        case other(NighCore.Message)
+    }
+
+    /// For how long messages of one peer are passed to the delegate before something else gets its turn.
+    private static let turn = Duration.microseconds(500)
+
+    /// Passes a message to the delegate, and those that follow for a while. Returns when the delegate has returned from all of them,
+    /// with the message that was taken and is for somebody else, or for later.
+    func received(
+        _ message: NighCore.Message, from id: PeerID, session: UInt64, following: () -> Following
+    ) -> NighCore.Message? {
+        guard let member = member(id), member.sessions.to == session else { return nil }
+        return queue.sync {
+            let version = version.load(ordering: .acquiring)
+            guard let owner, let delegate = owner.delegate else { return nil }
+            let start = ContinuousClock.now
+            var message = message
+            while true {
+                delegate.session(owner, didReceive: Self.data(of: message.payload), fromPeer: member.peerID)
+                switch following() {
+                case .none: return nil
+                case .other(let next): return next
+                case .same(let next):
+                    // The delegate may have ended all this.
+                    guard self.version.load(ordering: .acquiring) == version,
+                        start.duration(to: .now) < Self.turn
+                    else { return next }
+                    message = next
+                }
+            }
+        }
+    }
+
+    /// Messages from this size on are passed on without another copy. They keep the memory that they came in.
+    private static let sharedCount = 16 << 10
+
+    private static func data(of payload: ByteSlice) -> Data {
+        let header = WireMessage.dataHeaderCount
+        return payload.withUnsafeBytes { bytes in
+            let content = UnsafeRawBufferPointer(rebasing: bytes[header...])
+            guard content.count >= sharedCount, let start = content.baseAddress else { return Data(content) }
+            // Nobody else reads or writes these bytes, so it does no harm if the program changes its data in place.
+            return Data(
+                bytesNoCopy: UnsafeMutableRawPointer(mutating: start), count: content.count,
+                deallocator: .custom { _, _ in withExtendedLifetime(payload) {} })
+        }
+    }
+}

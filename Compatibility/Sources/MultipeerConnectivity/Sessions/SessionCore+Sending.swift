@@ -1,0 +1,86 @@
+import NighCore
+
+extension SessionCore {
+    /// The most bytes that are put together on the stack.
+    private static let smallCount = 4_096
+    /// The most bytes of an unreliable message. Longer ones are sent reliably.
+    private static let unreliableCount = 8_192 - WireMessage.dataHeaderCount
+
+    func send(_ data: Data, to peers: [MCPeerID], _ mode: MCSessionSendDataMode) throws {
+        guard !peers.isEmpty else {
+            throw MCError(.invalidParameter, "a message needs a peer that it is for")
+        }
+        guard data.count <= messageLimit else {
+            throw MCError(
+                .invalidParameter, "the message has \(data.count) bytes, and the limit is \(messageLimit)")
+        }
+        let members = try peers.map { peer in
+            guard let member = member(peer.known.id) else {
+                throw MCError(.notConnected, "\(peer.displayName) is not connected")
+            }
+            return member
+        }
+        var failure: MCError?
+        for member in members {
+            do throws(NighError) {
+                try send(data, to: member, mode)
+            } catch {
+                failure = MCError(error)
+            }
+        }
+        if let failure { throw failure }
+    }
+
+    private func send(
+        _ data: Data, to member: Member, _ mode: MCSessionSendDataMode
+    ) throws(NighError) {
+        let isUnreliable = mode == .unreliable && data.count <= Self.unreliableCount
+        let reliability: Reliability = isUnreliable ? .unordered : .reliable
+        let (id, low) = (member.peerID.known.id, member.engine.low)
+        let count = WireMessage.dataHeaderCount + data.count
+        let outcome: Result<Void, NighError>
+        if count <= Self.smallCount {
+            outcome = withUnsafeTemporaryAllocation(byteCount: count, alignment: 1) { bytes in
+                Self.fill(bytes, member.sessions, data)
+                return Result { () throws(NighError) in
+                    try low.trySend(UnsafeRawBufferPointer(bytes), to: id, reliability)
+                }
+            }
+        } else {
+            let bytes = [UInt8](unsafeUninitializedCapacity: count) { buffer, initialized in
+                Self.fill(UnsafeMutableRawBufferPointer(buffer), member.sessions, data)
+                initialized = count
+            }
+            outcome = Result { () throws(NighError) in try low.trySend(ByteSlice(bytes), to: id, reliability)
+            }
+        }
+        try outcome.get()
+    }
+
+    private static func fill(
+        _ bytes: UnsafeMutableRawBufferPointer, _ sessions: WireMessage.Sessions, _ data: Data
+    ) {
+        WireMessage.writeDataHeader(sessions, to: bytes)
+        data.withUnsafeBytes {
+            UnsafeMutableRawBufferPointer(rebasing: bytes[WireMessage.dataHeaderCount...]).copyMemory(
+                from: $0)
+        }
+    }
+}
+
+extension MCError {
+    /// What an error of Nigh means to programs of this module.
+    init(_ error: NighError) {
+        let code: Code =
+            switch error.cause {
+            case .bufferFull: .unavailable
+            case .messageTooLarge, .invalid: .invalidParameter
+            case .cancelled, .streamCancelled: .cancelled
+            case .timedOut: .timedOut
+            case .unsupported: .unsupported
+            case .unavailable, .limit, .full, .busy, .system: .unavailable
+            default: .notConnected
+            }
+        self.init(code, "\(error)")
+    }
+}

@@ -1,0 +1,158 @@
+import Synchronization
+
+/// What a stream of Foundation would find if it were read or written now.
+struct StreamView {
+    /// Whether there are bytes to read, or room to write.
+    var isReady = false
+    var isAtEnd = false
+    var error: MCError?
+}
+
+/// The state of a stream of Foundation, and the calls of its delegate on the run loops that it is scheduled on.
+///
+/// `@unchecked Sendable`: the lock protects everything. Timers may be added to run loops of other threads and invalidated there,
+/// which wakes those loops.
+final class StreamEvents: @unchecked Sendable {
+    private struct Place {
+        let loop: RunLoop
+        let mode: RunLoop.Mode
+        /// Keeps the run loop running, and the stream alive, although nothing is due.
+        let anchor: Timer
+    }
+
+    private struct State {
+        var places: [Place] = []
+        /// Whether a call of the delegate is on its way.
+        var isSignalled = false
+        var status = Stream.Status.notOpen
+        /// The program has read or written since the delegate was told that it can, or something has changed.
+        var isNews = true
+        var hasToldOpening = false
+        var hasToldEnd = false
+        weak var delegate: (any StreamDelegate)?
+        weak var stream: Stream?
+    }
+
+    private let lock = NSLock()
+    private var state = State()
+    /// What the delegate is told when there is something to read, or room to write.
+    private let readyEvent: Stream.Event
+    private let view: @Sendable () -> StreamView
+
+    init(_ readyEvent: Stream.Event, _ view: @escaping @Sendable () -> StreamView) {
+        self.readyEvent = readyEvent
+        self.view = view
+    }
+
+    func attach(to stream: Stream) { lock.withLock { state.stream = stream } }
+
+    var delegate: (any StreamDelegate)? {
+        get { lock.withLock { state.delegate } }
+        set { lock.withLock { state.delegate = newValue } }
+    }
+
+    var isOpen: Bool { lock.withLock { state.status == .open } }
+
+    var status: Stream.Status {
+        let status = lock.withLock { state.status }
+        guard status == .open else { return status }
+        let view = view()
+        if view.isReady { return .open }
+        if view.error != nil { return .error }
+        return view.isAtEnd ? .atEnd : .open
+    }
+
+    func open() {
+        lock.withLock { if state.status == .notOpen { state.status = .open } }
+        signal()
+    }
+
+    /// Returns false if the stream is closed already.
+    func close() -> Bool {
+        let wasOpen = lock.withLock {
+            defer { state.status = .closed }
+            return state.status != .closed
+        }
+        release { _ in true }
+        return wasOpen
+    }
+
+    // MARK: Run loops
+
+    func schedule(_ stream: Stream, in loop: RunLoop, mode: RunLoop.Mode) {
+        let kept = Handover(stream)
+        let anchor = Timer(fire: .distantFuture, interval: 1e9, repeats: true) { _ in
+            withExtendedLifetime(kept) {}
+        }
+        let isNew = lock.withLock {
+            guard !state.places.contains(where: { $0.loop === loop && $0.mode == mode }) else { return false }
+            state.places.append(Place(loop: loop, mode: mode, anchor: anchor))
+            return true
+        }
+        if isNew { loop.add(anchor, forMode: mode) }
+        signal()
+    }
+
+    func remove(from loop: RunLoop, mode: RunLoop.Mode) {
+        release { $0.loop === loop && $0.mode == mode }
+    }
+
+    private func release(_ isChosen: (Place) -> Bool) {
+        let gone = lock.withLock {
+            defer { state.places.removeAll(where: isChosen) }
+            return state.places.filter(isChosen)
+        }
+        for place in gone { place.anchor.invalidate() }
+    }
+
+    // MARK: Events
+
+    /// There is something new: bytes, room, or the program has read or written.
+    func changed() {
+        lock.withLock { state.isNews = true }
+        signal()
+    }
+
+    /// Has the delegate called soon, on a run loop that the stream is scheduled on, if there is something to tell.
+    private func signal() {
+        let view = view()
+        let places = lock.withLock { () -> [Place] in
+            guard nextEvent(view) != nil, !state.isSignalled, !state.places.isEmpty else { return [] }
+            state.isSignalled = true
+            return state.places
+        }
+        for place in places {
+            let timer = Timer(timeInterval: 0, repeats: false) { [weak self] _ in self?.tell() }
+            place.loop.add(timer, forMode: place.mode)
+        }
+    }
+
+    /// Tells the delegate one thing, and comes back if there is more.
+    private func tell() {
+        let view = view()
+        let call = lock.withLock { () -> (any StreamDelegate, Stream, Stream.Event)? in
+            guard state.isSignalled else { return nil }
+            state.isSignalled = false
+            guard !state.places.isEmpty, let event = nextEvent(view), let stream = state.stream else {
+                return nil
+            }
+            switch event {
+            case .openCompleted: state.hasToldOpening = true
+            case readyEvent: state.isNews = false
+            default: state.hasToldEnd = true
+            }
+            return state.delegate.map { ($0, stream, event) }
+        }
+        if let (delegate, stream, event) = call { delegate.stream(stream, handle: event) }
+        signal()
+    }
+
+    /// What the delegate has to be told next.
+    private func nextEvent(_ view: StreamView) -> Stream.Event? {
+        guard state.status == .open, !state.hasToldEnd else { return nil }
+        guard state.hasToldOpening else { return .openCompleted }
+        if view.isReady { return state.isNews ? readyEvent : nil }
+        if view.error != nil { return .errorOccurred }
+        return view.isAtEnd ? .endEncountered : nil
+    }
+}

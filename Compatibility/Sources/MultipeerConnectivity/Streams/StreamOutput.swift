@@ -1,0 +1,103 @@
+import NighCore
+
+/// What the program has written to a stream and is not sent yet. The program fills it, on any thread, and a task empties it.
+///
+/// `@unchecked Sendable`: the condition's lock protects everything.
+final class StreamOutput: @unchecked Sendable {
+    private let condition = NSCondition()
+    private var bytes: [UInt8] = []
+    private var isClosed = false
+    private var error: MCError?
+    private var sender: CheckedContinuation<Void, Never>?
+    private var onChange: @Sendable () -> Void = {}
+
+    /// How many bytes wait here, besides those in the stream itself.
+    private static let limit = 64 << 10
+
+    var view: StreamView {
+        condition.withLock { StreamView(isReady: error == nil && bytes.count < Self.limit, error: error) }
+    }
+
+    /// Calls this after each change that the program may want to know of.
+    func observe(_ onChange: @escaping @Sendable () -> Void) {
+        condition.withLock { self.onChange = onChange }
+    }
+
+    // MARK: Writing
+
+    /// Writes as many of the bytes as there is room for. Waits until there is some; returns -1 after an error or the end.
+    func write(_ buffer: UnsafeRawBufferPointer) -> Int {
+        condition.lock()
+        defer { condition.unlock() }
+        guard !buffer.isEmpty else { return 0 }
+        while bytes.count >= Self.limit, error == nil, !isClosed { condition.wait() }
+        guard error == nil, !isClosed else { return -1 }
+        let count = min(buffer.count, Self.limit - bytes.count)
+        bytes.append(contentsOf: buffer[..<count])
+        resumeSender()
+        return count
+    }
+
+    /// The program writes no more. What was written is sent.
+    func close() {
+        condition.withLock {
+            isClosed = true
+            onChange = {}
+            resumeSender()
+            condition.broadcast()
+        }
+    }
+
+    func fail(_ reason: MCError) {
+        let onChange = condition.withLock {
+            if error == nil { error = reason }
+            bytes = []
+            resumeSender()
+            condition.broadcast()
+            return self.onChange
+        }
+        onChange()
+    }
+
+    private func resumeSender() {
+        sender?.resume()
+        sender = nil
+    }
+
+    // MARK: Sending
+
+    /// Sends what is written until the program has closed this, then ends the stream.
+    func send(on stream: ByteStream, header: StreamHeader) async {
+        do throws(NighError) {
+            try await stream.write(header.bytes)
+            while let piece = await next() { try await stream.write(piece) }
+            if condition.withLock({ error == nil }) {
+                stream.finish()
+            } else {
+                stream.cancelWriting(because: "the peer is no longer connected")
+            }
+        } catch {
+            fail(MCError(.notConnected, "\(error)"))
+        }
+    }
+
+    /// Waits for what the program has written. Returns nil at the end or after an error.
+    private func next() async -> ByteSlice? {
+        await withCheckedContinuation { continuation in
+            let isReady = condition.withLock {
+                if !bytes.isEmpty || isClosed || error != nil { return true }
+                sender = continuation
+                return false
+            }
+            if isReady { continuation.resume() }
+        }
+        let (piece, onChange) = condition.withLock { () -> ([UInt8], @Sendable () -> Void) in
+            defer { bytes.removeAll(keepingCapacity: true) }
+            condition.broadcast()
+            return (bytes, self.onChange)
+        }
+        guard !piece.isEmpty else { return nil }
+        onChange()
+        return ByteSlice(piece)
+    }
+}

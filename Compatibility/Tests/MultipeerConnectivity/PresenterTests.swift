@@ -1,0 +1,95 @@
+#if os(Linux)
+    import MultipeerConnectivity
+    import Testing
+
+    /// What takes the place of Apple's windows. The presenter is one for the whole program, so these tests are one after the other.
+    @Suite("A presenter", .serialized, .timeLimit(.minutes(2))) struct PresenterTests {
+        private let service = Device.service()
+
+        @Test(
+            "shows peers, has one invited, and finishes when there are enough; the other side's is asked about it"
+        )
+        func chooses() async {
+            let (puma, lynx) = (Device("Puma", service: service), Device("Lynx", service: service))
+            let presenter = Presenter()
+            NighMultipeer.presenter = presenter
+            let assistant = MCAdvertiserAssistant(
+                serviceType: service, discoveryInfo: ["k": "v"], session: lynx.session)
+            let watcher = Watcher()
+            assistant.delegate = watcher
+            assistant.start()
+            let controller = MCBrowserViewController(serviceType: service, session: puma.session)
+            controller.delegate = watcher
+            controller.show()
+            #expect(!controller.finish())
+            let peer = await presenter.first.value()
+            #expect(controller.discoveryInfo(of: peer) == ["k": "v"] && controller.peers == [lynx.id])
+            #expect(controller.invite(peer))
+            #expect(await presenter.asked.value() == puma.id)
+            await puma.wait(for: .state(lynx.id, .connected))
+            #expect(controller.finish())
+            #expect(await watcher.finished.value() == 1)
+            await lynx.wait(for: .state(puma.id, .connected))
+            #expect(watcher.presented == ["will", "did"])
+            assistant.stop()
+            puma.end()
+            lynx.end()
+            NighMultipeer.presenter = nil
+        }
+
+        @Test("that is not there has every invitation declined")
+        func none() async {
+            let (puma, lynx) = (Device("Puma", service: service), Device("Lynx", service: service))
+            let assistant = MCAdvertiserAssistant(
+                serviceType: service, discoveryInfo: nil, session: lynx.session)
+            assistant.start()
+            puma.browser.startBrowsingForPeers()
+            let peer = await puma.found("Lynx")
+            puma.browser.invitePeer(peer, to: puma.session, withContext: nil, timeout: 20)
+            await puma.wait(for: .state(lynx.id, .notConnected))
+            assistant.stop()
+            puma.end()
+            lynx.end()
+        }
+    }
+
+    private final class Presenter: NighPresenter {
+        let first = Held<MCPeerID>()
+        let asked = Held<MCPeerID>()
+
+        func ask(about invitation: NighInvitation, answer: @escaping (Bool) -> Void) {
+            answer(true)
+            asked.give(invitation.peerID)
+        }
+
+        func show(_ browser: MCBrowserViewController) {}
+
+        func update(_ browser: MCBrowserViewController) {
+            if let peer = browser.peers.first { first.give(peer) }
+        }
+    }
+
+    private final class Watcher: NSObject, MCBrowserViewControllerDelegate, MCAdvertiserAssistantDelegate,
+        @unchecked Sendable
+    {
+        let finished = Held<Int>()
+        private let lock = NSLock()
+        private var log: [String] = []
+
+        var presented: [String] { lock.withLock { log } }
+
+        func browserViewControllerDidFinish(_ browserViewController: MCBrowserViewController) {
+            finished.give(1)
+        }
+
+        func browserViewControllerWasCancelled(_ browserViewController: MCBrowserViewController) {}
+
+        func advertiserAssistantWillPresentInvitation(_ advertiserAssistant: MCAdvertiserAssistant) {
+            lock.withLock { log.append("will") }
+        }
+
+        func advertiserAssistantDidDismissInvitation(_ advertiserAssistant: MCAdvertiserAssistant) {
+            lock.withLock { log.append("did") }
+        }
+    }
+#endif

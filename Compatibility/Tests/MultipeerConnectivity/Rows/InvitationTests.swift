@@ -1,0 +1,150 @@
+import MultipeerConnectivity
+import Testing
+
+/// Rows 6, 7, 9 to 15 and 17 of the table in the guide: from an invitation to a connected peer, or not.
+@Suite("An invitation", .timeLimit(.minutes(2))) struct InvitationTests {
+    private let service = Device.service()
+
+    private func pair() -> (Device, Device) {
+        (Device("Puma", service: service), Device("Lynx", service: service))
+    }
+
+    @Test("that is accepted leads through connecting to connected, on both sides")
+    func states() async {
+        let (puma, lynx) = pair()
+        await puma.connect(lynx)
+        #expect(puma.states(of: lynx.id) == [.connecting, .connected])
+        #expect(lynx.states(of: puma.id) == [.connecting, .connected])
+        puma.end()
+        await lynx.wait(for: .state(puma.id, .notConnected))
+        await puma.wait(for: .state(lynx.id, .notConnected))
+        lynx.end()
+    }
+
+    @Test(
+        "brings its context, and an empty one is not the same as none",
+        arguments: [nil, Data(), Data(count: 20_000)])
+    func context(_ context: Data?) async {
+        let (puma, lynx) = pair()
+        await puma.invite(lynx, context: context)
+        await lynx.wait(for: .invitation(puma.id, context))
+        await puma.wait(for: .state(lynx.id, .connected))
+        puma.end()
+        lynx.end()
+    }
+
+    @Test("that is declined, or whose handler is gone, leaves the inviter not connected")
+    func declined() async {
+        for answer in [Device.Answer.decline, .nothing] {
+            let (puma, lynx) = pair()
+            lynx.answer = answer
+            await puma.invite(lynx)
+            await puma.wait(for: .state(lynx.id, .notConnected))
+            #expect(puma.states(of: lynx.id) == [.notConnected] && lynx.states(of: puma.id).isEmpty)
+            puma.end()
+            lynx.end()
+        }
+    }
+
+    @Test(
+        "that is not answered in its time leaves the inviter not connected, and a late answer changes nothing"
+    )
+    func late() async {
+        let (puma, lynx) = pair()
+        lynx.answer = .keep
+        await puma.invite(lynx, timeout: 1)
+        await puma.wait(for: .state(lynx.id, .notConnected))
+        for handler in lynx.handlers { handler(true, lynx.session) }
+        lynx.answer = .accept
+        await puma.connect(lynx)
+        #expect(puma.states(of: lynx.id) == [.notConnected, .connecting, .connected])
+        puma.end()
+        lynx.end()
+    }
+
+    @Test("is answered by the first call of its handler, on whatever thread it comes")
+    func twice() async {
+        let (puma, lynx) = pair()
+        lynx.answer = .keep
+        await puma.invite(lynx)
+        await lynx.wait { $0.contains { if case .invitation = $0 { true } else { false } } }
+        let passed = Passed((lynx.handlers[0], lynx.session))
+        DispatchQueue.concurrentPerform(iterations: 8) { _ in passed.value.0(true, passed.value.1) }
+        passed.value.0(false, nil)
+        await puma.wait(for: .state(lynx.id, .connected))
+        await lynx.wait(for: .state(puma.id, .connected))
+        #expect(lynx.states(of: puma.id) == [.connecting, .connected])
+        puma.end()
+        lynx.end()
+    }
+
+    @Test(
+        "that crosses the other side's leads to one connection, also if only one side accepts",
+        arguments: [false, true])
+    func crossing(onlyOneAccepts: Bool) async {
+        let (puma, lynx) = pair()
+        if onlyOneAccepts { puma.answer = .nothing }
+        for device in [puma, lynx] {
+            device.advertiser.startAdvertisingPeer()
+            device.browser.startBrowsingForPeers()
+        }
+        _ = await puma.found("Lynx")
+        _ = await lynx.found("Puma")
+        puma.browser.invitePeer(lynx.id, to: puma.session, withContext: Data("from Puma".utf8), timeout: 20)
+        lynx.browser.invitePeer(puma.id, to: lynx.session, withContext: Data("from Lynx".utf8), timeout: 20)
+        await puma.wait(for: .invitation(lynx.id, Data("from Lynx".utf8)))
+        await lynx.wait(for: .invitation(puma.id, Data("from Puma".utf8)))
+        await puma.wait(for: .state(lynx.id, .connected))
+        await lynx.wait(for: .state(puma.id, .connected))
+        #expect(puma.session.connectedPeers == [lynx.id] && lynx.session.connectedPeers == [puma.id])
+        #expect(puma.states(of: lynx.id).filter { $0 == .connected }.count == 1)
+        #expect(lynx.states(of: puma.id).filter { $0 == .connected }.count == 1)
+        puma.end()
+        lynx.end()
+    }
+
+    @Test("leads into the session that it was for, and not into another one of the same peer")
+    func otherSession() async throws {
+        let (puma, lynx) = pair()
+        let other = MCSession(peer: lynx.id)
+        other.delegate = lynx
+        lynx.invitationSession = other
+        await puma.invite(lynx)
+        await puma.wait(for: .state(lynx.id, .connected))
+        await lynx.wait(for: .state(puma.id, .connected))
+        #expect(other.connectedPeers == [puma.id] && lynx.session.connectedPeers.isEmpty)
+        other.disconnect()
+        puma.end()
+        lynx.end()
+    }
+
+    @Test("with a timeout of zero has 30 s")
+    func noTimeout() async {
+        let (puma, lynx) = pair()
+        await puma.invite(lynx, timeout: 0)
+        await puma.wait(for: .state(lynx.id, .connected))
+        puma.end()
+        lynx.end()
+    }
+
+    @Test(
+        "shows certificates, which decide whether the peer is connected", arguments: [true, false],
+        [true, false])
+    func certificates(hasAny: Bool, isAccepted: Bool) async throws {
+        let shown: [Any]? = hasAny ? [Data("certificate".utf8)] : nil
+        let puma = Device("Puma", service: service, certificates: shown)
+        let lynx = Device("Lynx", service: service)
+        lynx.certificateAnswer = { [unowned lynx, id = puma.id] certificates, handler in
+            #expect(certificates as? [Data] == shown as? [Data])
+            #expect(lynx.states(of: id) == [.connecting])
+            Thread.detachNewThread { [answer = Passed(handler)] in answer.value(isAccepted) }
+        }
+        await puma.invite(lynx)
+        let outcome = isAccepted ? MCSessionState.connected : .notConnected
+        await puma.wait(for: .state(lynx.id, outcome))
+        await lynx.wait(for: .state(puma.id, outcome))
+        #expect(puma.states(of: lynx.id) == [.connecting, outcome])
+        puma.end()
+        lynx.end()
+    }
+}

@@ -1,0 +1,11 @@
+// What Foundation brings of Combine on Apple's systems, for one module.
+/// An object that others watch.
+public protocol ObservableObject: AnyObject {}
+
+/// A property that others watch, which nobody does here.
+@propertyWrapper public struct Published<Value> {
+    /// The value.
+    public var wrappedValue: Value
+    /// Wraps a value.
+    public init(wrappedValue: Value) { self.wrappedValue = wrappedValue }
+}
