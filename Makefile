@@ -113,6 +113,7 @@ setup-docs: setup
 .PHONY: pictures
 pictures: setup-test ## Make the moving pictures of the docs anew, from real programs in a terminal
 	swift build $(FLAGS) -c release --product nigh
+	swift build $(FLAGS) -c release --product fourinarow
 	@docs/guides/pictures/record .build/release
 
 .PHONY: lab
