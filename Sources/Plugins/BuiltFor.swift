@@ -1,5 +1,5 @@
 // Written by `make api`; do not edit. docs/reference/stability.md explains it.
 extension TransportPlugin {
     /// The Nigh that the code using this was built for.
-    @_alwaysEmitIntoClient public static var _builtFor: StaticString { "71afd057e83ff04a" }
+    @_alwaysEmitIntoClient public static var _builtFor: StaticString { "5ef5b4cf84b5034b" }
 }
