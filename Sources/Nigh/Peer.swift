@@ -11,7 +11,7 @@ public struct Peer: Identifiable, Sendable {
     public let name: String
     /// What the peer advertises about itself.
     public let info: [String: String]
-    /// Whether the peer advertises that it accepts no more peers, because it has as many as its ``SessionLimits/peers`` allows. An
+    /// Whether the peer advertises that it accepts no more peers, because it has as many as its `limits.peers` allows. An
     /// invitation would be refused. It says nothing about a conversation that this session has with the peer.
     public let isFull: Bool
     /// Whether the peer can be reached, is being connected, or is connected.

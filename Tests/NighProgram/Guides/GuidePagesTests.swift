@@ -8,8 +8,10 @@ import Testing
     /// What examples import, with the products that have it, and the fewest examples of each.
     private static let modules = [
         (name: "Nigh", product: "NighShared", package: "Nigh", least: 12),
-        (name: "GameKit", product: "GameKit", package: "NighCompatibility", least: 3),
+        (name: "GameKit", product: "GameKit", package: compatibility, least: 3),
+        (name: "MultipeerConnectivity", product: "MultipeerConnectivity", package: compatibility, least: 1),
     ]
+    private static let compatibility = "NighCompatibility"
 
     private static let manifest = """
         // swift-tools-version: 6.2
@@ -19,7 +21,7 @@ import Testing
             name: "Guides",
             dependencies: [
                 .package(name: "Nigh", path: "../../.."),
-                .package(name: "NighCompatibility", path: "../../../Compatibility"),
+                .package(name: "\(compatibility)", path: "../../../Compatibility"),
             ],
             targets: [
                 \(modules.map {
