@@ -20,6 +20,7 @@ enum CheckCode {
         ("N51", "peer.found"), ("N52", "peer.resolve"), ("N53", "peer.address"), ("N54", "peer.connect"),
         ("N55", "peer.tls"), ("N56", "peer.hello"), ("N57", "peer.version"), ("N58", "peer.ping"),
         ("N59", "peer.packets"), ("N60", "peer.name"), ("N61", "peer.path"),
+        ("N62", "peer.through"), ("N63", "peer.common"), ("N64", "peer.carried"),
     ]
 
     /// Returns the code of a check; nil for the checks of a plugin's transport.

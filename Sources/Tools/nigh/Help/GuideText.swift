@@ -94,7 +94,7 @@ struct GuideText {
         guard !cells.allSatisfy({ $0.allSatisfy { "-:".contains($0) } && !$0.isEmpty }), !cells.isEmpty else {
             return
         }
-        lines.append(Line("  " + cells[0], .strong))
+        lines += Paragraphs.wrap(Self.words(cells[0][...]), width: width - 2).map { Line("  " + $0, .strong) }
         for (heading, cell) in zip(columns, cells).dropFirst() where !cell.isEmpty {
             let label = columns.count > 2 && !heading.isEmpty ? ["\(heading):"] : []
             lines += Paragraphs.wrap(label + Self.words(cell[...]), width: width - 6).map {
