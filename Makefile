@@ -103,7 +103,7 @@ install: setup ## Install nigh and fourinarow, with manual pages, completions an
 
 .PHONY: docs
 docs: setup-docs ## Build the documentation as a site in .build/docs, with search and the reference of all modules
-	swift build --build-tests $(FLAGS)
+	swift build $(FLAGS)
 	@docs/site/build
 
 .PHONY: setup-docs

@@ -1,0 +1,11 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+let package = Package(
+    name: "Share",
+    dependencies: [.package(name: "Nigh", path: "../..")],
+    targets: [
+        .executableTarget(name: "Share", dependencies: [.product(name: "NighShared", package: "Nigh")])
+    ],
+    swiftLanguageModes: [.v6]
+)
