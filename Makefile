@@ -116,6 +116,26 @@ pictures: setup-test ## Make the moving pictures of the docs anew, from real pro
 	swift build $(FLAGS) -c release --product fourinarow
 	@docs/guides/pictures/record .build/release
 
+.PHONY: setup-deb
+setup-deb: setup
+	@.ci/setup .ci/packages-deb
+
+.PHONY: deb
+deb: setup-deb ## Build Debian packages in .build/deb/packages, and check them with lintian
+	@.ci/deb
+
+.PHONY: test-deb
+test-deb: deb ## Install the packages in a fresh Debian without Swift, use them and remove them
+	@.ci/test-deb
+
+.PHONY: test-deb-twice
+test-deb-twice: deb ## Build the packages twice, and check that their bytes are equal
+	@.ci/deb-twice
+
+.PHONY: release
+release: deb ## Make the source archive, the packages, an archive for other systems, notes and checksums in .build/deb/release
+	@.ci/release
+
 .PHONY: lab
 lab: setup-test ## Run scenarios on real networks by name; ARGUMENTS="--list" names them
 	@# Some scenarios run these two programs.

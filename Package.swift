@@ -1,4 +1,5 @@
 // swift-tools-version: 6.2
+import Glibc
 import PackageDescription
 
 /// Makes a program of this package, which has Nigh built into it, lend it to plugins: it exports it, and stands for the library
@@ -225,7 +226,8 @@ let package = Package(
             name: "NighProgramTests",
             dependencies: [
                 "Arguments", "ChildPrograms", "JSONText", "NighCore", "NighFiles", "NighIntroductions",
-                "NighLoop", "NighMemory", "NighRecord", "NighTestKit", "ProgramSupport", "Terminal", "nigh",
+                "NighLoop", "NighMemory", "NighRecord", "NighTestKit", "ProgramSupport", "SessionArguments",
+                "Terminal", "nigh",
             ],
             path: "Tests/NighProgram", exclude: ["Common/check-json", "Site/look.html"]),
         .testTarget(
@@ -258,3 +260,8 @@ let package = Package(
     ],
     swiftLanguageModes: [.v6]
 )
+
+// The Debian package libnigh-dev has this manifest, too, and of the sources only those of the libraries.
+if access("\(Context.packageDirectory)/Tests", F_OK) != 0 {
+    package.targets.removeAll { access("\(Context.packageDirectory)/\($0.path ?? "")", F_OK) != 0 }
+}

@@ -126,6 +126,7 @@ extension GameCommand {
                 ) { .manual(isMarkdown: $0) },
             ]
         ) { .play(.lobby, $0, $1) },
+        version: NighVersion.text,
         sections: [
             Section(
                 "Exit status",

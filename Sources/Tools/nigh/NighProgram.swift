@@ -1,6 +1,7 @@
 import Arguments
 import NighLoop
 import ProgramSupport
+import SessionArguments
 import Terminal
 
 /// The `nigh` program: its table of commands, and the code that runs one of them.
@@ -34,6 +35,7 @@ enum NighProgram {
                 ErrorsCommand.description,
                 PrintCommand.completion, PrintCommand.manual,
             ]),
+        version: NighVersion.text,
         sections: [
             Section(
                 "Guides",

@@ -1,3 +1,4 @@
+import SessionArguments
 import Testing
 
 @testable import Arguments
@@ -39,6 +40,12 @@ import Testing
                 call.errors.count == 1 && call.errors[0].hasPrefix("nigh: "), "\(arguments): \(call.errors)")
             #expect(call.errors.first?.contains("--help") == true, "\(arguments): \(call.errors)")
         }
+    }
+
+    @Test("The version is shown, behind the name of the program")
+    func version() throws {
+        let call = try NighUser().run("--version")
+        #expect(call.status == 0 && call.lines == ["nigh \(NighVersion.text)"])
     }
 
     @Test("The manual and the completion scripts name every command")
