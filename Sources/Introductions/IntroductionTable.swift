@@ -443,7 +443,10 @@ package struct IntroductionTable {
         // The side with the greater PeerID invites, and the other one only if it does not. A link that broke is likely to come
         // back along the routes that are known.
         let isFirst = identity.peerID > id && !interrupted.contains(id)
-        let pause = relayed.contains(id) ? Self.relayedPause : isFirst ? Self.haste : Self.courtesy
+        // The peer may have invited this session through a carrier, so that this session has not asked for its addresses yet.
+        let pause =
+            relayed.contains(id) && direct[id] != nil
+            ? Self.relayedPause : isFirst && !relayed.contains(id) ? Self.haste : Self.courtesy
         plan.want(id, after: pause, now: now)
     }
 

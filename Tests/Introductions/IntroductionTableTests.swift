@@ -310,6 +310,13 @@ private struct Scene {
         try scene.receive(Scene.member(second, isCarried: true), from: first)
         scene.connect(second)
         scene.table.notePath(of: second, .over(scheme: "via", carrier: nil), now: scene.now)
+        // The peer may have invited this session, so that its addresses are not known yet.
+        _ = scene.run(.seconds(4))
+        #expect(scene.takeAsks().map(\.about).contains(second))
+        try scene.receive(
+            .introduction(second, addresses: [TransportAddress("memory://s")!], token: [1]), from: first)
+        _ = scene.run()
+        scene.table.invitationEnded(second, hasFailed: false, now: scene.now)
         _ = scene.run(.seconds(10))
         #expect(scene.takeAsks().isEmpty)
         _ = scene.run(.seconds(60))

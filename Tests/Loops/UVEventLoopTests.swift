@@ -57,23 +57,27 @@ struct UVEventLoopTests {
             func openCount() -> Int { (0..<Int32(1_024)).count { fcntl($0, F_GETFD) >= 0 } }
             // The first loop creates what all loops share.
             UVEventLoop().shutdown()
-            let before = openCount()
             var failures = 0
             for count in 0..<16 {
-                ResourceLimits.limitDescriptors(leaving: Int32(count))
-                do throws(NighError) {
-                    try UVEventLoop.make().shutdown()
-                } catch {
-                    failures += 1
-                    #expect(error.stage == .starting)
-                    #expect(error.advice?.contains("ulimit -n") == true)
+                let before = openCount()
+                for _ in 0..<8 {
+                    ResourceLimits.limitDescriptors(leaving: Int32(count))
+                    do throws(NighError) {
+                        try UVEventLoop.make().shutdown()
+                    } catch {
+                        failures += 1
+                        #expect(error.stage == .starting)
+                        #expect(error.advice?.contains("ulimit -n") == true)
+                    }
                 }
-                #expect(openCount() == before, "with \(count) descriptors to be had")
+                // Other libraries may open some of their own meanwhile, but not one for each loop.
+                #expect(openCount() < before + 8, "with \(count) descriptors to be had")
             }
-            #expect((1..<16).contains(failures))
+            #expect((8..<16 * 8).contains(failures))
             ResourceLimits.preventThreads()
-            #expect(throws: NighError.self) { try UVEventLoop.make() }
-            #expect(openCount() == before)
+            let before = openCount()
+            for _ in 0..<8 { #expect(throws: NighError.self) { try UVEventLoop.make() } }
+            #expect(openCount() < before + 8)
         }
     }
 

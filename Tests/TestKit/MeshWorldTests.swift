@@ -28,4 +28,23 @@ import Testing
         }
         #expect(findings.contains { $0.rule == .authentic })
     }
+
+    @Test("leaves nothing in memory", arguments: 0..<12 as Range<UInt64>)
+    func nothingOfAWorldIsLeft(seed: UInt64) {
+        weak var world: MeshWorld?
+        var sessions: [() -> Session?] = []
+        do {
+            let it = MeshWorld(seed: seed, fault: MeshWorld.Fault())
+            it.onRun = { run in
+                weak let session = run.session
+                sessions.append { session }
+            }
+            it.live()
+            world = it
+            #expect(it.loop.pending.timers == 0, "\(it.loop.pending)")
+            #expect(it.loop.pending.work == 0, "\(it.loop.pending)")
+        }
+        #expect(world == nil)
+        #expect(sessions.count { $0() != nil } == 0, "of \(sessions.count)")
+    }
 }

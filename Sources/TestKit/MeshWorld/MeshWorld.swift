@@ -38,6 +38,8 @@ public final class MeshWorld: @unchecked Sendable {
     let hasRelays: Bool
     var counts = WorldCounts()
     private let members: [Member]
+    /// Called with each run that begins.
+    var onRun: (MeshRun) -> Void = { _ in }
     private var runs: [MeshRun] = []
     private var current: [Int: MeshRun] = [:]
     private var generator: SeededGenerator
@@ -46,7 +48,7 @@ public final class MeshWorld: @unchecked Sendable {
     private var faultPercent: Int
     private var finding: Finding?
 
-    private init(seed: UInt64, fault: Fault) {
+    init(seed: UInt64, fault: Fault) {
         self.seed = seed
         self.fault = fault
         var generator = SeededGenerator(seed: seed &* 0x9E37_79B9_7F4A_7C15 &+ 7)
@@ -149,7 +151,8 @@ public final class MeshWorld: @unchecked Sendable {
         }
     }
 
-    private func live() {
+    /// Lives from beginning to end.
+    func live() {
         for member in members { schedule(after: generator.milliseconds(0...3_000)) { self.begin(member) } }
         if faultPercent > 0 { scheduleFault() }
         advance(by: .seconds(Int64(generator.number(20...60))))
@@ -165,6 +168,10 @@ public final class MeshWorld: @unchecked Sendable {
             report(.progress, "\(run.label) has not closed")
         }
         current = [:]
+        runs = []
+        // What is planned, and what the loop still has to do, would keep all of it in memory.
+        agenda.removeAll()
+        try? loop.run(for: .seconds(3_600))
     }
 
     // MARK: Users
@@ -180,6 +187,7 @@ public final class MeshWorld: @unchecked Sendable {
         let run = MeshRun(
             member, in: self, number: runs.count, seed: seed &* 1_000 &+ UInt64(runs.count))
         runs.append(run)
+        onRun(run)
         current[member.index] = run
         counts.sessions += 1
         return run
