@@ -128,10 +128,6 @@ deb: setup-deb ## Build Debian packages in .build/deb/packages, and check them w
 test-deb: deb ## Install the packages in a fresh Debian without Swift, use them and remove them
 	@.ci/test-deb
 
-.PHONY: test-deb-twice
-test-deb-twice: deb ## Build the packages twice, and check that their bytes are equal
-	@.ci/deb-twice
-
 .PHONY: release
 release: deb ## Make the source archive, the packages, an archive for other systems, notes and checksums in .build/deb/release
 	@.ci/release
