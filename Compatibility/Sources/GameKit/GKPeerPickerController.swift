@@ -8,7 +8,7 @@ open class GKPeerPickerController: NSObject {
 
     /// The kinds of connections that the person can choose from. With one kind, there is nothing to choose.
     open var connectionTypesMask: GKPeerPickerConnectionType = .nearby
-    /// What is told of the person's choices.
+    /// The object that is notified of the person's choices.
     open weak var delegate: (any GKPeerPickerControllerDelegate)?
     /// Whether the picker is shown.
     open private(set) var isVisible = false

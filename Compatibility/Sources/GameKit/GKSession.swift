@@ -155,7 +155,7 @@ open class GKSession: NSObject {
 
     // MARK: Peers
 
-    /// The IDs of the peers in a state, as the delegate was told of them.
+    /// The IDs of the peers in a state. It agrees with what the delegate was last notified of.
     open func peers(with state: GKPeerConnectionState) -> [Any]! { table.peers(in: state) }
 
     /// The name of a peer, if it is or was known; also this session's own.

@@ -1,8 +1,7 @@
 /// What a session tells its program. All calls come on the main queue. Each method has a default implementation, so a delegate has
 /// only those that it needs.
 public protocol GKSessionDelegate: NSObjectProtocol {
-    /// A peer has changed its state. A peer that is told to be connected is already in ``GKSession/peers(with:)``, and one that is
-    /// told to be disconnected is there no more.
+    /// A peer has changed its state. ``GKSession/peers(with:)`` has the new state already.
     func session(_ session: GKSession, peer peerID: String, didChange state: GKPeerConnectionState)
 
     /// A peer asks for a connection. Answer with ``GKSession/acceptConnection(fromPeer:)`` or

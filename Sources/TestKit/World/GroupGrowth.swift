@@ -29,11 +29,16 @@ public struct GroupGrowth: Sendable {
 /// `@unchecked Sendable`: confined to the thread that runs it.
 private final class GroupHostWorld: @unchecked Sendable {
     /// The messages about groups that a session has received.
+    ///
+    /// `@unchecked Sendable`: confined to the thread that runs the world.
     private final class Records: @unchecked Sendable {
         var count = 0
         var bytes = 0
     }
 
+    /// The host or a guest.
+    ///
+    /// `@unchecked Sendable`: confined to the thread that runs the world.
     private final class Member: @unchecked Sendable {
         let session: Session
         let groups = Groups()

@@ -47,14 +47,23 @@ import Testing
         #expect(isFull(host, seenBy: browser) == true)
     }
 
-    @Test("keeps saying so when its discovery info changes")
-    func infoChanges() throws {
+    /// A host with room for one peer, and two that see it.
+    private func meet() throws -> (
+        place: Neighbourhood, host: Neighbourhood.Member, guest: Neighbourhood.Member,
+        browser: Neighbourhood.Member
+    ) {
         let place = Neighbourhood()
         let host = place.join("Host") { $0.limits.peers = 1 }
         let (guest, browser) = (
             place.join("Guest", role: .client), place.join("Browser", role: .client)
         )
         try place.run(.seconds(1))
+        return (place, host, guest, browser)
+    }
+
+    @Test("keeps saying so when its discovery info changes")
+    func infoChanges() throws {
+        let (place, host, guest, browser) = try meet()
         guest.invite(host)
         try place.run(.seconds(2))
         host.session.update(info: try DiscoveryInfo(["table": "busy"]))
@@ -65,12 +74,7 @@ import Testing
 
     @Test("is full also while the link of a peer is broken")
     func reconnecting() throws {
-        let place = Neighbourhood()
-        let host = place.join("Host") { $0.limits.peers = 1 }
-        let (guest, browser) = (
-            place.join("Guest", role: .client), place.join("Browser", role: .client)
-        )
-        try place.run(.seconds(1))
+        let (place, host, guest, browser) = try meet()
         guest.invite(host)
         try place.run(.seconds(2))
         guest.faults.block()
@@ -84,12 +88,7 @@ import Testing
     @Test(
         "announces a change at most once a second, however often a peer comes and goes, and always the last")
     func isBounded() throws {
-        let place = Neighbourhood()
-        let host = place.join("Host") { $0.limits.peers = 1 }
-        let (guest, browser) = (
-            place.join("Guest", role: .client), place.join("Browser", role: .client)
-        )
-        try place.run(.seconds(1))
+        let (place, host, guest, browser) = try meet()
         for _ in 0..<20 {
             guest.invite(host)
             try place.run(.milliseconds(50))

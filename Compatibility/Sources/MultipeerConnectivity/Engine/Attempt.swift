@@ -62,7 +62,7 @@ final class InvitationAnswer: @unchecked Sendable {
     }
 }
 
-/// A peer's request to join a session that does not expect the peer yet. The other member, who tells of the peer, may be slower.
+/// A peer's request to join a session that does not expect the peer yet. The member that introduces the peer may be slower than the request.
 struct ParkedJoin {
     let peer: PeerID
     let sessions: WireMessage.Sessions

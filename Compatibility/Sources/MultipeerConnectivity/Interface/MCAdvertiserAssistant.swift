@@ -28,7 +28,7 @@ open class MCAdvertiserAssistant: NSObject {
         advertiser.delegate = answering
     }
 
-    /// What is told when the person is asked, and when that is over. It is not kept alive.
+    /// The object that is notified when the person is asked, and when that is over. The assistant does not retain it.
     open var delegate: (any MCAdvertiserAssistantDelegate)? {
         get { delegateBox.value as? any MCAdvertiserAssistantDelegate }
         set { delegateBox.value = newValue }

@@ -31,7 +31,7 @@ open class MCBrowserViewController: NSObject, MCNearbyServiceBrowserDelegate {
         browser.delegate = self
     }
 
-    /// What is told of the person's choice. It is not kept alive.
+    /// The object that is notified of the person's choice. The controller does not retain it.
     open var delegate: (any MCBrowserViewControllerDelegate)? {
         get { delegateBox.value as? any MCBrowserViewControllerDelegate }
         set { delegateBox.value = newValue }
@@ -53,7 +53,7 @@ open class MCBrowserViewController: NSObject, MCNearbyServiceBrowserDelegate {
         lock.withLock { found.first { $0.peer == peer }?.info }
     }
 
-    /// Invites a peer. Returns false if there are as many as there may be.
+    /// Invites a peer. Returns false if the maximum number of peers is reached.
     @discardableResult
     open func invite(_ peer: MCPeerID, context: Data? = nil) -> Bool {
         guard session.connectedPeers.count < maximumNumberOfPeers - 1 else { return false }

@@ -30,7 +30,7 @@ open class MCNearbyServiceAdvertiser: NSObject {
         Control.async { core.stop() }
     }
 
-    /// What is told of invitations. It is not kept alive.
+    /// The object that is notified of invitations. The advertiser does not retain it.
     open var delegate: (any MCNearbyServiceAdvertiserDelegate)? {
         get { core.delegate.value as? any MCNearbyServiceAdvertiserDelegate }
         set { core.delegate.value = newValue }
