@@ -76,12 +76,17 @@ struct Ring<Element> {
         while popFirst() != nil {}
     }
 
+    /// Small, because every idle connection has several rings that never hold more. A power of two, as all capacities.
+    @usableFromInline
+    static var leastCapacity: Int { 2 }
+
     @usableFromInline
     mutating func grow() {
         var larger = ContiguousArray<Element?>()
-        larger.reserveCapacity(max(8, storage.count * 2))
+        let capacity = max(Self.leastCapacity, storage.count * 2)
+        larger.reserveCapacity(capacity)
         for index in 0..<count { larger.append(storage[slot(index)]) }
-        while larger.count < max(8, storage.count * 2) { larger.append(nil) }
+        while larger.count < capacity { larger.append(nil) }
         storage = larger
         head = 0
     }

@@ -109,19 +109,19 @@ struct SendLane {
 
     /// Encodes a small message at the end. This is the one copy of its bytes on the way out.
     @inline(__always)
-    mutating func append(_ bytes: UnsafeRawBufferPointer, pool: inout ChunkPool) {
+    mutating func append(_ bytes: UnsafeRawBufferPointer, pool: inout LaneChunks) {
         EncodedMessage.write(bytes, on: lane, to: claimFrame(payloadLength: bytes.count, pool: &pool))
     }
 
     /// Encodes a small message of a kind at the end.
-    mutating func append(_ bytes: UnsafeRawBufferPointer, of kind: MessageKind, pool: inout ChunkPool) {
+    mutating func append(_ bytes: UnsafeRawBufferPointer, of kind: MessageKind, pool: inout LaneChunks) {
         let length = MessageKind.byteCount &+ bytes.count
         EncodedMessage.write(bytes, of: kind, on: lane, to: claimFrame(payloadLength: length, pool: &pool))
     }
 
     /// Appends a frame of any type, and returns where its payload has to be written at once.
     mutating func appendFrame(
-        _ type: FrameType, payloadLength: Int, pool: inout ChunkPool
+        _ type: FrameType, payloadLength: Int, pool: inout LaneChunks
     ) -> UnsafeMutableRawPointer {
         let start = claimFrame(payloadLength: payloadLength, pool: &pool)
         FrameHeader(type: type, payloadLength: payloadLength).write(to: start)
@@ -130,7 +130,7 @@ struct SendLane {
 
     /// Makes room for a frame at the end, counts it, and returns where it has to be written at once.
     @inline(__always)
-    private mutating func claimFrame(payloadLength: Int, pool: inout ChunkPool) -> UnsafeMutableRawPointer {
+    private mutating func claimFrame(payloadLength: Int, pool: inout LaneChunks) -> UnsafeMutableRawPointer {
         let needed = FrameHeader.byteCount &+ payloadLength
         if needed > room { openRun(needed, pool: &pool) }
         let start = runEnd.unsafelyUnwrapped + freshBytes
@@ -165,7 +165,7 @@ struct SendLane {
     }
 
     /// Makes sure that there is a run at the end that may grow by `needed` bytes.
-    private mutating func openRun(_ needed: Int, pool: inout ChunkPool) {
+    private mutating func openRun(_ needed: Int, pool: inout LaneChunks) {
         closeRun()
         if tail == nil || tail.unsafelyUnwrapped.room < needed { beginChunk(needed, pool: &pool) }
         let chunk = tail.unsafelyUnwrapped
@@ -193,17 +193,18 @@ struct SendLane {
         room = 0
     }
 
-    private mutating func beginChunk(_ needed: Int, pool: inout ChunkPool) {
-        if segments.isEmpty, let tail { pool.recycle(tail) }
+    private mutating func beginChunk(_ needed: Int, pool: inout LaneChunks) {
+        let isFirst = segments.isEmpty
+        if isFirst, let tail { pool.recycle(tail) }
         tail = nil
-        tail = pool.take(withRoom: needed)
+        tail = pool.take(withRoom: needed, isFirst: isFirst)
     }
 
     // MARK: Acknowledging
 
     /// Forgets the messages up to number `count`, and returns the bytes set free. The caller has checked that they were
     /// sent.
-    mutating func acknowledge(upTo count: UInt64, pool: inout ChunkPool) -> Int {
+    mutating func acknowledge(upTo count: UInt64, pool: inout LaneChunks) -> Int {
         commitRun()
         var freed = 0
         while acknowledged < count, let first = segments.first {
@@ -224,7 +225,7 @@ struct SendLane {
         return freed
     }
 
-    private mutating func removeFirst(pool: inout ChunkPool) {
+    private mutating func removeFirst(pool: inout LaneChunks) {
         guard let removed = segments.popFirst() else { return }
         acknowledgedBytes = 0
         acknowledgedInFirst = 0

@@ -59,7 +59,7 @@ final class StreamTable {
 
     private var lane: SendLane
     /// The chunks of control frames.
-    private var pool = ChunkPool(chunkSize: 1 << 10, keepAtMost: 16)
+    private var pool = LaneChunks(smallSize: 256, largeSize: 1 << 10, keepAtMost: 16)
     /// Writes the payloads of control frames. It keeps its memory, so that they allocate none.
     private var writer = FieldWriter()
     /// The bytes of frames that are not acknowledged.

@@ -6,8 +6,9 @@ package struct ControlWriter {
     private(set) var frameCount = 0
 
     /// Creates a writer that keeps up to `keepAtMost` chunks of `chunkSize` bytes and reuses
-    /// them after their content was written.
-    init(chunkSize: Int = 1_024, keepAtMost: Int = 4) {
+    /// them after their content was written. Every idle link keeps one, so it is just large enough for what a link begins
+    /// with.
+    init(chunkSize: Int = 256, keepAtMost: Int = 8) {
         pool = ChunkPool(chunkSize: chunkSize, keepAtMost: keepAtMost)
     }
 

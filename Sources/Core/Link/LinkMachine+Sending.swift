@@ -55,12 +55,8 @@ extension LinkMachine {
     /// Sends a ping. Its pong becomes a `Step.pong` with `token`. Tokens with the highest bit set are the link's own.
     package func ping(token: UInt64, payload: [UInt8], now: Moment) {
         guard phase == .open else { return }
-        if pingsSent.count >= Self.maximumPendingPings,
-            let oldest = pingsSent.min(by: { $0.value < $1.value })
-        {
-            pingsSent.removeValue(forKey: oldest.key)
-        }
-        pingsSent[token] = now
+        if pingsSent.count >= Self.maximumPendingPings { pingsSent.removeFirst() }
+        pingsSent.append((token, now))
         var writer = FieldWriter()
         writer.write(token)
         writer.write(raw: payload)
@@ -77,8 +73,10 @@ extension LinkMachine {
     func interpretPong(_ frame: FrameDecoder.Frame, now: Moment) throws(WireError) -> Step? {
         var reader = FieldReader(frame.bytes)
         let token = try reader.number(UInt64.self, "a pong's token")
-        guard let sent = pingsSent.removeValue(forKey: token) else { return nil }
-        let span = now - sent
+        guard let index = pingsSent.firstIndex(where: { $0.token == token }) else { return nil }
+        let span = now - pingsSent.remove(at: index).at
+        // An idle link keeps no memory for pings.
+        if pingsSent.isEmpty { pingsSent = [] }
         statistics.roundTrip.record(span)
         return .pong(token: token, roundTrip: span)
     }

@@ -37,7 +37,8 @@ package final class LinkMachine {
     /// comes first. So a side that has received the answer knows what has arrived.
     @exclusivity(unchecked) private var pongs: ControlWriter
     @exclusivity(unchecked) private var unreliable: ControlWriter
-    var pingsSent: [UInt64: Moment] = [:]
+    /// The pings that have no answer yet, in the order in which they were sent.
+    var pingsSent: [(token: UInt64, at: Moment)] = []
     var nextAutomaticPing = LinkMachine.firstAutomaticPing
     static let firstAutomaticPing: UInt64 = 1 << 63
 

@@ -60,10 +60,7 @@ public struct Moment: Comparable, Hashable, Sendable, CustomStringConvertible {
         /// Creates a span of `duration`, without fractions of a nanosecond, limited to what 64 bits
         /// of nanoseconds can hold (292 years).
         public init(_ duration: Duration) {
-            let (seconds, attoseconds) = duration.components
-            let (whole, tooLarge) = seconds.multipliedReportingOverflow(by: 1_000_000_000)
-            let (sum, overflow) = whole.addingReportingOverflow(attoseconds / 1_000_000_000)
-            nanoseconds = tooLarge || overflow ? (seconds < 0 ? .min : .max) : sum
+            nanoseconds = Int64(clamping: duration.attoseconds / 1_000_000_000)
         }
 
         /// A span of zero length.

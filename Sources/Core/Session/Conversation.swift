@@ -137,7 +137,7 @@ package final class Conversation: FrameSource {
     /// Appends a message that the port has admitted. A small one is copied. A large one is kept by reference if it lies
     /// in a chunk of the session's; otherwise it is copied, too.
     @inline(__always)
-    func append(_ bytes: UnsafeRawBufferPointer, on lane: Lane, pool: inout ChunkPool) {
+    func append(_ bytes: UnsafeRawBufferPointer, on lane: Lane, pool: inout LaneChunks) {
         statistics.messagesSent &+= 1
         statistics.bytesSent &+= bytes.count
         if bytes.count <= pieceLimit {
@@ -149,7 +149,7 @@ package final class Conversation: FrameSource {
 
     /// Appends a message of a kind that the port has admitted, like a message of the program.
     private func append(
-        _ bytes: UnsafeRawBufferPointer, of kind: MessageKind, on lane: Lane, pool: inout ChunkPool
+        _ bytes: UnsafeRawBufferPointer, of kind: MessageKind, on lane: Lane, pool: inout LaneChunks
     ) {
         let count = bytes.count &+ MessageKind.byteCount
         statistics.messagesSent &+= 1
@@ -165,7 +165,7 @@ package final class Conversation: FrameSource {
     /// Appends a message, by reference if that is worth it, otherwise by copy.
     func append(
         _ payload: ByteSlice, of kind: MessageKind? = nil, isCopy: Bool = false, on lane: Lane,
-        pool: inout ChunkPool
+        pool: inout LaneChunks
     ) {
         guard SendLane.refersTo(payload, pieceLimit: pieceLimit) else {
             return payload.withUnsafeBytes { bytes in
@@ -194,7 +194,7 @@ package final class Conversation: FrameSource {
     }
 
     /// Appends messages that another thread has staged and the port has admitted.
-    func append(_ staged: StagedRun, pool: inout ChunkPool) {
+    func append(_ staged: StagedRun, pool: inout LaneChunks) {
         guard !staged.isLarge else {
             return append(
                 staged.bytes, of: staged.kind, isCopy: staged.isCopy, on: staged.lane, pool: &pool)
@@ -253,7 +253,7 @@ package final class Conversation: FrameSource {
 
     /// Applies the counts and grants that the peer reports. Fails if the peer claims what was never sent, or shrinks a
     /// grant. Returns whether something is left to write.
-    func apply(_ standing: Standing, pool: inout ChunkPool) throws(WireError) -> Bool {
+    func apply(_ standing: Standing, pool: inout LaneChunks) throws(WireError) -> Bool {
         for lane in 0..<2 where standing.received[lane] > sending[lane].sent {
             throw .malformed("the acknowledgement of a message that was not sent")
         }
@@ -282,7 +282,7 @@ package final class Conversation: FrameSource {
 
     /// Begins to use a link on which the peer has stated its `standing`. Fails if the peer claims what was never sent,
     /// or has lost what it acknowledged.
-    func startLink(peerStanding standing: Standing, pool: inout ChunkPool) throws(WireError) {
+    func startLink(peerStanding standing: Standing, pool: inout LaneChunks) throws(WireError) {
         for lane in 0..<2 {
             guard standing.received[lane] <= sending[lane].everSent,
                 standing.received[lane] >= sending[lane].acknowledged

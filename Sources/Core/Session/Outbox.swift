@@ -3,7 +3,7 @@
 struct Outbox {
     /// The chunks of encoded messages, given back when acknowledged. It keeps the number that one peer needs while
     /// messages are sent to it without a pause, because new memory from the system costs more than the message.
-    var pool = ChunkPool(chunkSize: 32 << 10, keepAtMost: 128)
+    var pool = LaneChunks(smallSize: 2 << 10, largeSize: 32 << 10, keepAtMost: 128)
     /// The chunk in which messages to several peers are encoded.
     private var shared: Chunk?
     /// The recipients of the last message to several peers.
@@ -87,7 +87,7 @@ struct Outbox {
         let needed = SendLane.cost(of: payload.count)
         if shared.map({ $0.room < needed }) ?? true {
             let full = shared.take()
-            shared = pool.take(withRoom: needed)
+            shared = pool.take(withRoom: needed, isFirst: false)
             if let full { pool.recycle(full) }
         }
         let chunk = shared.unsafelyUnwrapped

@@ -206,10 +206,11 @@ extension SessionMachine {
     }
 
     func finish(_ tokens: [CallToken], with peer: PeerRecord, agreed: Bool) {
+        guard !agreed else { return tokens.forEach { output(.finish($0, .success(peer.id))) } }
         let error = NighError(
             .inviting, .protocolViolation("impossible counts at the beginning of a conversation"),
             peer: peer.label)
-        for token in tokens { output(.finish(token, agreed ? .success(peer.id) : .failure(error))) }
+        for token in tokens { output(.finish(token, .failure(error))) }
     }
 
     /// Notes the number of a request. Returns false if it is not higher than all numbers seen before, which means that

@@ -314,9 +314,11 @@ extension SessionMachine {
 
     /// Fails the pings on a link and beside it. Their answers come on the link they were sent on, or on one that took over
     /// from it, or never.
-    func failPings(on link: Link, with error: NighError) {
-        for ping in link.takePacketPings() { answer(ping, .failure(error)) }
-        guard !pings.isEmpty else { return }
+    func failPings(on link: Link, with makeError: @autoclosure () -> NighError) {
+        let packetPings = link.takePacketPings()
+        guard !packetPings.isEmpty || !pings.isEmpty else { return }
+        let error = makeError()
+        for ping in packetPings { answer(ping, .failure(error)) }
         for (number, waiting) in pings.sorted(by: { $0.key < $1.key }) where waiting.link === link {
             pings[number] = nil
             output(.answerPing(waiting.token, .failure(error)))

@@ -7,15 +7,21 @@ public struct ServiceName: Hashable, Sendable, CustomStringConvertible, Lossless
     /// Creates the service name `text`. Returns nil unless it has 1 to 15 characters of a–z, 0–9 and `-`, contains a
     /// letter, has no hyphen at either end, and no two hyphens in a row.
     public init?(_ text: String) {
-        let letters = UInt8(ascii: "a")...UInt8(ascii: "z")
-        let digits = UInt8(ascii: "0")...UInt8(ascii: "9")
         let hyphen = UInt8(ascii: "-")
-        let characters = Array(text.utf8)
-        guard (1...15).contains(characters.count),
-            characters.allSatisfy({ letters.contains($0) || digits.contains($0) || $0 == hyphen }),
-            characters.contains(where: letters.contains),
-            characters.first != hyphen, characters.last != hyphen, !text.contains("--")
-        else { return nil }
+        var hasLetter = false
+        // A hyphen may neither begin the name nor follow another one, so the name is taken to begin behind a hyphen.
+        var previous = hyphen
+        guard (1...15).contains(text.utf8.count) else { return nil }
+        for character in text.utf8 {
+            switch character {
+            case UInt8(ascii: "a")...UInt8(ascii: "z"): hasLetter = true
+            case UInt8(ascii: "0")...UInt8(ascii: "9"): break
+            case hyphen where previous != hyphen: break
+            default: return nil
+            }
+            previous = character
+        }
+        guard hasLetter, previous != hyphen else { return nil }
         description = text
     }
 }

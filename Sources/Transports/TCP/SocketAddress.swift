@@ -143,15 +143,31 @@ extension SocketAddress: CustomStringConvertible {
     /// The form `192.168.1.5:4000` or `[fe80::1%eth0]:4000`.
     package var description: String { isIPv6 ? "[\(hostDescription)]:\(port)" : "\(hostDescription):\(port)" }
 
+    /// Returns four bytes with dots between them, without the system's formatting, which costs several times as much.
+    private static func dotted(_ bits: UInt32) -> String {
+        String(unsafeUninitializedCapacity: Int(INET_ADDRSTRLEN)) { text in
+            var count = 0
+            func write(_ character: UInt8) {
+                text[count] = character
+                count += 1
+            }
+            for index in 0..<4 {
+                let byte = UInt8(truncatingIfNeeded: bits >> UInt32(24 - 8 * index))
+                if index > 0 { write(UInt8(ascii: ".")) }
+                if byte >= 100 { write(UInt8(ascii: "0") + byte / 100) }
+                if byte >= 10 { write(UInt8(ascii: "0") + byte / 10 % 10) }
+                write(UInt8(ascii: "0") + byte % 10)
+            }
+            return count
+        }
+    }
+
     /// The address without the port, as text.
     package var hostDescription: String {
-        var text = [CChar](repeating: 0, count: Int(INET6_ADDRSTRLEN))
         switch host {
-        case .v4(let bits):
-            var address = in_addr(s_addr: bits.bigEndian)
-            inet_ntop(AF_INET, &address, &text, socklen_t(text.count))
-            return Self.string(text)
+        case .v4(let bits): return Self.dotted(bits)
         case .v6(_, _, let scope):
+            var text = [CChar](repeating: 0, count: Int(INET6_ADDRSTRLEN))
             withSockaddr { address, _ in
                 _ = address.withMemoryRebound(to: sockaddr_in6.self, capacity: 1) {
                     withUnsafePointer(to: $0.pointee.sin6_addr) {

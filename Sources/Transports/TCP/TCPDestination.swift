@@ -35,7 +35,8 @@ package enum TCPDestination: Hashable {
             self = .found(peer)
             return
         }
-        let (host, port) = try value.contains("=") ? Self.readOptions(value) : Self.readPair(value)
+        let isOptions = value.utf8.contains(UInt8(ascii: "="))
+        let (host, port) = try isOptions ? Self.readOptions(value) : Self.readPair(value)
         try self.init(host: host, port: port, in: value)
     }
 
@@ -82,13 +83,13 @@ package enum TCPDestination: Hashable {
     }
 
     private static func readPair(_ value: String) throws(NighError) -> (host: String, port: String) {
-        guard let colon = value.lastIndex(of: ":") else {
+        guard let colon = value.utf8.lastIndex(of: UInt8(ascii: ":")) else {
             throw invalid("address \"\(value)\", which has no port", advice)
         }
         let written = String(value[..<colon])
         let port = String(value[value.index(after: colon)...])
         let host = withoutBrackets(written)
-        guard host != written || !host.contains(":") else {
+        guard host != written || !host.utf8.contains(UInt8(ascii: ":")) else {
             throw invalid("address \"\(value)\"", "an IPv6 address stands in brackets: [\(host)]:\(port)")
         }
         return (host, port)

@@ -5,16 +5,10 @@ import NighCore
 ///
 /// Used on its loop only; hence `@unchecked Sendable`.
 public final class Dials<Opened>: @unchecked Sendable {
-    private struct Dial {
-        var timer: LoopTimer?
-        var timedOut: (() -> NighError)?
-        var stop: (() -> Void)?
-    }
-
     let scheme: String
     let loop: UVEventLoop
     private let ended: (DialID, Result<Opened, NighError>) -> Void
-    private var dials: [DialID: Dial] = [:]
+    private var dials: [DialID: DialInProgress] = [:]
 
     /// How many dials are in progress.
     public var count: Int { dials.count }
@@ -40,7 +34,7 @@ public final class Dials<Opened>: @unchecked Sendable {
         let timer = timeout.map { timeout in
             loop.schedule(at: loop.now + Moment.Span(timeout)) { [weak self] in self?.ranOutOfTime(dial) }
         }
-        dials[dial] = Dial(timer: timer)
+        dials[dial] = DialInProgress(timer: timer)
     }
 
     /// Sets how a dial in progress is ended from now on. `stop` gives it up, and is called if the dial fails or is
@@ -49,8 +43,9 @@ public final class Dials<Opened>: @unchecked Sendable {
     public func follow(
         _ dial: DialID, timedOut: (() -> NighError)? = nil, stop: (() -> Void)? = nil
     ) {
-        dials[dial]?.timedOut = timedOut
-        dials[dial]?.stop = stop
+        guard let index = dials.index(forKey: dial) else { return }
+        dials.values[index].timedOut = timedOut
+        dials.values[index].stop = stop
     }
 
     /// Fails a dial that cannot even begin, for example because its address is invalid.
@@ -80,9 +75,16 @@ public final class Dials<Opened>: @unchecked Sendable {
         end(dial, .failure(error))
     }
 
-    private func forget(_ dial: DialID) -> Dial? {
+    private func forget(_ dial: DialID) -> DialInProgress? {
         let forgotten = dials.removeValue(forKey: dial)
         if let timer = forgotten?.timer { loop.cancel(timer) }
         return forgotten
     }
+}
+
+/// How a dial in progress ends. Not a part of the generic class, so that the dictionary of dials is specialized for it.
+private struct DialInProgress {
+    var timer: LoopTimer?
+    var timedOut: (() -> NighError)?
+    var stop: (() -> Void)?
 }

@@ -5,7 +5,7 @@ import Testing
 /// A send lane beside a simple model of it, which keeps every message and every count.
 private struct ModelledLane {
     var lane = SendLane(lane: .main, chunks: LargeChunks())
-    var pool = ChunkPool(chunkSize: 512, keepAtMost: 8)
+    var pool = LaneChunks(smallSize: 512, largeSize: 512, keepAtMost: 8)
     var header = ControlWriter()
     let pieceLimit = 100
 
@@ -114,7 +114,7 @@ private struct ModelledLane {
 @Suite struct SendLaneTests {
     /// Worlds check `isConsistent`, so it must be false when the counts are wrong.
     @Test func anAcknowledgementOfAnUnsentMessageIsInconsistent() {
-        var pool = ChunkPool(chunkSize: 1_024, keepAtMost: 4)
+        var pool = LaneChunks(smallSize: 1_024, largeSize: 1_024, keepAtMost: 4)
         var lane = SendLane(lane: .main, chunks: LargeChunks())
         lane.append(large: ByteSlice([1, 2, 3]), isCopy: false)
         #expect(lane.isConsistent)
@@ -226,7 +226,7 @@ private struct ModelledLane {
 
     @Test func chunksAreReusedInSteadyState() {
         var lane = SendLane(lane: .main, chunks: LargeChunks())
-        var pool = ChunkPool(chunkSize: 4_096, keepAtMost: 8)
+        var pool = LaneChunks(smallSize: 1_024, largeSize: 4_096, keepAtMost: 8)
         var header = ControlWriter()
         var chunks: Set<ObjectIdentifier> = []
         var count: UInt64 = 0
@@ -247,7 +247,7 @@ private struct ModelledLane {
     @Test func theMemoryOfLargeCopiesIsReusedInSteadyState() {
         let large = LargeChunks()
         var lane = SendLane(lane: .main, chunks: large)
-        var pool = ChunkPool(chunkSize: 4_096, keepAtMost: 8)
+        var pool = LaneChunks(smallSize: 4_096, largeSize: 4_096, keepAtMost: 8)
         var header = ControlWriter()
         var chunks: Set<ObjectIdentifier> = []
         let message = [UInt8](repeating: 1, count: 100_000)
@@ -267,7 +267,7 @@ private struct ModelledLane {
     @Test func payloadsOwnedByTheProgramAreNotRecycled() {
         let large = LargeChunks()
         var lane = SendLane(lane: .main, chunks: large)
-        var pool = ChunkPool(chunkSize: 4_096, keepAtMost: 8)
+        var pool = LaneChunks(smallSize: 4_096, largeSize: 4_096, keepAtMost: 8)
         var header = ControlWriter()
         lane.append(large: ByteSlice([UInt8](repeating: 1, count: 100_000)), isCopy: false)
         var queue = ByteQueue()
@@ -278,7 +278,7 @@ private struct ModelledLane {
 
     @Test func aChunkAroundALargeMessageIsReused() {
         var lane = SendLane(lane: .main, chunks: LargeChunks())
-        var pool = ChunkPool(chunkSize: 512, keepAtMost: 4)
+        var pool = LaneChunks(smallSize: 512, largeSize: 1_024, keepAtMost: 4)
         var header = ControlWriter()
         func append() {
             [UInt8](repeating: 1, count: 200).withUnsafeBytes { lane.append($0, pool: &pool) }
@@ -290,12 +290,31 @@ private struct ModelledLane {
         var queue = ByteQueue()
         _ = lane.gather(into: &queue, budget: 1 << 20, granted: .max, pieceLimit: 16_384, header: &header)
         let used = Set(
-            (0..<queue.sliceCount).map { queue[$0].chunk }.filter { $0.capacity == 512 }
+            (0..<queue.sliceCount).map { queue[$0].chunk }.filter { [512, 1_024].contains($0.capacity) }
                 .map { ObjectIdentifier($0) })
         #expect(used.count == 2)
         queue.removeAll()
         for count in 1...4 { _ = lane.acknowledge(upTo: UInt64(count), pool: &pool) }
-        let (first, second) = (pool.take(), pool.take())
+        let (first, second) = (pool.take(withRoom: 1, isFirst: true), pool.take(withRoom: 1, isFirst: false))
         #expect(used == [ObjectIdentifier(first), ObjectIdentifier(second)])
+    }
+    @Test func anEmptyLaneBeginsWithASmallChunkAndGoesOnInLargeOnes() {
+        var lane = SendLane(lane: .main, chunks: LargeChunks())
+        var pool = LaneChunks(smallSize: 256, largeSize: 4_096, keepAtMost: 4)
+        var header = ControlWriter()
+        /// Appends messages, acknowledges them, and returns the sizes of the chunks in which they were written.
+        func capacities(ofMessages sizes: [Int]) -> [Int] {
+            for size in sizes {
+                [UInt8](repeating: 1, count: size).withUnsafeBytes { lane.append($0, pool: &pool) }
+            }
+            var queue = ByteQueue()
+            _ = lane.gather(into: &queue, budget: 1 << 20, granted: .max, pieceLimit: 16_384, header: &header)
+            _ = lane.acknowledge(upTo: lane.accepted, pool: &pool)
+            return (0..<queue.sliceCount).map { queue[$0].chunk.capacity }
+        }
+        #expect(capacities(ofMessages: [100]) == [256])
+        #expect(capacities(ofMessages: [100, 100, 100, 100]) == [256, 4_096])
+        #expect(capacities(ofMessages: [300]) == [4_096], "it does not fit into a small one")
+        #expect(capacities(ofMessages: [100]) == [256], "the lane was empty again")
     }
 }

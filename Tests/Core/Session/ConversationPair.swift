@@ -6,7 +6,7 @@ import Testing
 final class ConversationPair {
     final class End {
         let conversation: Conversation
-        var pool = ChunkPool(chunkSize: 4_096, keepAtMost: 8)
+        var pool = LaneChunks(smallSize: 4_096, largeSize: 4_096, keepAtMost: 8)
         var header = ControlWriter()
         var decoder: FrameDecoder
         /// What was gathered and not yet read at the other end.
