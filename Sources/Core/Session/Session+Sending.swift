@@ -10,13 +10,8 @@ extension Session {
     ) throws(NighError) {
         switch reliability {
         case .reliable(let lane):
-            if loop.isCurrent {
-                if try machine.send(bytes, to: peer, on: lane, isNext: false) { driver.flushSoon() }
-            } else {
-                let port = try directory.port(of: peer)
-                try port.stage(bytes, on: lane, isNext: false)
-                notifyLoop(of: port)
-            }
+            guard isOnLoop else { return try stage(bytes, to: peer, on: lane) }
+            if try machine.send(bytes, to: peer, on: lane, isNext: false) { driver.flushSoon() }
         case .unreliable, .unordered, .newest: try sendUnreliable(bytes, to: peer, reliability)
         }
     }
@@ -50,7 +45,7 @@ extension Session {
     package func trySend(
         _ payload: ByteSlice, of kind: MessageKind?, to peer: PeerID, on lane: Lane = .main
     ) throws(NighError) {
-        if loop.isCurrent {
+        if isOnLoop {
             if try machine.send(payload, of: kind, to: peer, on: lane, isNext: false) { driver.flushSoon() }
         } else {
             let port = try directory.port(of: peer)
@@ -72,7 +67,7 @@ extension Session {
         _ payload: ByteSlice, to peers: [PeerID], _ reliability: Reliability = .reliable
     ) throws(PartialSendError) {
         var failures: [PeerID: NighError] = [:]
-        if case .reliable(let lane) = reliability, peers.count > 1, loop.isCurrent {
+        if case .reliable(let lane) = reliability, peers.count > 1, isOnLoop {
             if machine.send(payload, to: peers, on: lane, failures: &failures) { driver.flushSoon() }
             if !failures.isEmpty { throw PartialSendError(failures: failures) }
             return
@@ -169,7 +164,7 @@ extension Session {
     private func stage(
         _ payload: ByteSlice, of kind: MessageKind?, to port: PeerPort, on lane: Lane, isNext: Bool
     ) throws(NighError) {
-        if loop.isCurrent {
+        if isOnLoop {
             if try machine.send(payload, of: kind, to: port.peer, on: lane, isNext: isNext) {
                 driver.flushSoon()
             }
@@ -212,6 +207,14 @@ extension Session {
 
     // MARK: From other threads
 
+    /// Stages `bytes` for the loop. Not inlined, so that sending from the loop needs fewer registers.
+    @inline(never)
+    private func stage(_ bytes: UnsafeRawBufferPointer, to peer: PeerID, on lane: Lane) throws(NighError) {
+        let port = try directory.port(of: peer)
+        try port.stage(bytes, on: lane, isNext: false)
+        notifyLoop(of: port)
+    }
+
     @inline(__always)
     private func notifyLoop(of port: PeerPort) {
         if port.markListed() { portNotifier.add(port) }
@@ -225,7 +228,7 @@ extension Session {
             throw NighError(
                 .sending, .invalid("key of a message"), peer: peer.short, advice: "use a key from 0 to 253")
         }
-        if loop.isCurrent { return try driver.send(unreliable: bytes, order, to: peer) }
+        if isOnLoop { return try driver.send(unreliable: bytes, order, to: peer) }
         _ = try directory.port(of: peer)
         guard bytes.count <= configuration.limits.unreliableMessage else {
             throw NighError(

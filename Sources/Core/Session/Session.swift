@@ -23,6 +23,8 @@ public final class Session: Sendable {
     /// The event loop on which everything happens.
     public let loop: any EventLoop
 
+    /// The loop's thread, if it has one of its own.
+    private let loopThread: LoopThread?
     let driver: SessionDriver
     /// The driver's machine, touched on the loop only. It is kept here so that a message sent from the loop reaches it
     /// without retaining the driver.
@@ -103,6 +105,7 @@ public final class Session: Sendable {
         self.configuration = configuration
         self.trust = trust
         self.loop = loop
+        loopThread = (loop as? any ThreadedEventLoop)?.thread
         self.driver = driver
         self.machine = machine
         self.portNotifier = portNotifier
@@ -125,11 +128,15 @@ public final class Session: Sendable {
         loop.execute { driver.abandon() }
     }
 
+    /// Whether the caller runs on the loop.
+    @inline(__always)
+    var isOnLoop: Bool { if let loopThread { loopThread.isCurrent } else { loop.isCurrent } }
+
     /// Runs `work` with the driver on the loop: at once if the caller is on the loop, otherwise soon.
     @inline(__always)
     func onLoop(_ work: @escaping @Sendable (SessionDriver) -> Void) {
         let driver = driver
-        if loop.isCurrent { work(driver) } else { loop.execute { work(driver) } }
+        if isOnLoop { work(driver) } else { loop.execute { work(driver) } }
     }
 
     // MARK: Start and close

@@ -27,7 +27,7 @@ public final class ThreadEventLoop: @unchecked Sendable {
     @exclusivity(unchecked) private var isAsleep = false
     @exclusivity(unchecked) private var timers = TimerQueue<TimedWork>()
     @exclusivity(unchecked) private var turnMoment = Moment(nanoseconds: 0)
-    private let thread = LoopThread()
+    package let thread = LoopThread()
     private let isStopping = Atomic<Bool>(false)
 
     /// Starts the loop and its thread. Stops the program if the system has no thread to give.
@@ -121,7 +121,7 @@ public final class ThreadEventLoop: @unchecked Sendable {
 
 // The protocol documents these members.
 // swift-format-ignore: AllPublicDeclarationsHaveDocumentation
-extension ThreadEventLoop: EventLoop {
+extension ThreadEventLoop: ThreadedEventLoop {
     public var now: Moment { isCurrent ? turnMoment : LoopThread.now }
 
     public var isCurrent: Bool { thread.isCurrent }

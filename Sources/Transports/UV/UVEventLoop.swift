@@ -30,7 +30,7 @@ public final class UVEventLoop: @unchecked Sendable {
     /// Whether `incoming` has something. It saves most checks the lock.
     private let hasWork = Atomic<Bool>(false)
 
-    private let thread = LoopThread()
+    package let thread = LoopThread()
     private let isStopping = Atomic<Bool>(false)
 
     // Loop only.
@@ -295,7 +295,7 @@ public final class UVEventLoop: @unchecked Sendable {
 
 // The protocol documents these members.
 // swift-format-ignore: AllPublicDeclarationsHaveDocumentation
-extension UVEventLoop: EventLoop {
+extension UVEventLoop: ThreadedEventLoop {
     public var now: Moment {
         guard isCurrent else { return LoopThread.now }
         if let turnMoment { return turnMoment }
