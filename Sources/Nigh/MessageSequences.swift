@@ -11,7 +11,10 @@ public struct Messages: AsyncSequence, Sendable {
 
     /// The next message; nil after the last, or if the task is cancelled.
     @inlinable
-    public nonisolated(nonsending) func next() async -> Message? { await low.next().map(Message.init) }
+    public nonisolated(nonsending) func next() async -> Message? {
+        if let message = low.poll() { return Message(message) }
+        return await low.next().map(Message.init)
+    }
 
     /// The next message if there is one now.
     @inlinable public func poll() -> Message? { low.poll().map(Message.init) }
