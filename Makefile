@@ -194,6 +194,13 @@ bench-bluetooth: setup-test bluetooth-lab ## Measure sessions over Bluetooth aga
 	Tests/Lab/bluetooth/machine --discoverable --time-limit 3600 --writable .build/bench/bluetooth -- \
 	    .build/release/bench --bluetooth --results .build/bench/bluetooth $(ARGUMENTS)
 
+.PHONY: bench-slow-reader
+bench-slow-reader: setup ## Measure the memory of Nigh, ZeroMQ and NNG beside a reader that sleeps, and draw it for the guide
+	@.ci/setup .ci/packages-bench
+	$(MAKE) --no-print-directory --silent -C Benchmarks OUT=$(CURDIR)/.build/bench slow-reader
+	swift build $(FLAGS) -c release --product bench-slow-reader
+	@Benchmarks/SlowReader/measure $(ARGUMENTS)
+
 .PHONY: bench-memory
 bench-memory: setup ## Measure sessions over memory; ARGUMENTS="--help" tells how
 	swift run $(FLAGS) -c release nigh-bench $(ARGUMENTS)

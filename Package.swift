@@ -144,6 +144,8 @@ let package = Package(
             path: "Benchmarks/Session"),
         .executableTarget(name: "bench-positions", dependencies: ["Nigh"], path: "Benchmarks/Positions"),
         .executableTarget(
+            name: "bench-slow-reader", dependencies: ["Nigh"], path: "Benchmarks/SlowReader/Nigh"),
+        .executableTarget(
             name: "bench", dependencies: ["Arguments", "CBenchmark", "Measuring", "ProgramSupport"],
             path: "Benchmarks/Driver"),
         .executableTarget(

@@ -1,5 +1,6 @@
 import ChildPrograms
 import Foundation
+import NighCore
 import Testing
 
 @testable import nigh
@@ -61,5 +62,39 @@ import Testing
         #expect(codes.count >= 8 && codes.allSatisfy(known.contains))
         let text = try NighUser().run("errors").lines
         #expect(text.contains("  nigh help N56"))
+    }
+
+    @Test("An error of the command names the check that explains it, in words and in JSON")
+    func namedByErrors() throws {
+        let user = NighUser()
+        let closed = try PlainListener().port
+        let call = ["ping", "tcp://127.0.0.1:\(closed)", "-t", "tcp:interface=lo,mdns=off"]
+        let words = try user.run(call)
+        #expect(words.errors.last?.hasSuffix("(`nigh help N53`)") == true, "\(words.errors)")
+        let error = try #require(try user.run(call + ["--json"]).object()["error"] as? [String: Any])
+        #expect(error["code"] as? String == "N53")
+    }
+
+    @Test("An error of a transport names the check in which the transport says the same")
+    func namedByTransports() throws {
+        let transport = "tcp:interface=no-such,mdns=off"
+        let missing = try NighUser().run("discover", "chess", "--once", "-t", transport)
+        #expect(missing.status == 3)
+        #expect(missing.errors.last?.hasSuffix("(`nigh help N11`)") == true, "\(missing.errors)")
+    }
+
+    @Test(
+        "The same cause has another check, or none, at another stage",
+        arguments: [
+            (NighError(.connecting, .timedOut), "N53"), (NighError(.inviting, .timedOut), nil),
+            (NighError(.pinging, .timedOut), "N58"), (NighError(.browsing, .unknownPeer), "N51"),
+            (NighError(.trusting, .unknownPeer), nil), (NighError(.pairing, .timedOut), nil),
+            (NighError(.advertising, .system(EADDRINUSE, ""), transport: "tcp"), "N13"),
+            (NighError(.advertising, .system(EADDRINUSE, ""), transport: "bluetooth"), "N39"),
+            (NighError(.advertising, .system(EADDRINUSE, ""), transport: "pigeon"), nil),
+            (NighError(.connecting, .allFailed, attempts: [NighError(.connecting, .refused)]), "N53"),
+        ] as [(NighError, String?)])
+    func stages(_ error: NighError, _ code: String?) {
+        #expect(CheckCode.code(of: error) == code)
     }
 }

@@ -72,7 +72,7 @@ import Testing
         #expect(readme.contains("```swift\n\(program)```\n"))
         let manifest = try content("Examples/Hello/Package.swift")
         let shown = manifest.replacing(
-            #"path: "../..")],"#, with: #"path: "../nigh")],  // where this folder is"#)
+            #"path: "../..")],"#, with: #"path: "../nigh")],  // Nigh's sources"#)
         #expect(readme.contains("```swift\n\(shown)```\n"))
     }
 }

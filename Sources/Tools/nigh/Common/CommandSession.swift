@@ -264,7 +264,21 @@ final class CommandSession: @unchecked Sendable {
     /// The errors of all transports, if none of them works. Loop only.
     var transportsUnavailable: TransportsUnavailable? {
         let errors = transports.compactMap { transportErrors[$0.scheme] }
-        return errors.count == transports.count ? TransportsUnavailable(errors: errors) : nil
+        guard errors.count == transports.count else { return nil }
+        return TransportsUnavailable(errors: errors, checkCodes: errors.compactMap { checkCode(of: $0) })
+    }
+
+    /// The code of the check of `nigh doctor` that explains an error; nil if none does. Loop only.
+    func checkCode(of error: NighError) -> String? {
+        CheckCode.code(of: error)
+            ?? transports.first { $0.scheme == error.transport }.flatMap {
+                CheckCode.code(of: error, saidBy: $0)
+            }
+    }
+
+    /// Writes an error that does not end the command, with the code of the check that explains it. Loop only.
+    func remark(_ error: NighError) {
+        results.remark(CheckCode.text(of: error, checkCode(of: error).map { [$0] } ?? []))
     }
 
     /// The errors of all transports, if none of them works or has worked. Loop only.
@@ -359,8 +373,9 @@ final class CommandSession: @unchecked Sendable {
 }
 
 /// The error that none of the requested transports works here.
-struct TransportsUnavailable: Error, CustomStringConvertible {
+struct TransportsUnavailable: CheckedError, CustomStringConvertible {
     let errors: [NighError]
+    var checkCodes: [String] = []
 
     var description: String {
         "no transport works here: \(errors.map(\.description).joined(separator: "; ")); run `nigh doctor` for details"

@@ -90,7 +90,7 @@ final class Results: @unchecked Sendable {
     /// Reports that the command failed. The words go to the standard error.
     func fail(_ error: any Error) {
         live.end()
-        LineOutput.printError("\(error)", by: "nigh")
+        LineOutput.printError(CheckCode.text(of: error, Self.checkCodes(of: error)), by: "nigh")
         guard form != .text else { return }
         summarize([.init("error", Self.json(of: error))], lines: [])
     }
@@ -108,13 +108,18 @@ final class Results: @unchecked Sendable {
 
     /// An error with all its parts.
     static func json(of error: any Error) -> JSON {
-        guard let error = error as? NighError else { return ["text": .text("\(error)")] }
+        let code = JSON(checkCodes(of: error).first)
+        guard let error = error as? NighError else { return ["text": .text("\(error)"), "code": code] }
         return [
             "text": .text("\(error)"), "stage": .text(error.stage.rawValue),
             "cause": .text(error.cause.label), "cause_text": .text("\(error.cause)"),
             "peer": JSON(error.peer),
             "transport": JSON(error.transport), "advice": JSON(error.advice),
-            "attempts": .list(error.attempts.map(json)),
+            "attempts": .list(error.attempts.map(json)), "code": code,
         ]
+    }
+
+    private static func checkCodes(of error: any Error) -> [String] {
+        (error as? any CheckedError)?.checkCodes ?? []
     }
 }

@@ -66,7 +66,8 @@ struct DiscoverCommand: Subcommand {
         if !outcome.hasSeenAnybody, let fault = outcome.fault { throw fault }
         if !outcome.hasSeenAnybody {
             results.remark(
-                "no peer that offers \(options.service) was seen; run `nigh doctor` to check this machine")
+                "no peer that offers \(options.service) was seen; run `nigh doctor` to check this machine; "
+                    + "`nigh help N51` says what to check there")
         }
         var lines: [Line] = []
         if isOnce, !peers.isEmpty { lines = outcome.table }

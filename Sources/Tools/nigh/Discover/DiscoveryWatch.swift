@@ -69,8 +69,8 @@ final class DiscoveryWatch: @unchecked Sendable {
             show()
         case .transportChanged(_, .down(let error)):
             // A transport that the user did not name may fail without a remark.
-            if commandSession.transportsWereNamed { results.remark("\(error)") }
-        case .transportFailed(let error): results.remark("\(error)")
+            if commandSession.transportsWereNamed { commandSession.remark(error) }
+        case .transportFailed(let error): commandSession.remark(error)
         default: break
         }
     }

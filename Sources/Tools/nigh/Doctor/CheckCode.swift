@@ -34,7 +34,7 @@ enum CheckCode {
         case "unknown peer": "N51"
         case "no route": "N52"
         case "refused", "unreachable", "timed out": "N53"
-        case "no common security": "N55"
+        case "no common security", "wrong peer": "N55"
         case "wrong service": "N56"
         case "no common version": "N57"
         case "silent": "N58"

@@ -93,7 +93,7 @@ final class MapWatch: @unchecked Sendable {
         case .invited(let invitation): commandSession.session.accept(invitation)
         case .stateChanged(let peer, _, _) where peer.state == .connected: hasMetAnybody = true
         case .transportChanged(_, .down(let error)):
-            if commandSession.transportsWereNamed { results.remark("\(error)") }
+            if commandSession.transportsWereNamed { commandSession.remark(error) }
         default: break
         }
     }
