@@ -1,5 +1,4 @@
-import NighCore
-import NighLoop
+import NighCompatibility
 import Synchronization
 
 /// Nigh's own settings for this module, which a program written for Apple's need not know.
@@ -8,9 +7,9 @@ import Synchronization
 public enum NighMultipeer {
     /// The settings.
     public struct Settings: Sendable {
-        /// What carries sessions, as Nigh's flags take it: "tcp", "bluetooth", "tcp:port=4000,bluetooth". By default what the
-        /// environment variable `NIGH_TRANSPORTS` says, else everything that this machine has.
-        public var transports: String
+        /// What carries sessions, as Nigh's flags take it: "tcp", "bluetooth", "tcp:port=4000,bluetooth", the scheme of a plugin. By
+        /// default what the environment variable `NIGH_TRANSPORTS` says, else everything that this machine has.
+        public var transports = TransportChoice.byDefault
         /// The folder for the private keys of peers that were archived. By default what the environment variable
         /// `NIGH_MULTIPEER_KEYS` says, else a folder of this user's.
         public var identityFolder: String
@@ -25,7 +24,6 @@ public enum NighMultipeer {
 
         init() {
             let environment = ProcessInfo.processInfo.environment
-            transports = environment["NIGH_TRANSPORTS"] ?? TransportRegistry.standard.reachingOtherPrograms
             let data = environment["XDG_DATA_HOME"].flatMap { $0.hasPrefix("/") ? $0 : nil }
             identityFolder =
                 environment["NIGH_MULTIPEER_KEYS"]

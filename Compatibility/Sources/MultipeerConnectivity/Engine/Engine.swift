@@ -1,3 +1,4 @@
+import NighCompatibility
 import NighCore
 import NighLoop
 
@@ -58,7 +59,7 @@ final class Engine: @unchecked Sendable {
         configuration.limits.message = settings.messageLimit + WireMessage.dataHeaderCount
         configuration.limits.peers = 512
         configuration.timings.grace = settings.reconnectionTime
-        let transports = try TransportRegistry.standard.makeAll(settings.transports)
+        let transports = try TransportChoice.make(settings.transports)
         self.key = key
         self.local = local
         self.isHidden = isHidden

@@ -30,14 +30,24 @@ final class SessionCore: @unchecked Sendable {
         }
     }
 
-    /// A connected peer, for threads that send.
+    /// A connected peer, for threads that send. A class, and with all that a message needs, because it is looked up for each message:
+    /// counting references to the engine and to the `MCPeerID` takes longer, since there are weak ones to them.
     ///
     /// `@unchecked Sendable`: an `MCPeerID` does not change.
-    struct Member: @unchecked Sendable {
-        let engine: Engine
+    final class Member: @unchecked Sendable {
+        let id: PeerID
         let peerID: MCPeerID
+        let low: NighCore.Session
         let sessions: WireMessage.Sessions
         let transfers: TransferList
+
+        init(_ id: PeerID, _ link: Link, _ sessions: WireMessage.Sessions) {
+            self.id = id
+            peerID = link.peerID
+            low = link.engine.low
+            self.sessions = sessions
+            transfers = link.transfers
+        }
     }
 
     weak var owner: MCSession?
@@ -56,7 +66,7 @@ final class SessionCore: @unchecked Sendable {
     /// The peers of which other members have told, with the number of their session.
     private var introduced: [PeerID: UInt64] = [:]
     /// Connected peers in the order in which they came.
-    private let members = Mutex<[(key: PeerID, member: Member)]>([])
+    private let members = Mutex<[Member]>([])
 
     /// How long connecting may take once both sides want it.
     private static let connectingTime: TimeInterval = 30
@@ -75,16 +85,16 @@ final class SessionCore: @unchecked Sendable {
 
     // MARK: What other threads ask
 
-    var connectedPeers: [MCPeerID] { members.withLock { $0.map(\.member.peerID) } }
+    var connectedPeers: [MCPeerID] { members.withLock { $0.map(\.peerID) } }
 
     func member(_ id: PeerID) -> Member? {
-        members.withLock { $0.first { $0.key == id }?.member }
+        members.withLock { $0.first { $0.id == id } }
     }
 
     private func setMember(_ id: PeerID, _ member: Member?) {
         members.withLock { members in
-            members.removeAll { $0.key == id }
-            if let member { members.append((id, member)) }
+            members.removeAll { $0.id == id }
+            if let member { members.append(member) }
         }
         version.add(1, ordering: .releasing)
     }
@@ -203,11 +213,7 @@ final class SessionCore: @unchecked Sendable {
     private func considerConnected(_ id: PeerID, _ link: Link) {
         guard link.isAccepted, link.peerIsReady, !link.isConnected else { return }
         link.isConnected = true
-        setMember(
-            id,
-            Member(
-                engine: link.engine, peerID: link.peerID, sessions: sessions(link.session),
-                transfers: link.transfers))
+        setMember(id, Member(id, link, sessions(link.session)))
         notify(link.peerID, .connected)
         tellMembers(of: id, link)
         link.engine.reconsiderStreams(of: self)
@@ -286,6 +292,11 @@ final class SessionCore: @unchecked Sendable {
     }
 
     // MARK: The other members
+
+    // Nigh introduces the peers of a mesh by itself (NighIntroductions), which is of no use here. It connects all sessions of Nigh that
+    // are connected to the same one. A peer of an engine may be in several of this program's sessions, or in none, and two of a
+    // session's peers may be connected already, for another session. So what has to be told is which sessions belong together,
+    // which is known only here.
 
     /// Tells a new member of the others, and the others of it.
     private func tellMembers(of id: PeerID, _ new: Link) {
