@@ -61,6 +61,8 @@ final class SessionCore: @unchecked Sendable {
     let version = Atomic<UInt64>(0)
     /// The most bytes in one message.
     let messageLimit = NighMultipeer.settings.messageLimit
+    /// How long connecting may take once both sides want it.
+    private let connectingTime = NighMultipeer.settings.connectingTime / .seconds(1)
     private(set) var number: UInt64 = 0
     private var links: [PeerID: Link] = [:]
     /// The peers of which other members have told, with the number of their session.
@@ -68,8 +70,6 @@ final class SessionCore: @unchecked Sendable {
     /// Connected peers in the order in which they came.
     private let members = Mutex<[Member]>([])
 
-    /// How long connecting may take once both sides want it.
-    private static let connectingTime: TimeInterval = 30
     /// The most addresses of another member that are tried.
     private static let addressLimit = 32
     /// How long the side with the smaller PeerID leaves joining to the other.
@@ -110,6 +110,9 @@ final class SessionCore: @unchecked Sendable {
         }
     }
 
+    /// Those that are told of states after the delegate, on its queue: lists that a person sees.
+    let watchers = Mutex<[ObjectIdentifier: @Sendable (MCPeerID, MCSessionState) -> Void]>([:])
+
     /// Calls the delegate later, in the order of these calls.
     func notify(_ call: @escaping @Sendable (MCSession, any MCSessionDelegate) -> Void) {
         queue.async { self.call(call) }
@@ -124,6 +127,7 @@ final class SessionCore: @unchecked Sendable {
     private func notify(_ peerID: MCPeerID, _ state: MCSessionState) {
         let peerID = Handover(peerID)
         notify { $1.session($0, peer: peerID.value, didChange: state) }
+        for watch in watchers.withLock({ Array($0.values) }) { queue.async { watch(peerID.value, state) } }
     }
 
     // MARK: Links
@@ -172,7 +176,7 @@ final class SessionCore: @unchecked Sendable {
         introduced[id] = nil
         notify(link.peerID, .connecting)
         greet(id, link)
-        Control.after(Self.connectingTime) { [weak self, weak link] in
+        Control.after(connectingTime) { [weak self, weak link] in
             guard let self, let link, links[id] === link, !link.isConnected else { return }
             leave(id)
         }
