@@ -12,7 +12,12 @@ let package = Package(
     ],
     dependencies: [.package(name: "Nigh", path: "..")],
     targets: [
-        .target(name: "GameKit", dependencies: [.product(name: "NighShared", package: "Nigh")]),
+        // What the two modules with Apple's names have in common.
+        .target(name: "NighCompatibility", dependencies: [.product(name: "NighShared", package: "Nigh")]),
+        .target(
+            name: "GameKit",
+            dependencies: ["NighCompatibility", .product(name: "NighShared", package: "Nigh")]
+        ),
         .testTarget(name: "GameKitTests", dependencies: ["GameKit"], path: "Tests/GameKit"),
         .target(name: "NighFoundation", dependencies: [.product(name: "NighShared", package: "Nigh")]),
         .testTarget(
@@ -21,7 +26,9 @@ let package = Package(
         .target(name: "CMultipeerConnectivity"),
         .target(
             name: "MultipeerConnectivity",
-            dependencies: ["CMultipeerConnectivity", .product(name: "NighShared", package: "Nigh")]),
+            dependencies: [
+                "CMultipeerConnectivity", "NighCompatibility", .product(name: "NighShared", package: "Nigh"),
+            ]),
         .testTarget(
             name: "MultipeerConnectivityTests", dependencies: ["MultipeerConnectivity"],
             path: "Tests/MultipeerConnectivity"),

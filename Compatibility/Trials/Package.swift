@@ -1,7 +1,7 @@
 // swift-tools-version: 6.2
 import PackageDescription
 
-// Trials of MultipeerConnectivity by hand, which print figures: `swift run -c release Trials`.
+// Trials of MultipeerConnectivity and GameKit by hand, which print figures: `swift run -c release Trials`.
 let package = Package(
     name: "Trials",
     dependencies: [
@@ -11,6 +11,7 @@ let package = Package(
         .executableTarget(
             name: "Trials",
             dependencies: [
+                .product(name: "GameKit", package: "NighCompatibility"),
                 .product(name: "MultipeerConnectivity", package: "NighCompatibility"),
                 .product(name: "NighShared", package: "Nigh"),
             ])

@@ -22,6 +22,12 @@ package enum BuiltPackages {
         return "\(scratch)/debug"
     }
 
+    /// Builds the tests of the package `name` in `folder` of the repository; returns the path of the program that runs them.
+    package static func buildTests(of name: String, in folder: String) throws -> String {
+        try swift(["build", "--build-tests"], at: "\(root)/\(folder)")
+        return "\(scratch)/debug/\(name)PackageTests.xctest"
+    }
+
     /// Runs the tests of the package in `folder` of the repository: all of them, or those that match the filter. They compete with
     /// other programs for the processors, so only a few run at once.
     package static func test(

@@ -1,4 +1,5 @@
 import NighLoop
+import Synchronization
 
 /// This program's place among the devices nearby: it finds the sessions of the same session ID, connects to them, and exchanges data
 /// with them. The devices are Linux machines; sessions on Apple's systems speak another protocol.
@@ -28,6 +29,25 @@ open class GKSession: NSObject {
     private let name: String
     private let mode: GKSessionMode
     private let identity = Identity.ephemeral()
+
+    /// What sending needs once the session has begun. A class, so that one reference is counted for each message.
+    private final class Outlet: Sendable {
+        let low: NighCore.Session
+        let messageLimit: Int
+        let unreliableLimit: Int
+
+        init(_ low: NighCore.Session) {
+            self.low = low
+            let limits = low.configuration.limits
+            messageLimit = limits.message
+            unreliableLimit = limits.unreliableMessage
+        }
+    }
+
+    /// The outlet, and the peer sent to last, so that its ID is not read anew for each message.
+    private let outlet = Mutex<(outlet: Outlet?, text: String, id: PeerID?)>((nil, "", nil))
+    /// Changes with the data handler.
+    private let receiverVersion = Atomic<UInt>(0)
 
     /// Guards everything below.
     private let lock = NSLock()
@@ -81,6 +101,7 @@ open class GKSession: NSObject {
         let engine = lock.withLock {
             self.receiver = receiver
             self.context = context
+            receiverVersion.add(1, ordering: .releasing)
             return self.engine
         }
         engine?.wakeMainQueue()
@@ -117,8 +138,10 @@ open class GKSession: NSObject {
         guard isOn != isAvailableNow else { return }
         if engine == nil, isOn {
             // Starts as the mode says.
-            engine = try SessionEngine(
-                configuration, identity: identity, transports: NighGameKit.transports, for: self)
+            let made = try SessionEngine(
+                configuration, identity: identity, transports: NighGameKit.settings.transports, for: self)
+            engine = made
+            outlet.withLock { $0.outlet = Outlet(made.low) }
         } else if let low = engine?.low {
             if mode != .client { isOn ? low.startAdvertising() : low.stopAdvertising() }
             if mode != .server { isOn ? low.startBrowsing() : low.stopBrowsing() }
@@ -226,41 +249,58 @@ open class GKSession: NSObject {
     ///
     /// Fails with `transportError` if a peer reads too slowly and 64 MiB already wait for it. The other peers still get the data.
     open func send(_ data: Data!, toPeers peers: [Any]!, with mode: GKSendDataMode) throws {
-        guard let data, let ids = peers as? [String], !ids.isEmpty else {
-            throw GKSessionError(.invalidParameterError, "there are no data or no IDs of peers to send to")
+        guard let data, let peers, !peers.isEmpty else { throw Self.nothingToSend }
+        if peers.count == 1 {
+            guard let text = peers[0] as? String else { throw Self.nothingToSend }
+            // Whether it is connected, sending finds out.
+            guard let (outlet, peer) = way(to: text) else { throw Self.notConnected }
+            return try send(data, to: CollectionOfOne(peer), mode, outlet)
         }
-        let (low, receivers) = lock.withLock { (engine?.low, ids.compactMap(knownPeers.id)) }
-        guard let low, receivers.count == ids.count, areConnected(receivers, in: low) else {
-            throw GKSessionError(.notConnectedError, "one of the peers is not connected")
-        }
-        try send(data, to: receivers, mode)
+        guard let texts = peers as? [String] else { throw Self.nothingToSend }
+        let outlet = outlet.withLock { $0.outlet }
+        let receivers = lock.withLock { texts.compactMap(knownPeers.id) }
+        guard let outlet, receivers.count == texts.count,
+            Set(outlet.low.connectedPeers).isSuperset(of: receivers)
+        else { throw Self.notConnected }
+        try send(data, to: receivers, mode, outlet)
     }
 
-    private func areConnected(_ peers: [PeerID], in low: NighCore.Session) -> Bool {
-        // For one peer, sending finds out.
-        guard peers.count > 1 else { return true }
-        let connected = low.connectedPeers
-        return peers.allSatisfy(connected.contains)
+    private static let nothingToSend = GKSessionError(
+        .invalidParameterError, "there are no data or no IDs of peers to send to")
+    private static let notConnected = GKSessionError(
+        .notConnectedError, "one of the peers is not connected")
+
+    /// What is needed to send to a peer; nil if the text is no ID, or if the session was never available.
+    private func way(to text: String) -> (Outlet, PeerID)? {
+        outlet.withLock { way in
+            guard let outlet = way.outlet else { return nil }
+            if let id = way.id, way.text == text { return (outlet, id) }
+            guard let id = PeerID(text) else { return nil }
+            (way.text, way.id) = (text, id)
+            return (outlet, id)
+        }
     }
 
     /// Sends data to all connected peers. It is no error if there is none.
     open func sendData(toAllPeers data: Data!, with mode: GKSendDataMode) throws {
         guard let data else { throw GKSessionError(.invalidParameterError, "there are no data to send") }
-        try send(data, to: low?.connectedPeers ?? [], mode)
+        guard let outlet = outlet.withLock({ $0.outlet }) else { return }
+        try send(data, to: outlet.low.connectedPeers, mode, outlet)
     }
 
-    private func send(_ data: Data, to peers: [PeerID], _ mode: GKSendDataMode) throws {
-        guard let low, !peers.isEmpty else { return }
-        let limits = low.configuration.limits
-        guard data.count <= limits.message else {
-            throw GKSessionError(.dataTooBigError, "\(data.count) bytes are more than \(limits.message)")
+    private func send(
+        _ data: Data, to peers: some Collection<PeerID>, _ mode: GKSendDataMode, _ outlet: Outlet
+    ) throws {
+        guard data.count <= outlet.messageLimit || peers.isEmpty else {
+            throw GKSessionError(
+                .dataTooBigError, "\(data.count) bytes are more than \(outlet.messageLimit)")
         }
-        let isReliable = mode == .reliable || data.count > limits.unreliableMessage
+        let isReliable = mode == .reliable || data.count > outlet.unreliableLimit
         var failure: NighError?
         data.withUnsafeBytes { bytes in
             for peer in peers {
                 do throws(NighError) {
-                    try low.trySend(bytes, to: peer, isReliable ? .reliable : .unordered)
+                    try outlet.low.trySend(bytes, to: peer, isReliable ? .reliable : .unordered)
                 } catch {
                     failure = error
                 }
@@ -283,15 +323,25 @@ extension GKSession {
     /// Whether there is an object for data.
     var hasDataReceiver: Bool { lock.withLock { receiver != nil } }
 
-    /// Gives a message to the data handler. Returns false if there is none.
-    func deliver(_ message: Message) -> Bool {
-        lock.lock()
-        let (receiver, context, peer) = (self.receiver, self.context, knownPeers.text(of: message.peer))
-        lock.unlock()
-        guard let receiver else { return false }
-        let data = message.payload.withUnsafeBytes { Data($0) }
-        receiver.receiveData(data, fromPeer: peer, inSession: self, context: context)
-        return true
+    /// Gives messages to the data handler. Returns those that are left when there is none.
+    func deliver(_ messages: ArraySlice<Message>) -> ArraySlice<Message> {
+        var next = messages.startIndex
+        while next < messages.endIndex {
+            let sender = messages[next].peer
+            let version = receiverVersion.load(ordering: .acquiring)
+            lock.lock()
+            let (receiver, context, peer) = (self.receiver, self.context, knownPeers.text(of: sender))
+            lock.unlock()
+            guard let receiver else { break }
+            // Messages of one peer, as long as the handler stays the same.
+            repeat {
+                let data = messages[next].payload.withUnsafeBytes { Data($0) }
+                next += 1
+                receiver.receiveData(data, fromPeer: peer, inSession: self, context: context)
+            } while next < messages.endIndex && messages[next].peer == sender
+                && receiverVersion.load(ordering: .acquiring) == version
+        }
+        return messages[next...]
     }
 
     /// This session's own request has failed.

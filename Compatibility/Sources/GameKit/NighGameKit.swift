@@ -1,22 +1,26 @@
+import NighCompatibility
 import NighLoop
 import Synchronization
 
-/// What a program can set that Apple's GameKit has no name for. Ported code need not know it.
+/// Nigh's own settings for this module, which a program written for Apple's need not know.
+///
+/// A session takes them when it becomes available for the first time.
 public enum NighGameKit {
-    /// The environment variable that names the transports of all sessions: `NIGH_TRANSPORTS=tcp`.
-    public static let transportsVariable = "NIGH_TRANSPORTS"
+    /// The settings.
+    public struct Settings: Sendable {
+        /// What carries sessions, as Nigh's flags take it: "tcp", "tcp:port=4000,bluetooth", the scheme of a plugin. By default what the
+        /// environment variable `NIGH_TRANSPORTS` says, else everything that this machine has.
+        public var transports = TransportChoice.byDefault
+    }
 
-    private static let chosenTransports = Mutex<String?>(nil)
+    private static let current = Mutex(Settings())
 
-    /// The transports of the sessions that become available from now on, as a flag takes them: "tcp", "tcp:port=4000,bluetooth",
-    /// the scheme of a plugin. By default what the environment variable `NIGH_TRANSPORTS` names, and without it TCP and
-    /// Bluetooth, as far as this machine has them.
-    public static var transports: String {
-        get {
-            chosenTransports.withLock { $0 } ?? ProcessInfo.processInfo.environment[transportsVariable]
-                ?? TransportRegistry.standard.reachingOtherPrograms
-        }
-        set { chosenTransports.withLock { $0 = newValue } }
+    /// The settings as they are now.
+    public static var settings: Settings { current.withLock { $0 } }
+
+    /// Changes the settings.
+    public static func configure(_ change: (inout Settings) -> Void) {
+        current.withLock { change(&$0) }
     }
 
     /// What shows ``GKPeerPickerController`` to people. Without one, a picker cancels itself as soon as it is shown. Set it

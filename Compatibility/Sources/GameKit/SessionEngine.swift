@@ -1,3 +1,4 @@
+import NighCompatibility
 import NighLoop
 import Synchronization
 
@@ -47,8 +48,7 @@ final class SessionEngine: Sendable {
         _ configuration: SessionConfiguration, identity: Identity, transports list: String,
         for session: GKSession
     ) throws(NighError) {
-        let registry = TransportRegistry.standard
-        let transports = try PluginCatalog().makeAll(list, extending: registry)
+        let transports = try TransportChoice.make(list)
         loop = try UVEventLoop.make()
         low = NighCore.Session(configuration, identity: identity, transports: transports, loop: loop)
         transportCount = transports.count
@@ -103,39 +103,52 @@ final class SessionEngine: Sendable {
     private func work() {
         for _ in 0..<Self.share {
             guard let session else { return }
-            let batch = nextBatch(receives: session.hasDataReceiver)
-            if batch.isEmpty { return }
-            for occurrence in batch { deal(with: occurrence, for: session) }
+            switch nextPart(receives: session.hasDataReceiver) {
+            case .nothing: return
+            case .occurrence(let occurrence): deal(with: occurrence, for: session)
+            case .messages(let messages): deliver(messages[...], for: session)
+            }
         }
         schedule()
     }
 
+    /// What to deal with at once.
+    private enum Part {
+        case nothing
+        case occurrence(SessionOccurrence)
+        case messages([Message])
+    }
+
     /// What to deal with next. If there is nothing, the main queue has to be woken up again.
-    private func nextBatch(receives: Bool) -> [SessionOccurrence] {
+    private func nextPart(receives: Bool) -> Part {
         waiting.withLock { waiting in
             if receives, !waiting.keptMessages.isEmpty {
                 defer { waiting.keptMessages = [] }
-                return waiting.keptMessages.map { .message($0) }
+                return .messages(waiting.keptMessages)
             }
-            if let occurrence = waiting.popFirst() { return [occurrence] }
+            if let occurrence = waiting.popFirst() { return .occurrence(occurrence) }
             // With the lock held, no event can come between an empty queue and these messages.
-            var batch: [SessionOccurrence] = []
+            var batch: [Message] = []
             var bytes = 0
             while receives, batch.count < Self.batch.messages, bytes < Self.batch.bytes,
                 let message = low.messages.poll()
             {
                 bytes += message.payload.count
-                batch.append(.message(message))
+                batch.append(message)
             }
             waiting.isScheduled = !batch.isEmpty
-            return batch
+            return batch.isEmpty ? .nothing : .messages(batch)
         }
+    }
+
+    private func deliver(_ messages: ArraySlice<Message>, for session: GKSession) {
+        let left = session.deliver(messages)
+        if !left.isEmpty { waiting.withLock { $0.keptMessages += left } }
     }
 
     private func deal(with occurrence: SessionOccurrence, for session: GKSession) {
         switch occurrence {
-        case .message(let message):
-            if !session.deliver(message) { waiting.withLock { $0.keptMessages.append(message) } }
+        case .message(let message): deliver([message], for: session)
         case .callFailed(let peer, let error): session.callFailed(peer, error)
         case .event(let event):
             if case .stateChanged(let peer, _, _) = event, peer.state == .disconnected {

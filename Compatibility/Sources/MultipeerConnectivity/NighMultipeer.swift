@@ -1,5 +1,4 @@
-import NighCore
-import NighLoop
+import NighCompatibility
 import Synchronization
 
 /// Nigh's own settings for this module, which a program written for Apple's need not know.
@@ -8,9 +7,12 @@ import Synchronization
 public enum NighMultipeer {
     /// The settings.
     public struct Settings: Sendable {
-        /// What carries sessions, as Nigh's flags take it: "tcp", "bluetooth", "tcp:port=4000,bluetooth". By default what the
-        /// environment variable `NIGH_TRANSPORTS` says, else everything that this machine has.
-        public var transports: String
+        /// What carries sessions, as Nigh's flags take it: "tcp", "bluetooth", "tcp:port=4000,bluetooth", the scheme of a plugin. By
+        /// default what the environment variable `NIGH_TRANSPORTS` says, else everything that this machine has.
+        public var transports = TransportChoice.byDefault
+        /// What carries the sessions of one peer of this program's, if not `transports`. In tests each peer has a Bluetooth adapter of
+        /// its own.
+        package var transportsOfPeer: @Sendable (MCPeerID) -> String? = { _ in nil }
         /// The folder for the private keys of peers that were archived. By default what the environment variable
         /// `NIGH_MULTIPEER_KEYS` says, else a folder of this user's.
         public var identityFolder: String
@@ -22,10 +24,14 @@ public enum NighMultipeer {
         public var messageLimit = 64 << 20
         /// For how long a peer may be out of reach before a session reports it as not connected.
         public var reconnectionTime = Duration.seconds(10)
+        /// How long an invitation may take whose timeout is 0 or less. A browser takes it when it is made.
+        public var invitationTime = Duration.seconds(30)
+        /// How long connecting may take once an invitation is accepted. That includes the time that certificate handlers take to
+        /// answer. A session takes it when it is made.
+        public var connectingTime = Duration.seconds(30)
 
         init() {
             let environment = ProcessInfo.processInfo.environment
-            transports = environment["NIGH_TRANSPORTS"] ?? TransportRegistry.standard.reachingOtherPrograms
             let data = environment["XDG_DATA_HOME"].flatMap { $0.hasPrefix("/") ? $0 : nil }
             identityFolder =
                 environment["NIGH_MULTIPEER_KEYS"]
@@ -35,8 +41,11 @@ public enum NighMultipeer {
 
     private static let current = Mutex(Settings())
 
+    /// Other settings for what one task makes. Tests run at the same time and want different ones.
+    @TaskLocal package static var settingsOfTask: Settings?
+
     /// The settings as they are now.
-    public static var settings: Settings { current.withLock { $0 } }
+    public static var settings: Settings { settingsOfTask ?? current.withLock { $0 } }
 
     /// Changes the settings.
     public static func configure(_ change: (inout Settings) -> Void) {

@@ -307,7 +307,7 @@ import Testing
         let session = GKSession(sessionID: game, displayName: "Puma", sessionMode: .peer)!
         let ears = Ears()
         session.delegate = ears
-        NighGameKit.transports = "pigeon"
+        NighGameKit.configure { $0.transports = "pigeon" }
         session.isAvailable = true
         #expect(!session.isAvailable)
         await ears.wait { ears.news == [.failed("", .cannotEnableError)] }
@@ -319,7 +319,7 @@ import Testing
         let session = GKSession(sessionID: game, displayName: "Puma", sessionMode: .server)!
         let ears = Ears()
         session.delegate = ears
-        NighGameKit.transports = "tcp:interface=nowhere"
+        NighGameKit.configure { $0.transports = "tcp:interface=nowhere" }
         session.isAvailable = true
         await ears.wait { ears.news == [.failed("", .transportError)] }
         #expect(ears.failures.first?.localizedDescription.contains("nowhere") == true)

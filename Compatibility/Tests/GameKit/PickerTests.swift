@@ -74,7 +74,7 @@ import Testing
 
     init() {
         NighGameKit.presenter = screen
-        NighGameKit.transports = Wire.memory.transports
+        NighGameKit.configure { $0.transports = Wire.memory.transports }
     }
 
     deinit { NighGameKit.presenter = nil }

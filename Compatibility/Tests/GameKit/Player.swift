@@ -41,7 +41,7 @@ enum Wire: CaseIterable {
         session.delegate = ears
         if handlesData { session.setDataReceiveHandler(ears, withContext: nil) }
         adjust(session)
-        NighGameKit.transports = wire.transports
+        NighGameKit.configure { $0.transports = wire.transports }
         session.isAvailable = true
     }
 

@@ -52,6 +52,7 @@ final class Device: NSObject, @unchecked Sendable {
     ) {
         _ = transportsAreChosen
         let peer = id ?? MCPeerID(displayName: name)
+        giveAdapter(to: peer)
         self.id = peer
         self.service = service
         session = MCSession(peer: peer, securityIdentity: certificates, encryptionPreference: .required)

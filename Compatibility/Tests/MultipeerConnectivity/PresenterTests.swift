@@ -24,9 +24,11 @@
             #expect(!controller.finish())
             let peer = await presenter.first.value()
             #expect(controller.discoveryInfo(of: peer) == ["k": "v"] && controller.peers == [lynx.id])
-            #expect(controller.invite(peer))
+            #expect(controller.state(of: peer) == nil && controller.invite(peer))
+            #expect(controller.state(of: peer) != nil)
             #expect(await presenter.asked.value() == puma.id)
             await puma.wait(for: .state(lynx.id, .connected))
+            #expect(await presenter.connected.value() == lynx.id)
             #expect(controller.finish())
             #expect(await watcher.finished.value() == 1)
             await lynx.wait(for: .state(puma.id, .connected))
@@ -56,6 +58,7 @@
     private final class Presenter: NighPresenter {
         let first = Held<MCPeerID>()
         let asked = Held<MCPeerID>()
+        let connected = Held<MCPeerID>()
 
         func ask(about invitation: NighInvitation, answer: @escaping (Bool) -> Void) {
             answer(true)
@@ -65,7 +68,9 @@
         func show(_ browser: MCBrowserViewController) {}
 
         func update(_ browser: MCBrowserViewController) {
-            if let peer = browser.peers.first { first.give(peer) }
+            guard let peer = browser.peers.first else { return }
+            first.give(peer)
+            if browser.state(of: peer) == .connected { connected.give(peer) }
         }
     }
 

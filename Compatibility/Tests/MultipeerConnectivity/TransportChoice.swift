@@ -1,22 +1,60 @@
 import MultipeerConnectivity
+import Testing
 
 #if os(Linux)
     import Glibc
+    import Synchronization
+
     /// The one file here that knows Nigh. The environment variable `NIGH_TRANSPORTS` chooses what carries the sessions of these tests;
-    /// memory if it is not set.
+    /// memory if it is not set. `NIGH_TEST_ADAPTERS=3` has Bluetooth carry them, and gives the devices one of three adapters in turn.
+    /// `NIGH_TEST_MEMBERS=2` lets a session have no more than two members.
     let transportsAreChosen: Void = {
-        if ProcessInfo.processInfo.environment["NIGH_TRANSPORTS"] == nil {
-            NighMultipeer.configure { $0.transports = "memory" }
-        }
+        let environment = ProcessInfo.processInfo.environment
         let keys = FileManager.default.temporaryDirectory.appendingPathComponent("keys-\(UUID().uuidString)")
-        NighMultipeer.configure { $0.identityFolder = keys.path }
+        NighMultipeer.configure {
+            if environment["NIGH_TRANSPORTS"] == nil { $0.transports = "memory" }
+            $0.identityFolder = keys.path
+            $0.maximumNumberOfPeers = memberLimit
+            $0.transportsOfPeer = { peer in
+                adapters.withLock { $0.ofPeers[peer.hash] }.map { "bluetooth:adapter=hci\($0),interval=1" }
+            }
+        }
         atexit { try? FileManager.default.removeItem(atPath: NighMultipeer.settings.identityFolder) }
     }()
 
+    private func number(in variable: String) -> Int? {
+        ProcessInfo.processInfo.environment[variable].flatMap { Int($0) }
+    }
+
+    private let adapterCount = number(in: "NIGH_TEST_ADAPTERS") ?? 0
+    private let adapters = Mutex<(last: Int, ofPeers: [Int: Int])>((-1, [:]))
+
     /// How many peers may be in a session, oneself included.
-    func setMaximumNumberOfPeers(_ number: Int) {
-        NighMultipeer.configure { $0.maximumNumberOfPeers = number }
+    let memberLimit = number(in: "NIGH_TEST_MEMBERS") ?? kMCSessionMaximumNumberOfPeers
+
+    /// Gives a peer the next adapter.
+    func giveAdapter(to peer: MCPeerID) {
+        adapters.withLock { adapters in
+            guard adapterCount > 0 else { return }
+            adapters.last = (adapters.last + 1) % adapterCount
+            adapters.ofPeers[peer.hash] = adapters.last
+        }
+    }
+
+    /// Makes something whose invitations and whose connecting have 1 s instead of 30 s.
+    func withShortTimes<Made>(_ make: () -> Made) -> Made {
+        _ = transportsAreChosen
+        var settings = NighMultipeer.settings
+        #expect(settings.invitationTime == .seconds(30) && settings.connectingTime == .seconds(30))
+        settings.invitationTime = .seconds(1)
+        settings.connectingTime = .seconds(1)
+        return NighMultipeer.$settingsOfTask.withValue(settings, operation: make)
     }
 #else
     let transportsAreChosen: Void = ()
+    let memberLimit = kMCSessionMaximumNumberOfPeers
+
+    func giveAdapter(to peer: MCPeerID) {}
+
+    func withShortTimes<Made>(_ make: () -> Made) -> Made { make() }
 #endif

@@ -15,7 +15,8 @@ final class BrowserCore: @unchecked Sendable {
     /// The peers that were reported as found, which keeps the objects.
     private var found: [PeerID: MCPeerID] = [:]
 
-    private static let defaultTimeout: TimeInterval = 30
+    /// For invitations that have no timeout of their own.
+    private let defaultTimeout = NighMultipeer.settings.invitationTime / .seconds(1)
 
     init(_ local: MCPeerID, service: String) {
         self.local = local
@@ -68,7 +69,7 @@ final class BrowserCore: @unchecked Sendable {
         }
         session.invite(
             peer.id, in: engine, context: context.map { Array($0) },
-            timeout: timeout > 0 ? timeout : Self.defaultTimeout)
+            timeout: timeout > 0 ? timeout : defaultTimeout)
     }
 
     private func notify(

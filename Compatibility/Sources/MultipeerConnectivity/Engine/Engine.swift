@@ -1,3 +1,4 @@
+import NighCompatibility
 import NighCore
 import NighLoop
 
@@ -47,7 +48,10 @@ final class Engine: @unchecked Sendable {
     static let conversationIdleTime: TimeInterval = 10
     static let joinTime: TimeInterval = 30
 
-    init(_ key: Key, _ local: KnownPeer, identity: Identity, isHidden: Bool) throws(NighError) {
+    /// - Parameter list: The transports, as flags take them.
+    init(
+        _ key: Key, _ local: KnownPeer, identity: Identity, isHidden: Bool, transports list: String
+    ) throws(NighError) {
         let settings = NighMultipeer.settings
         guard let service = ServiceName(key.service) else {
             throw NighError(.configuring, .invalid("\"\(key.service)\" is not a service type"))
@@ -58,7 +62,7 @@ final class Engine: @unchecked Sendable {
         configuration.limits.message = settings.messageLimit + WireMessage.dataHeaderCount
         configuration.limits.peers = 512
         configuration.timings.grace = settings.reconnectionTime
-        let transports = try TransportRegistry.standard.makeAll(settings.transports)
+        let transports = try TransportChoice.make(list)
         self.key = key
         self.local = local
         self.isHidden = isHidden

@@ -19,7 +19,10 @@ enum EngineDirectory {
                 .identity, .unavailable("the key of \(peer.displayName) is not on this machine"),
                 advice: "only the program that made an MCPeerID can use it as its own")
         }
-        let engine = try Engine(key, peer.known, identity: identity, isHidden: service == directService)
+        let settings = NighMultipeer.settings
+        let engine = try Engine(
+            key, peer.known, identity: identity, isHidden: service == directService,
+            transports: settings.transportsOfPeer(peer) ?? settings.transports)
         engines[key] = engine
         engine.start()
         return engine

@@ -15,6 +15,7 @@ open class MCBrowserViewController: NSObject, MCNearbyServiceBrowserDelegate {
     private let delegateBox = DelegateBox()
     private let lock = NSLock()
     private var found: [(peer: MCPeerID, info: [String: String]?)] = []
+    private var states: [MCPeerID: MCSessionState] = [:]
 
     /// Creates a controller with a browser of its own.
     public convenience init(serviceType: String, session: MCSession) {
@@ -29,7 +30,15 @@ open class MCBrowserViewController: NSObject, MCNearbyServiceBrowserDelegate {
         self.session = session
         super.init()
         browser.delegate = self
+        for peer in session.connectedPeers { states[peer] = .connected }
+        // It looks from other threads at what the lock protects.
+        nonisolated(unsafe) weak let controller = self
+        session.core.watchers.withLock {
+            $0[ObjectIdentifier(self)] = { controller?.note($1, of: $0) }
+        }
     }
+
+    deinit { session.core.watchers.withLock { $0[ObjectIdentifier(self)] = nil } }
 
     /// The object that is notified of the person's choice. The controller does not retain it.
     open var delegate: (any MCBrowserViewControllerDelegate)? {
@@ -53,11 +62,21 @@ open class MCBrowserViewController: NSObject, MCNearbyServiceBrowserDelegate {
         lock.withLock { found.first { $0.peer == peer }?.info }
     }
 
+    /// How far it has come with a peer: `.connecting` from the invitation on, `.notConnected` if that led to nothing or is over, nil
+    /// for a peer that has nothing to do with the session.
+    open func state(of peer: MCPeerID) -> MCSessionState? { lock.withLock { states[peer] } }
+
+    private func note(_ state: MCSessionState, of peer: MCPeerID) {
+        lock.withLock { states[peer] = state }
+        NighMultipeer.presenter?.update(self)
+    }
+
     /// Invites a peer. Returns false if the maximum number of peers is reached.
     @discardableResult
     open func invite(_ peer: MCPeerID, context: Data? = nil) -> Bool {
         guard session.connectedPeers.count < maximumNumberOfPeers - 1 else { return false }
-        browser?.invitePeer(peer, to: session, withContext: context, timeout: 30)
+        note(.connecting, of: peer)
+        browser?.invitePeer(peer, to: session, withContext: context, timeout: 0)
         return true
     }
 

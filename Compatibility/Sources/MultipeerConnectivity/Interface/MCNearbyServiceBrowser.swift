@@ -42,7 +42,7 @@ open class MCNearbyServiceBrowser: NSObject {
     ///
     /// - Parameters:
     ///   - context: What the other program gets with the invitation.
-    ///   - timeout: The seconds that everything may take; 30 if it is not more than 0.
+    ///   - timeout: The seconds that everything may take; 30, or `invitationTime` of Nigh's settings, if it is not more than 0.
     open func invitePeer(
         _ peerID: MCPeerID, to session: MCSession, withContext context: Data?, timeout: TimeInterval
     ) {

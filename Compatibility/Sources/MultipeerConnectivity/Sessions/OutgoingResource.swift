@@ -28,7 +28,7 @@ final class OutgoingResource: Sendable {
         guard let number = transfers.add({ self.end(gone) }) else { return end(gone) }
         progress.cancellationHandler = { self.end(MCError(.cancelled, "this side has cancelled it")) }
         let header = StreamHeader(sessions: member.sessions, name: name, content: .resource(size: file.size))
-        member.engine.low.openStream(named: StreamHeader.streamName, to: member.peerID.known.id) {
+        member.low.openStream(named: StreamHeader.streamName, to: member.id) {
             [self] result in
             switch result {
             case .failure(let error):

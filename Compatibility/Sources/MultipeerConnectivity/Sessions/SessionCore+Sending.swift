@@ -14,36 +14,39 @@ extension SessionCore {
             throw MCError(
                 .invalidParameter, "the message has \(data.count) bytes, and the limit is \(messageLimit)")
         }
-        let members = try peers.map { peer in
-            guard let member = member(peer.known.id) else {
-                throw MCError(.notConnected, "\(peer.displayName) is not connected")
-            }
-            return member
-        }
+        if peers.count == 1 { return try send(data, to: connected(peers[0]), mode) }
+        // If one of them is not connected, nobody gets the message.
+        let members = try peers.map { try connected($0) }
         var failure: MCError?
         for member in members {
-            do throws(NighError) {
+            do throws(MCError) {
                 try send(data, to: member, mode)
             } catch {
-                failure = MCError(error)
+                failure = error
             }
         }
         if let failure { throw failure }
     }
 
-    private func send(
-        _ data: Data, to member: Member, _ mode: MCSessionSendDataMode
-    ) throws(NighError) {
+    private func connected(_ peer: MCPeerID) throws(MCError) -> Member {
+        guard let member = member(peer.known.id) else {
+            throw MCError(.notConnected, "\(peer.displayName) is not connected")
+        }
+        return member
+    }
+
+    private func send(_ data: Data, to member: Member, _ mode: MCSessionSendDataMode) throws(MCError) {
         let isUnreliable = mode == .unreliable && data.count <= Self.unreliableCount
         let reliability: Reliability = isUnreliable ? .unordered : .reliable
-        let (id, low) = (member.peerID.known.id, member.engine.low)
         let count = WireMessage.dataHeaderCount + data.count
-        let outcome: Result<Void, NighError>
+        var failure: NighError?
         if count <= Self.smallCount {
-            outcome = withUnsafeTemporaryAllocation(byteCount: count, alignment: 1) { bytes in
+            withUnsafeTemporaryAllocation(byteCount: count, alignment: 1) { bytes in
                 Self.fill(bytes, member.sessions, data)
-                return Result { () throws(NighError) in
-                    try low.trySend(UnsafeRawBufferPointer(bytes), to: id, reliability)
+                do throws(NighError) {
+                    try member.low.trySend(UnsafeRawBufferPointer(bytes), to: member.id, reliability)
+                } catch {
+                    failure = error
                 }
             }
         } else {
@@ -51,10 +54,13 @@ extension SessionCore {
                 Self.fill(UnsafeMutableRawBufferPointer(buffer), member.sessions, data)
                 initialized = count
             }
-            outcome = Result { () throws(NighError) in try low.trySend(ByteSlice(bytes), to: id, reliability)
+            do throws(NighError) {
+                try member.low.trySend(ByteSlice(bytes), to: member.id, reliability)
+            } catch {
+                failure = error
             }
         }
-        try outcome.get()
+        if let failure { throw MCError(failure) }
     }
 
     private static func fill(

@@ -9,7 +9,7 @@ extension SessionCore {
         let transfers = member.transfers
         guard let number = transfers.add({ output.fail(Self.gone) }) else { throw Self.gone }
         let header = StreamHeader(sessions: member.sessions, name: name, content: .stream)
-        member.engine.low.openStream(named: StreamHeader.streamName, to: member.peerID.known.id) { result in
+        member.low.openStream(named: StreamHeader.streamName, to: member.id) { result in
             switch result {
             case .success(let stream):
                 Task {

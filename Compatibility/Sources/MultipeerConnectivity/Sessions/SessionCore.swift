@@ -30,14 +30,24 @@ final class SessionCore: @unchecked Sendable {
         }
     }
 
-    /// A connected peer, for threads that send.
+    /// A connected peer, for threads that send. A class, and with all that a message needs, because it is looked up for each message:
+    /// counting references to the engine and to the `MCPeerID` takes longer, since there are weak ones to them.
     ///
     /// `@unchecked Sendable`: an `MCPeerID` does not change.
-    struct Member: @unchecked Sendable {
-        let engine: Engine
+    final class Member: @unchecked Sendable {
+        let id: PeerID
         let peerID: MCPeerID
+        let low: NighCore.Session
         let sessions: WireMessage.Sessions
         let transfers: TransferList
+
+        init(_ id: PeerID, _ link: Link, _ sessions: WireMessage.Sessions) {
+            self.id = id
+            peerID = link.peerID
+            low = link.engine.low
+            self.sessions = sessions
+            transfers = link.transfers
+        }
     }
 
     weak var owner: MCSession?
@@ -51,15 +61,15 @@ final class SessionCore: @unchecked Sendable {
     let version = Atomic<UInt64>(0)
     /// The most bytes in one message.
     let messageLimit = NighMultipeer.settings.messageLimit
+    /// How long connecting may take once both sides want it.
+    private let connectingTime = NighMultipeer.settings.connectingTime / .seconds(1)
     private(set) var number: UInt64 = 0
     private var links: [PeerID: Link] = [:]
     /// The peers of which other members have told, with the number of their session.
     private var introduced: [PeerID: UInt64] = [:]
     /// Connected peers in the order in which they came.
-    private let members = Mutex<[(key: PeerID, member: Member)]>([])
+    private let members = Mutex<[Member]>([])
 
-    /// How long connecting may take once both sides want it.
-    private static let connectingTime: TimeInterval = 30
     /// The most addresses of another member that are tried.
     private static let addressLimit = 32
     /// How long the side with the smaller PeerID leaves joining to the other.
@@ -75,16 +85,16 @@ final class SessionCore: @unchecked Sendable {
 
     // MARK: What other threads ask
 
-    var connectedPeers: [MCPeerID] { members.withLock { $0.map(\.member.peerID) } }
+    var connectedPeers: [MCPeerID] { members.withLock { $0.map(\.peerID) } }
 
     func member(_ id: PeerID) -> Member? {
-        members.withLock { $0.first { $0.key == id }?.member }
+        members.withLock { $0.first { $0.id == id } }
     }
 
     private func setMember(_ id: PeerID, _ member: Member?) {
         members.withLock { members in
-            members.removeAll { $0.key == id }
-            if let member { members.append((id, member)) }
+            members.removeAll { $0.id == id }
+            if let member { members.append(member) }
         }
         version.add(1, ordering: .releasing)
     }
@@ -100,6 +110,9 @@ final class SessionCore: @unchecked Sendable {
         }
     }
 
+    /// Those that are told of states after the delegate, on its queue: lists that a person sees.
+    let watchers = Mutex<[ObjectIdentifier: @Sendable (MCPeerID, MCSessionState) -> Void]>([:])
+
     /// Calls the delegate later, in the order of these calls.
     func notify(_ call: @escaping @Sendable (MCSession, any MCSessionDelegate) -> Void) {
         queue.async { self.call(call) }
@@ -114,6 +127,7 @@ final class SessionCore: @unchecked Sendable {
     private func notify(_ peerID: MCPeerID, _ state: MCSessionState) {
         let peerID = Handover(peerID)
         notify { $1.session($0, peer: peerID.value, didChange: state) }
+        for watch in watchers.withLock({ Array($0.values) }) { queue.async { watch(peerID.value, state) } }
     }
 
     // MARK: Links
@@ -162,7 +176,7 @@ final class SessionCore: @unchecked Sendable {
         introduced[id] = nil
         notify(link.peerID, .connecting)
         greet(id, link)
-        Control.after(Self.connectingTime) { [weak self, weak link] in
+        Control.after(connectingTime) { [weak self, weak link] in
             guard let self, let link, links[id] === link, !link.isConnected else { return }
             leave(id)
         }
@@ -203,11 +217,7 @@ final class SessionCore: @unchecked Sendable {
     private func considerConnected(_ id: PeerID, _ link: Link) {
         guard link.isAccepted, link.peerIsReady, !link.isConnected else { return }
         link.isConnected = true
-        setMember(
-            id,
-            Member(
-                engine: link.engine, peerID: link.peerID, sessions: sessions(link.session),
-                transfers: link.transfers))
+        setMember(id, Member(id, link, sessions(link.session)))
         notify(link.peerID, .connected)
         tellMembers(of: id, link)
         link.engine.reconsiderStreams(of: self)
@@ -286,6 +296,11 @@ final class SessionCore: @unchecked Sendable {
     }
 
     // MARK: The other members
+
+    // Nigh introduces the peers of a mesh by itself (NighIntroductions), which is of no use here. It connects all sessions of Nigh that
+    // are connected to the same one. A peer of an engine may be in several of this program's sessions, or in none, and two of a
+    // session's peers may be connected already, for another session. So what has to be told is which sessions belong together,
+    // which is known only here.
 
     /// Tells a new member of the others, and the others of it.
     private func tellMembers(of id: PeerID, _ new: Link) {

@@ -118,11 +118,32 @@ import Testing
         lynx.end()
     }
 
-    @Test("with a timeout of zero has 30 s")
-    func noTimeout() async {
-        let (puma, lynx) = pair()
+    @Test(
+        "with a timeout of zero ends after the time of the settings, which is 30 s", arguments: [true, false])
+    func noTimeout(isAnswered: Bool) async {
+        let puma =
+            isAnswered
+            ? Device("Puma", service: service) : withShortTimes { Device("Puma", service: service) }
+        let lynx = Device("Lynx", service: service)
+        if !isAnswered { lynx.answer = .keep }
         await puma.invite(lynx, timeout: 0)
-        await puma.wait(for: .state(lynx.id, .connected))
+        await puma.wait(for: .state(lynx.id, isAnswered ? .connected : .notConnected))
+        puma.end()
+        lynx.end()
+    }
+
+    @Test(
+        "whose certificates are never answered ends on both sides, after the time of the settings, which is 30 s"
+    )
+    func noCertificateAnswer() async {
+        let puma = Device("Puma", service: service)
+        let lynx = withShortTimes { Device("Lynx", service: service) }
+        lynx.certificateAnswer = { _, _ in }
+        await puma.invite(lynx)
+        await lynx.wait(for: .state(puma.id, .notConnected))
+        await puma.wait(for: .state(lynx.id, .notConnected))
+        #expect(lynx.states(of: puma.id) == [.connecting, .notConnected])
+        #expect(lynx.session.connectedPeers.isEmpty && puma.session.connectedPeers.isEmpty)
         puma.end()
         lynx.end()
     }

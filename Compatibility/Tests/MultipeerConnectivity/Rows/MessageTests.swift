@@ -7,7 +7,7 @@ import Testing
     func several() async throws {
         let service = Device.service()
         let host = Device("Puma", service: service)
-        let guests = ["Lynx", "Hare", "Otter"].map { Device($0, service: service) }
+        let guests = ["Lynx", "Hare", "Otter"].prefix(memberLimit - 1).map { Device($0, service: service) }
         for guest in guests { await host.connect(guest) }
         let message = Data(Bytes.pattern(1_048_576))
         try host.session.send(message, toPeers: guests.map(\.id), with: .reliable)

@@ -54,6 +54,23 @@ import Testing
         lynx.end()
     }
 
+    @Test("have a progress that can be observed")
+    func observed() async throws {
+        let (puma, lynx) = await connected()
+        let (url, _) = try file(3_000_000)
+        let (first, last) = (Held<Double>(), Held<Double>())
+        let sent = try #require(puma.session.sendResource(at: url, withName: "film", toPeer: lynx.id))
+        let observation = sent.observe(\.fractionCompleted, options: [.initial, .new]) { progress, change in
+            if change.oldValue == nil { first.give(progress.fractionCompleted) }
+            if change.newValue == 1 { last.give(progress.fractionCompleted) }
+        }
+        #expect(await first.value() <= 1)
+        #expect(await last.value() == 1)
+        observation.invalidate()
+        puma.end()
+        lynx.end()
+    }
+
     @Test("that the delegate moves stay there")
     func moved() async throws {
         let (puma, lynx) = await connected()

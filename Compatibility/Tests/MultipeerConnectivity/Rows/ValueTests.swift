@@ -1,7 +1,7 @@
 import MultipeerConnectivity
 import Testing
 
-/// Rows 5, 25 and 26 of the table in the guide, and what the compiler shows: values and errors.
+/// Rows 5, 23, 25 and 26 of the table in the guide, and what the compiler shows: values and errors.
 @Suite("Values") struct ValueTests {
     @Test("of peers with one name are different, and copies are equal")
     func peers() {
@@ -49,6 +49,26 @@ import Testing
         #expect((object as? MCError)?.code == .unsupported)
         #expect(MCError(.timedOut) == MCError(.timedOut) && MCError(.timedOut).errorCode == 4)
     }
+
+    #if os(Linux)
+        // Apple's framework throws an exception, which no test can catch.
+        @Test(
+            "of service types that are none, and of names that are too long, stop the program with a sentence",
+            arguments: [
+                ("no_underscore", "is not a service type"), ("double--hyphen", "is not a service type"),
+                ("sixteen-letters-x", "is not a service type"),
+                (String(repeating: "x", count: 64), "1 to 63 bytes"),
+            ])
+        func invalid(value: String, sentence: String) async throws {
+            let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+                [value] in
+                let peer = MCPeerID(displayName: value)
+                _ = MCNearbyServiceAdvertiser(peer: peer, discoveryInfo: nil, serviceType: value)
+            }
+            let said = String(decoding: try #require(result).standardErrorContent, as: UTF8.self)
+            #expect(said.contains(sentence))
+        }
+    #endif
 
     @Test("of numbers are those of Apple's framework")
     func numbers() {

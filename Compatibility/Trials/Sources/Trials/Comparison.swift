@@ -1,168 +1,79 @@
-import MultipeerConnectivity
-import Nigh
+import Foundation
 
-/// The module against Nigh's own interface: each with a second process, over the same transport.
+/// The modules against Nigh's own interface: each with a second process, over the same transport, in turns.
+///
+/// Times of one run can be compared with each other, and not with those of another run.
 enum Comparison {
-    private static func startEcho(_ role: String, _ service: String) throws -> Process {
-        let process = Process()
-        process.executableURL = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath()
-        process.arguments = [role, service]
-        try process.run()
-        return process
-    }
-
-    private static func service() -> String { "trial-\(Int.random(in: 0...99_999_999))" }
-
-    private static func report(_ what: String, _ times: [Double]) {
-        let sorted = times.sorted()
-        print(
-            "\(what): median \(sorted[sorted.count / 2]) µs, 99 % within \(sorted[sorted.count * 99 / 100]) µs"
-        )
-    }
-
-    private static func seconds(_ body: () async throws -> Void) async rethrows -> Double {
-        let start = ContinuousClock.now
-        try await body()
-        return start.duration(to: .now) / .seconds(1)
-    }
-
-    // MARK: The module
-
-    /// Sends every message back that is short, and one word for each message "end".
-    static func echoByModule(_ service: String) {
-        let party = Party("Echo", service: service)
-        party.onMessage = { [unowned party] data, peer in
-            guard data.count < 16 else { return }
-            try? party.session.send(data, toPeers: [peer], with: .reliable)
+    private static func connect() async throws -> [(any Contender, SecondProcess)] {
+        var pairs: [(any Contender, SecondProcess)] = []
+        for contender in contenders {
+            let process = try SecondProcess(contender)
+            pairs.append((try await contender.init(to: process), process))
         }
-        party.advertiser.startAdvertisingPeer()
-        while true { Thread.sleep(forTimeInterval: 60) }
+        return pairs
     }
 
-    private static func withModule(_ body: (Party, MCPeerID) async throws -> Void) async {
-        let service = service()
-        guard let echo = try? startEcho("echo-module", service) else { return print("no second process") }
-        // It waits in a way that a gentler signal does not end.
-        defer { kill(echo.processIdentifier, SIGKILL) }
-        let party = Party("Caller", service: service)
-        party.browser.startBrowsingForPeers()
-        party.wait { !party.found.isEmpty }
-        let peer = party.found[0]
-        party.browser.invitePeer(peer, to: party.session, withContext: nil, timeout: 30)
-        party.wait { party.connected == 1 }
-        try? await body(party, peer)
-    }
+    private static func median(_ numbers: [Double]) -> Double { numbers.sorted()[numbers.count / 2] }
 
-    // MARK: Nigh
+    private static func rounded(_ number: Double) -> Double { (number * 100).rounded() / 100 }
 
-    static func echoByNigh(_ service: String) async throws {
-        let session = try session(service)
-        for await message in session.messages where message.count < 16 {
-            try await session.peer(message.sender).send(bytes: message.bytes)
-        }
-    }
-
-    private static func session(_ service: String) throws -> Nigh.Session {
-        try Nigh.Session(service: service, transports: NighMultipeer.settings.transports) {
-            $0.identity = .temporary
-            $0.connectsAutomatically = true
-        }
-    }
-
-    private static func withNigh(_ body: (Nigh.Session, Nigh.Peer) async throws -> Void) async {
-        let service = service()
-        guard let echo = try? startEcho("echo-nigh", service), let session = try? session(service) else {
-            return print("no second process")
-        }
-        // It waits in a way that a gentler signal does not end.
-        defer { kill(echo.processIdentifier, SIGKILL) }
-        for await case .connected(let peer) in session.events {
-            try? await body(session, peer)
-            break
-        }
-        await session.close()
-    }
-
-    // MARK: Trials
-
-    static func latency(_ count: Int) async {
-        await withModule { party, peer in
-            let answers = DispatchSemaphore(value: 0)
-            party.onMessage = { _, _ in answers.signal() }
-            var times: [Double] = []
-            for _ in 0..<count {
-                let start = ContinuousClock.now
-                try party.session.send(Data(count: 8), toPeers: [peer], with: .reliable)
-                answers.waitInThisThread()
-                times.append(start.duration(to: .now) / .microseconds(1))
+    static func latency(_ count: Int) async throws {
+        let pairs = try await connect()
+        defer { for (_, process) in pairs { process.end() } }
+        var times = pairs.map { _ in [Double]() }
+        for _ in 0..<10 {
+            for (index, (contender, _)) in pairs.enumerated() {
+                times[index] += try await contender.roundTrips(count / 10)
             }
-            report("round trip by the module", times)
         }
-        await withNigh { session, peer in
-            var messages = session.messages.makeAsyncIterator()
-            var times: [Double] = []
-            for _ in 0..<count {
-                let start = ContinuousClock.now
-                try await peer.send(bytes: [UInt8](repeating: 0, count: 8))
-                _ = await messages.next()
-                times.append(start.duration(to: .now) / .microseconds(1))
-            }
-            report("round trip by Nigh", times)
+        for (index, (contender, _)) in pairs.enumerated() {
+            let sorted = times[index].sorted()
+            print(
+                """
+                round trip by \(type(of: contender).name): median \(rounded(median(sorted))) µs, 99 % within \
+                \(rounded(sorted[sorted.count * 99 / 100])) µs; ratio \(rounded(median(sorted) / median(times[0])))
+                """)
         }
     }
 
-    static func throughput(_ count: Int) async {
-        for (size, count) in [(100, count), (1_000, count), (100_000, count / 100)] {
-            await withModule { party, peer in
-                let answers = DispatchSemaphore(value: 0)
-                party.onMessage = { _, _ in answers.signal() }
-                let message = Data(count: size)
-                let time = try await seconds {
-                    for _ in 0..<count {
-                        while true {
-                            do {
-                                try party.session.send(message, toPeers: [peer], with: .reliable)
-                                break
-                            } catch MCError.unavailable {
-                                Thread.sleepShortly()
-                            }
-                        }
-                    }
-                    while true {
-                        do {
-                            try party.session.send(Data("end".utf8), toPeers: [peer], with: .reliable)
-                            break
-                        } catch MCError.unavailable {
-                            Thread.sleepShortly()
-                        }
-                    }
-                    answers.waitInThisThread()
+    /// What a message takes, in microseconds.
+    private struct Cost {
+        var elapsed: [Double] = []
+        var sender: [Double] = []
+        var receiver: [Double] = []
+
+        /// Of both.
+        var processor: [Double] { zip(sender, receiver).map { $0 + $1 } }
+    }
+
+    static func throughput(_ rounds: Int) async throws {
+        let pairs = try await connect()
+        defer { for (_, process) in pairs { process.end() } }
+        for (size, count) in [(64, 200_000), (100, 200_000), (1_000, 100_000), (100_000, 3_000)] {
+            var costs = pairs.map { _ in Cost() }
+            for _ in 0..<rounds {
+                for (index, (contender, process)) in pairs.enumerated() {
+                    let (own, other) = (Machine.processorSeconds(of: getpid()), process.processorSeconds)
+                    let start = ContinuousClock.now
+                    try await contender.stream(count, of: size)
+                    let scale = 1e6 / Double(count)
+                    costs[index].elapsed.append(start.duration(to: .now) / .seconds(1) * scale)
+                    costs[index].sender.append((Machine.processorSeconds(of: getpid()) - own) * scale)
+                    costs[index].receiver.append((process.processorSeconds - other) * scale)
                 }
-                print(
-                    "\(size) bytes by the module: \(Int(Double(count) / time)) messages/s, \(Double(count * size) / time / 1e6) MB/s"
-                )
             }
-            await withNigh { session, peer in
-                let message = [UInt8](repeating: 0, count: size)
-                var messages = session.messages.makeAsyncIterator()
-                let time = try await seconds {
-                    for _ in 0..<count { try await peer.send(bytes: message) }
-                    try await peer.send(bytes: Array("end".utf8))
-                    _ = await messages.next()
-                }
+            print("\(size) bytes, µs a message: elapsed, processor of the sender, of the receiver")
+            for (index, (contender, _)) in pairs.enumerated() {
+                let cost = costs[index]
+                let throughput = zip(costs[0].elapsed, cost.elapsed).map { $0 / $1 }
+                let processor = zip(costs[0].processor, cost.processor).map { $1 / $0 }
                 print(
-                    "\(size) bytes by Nigh: \(Int(Double(count) / time)) messages/s, \(Double(count * size) / time / 1e6) MB/s"
-                )
+                    """
+                    \(type(of: contender).name): \(rounded(median(cost.elapsed))), \(rounded(median(cost.sender))), \
+                    \(rounded(median(cost.receiver))); of Nigh's: throughput \(rounded(median(throughput))), \
+                    processor \(rounded(median(processor)))
+                    """)
             }
         }
     }
-}
-
-extension DispatchSemaphore {
-    /// A trial measures one thing, on a thread that has nothing else to do.
-    fileprivate func waitInThisThread() { wait() }
-}
-
-extension Thread {
-    fileprivate static func sleepShortly() { usleep(200) }
 }

@@ -1,5 +1,8 @@
 import Foundation
 
+/// What carries the sessions of all trials.
+let transports = ProcessInfo.processInfo.environment["NIGH_TRANSPORTS"] ?? "tcp:interface=lo,mdns=embedded"
+
 /// What this process uses.
 enum Machine {
     static var descriptors: Int {
@@ -14,6 +17,14 @@ enum Machine {
             return (line?.split(separator: " ").compactMap { Int($0) }.first ?? 0) / 1_024
         }
         return (value("VmRSS:"), value("VmHWM:"))
+    }
+
+    /// The processor time that a process has used.
+    static func processorSeconds(of process: Int32) -> Double {
+        var clock = clockid_t()
+        var time = timespec()
+        guard clock_getcpuclockid(process, &clock) == 0, clock_gettime(clock, &time) == 0 else { return 0 }
+        return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
     }
 
     /// Lets the peak begin anew.

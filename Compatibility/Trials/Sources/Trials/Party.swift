@@ -13,7 +13,6 @@ final class Party: NSObject, @unchecked Sendable {
     private(set) var connected = 0
     private(set) var ended = 0
     private(set) var contexts: [Data] = []
-    private(set) var messages = 0
 
     // Set before the party is used.
     var accepts = true
@@ -85,7 +84,6 @@ extension Party: MCSessionDelegate {
 
     func session(_ session: MCSession, didReceive data: Data, fromPeer peerID: MCPeerID) {
         onMessage?(data, peerID)
-        change { messages += 1 }
     }
 
     func session(

@@ -1,11 +1,8 @@
-// Trials of the module MultipeerConnectivity: `Trials` lists them. NIGH_TRANSPORTS chooses what carries them; by default it is TCP on
-// the loopback interface.
+// Trials of the modules MultipeerConnectivity and GameKit: `Trials` lists them. NIGH_TRANSPORTS chooses what carries them; by
+// default it is TCP on the loopback interface.
 import MultipeerConnectivity
-import Nigh
 
-if ProcessInfo.processInfo.environment["NIGH_TRANSPORTS"] == nil {
-    NighMultipeer.configure { $0.transports = "tcp:interface=lo,mdns=embedded" }
-}
+NighMultipeer.configure { $0.transports = transports }
 let arguments = Array(CommandLine.arguments.dropFirst())
 let number = arguments.dropFirst().first.flatMap { Int($0) }
 
@@ -24,10 +21,9 @@ case "dropped": dropped(number ?? 10_000)
 case "streams": streams(number ?? 20)
 case "slow": slow(TimeInterval(number ?? 10))
 case "resource": resource(number ?? 1_000)
-case "latency": await Comparison.latency(number ?? 5_000)
-case "throughput": await Comparison.throughput(number ?? 300_000)
-case "echo-module": Comparison.echoByModule(arguments[1])
-case "echo-nigh": try await Comparison.echoByNigh(arguments[1])
+case "latency": try await Comparison.latency(number ?? 5_000)
+case "throughput": try await Comparison.throughput(number ?? 5)
+case "answer": try await contenders.first { $0.name == arguments[1] }?.answer(in: arguments[2])
 default:
     print("usage: Trials connects|cycles|crossings|dropped|streams|slow|resource|latency|throughput [NUMBER]")
 }
