@@ -14,6 +14,13 @@ enum Driver {
             complain("\(program) is not there; `make bench` builds everything")
             return 1
         }
+        let earlier: EarlierResults?
+        do throws(UnreadableResults) {
+            earlier = try options.comparedFile.map { path throws(UnreadableResults) in try .read(path) }
+        } catch {
+            complain("\(error)")
+            return 1
+        }
         defer { for column in Work.files.columns(options) { unlink(Turn.source(column)) } }
         var results = Results(programs: programs, options: options)
         do throws(RunError) {
@@ -23,8 +30,13 @@ enum Driver {
             return 130
         }
         let report = Report(results)
-        print(report.markdown)
-        save(report.markdown, as: "results.md", options)
+        var text = report.markdown
+        if let earlier, let path = options.comparedFile {
+            text += Comparison(earlier.values, results.values, programs: programs)
+                .markdown(with: earlier, named: path)
+        }
+        print(text)
+        save(text, as: "results.md", options)
         save(report.json, as: "results.json", options)
         return results.hasFailures ? 1 : 0
     }

@@ -22,6 +22,8 @@ struct Options: Sendable {
     let discovery: String
     let copying: String
     let resultsFolder: String
+    /// The results of an earlier run to compare with.
+    let comparedFile: String?
 
     /// How often a connection is made where that is measured.
     var connections: Int { isOverBluetooth ? 20 : 50 }
@@ -57,7 +59,7 @@ struct Options: Sendable {
                 discovery: files.discovery
                     ?? "Benchmarks/\(isOverBluetooth ? "BluetoothDiscovery" : "Discovery")",
                 copying: files.copying,
-                resultsFolder: files.results)
+                resultsFolder: files.results, comparedFile: files.compared)
             let known = Program.all(options, ownIn: "").map(\.name)
             for name in options.programs ?? [] where !known.contains(name) {
                 throw UsageError("no program \"\(name)\"; there are \(known.joined(separator: ", "))")
@@ -112,8 +114,11 @@ struct Options: Sendable {
         Option("discovery", .file(), "the script that makes two hosts, in Benchmarks"),
         Option("copying", .file(), default: "Benchmarks/Files", "the script that copies files"),
         Option(
-            "results", .directory(), default: ".build/bench", "where results.json and results.md go")
-    ) { peers, discovery, copying, results in
-        (peers: peers, discovery: discovery, copying: copying, results: results)
+            "results", .directory(), default: ".build/bench", "where results.json and results.md go"),
+        Option(
+            "compare", .file(),
+            "a results.json of an earlier run; every row of both runs is printed as before, after and ratio")
+    ) { peers, discovery, copying, results, compared in
+        (peers: peers, discovery: discovery, copying: copying, results: results, compared: compared)
     }
 }

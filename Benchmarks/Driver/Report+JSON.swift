@@ -1,7 +1,7 @@
 extension Report {
     /// The report as JSON. All names are plain ASCII, except the machine's, which is cleaned.
     var json: String {
-        let cells = results.values.sorted { Self.order($0.key).lexicographicallyPrecedes(Self.order($1.key)) }
+        let cells = results.values.sorted { $0.key.order.lexicographicallyPrecedes($1.key.order) }
         let lines = cells.map { cell, values in
             var fields = [
                 "\"work\": \"\(cell.work.rawValue)\"", "\"program\": \"\(cell.program)\"",
@@ -38,10 +38,5 @@ extension Report {
             }
 
             """
-    }
-
-    private static func order(_ cell: Results.Cell) -> [String] {
-        let number = "\(1 << 40 + cell.column.peers << 25 + cell.column.size)"
-        return [cell.work.rawValue, cell.metric.rawValue, number, cell.program]
     }
 }

@@ -4,7 +4,7 @@ struct Results {
         let work: Work
         let column: Work.Column
         let metric: Metric
-        let program: String
+        var program: String
     }
 
     /// The median and the bounds of all rounds together.
@@ -12,12 +12,15 @@ struct Results {
         let median: Double
         let least: Double
         let most: Double
+        /// The number of rounds.
+        let count: Int
 
         init?(_ values: [Double]) {
             let sorted = values.sorted()
             guard let first = sorted.first, let last = sorted.last else { return nil }
             median = Self.median(sorted)
             (least, most) = (first, last)
+            count = sorted.count
         }
 
         static func median(_ sorted: [Double]) -> Double {
@@ -60,7 +63,12 @@ struct Results {
     ) -> Spread? {
         let own = values[Cell(work: work, column: column, metric: metric, program: program)] ?? []
         let other = values[Cell(work: work, column: column, metric: metric, program: base)] ?? []
-        return Spread(
+        return Self.ratio(own, to: other)
+    }
+
+    /// Returns the ratios of the rounds in which both have a value.
+    static func ratio(_ own: [Double?], to other: [Double?]) -> Spread? {
+        Spread(
             zip(own, other).compactMap { own, other in
                 guard let own, let other, other > 0 else { return nil }
                 return own / other

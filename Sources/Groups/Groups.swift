@@ -17,7 +17,7 @@ package final class Groups: Sendable {
     private struct View {
         let membership: Membership
         let messages: MessageSequence
-        var members: [PeerID] = []
+        var members = MemberList<PeerID>()
     }
 
     /// What only the loop touches.
@@ -145,13 +145,19 @@ package final class Groups: Sendable {
     package var names: [GroupName] { views.withLock { $0.keys.sorted() } }
 
     /// Whether it has not ended.
-    package func isIn(_ membership: Membership) -> Bool { view(of: membership) != nil }
+    package func isIn(_ membership: Membership) -> Bool {
+        views.withLock { $0[membership.name]?.membership == membership }
+    }
 
     /// The other members of the group, by PeerID; none if this session has left.
-    package func members(of membership: Membership) -> [PeerID] { view(of: membership)?.members ?? [] }
+    package func members(of membership: Membership) -> [PeerID] { currentMembers(of: membership) ?? [] }
 
-    private func view(of membership: Membership) -> View? {
-        views.withLock { $0[membership.name] }.flatMap { $0.membership == membership ? $0 : nil }
+    /// The other members of the group, by PeerID; nil if this session has left.
+    private func currentMembers(of membership: Membership) -> [PeerID]? {
+        views.withLock { views -> [PeerID]? in
+            guard views[membership.name]?.membership == membership else { return nil }
+            return views[membership.name]?.members.sorted()
+        }
     }
 
     /// Sends a message to the other members of a group, and waits for room at each in turn. It is no error if a member leaves
@@ -188,8 +194,8 @@ package final class Groups: Sendable {
     private func message(
         _ payload: ByteSlice, to group: Membership
     ) -> (message: ByteSlice, members: [PeerID])? {
-        guard let view = view(of: group) else { return nil }
-        return (ByteSlice(GroupRecord.message(number: group.number).bytes, then: payload), view.members)
+        guard let members = currentMembers(of: group) else { return nil }
+        return (ByteSlice(GroupRecord.message(number: group.number).bytes, then: payload), members)
     }
 
     // MARK: Telling peers
@@ -226,7 +232,13 @@ package final class Groups: Sendable {
         let events = onLoop.table.takeEvents()
         guard !events.isEmpty else { return }
         views.withLock { views in
-            for name in views.keys { views[name]?.members = onLoop.table.members(of: name) }
+            for event in events {
+                switch event {
+                case .memberJoined(let peer, let name, _): views[name]?.members.insert(peer)
+                case .memberLeft(let peer, let name): views[name]?.members.remove(peer)
+                case .refused: break
+                }
+            }
         }
         for event in events { onLoop.report?(event) }
     }

@@ -108,7 +108,7 @@ struct PresenceCheckTests {
         presence.add(puma)
         presence.probeSoon(puma)
         #expect(try loop.run(until: { house.probes.count == 1 }, within: .seconds(3)))
-        presence.keep { _ in false }
+        presence.remove(puma)
         try loop.run(for: .seconds(60))
         #expect(house.reports.isEmpty)
         #expect(house.probes.count == 1)

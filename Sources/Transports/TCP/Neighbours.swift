@@ -35,6 +35,8 @@ package struct Neighbours {
     package var own: PeerID?
     private var announcements: [DiscoveredService.Key: Announcement] = [:]
     private var peers: [PeerID: Peer] = [:]
+    /// The peers whose last announcement has ended since somebody asked.
+    private var unannounced: [PeerID] = []
     private var order: UInt64 = 0
 
     /// Creates a value that has seen nobody.
@@ -48,6 +50,12 @@ package struct Neighbours {
 
     /// Returns whether the peer is announced, present or not.
     package func announces(_ id: PeerID) -> Bool { peers[id] != nil }
+
+    /// Returns the peers that are no longer announced, and were when this was last called.
+    package mutating func takeUnannounced() -> [PeerID] {
+        defer { unannounced = [] }
+        return unannounced.filter { !announces($0) }
+    }
 
     /// Returns the peers that are announced at that address.
     package func peers(at host: SocketAddress.Host) -> [PeerID] {
@@ -124,7 +132,10 @@ package struct Neighbours {
         guard let peer = peers[id] else { return [] }
         let address = TCPDestination.address(of: id)
         let newest = peer.keys.compactMap { announcements[$0] }.max { $0.order < $1.order }
-        if newest == nil { peers[id] = nil }
+        if newest == nil {
+            peers[id] = nil
+            unannounced.append(id)
+        }
         guard let advertisement = newest?.advertisements[id], !peer.isAbsent else {
             peers[id]?.reported = nil
             return peer.reported == nil ? [] : [.lost(address)]

@@ -135,6 +135,7 @@ final class PeerFinder: @unchecked Sendable {
         for change in changes {
             if case .found(let sighting) = change { presence.add(sighting.advertisement.peer) }
         }
+        for peer in neighbours.takeUnannounced() { presence.remove(peer) }
         if !changes.isEmpty { events?.neighboursChanged(changes) }
     }
 }
@@ -142,15 +143,13 @@ final class PeerFinder: @unchecked Sendable {
 extension PeerFinder: ServiceDiscoveryEvents {
     func serviceFoundOrChanged(_ service: DiscoveredService) {
         guard let browsed else { return }
-        apply(neighbours.update(service, of: browsed))
         // The service may belong to another peer now.
-        presence.keep { neighbours.announces($0) }
+        apply(neighbours.update(service, of: browsed))
     }
 
     func serviceLost(_ key: DiscoveredService.Key) {
         guard browsed != nil else { return }
         apply(neighbours.remove(key))
-        presence.keep { neighbours.announces($0) }
     }
 
     func published(as name: String) { events?.advertised(as: DisplayName(fitting: name)) }

@@ -56,18 +56,20 @@ final class PresenceCheck: @unchecked Sendable {
     /// Adds a peer that is announced. Its first probe comes after `interval`.
     func add(_ peer: PeerID) {
         guard probes[peer] == nil else { return }
-        probes[peer] = Probe(due: loop.now + Self.interval)
-        scheduleNext()
+        let due = loop.now + Self.interval
+        probes[peer] = Probe(due: due)
+        schedule(at: due)
     }
 
-    /// Forgets the peers that are no longer announced.
-    func keep(_ isAnnounced: (PeerID) -> Bool) { probes = probes.filter { isAnnounced($0.key) } }
+    /// Forgets a peer that is no longer announced.
+    func remove(_ peer: PeerID) { probes[peer] = nil }
 
     /// Probes a peer soon, because something suggests that it is gone.
     func probeSoon(_ peer: PeerID) {
         guard let probe = probes[peer], !probe.isInProgress else { return }
-        probes[peer]?.due = min(probe.due, loop.now + Self.soon)
-        scheduleNext()
+        let due = min(probe.due, loop.now + Self.soon)
+        probes[peer]?.due = due
+        schedule(at: due)
     }
 
     /// Forgets all peers. Nothing is reported any more.
@@ -77,10 +79,14 @@ final class PresenceCheck: @unchecked Sendable {
         timer = nil
     }
 
+    /// Looks for the next probe among all. Where only one has changed, `schedule` is enough.
     private func scheduleNext() {
-        guard probesInProgress < Self.limit else { return }
-        let next = probes.values.lazy.filter { !$0.isInProgress }.map(\.due).min()
-        guard let next, timer == nil || next < timer!.moment else { return }
+        guard let next = probes.values.lazy.filter({ !$0.isInProgress }).map(\.due).min() else { return }
+        schedule(at: next)
+    }
+
+    private func schedule(at next: Moment) {
+        guard probesInProgress < Self.limit, timer == nil || next < timer!.moment else { return }
         if let timer { loop.cancel(timer.timer) }
         let timer = loop.schedule(at: next) { [weak self] in
             self?.timer = nil
