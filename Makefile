@@ -117,7 +117,7 @@ pictures: setup-test ## Make the moving pictures of the docs anew, from real pro
 	@docs/guides/pictures/record .build/release
 
 .PHONY: setup-deb
-setup-deb: setup
+setup-deb: setup-docs
 	@.ci/setup .ci/packages-deb
 
 .PHONY: deb

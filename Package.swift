@@ -2,10 +2,13 @@
 import Glibc
 import PackageDescription
 
-/// Makes a program of this package, which has Nigh built into it, lend it to plugins: it exports it, and stands for the library
-/// that plugins are linked to, by that library's name. Only lld gives a program such a name.
+/// Makes a program of this package, which has Nigh built into it, lend it to plugins: it exports what plugins may use, and
+/// stands for the library that plugins are linked to, by that library's name. Only lld gives a program such a name.
 let presentsNigh: [LinkerSetting] = [
-    .unsafeFlags(["-use-ld=lld", "-Xlinker", "--export-dynamic", "-Xlinker", "-soname=libNighShared.so"])
+    .unsafeFlags([
+        "-use-ld=lld", "-Xlinker", "-soname=libNighShared.so",
+        "-Xlinker", "--dynamic-list=\(Context.packageDirectory)/Sources/Tools/plugin-symbols.list",
+    ])
 ]
 
 let package = Package(

@@ -17,10 +17,16 @@ enum FourInARowProgram {
         return SystemRequirements.exitStatus
     }
 
-    static func run(_ arguments: [String]) async -> Int32 {
+    /// Returns the command that the arguments ask for. If they ask for help or contain a mistake, prints that and ends
+    /// the program.
+    static func parse(_ arguments: [String]) -> GameCommand {
+        GameCommand.program.parseOrExit(arguments, as: name, width: TerminalWidth.forHelp)
+    }
+
+    static func run(_ command: GameCommand) async -> Int32 {
         let exit = ProgramExit()
         do throws(any Error) {
-            switch GameCommand.program.parseOrExit(arguments, as: name, width: TerminalWidth.forHelp) {
+            switch command {
             case .completion(let shell):
                 LineOutput.write(GameCommand.program.completion(for: shell), to: STDOUT_FILENO)
                 return 0

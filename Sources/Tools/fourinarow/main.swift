@@ -2,9 +2,10 @@ import Glibc
 import ProgramSupport
 
 StandardStreams.begin(for: "fourinarow")
+// Help and mistakes in the arguments end the program here, before it takes any threads.
+let command = FourInARowProgram.parse(Array(CommandLine.arguments.dropFirst()))
 // Before any other thread exists, so that no other thread receives a signal.
 Interrupts.block()
-let arguments = Array(CommandLine.arguments.dropFirst())
 if let shortage = SystemRequirements.shortage { exit(FourInARowProgram.reportShortage(shortage)) }
-Task.detached { exit(await FourInARowProgram.run(arguments)) }
+Task.detached { exit(await FourInARowProgram.run(command)) }
 Interrupts.wait()

@@ -63,18 +63,18 @@ enum NighProgram {
 
     /// Reports that the system has too few descriptors or threads for any command, in the output form that was asked
     /// for. Returns the exit status.
-    static func reportShortage(_ shortage: NighError, _ arguments: [String]) -> Int32 {
-        if case .action(let command)? = try? table.parse(arguments, width: TerminalWidth.forHelp) {
-            Results(of: command.commandName, command.output, kinds: command.kinds, onFailure: {}).fail(
-                shortage)
-        } else {
-            LineOutput.printError("\(shortage)", by: name)
-        }
+    static func reportShortage(_ shortage: NighError, _ command: any Subcommand) -> Int32 {
+        Results(of: command.commandName, command.output, kinds: command.kinds, onFailure: {}).fail(shortage)
         return ExitStatus.unavailable.rawValue
     }
 
-    static func run(_ arguments: [String]) async -> Int32 {
-        let command = table.parseOrExit(arguments, as: name, width: TerminalWidth.forHelp)
+    /// Returns the command that the arguments ask for. If they ask for help or contain a mistake, prints that and ends
+    /// the program.
+    static func parse(_ arguments: [String]) -> any Subcommand {
+        table.parseOrExit(arguments, as: name, width: TerminalWidth.forHelp)
+    }
+
+    static func run(_ command: any Subcommand) async -> Int32 {
         let interruption = Interruption()
         let results = Results(
             of: command.commandName, command.output, kinds: command.kinds,
