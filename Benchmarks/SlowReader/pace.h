@@ -65,7 +65,8 @@ static void pace_send(const struct pace_options *options, void (*send)(const uin
         sent += 1;
         double now = pace_now();
         printf("sent %.3f %llu\n", now, (unsigned long long)sent);
-        // A busy machine may delay it, and then it catches up. Where the library held it back, it goes on at the same pace.
+        // A busy machine may delay it, and then it catches up. Where the library held it back, it goes on at the same
+        // pace.
         next += 1 / options->rate;
         if (now > next + PACE_DELAY) next = now;
         pace_wait(next - now);

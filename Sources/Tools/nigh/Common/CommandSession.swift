@@ -373,7 +373,7 @@ final class CommandSession: @unchecked Sendable {
 }
 
 /// The error that none of the requested transports works here.
-struct TransportsUnavailable: CheckedError, CustomStringConvertible {
+struct TransportsUnavailable: ExplainedError, CustomStringConvertible {
     let errors: [NighError]
     var checkCodes: [String] = []
 

@@ -120,6 +120,6 @@ final class Results: @unchecked Sendable {
     }
 
     private static func checkCodes(of error: any Error) -> [String] {
-        (error as? any CheckedError)?.checkCodes ?? []
+        (error as? any ExplainedError)?.checkCodes ?? []
     }
 }

@@ -67,7 +67,7 @@ struct DiscoverCommand: Subcommand {
         if !outcome.hasSeenAnybody {
             results.remark(
                 "no peer that offers \(options.service) was seen; run `nigh doctor` to check this machine; "
-                    + "`nigh help N51` says what to check there")
+                    + "`nigh help N51` says what to check on the other device")
         }
         var lines: [Line] = []
         if isOnce, !peers.isEmpty { lines = outcome.table }

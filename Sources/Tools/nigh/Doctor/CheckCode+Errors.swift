@@ -34,10 +34,10 @@ extension CheckCode {
 }
 
 /// An error that knows which checks of `nigh doctor` explain it.
-protocol CheckedError: Error {
+protocol ExplainedError: Error {
     var checkCodes: [String] { get }
 }
 
-extension NighError: CheckedError {
+extension NighError: ExplainedError {
     var checkCodes: [String] { CheckCode.code(of: self).map { [$0] } ?? [] }
 }
