@@ -209,6 +209,16 @@ bench-memory: setup ## Measure sessions over memory; ARGUMENTS="--help" tells ho
 allocations: setup ## Count what the hot path takes from the heap; fails where it takes too much
 	swift run $(FLAGS) -c release nigh-bench --allocations
 
+.PHONY: counts
+counts: setup-test ## Count the instructions and allocations of common paths; fails where one has grown by more than 3 %
+	swift build $(FLAGS) -c release --product nigh-bench
+	@.ci/counts check
+
+.PHONY: counts-write
+counts-write: setup-test ## Count three times and write Benchmarks/counts anew, which acknowledges what has grown
+	swift build $(FLAGS) -c release --product nigh-bench
+	@.ci/counts write
+
 .PHONY: check-bot
 check-bot: setup ## Compare the game's board and bot with simple reference versions
 	swift run $(FLAGS) -c release fourinarow-solver check

@@ -137,8 +137,8 @@ let package = Package(
         .executableTarget(
             name: "nigh-bench",
             dependencies: [
-                "Arguments", "CAllocationCounter", "Measuring", "Nigh", "NighCore", "NighMemory", "NighUV",
-                "ProgramSupport",
+                "Arguments", "CAllocationCounter", "Measuring", "Nigh", "NighCore", "NighMemory", "NighTCP",
+                "NighTestKit", "NighUV", "ProgramSupport",
             ],
             path: "Sources/Tools/nigh-bench"),
         .target(name: "CBenchmark", path: "Benchmarks/Support"),

@@ -1,4 +1,5 @@
 import CAllocationCounter
+import Glibc
 import Measuring
 import ProgramSupport
 
@@ -9,6 +10,10 @@ enum Benchmark {
     static func run(_ arguments: [String]) async -> Int32 {
         let options = Options.program.parseOrExit(arguments, as: name)
         do {
+            if let sides = options.countedPaths {
+                try await count(sides)
+                return 0
+            }
             if options.checksAllocations { return try await checkAllocations(of: options.scenarios) ? 0 : 1 }
             try await time(options)
             return 0
@@ -28,6 +33,15 @@ enum Benchmark {
                     size: size, warmUp: warmUp, until: .nanoseconds(options.nanoseconds))
                 table.add(measurement, of: scenario, size: size)
             }
+        }
+    }
+
+    /// Runs the counted paths. Prints of each its name, what its cost is divided by, and its allocations.
+    private static func count(_ sides: CountedPath.Sides) async throws {
+        for path in CountedPath.all where path.sides == sides {
+            let allocations = try await path.count()
+            print(path.name, path.operations * path.parts, allocations)
+            fflush(nil)
         }
     }
 

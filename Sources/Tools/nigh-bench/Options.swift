@@ -10,6 +10,8 @@ struct Options: Sendable {
     let asJSON: Bool
     /// Whether to count allocations and compare them with the limits, instead of measuring time.
     let checksAllocations: Bool
+    /// Which counted paths to run, instead of measuring time, for a program that counts their instructions.
+    let countedPaths: CountedPath.Sides?
 
     static let program = Program(
         Command(
@@ -26,12 +28,19 @@ struct Options: Sendable {
             Option(flag: "json", "one JSON object a line instead of a table"),
             Option(
                 flag: "allocations",
-                "count heap allocations in the steady state, and fail if a limit is exceeded")
-        ) { span, sizes, names, asJSON, checksAllocations in
+                "count heap allocations in the steady state, and fail if a limit is exceeded"),
+            Option(
+                "paths", .choice(of: CountedPath.Sides.self),
+                """
+                run the paths that `make counts` counts, those whose sides run apart or together, and print the operations \
+                and allocations of each
+                """)
+        ) { span, sizes, names, asJSON, checksAllocations, countedPaths in
             let names = names.flatMap { $0 }
             return Options(
                 nanoseconds: Int64(span / .nanoseconds(1)), sizes: sizes,
                 scenarios: Scenario.all.filter { names.isEmpty || names.contains($0.name) },
-                asJSON: asJSON, checksAllocations: checksAllocations)
+                asJSON: asJSON, checksAllocations: checksAllocations,
+                countedPaths: countedPaths)
         })
 }

@@ -8,3 +8,7 @@ bool allocation_counter_is_active(void);
 /// Returns how many blocks this process has requested from the heap since it started, in all its threads. Growing a
 /// block in place counts as well; freeing one does not.
 uint64_t allocation_counter_value(void);
+
+/// Do nothing. `.ci/counts` has callgrind write what it has counted for a thread whenever that thread calls one of these.
+void counting_mark_calling(void);
+void counting_mark_answering(void);

@@ -1,0 +1,106 @@
+import Glibc
+import Nigh
+
+/// Counted paths of programs that import `Nigh`: two sessions over memory, whose messages tasks read and answer.
+enum CountedTasks {
+    /// A value of the kind that games send.
+    struct Move: Codable, Sendable, Equatable {
+        var player: String
+        var column: Int
+        var number: Int
+    }
+
+    private struct Pair {
+        let puma: Session
+        let lynx: Session
+        let asLynx: Peer
+
+        static func connect() async throws -> Pair {
+            let network = "memory:hub=counted-\(UInt64.random(in: 0 ... .max))"
+            func session(_ name: String) throws -> Session {
+                try Session(service: "bench", name: name, transports: network) { settings in
+                    settings.identity = .temporary
+                    settings.security = .none
+                    settings.connectsAutomatically = true
+                    settings.files = .ask
+                    settings.timings = .counted
+                }
+            }
+            let (puma, lynx) = (try session("Puma"), try session("Lynx"))
+            for await case .connected(let peer) in puma.events {
+                return Pair(puma: puma, lynx: lynx, asLynx: peer)
+            }
+            throw NighError(.conversing, .notConnected)
+        }
+
+        func close(after counter: OperationCounter) async throws -> UInt64 {
+            let allocations = try await counter.allocations
+            await puma.close()
+            await lynx.close()
+            return allocations
+        }
+    }
+
+    /// Bytes there and the same back, by `send` and `for await`.
+    static func roundTrip(of bytes: [UInt8], counter: OperationCounter) async throws -> UInt64 {
+        let pair = try await Pair.connect()
+        let answering = Task {
+            for await message in pair.lynx.messages {
+                try await pair.lynx.peer(message.sender).send(bytes: message.bytes)
+            }
+        }
+        var answers = pair.puma.messages.makeAsyncIterator()
+        repeat {
+            try await pair.asLynx.send(bytes: bytes)
+            _ = await answers.next()
+        } while counter.operationEnded()
+        let allocations = try await pair.close(after: counter)
+        try await answering.value
+        return allocations
+    }
+
+    /// A value there and the same back, by `send` and `for await`.
+    static func codableRoundTrip(counter: OperationCounter) async throws -> UInt64 {
+        let pair = try await Pair.connect()
+        let answering = Task {
+            for await move in pair.lynx.messages(of: Move.self) { try await move.sender.send(move.content) }
+        }
+        var answers = pair.puma.messages(of: Move.self).makeAsyncIterator()
+        let move = Move(player: "Puma", column: 3, number: 17)
+        repeat {
+            try await pair.asLynx.send(move)
+            _ = await answers.next()
+        } while counter.operationEnded()
+        let allocations = try await pair.close(after: counter)
+        try await answering.value
+        return allocations
+    }
+
+    /// A file from one folder in memory to another.
+    static func file(mebibytes: Int, counter: OperationCounter) async throws -> UInt64 {
+        var template = Array("/dev/shm/nigh-counts-XXXXXX".utf8CString)
+        guard mkdtemp(&template) != nil else { throw NighError(.starting, .unavailable("/dev/shm")) }
+        let folder = String(decoding: template.dropLast().map(UInt8.init(bitPattern:)), as: UTF8.self)
+        let source = "\(folder)/source"
+        let descriptor = open(source, O_CREAT | O_WRONLY, 0o600)
+        _ = ftruncate(descriptor, off_t(mebibytes) << 20)
+        Glibc.close(descriptor)
+        let pair = try await Pair.connect()
+        var offers = pair.lynx.fileOffers.makeAsyncIterator()
+        var number = 0
+        repeat {
+            let sending = try await pair.asLynx.send(file: source)
+            let target = "\(folder)/\(number)"
+            mkdir(target, 0o700)
+            let receiving = try await offers.next()?.accept(into: target)
+            let received = try await receiving?.finish()
+            try await sending.finish()
+            for file in received ?? [] { unlink(file.path ?? "") }
+            rmdir(target)
+            number += 1
+        } while counter.operationEnded()
+        unlink(source)
+        rmdir(folder)
+        return try await pair.close(after: counter)
+    }
+}
