@@ -128,8 +128,12 @@ deb: setup-deb ## Build Debian packages in .build/deb/packages, and check them w
 test-deb: deb ## Install the packages in a fresh Debian without Swift, use them and remove them
 	@.ci/test-deb
 
+.PHONY: reproducible
+reproducible: setup-deb ## Build the packages in two folders, and see that they are equal byte for byte
+	@.ci/reproducible
+
 .PHONY: release
-release: deb ## Make the source archive, the packages, an archive for other systems, notes and checksums in .build/deb/release
+release: test-deb ## Make the source archive, the packages, the site, an archive for other systems, notes and checksums in .build/deb/release
 	@.ci/release
 
 .PHONY: lab
