@@ -142,6 +142,10 @@ let package = Package(
         .executableTarget(
             name: "bench-session", dependencies: ["CBenchmark", "Nigh", "NighCore", "NighLoop"],
             path: "Benchmarks/Session"),
+        .executableTarget(
+            name: "bench-crowd",
+            dependencies: ["Arguments", "CBenchmark", "Measuring", "NighLoop", "ProgramSupport"],
+            path: "Benchmarks/Crowd"),
         .executableTarget(name: "bench-positions", dependencies: ["Nigh"], path: "Benchmarks/Positions"),
         .executableTarget(
             name: "bench", dependencies: ["Arguments", "CBenchmark", "Measuring", "ProgramSupport"],
@@ -167,7 +171,10 @@ let package = Package(
             dependencies: ["Arguments", "FourInARow", "Measuring", "NighCore", "ProgramSupport"],
             path: "Sources/Tools/fourinarow-solver"),
         .executableTarget(
-            name: "soak", dependencies: ["Measuring", "NighTestKit", "ProgramSupport"],
+            name: "soak",
+            dependencies: [
+                "Measuring", "NighCore", "NighMDNS", "NighTCP", "NighTestKit", "ProgramSupport",
+            ],
             path: "Sources/Tools/soak"),
         .testTarget(
             name: "CoreTests",
