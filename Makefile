@@ -223,6 +223,11 @@ counts-write: setup-test ## Count three times and write Benchmarks/counts anew, 
 	swift build $(FLAGS) -c release --product nigh-bench
 	@.ci/counts write
 
+.PHONY: bench-crowd
+bench-crowd: setup ## Measure one session with up to 10,000 peers over TCP; ARGUMENTS="--help" tells how
+	@swift build $(FLAGS) -c release --product bench-crowd
+	@.build/release/bench-crowd $(ARGUMENTS)
+
 .PHONY: check-bot
 check-bot: setup ## Compare the game's board and bot with simple reference versions
 	swift run $(FLAGS) -c release fourinarow-solver check

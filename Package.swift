@@ -145,6 +145,10 @@ let package = Package(
         .executableTarget(
             name: "bench-session", dependencies: ["CBenchmark", "Nigh", "NighCore", "NighLoop"],
             path: "Benchmarks/Session"),
+        .executableTarget(
+            name: "bench-crowd",
+            dependencies: ["Arguments", "CBenchmark", "Measuring", "NighLoop", "ProgramSupport"],
+            path: "Benchmarks/Crowd"),
         .executableTarget(name: "bench-positions", dependencies: ["Nigh"], path: "Benchmarks/Positions"),
         .executableTarget(
             name: "bench-slow-reader", dependencies: ["Nigh"], path: "Benchmarks/SlowReader/Nigh"),
@@ -172,7 +176,10 @@ let package = Package(
             dependencies: ["Arguments", "FourInARow", "Measuring", "NighCore", "ProgramSupport"],
             path: "Sources/Tools/fourinarow-solver"),
         .executableTarget(
-            name: "soak", dependencies: ["Measuring", "NighTestKit", "ProgramSupport"],
+            name: "soak",
+            dependencies: [
+                "Measuring", "NighCore", "NighMDNS", "NighTCP", "NighTestKit", "ProgramSupport",
+            ],
             path: "Sources/Tools/soak"),
         .testTarget(
             name: "CoreTests",

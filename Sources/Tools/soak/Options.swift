@@ -7,13 +7,17 @@ struct Options {
     var mesh: [Int] = []
     /// The sizes of groups of a host and its guests.
     var groups: [Int] = []
+    /// The sizes of crowds that one session sees.
+    var crowds: [Int] = []
+    /// The numbers of hosts whose mDNS records one browser sees.
+    var hosts: [Int] = []
     /// Whether the worlds are those of meshes whose members introduce each other.
     var isMeshes = false
     var wantsHelp = false
 
     static let help = """
         usage: soak [--seeds N] [--first N] [--seed N] [--log] [--jobs N] [--meshes]
-                    [--mesh N] [--group N]
+                    [--mesh N] [--group N] [--crowd N] [--hosts N]
 
         Runs simulated worlds of sessions, each decided by its seed, and checks the rules that always hold.
 
@@ -26,6 +30,9 @@ struct Options {
           --mesh N    instead, connect N sessions, each to all others; may be repeated. With --meshes each newcomer calls
                       only the first, and the others introduce it
           --group N   instead, connect N sessions, a host and its guests, which are in one group; may be repeated
+          --crowd N   instead, show N peers to one session, let them change and go, and send a message to N guests;
+                      may be repeated
+          --hosts N   instead, show the mDNS records of N hosts to one browser of tcp; may be repeated
 
         The exit status is 0 if every rule held, 1 if one was broken, 2 if an argument is wrong.
         """
@@ -50,6 +57,8 @@ struct Options {
             case "--jobs": jobs = Int(try Self.number(argument, &rest, least: 1, most: 64))
             case "--mesh": mesh.append(Int(try Self.number(argument, &rest, least: 2, most: 1_000)))
             case "--group": groups.append(Int(try Self.number(argument, &rest, least: 2, most: 5_000)))
+            case "--crowd": crowds.append(Int(try Self.number(argument, &rest, least: 1, most: 10_000_000)))
+            case "--hosts": hosts.append(Int(try Self.number(argument, &rest, least: 1, most: 1_000_000)))
             default: throw UsageError(message: "unknown argument \"\(argument)\"")
             }
         }

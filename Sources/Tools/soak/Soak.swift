@@ -30,6 +30,10 @@ enum Soak {
             exit((options.isMeshes ? MeshReport.grow(options.mesh) : MeshReport.run(options.mesh)) ? 0 : 1)
         } else if !options.groups.isEmpty {
             exit(MeshReport.growGroups(options.groups) ? 0 : 1)
+        } else if !options.crowds.isEmpty {
+            exit(CrowdReport.run(options.crowds) ? 0 : 1)
+        } else if !options.hosts.isEmpty {
+            exit(HostsReport.run(options.hosts) ? 0 : 1)
         } else if options.showsLog {
             exit(showOne(options.first) ? 0 : 1)
         } else {
