@@ -241,7 +241,7 @@ let package = Package(
                 "NighLoop", "NighMemory", "NighRecord", "NighTestKit", "ProgramSupport", "SessionArguments",
                 "Terminal", "nigh",
             ],
-            path: "Tests/NighProgram", exclude: ["Common/check-json", "Site/look.html"]),
+            path: "Tests/NighProgram", exclude: ["Common/check-json", "Site/look.html", "Upgrade/0.2.0"]),
         .testTarget(
             name: "LabTests", dependencies: ["ChildPrograms", "NighTestKit", "fourinarow", "lab", "nigh"],
             path: "Tests/Lab/Scenarios"),

@@ -59,6 +59,13 @@ import Testing
         }
     }
 
+    @Test(
+        "Help needs no thread",
+        arguments: [["nigh", "ping", "--help"], ["fourinarow", "host", "--help"]])
+    func help(_ call: [String]) throws {
+        #expect(try start(call, "-s 1099511627776").end().status == 0)
+    }
+
     @Test("When descriptors run out later, guests stay, and new ones are accepted once there are some again")
     func later() throws {
         let (host, other) = (try HostInTests(), NighUser())
