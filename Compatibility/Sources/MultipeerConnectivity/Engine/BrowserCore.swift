@@ -64,8 +64,7 @@ final class BrowserCore: @unchecked Sendable {
     /// Invites a peer, also while the browser is stopped.
     func invite(_ peer: KnownPeer, to session: SessionCore, context: Data?, timeout: TimeInterval) {
         guard let engine = try? engine ?? EngineDirectory.engine(of: local, service: service) else {
-            let peerID = Handover(MCPeerID(peer))
-            return session.notify { $1.session($0, peer: peerID.value, didChange: .notConnected) }
+            return session.notify(MCPeerID(peer), .notConnected)
         }
         session.invite(
             peer.id, in: engine, context: context.map { Array($0) },

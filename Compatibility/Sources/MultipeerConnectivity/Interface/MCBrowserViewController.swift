@@ -30,12 +30,12 @@ open class MCBrowserViewController: NSObject, MCNearbyServiceBrowserDelegate {
         self.session = session
         super.init()
         browser.delegate = self
-        for peer in session.connectedPeers { states[peer] = .connected }
         // It looks from other threads at what the lock protects.
         nonisolated(unsafe) weak let controller = self
         session.core.watchers.withLock {
             $0[ObjectIdentifier(self)] = { controller?.note($1, of: $0) }
         }
+        for peer in session.connectedPeers { lock.withLock { states[peer] = states[peer] ?? .connected } }
     }
 
     deinit { session.core.watchers.withLock { $0[ObjectIdentifier(self)] = nil } }
@@ -75,7 +75,7 @@ open class MCBrowserViewController: NSObject, MCNearbyServiceBrowserDelegate {
     @discardableResult
     open func invite(_ peer: MCPeerID, context: Data? = nil) -> Bool {
         guard session.connectedPeers.count < maximumNumberOfPeers - 1 else { return false }
-        note(.connecting, of: peer)
+        if state(of: peer) != .connected { note(.connecting, of: peer) }
         browser?.invitePeer(peer, to: session, withContext: context, timeout: 0)
         return true
     }

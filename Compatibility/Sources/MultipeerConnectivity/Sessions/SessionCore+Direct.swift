@@ -67,7 +67,7 @@ extension SessionCore {
                 link(to: id, session: data.session) == nil,
                 let engine = try? EngineDirectory.engine(of: local, service: EngineDirectory.directService)
             else {
-                return notify { $1.session($0, peer: peerID.value, didChange: .notConnected) }
+                return notify(peerID.value, .notConnected)
             }
             let peer = engine.peer(id)
             peer.name = peerID.value.displayName

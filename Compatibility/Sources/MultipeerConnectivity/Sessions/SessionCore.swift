@@ -124,7 +124,8 @@ final class SessionCore: @unchecked Sendable {
         call(owner, delegate)
     }
 
-    private func notify(_ peerID: MCPeerID, _ state: MCSessionState) {
+    /// Tells the delegate, and whoever else watches, of a state.
+    func notify(_ peerID: MCPeerID, _ state: MCSessionState) {
         let peerID = Handover(peerID)
         notify { $1.session($0, peer: peerID.value, didChange: state) }
         for watch in watchers.withLock({ Array($0.values) }) { queue.async { watch(peerID.value, state) } }

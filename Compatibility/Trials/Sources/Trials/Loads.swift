@@ -71,8 +71,11 @@ func resource(_ megabytes: Int) {
     else { return print("no file") }
     defer { try? FileManager.default.removeItem(at: url) }
     for _ in 0..<megabytes {
-        var generator = SystemRandomNumberGenerator()
-        let words = (0..<125_000).map { _ in generator.next() }
+        var word = UInt64.random(in: 0 ... .max)
+        let words = (0..<125_000).map { _ in
+            word = word &* 6_364_136_223_846_793_005 &+ 1
+            return word
+        }
         words.withUnsafeBytes { file.write(Data($0)) }
     }
     let (puma, lynx) = pair()

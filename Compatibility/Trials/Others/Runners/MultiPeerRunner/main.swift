@@ -14,7 +14,7 @@ let watcher = Watcher()
 MultiPeer.instance.delegate = watcher
 MultiPeer.instance.initialize(serviceType: "demo-app", deviceName: CommandLine.arguments[1])
 MultiPeer.instance.autoConnect()
-Timer.scheduledTimer(withTimeInterval: 0.3, repeats: true) { _ in
+_ = Timer.scheduledTimer(withTimeInterval: 0.3, repeats: true) { _ in
     if MultiPeer.instance.isConnected { MultiPeer.instance.send(object: "hello", type: 1) }
 }
 RunLoop.main.run(until: Date(timeIntervalSinceNow: 20))

@@ -14,7 +14,8 @@ transceiver.receive(Hello.self) { hello, sender in
     Timer.scheduledTimer(withTimeInterval: 1, repeats: false) { _ in exit(0) }
 }
 transceiver.resume()
-Timer.scheduledTimer(withTimeInterval: 0.3, repeats: true) { _ in transceiver.broadcast(Hello(text: "hello"))
+_ = Timer.scheduledTimer(withTimeInterval: 0.3, repeats: true) { _ in
+    transceiver.broadcast(Hello(text: "hello"))
 }
 RunLoop.main.run(until: Date(timeIntervalSinceNow: 20))
 exit(1)
