@@ -27,6 +27,7 @@ final class KeyPair: @unchecked Sendable {
 
     /// Creates a new pair from the system's random numbers.
     static func random() throws(NighError) -> KeyPair {
+        OpenSSLLifetime.extend()
         let context = EVP_PKEY_CTX_new_id(EVP_PKEY_ED25519, nil)
         defer { EVP_PKEY_CTX_free(context) }
         var pointer: OpaquePointer?
@@ -39,6 +40,7 @@ final class KeyPair: @unchecked Sendable {
     /// Creates the pair that belongs to a seed of 32 bytes (RFC 8032).
     convenience init(seed: SecretBytes) throws(NighError) {
         precondition(seed.count == Self.seedByteCount)
+        OpenSSLLifetime.extend()
         let pointer = seed.withBytes { bytes in
             EVP_PKEY_new_raw_private_key(EVP_PKEY_ED25519, nil, bytes.baseAddress, bytes.count)
         }
@@ -61,6 +63,7 @@ final class KeyPair: @unchecked Sendable {
     /// It does so step by step, because libcrypto's single function for this asks for passwords on the terminal, and in
     /// version 3.0 frees copies of the key without overwriting them.
     convenience init(pem: SecretBytes) throws(PEMFault) {
+        OpenSSLLifetime.extend()
         let (label, encoded) = try Self.block(pem)
         guard label == PEM_STRING_PKCS8INF else {
             throw label == PEM_STRING_PKCS8 ? .encrypted : .anotherKind(label)

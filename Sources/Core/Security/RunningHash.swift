@@ -8,6 +8,7 @@ package final class RunningHash {
 
     /// Creates the hash of no bytes.
     package init() {
+        OpenSSLLifetime.extend()
         context = EVP_MD_CTX_new()
         reset()
     }
