@@ -32,7 +32,8 @@ import Testing
             let machine = try LabProcess(command: [
                 BluetoothMachineTests.machine, "--adapters", "\(load.adapters)", "--discoverable",
                 "--time-limit", "\(limit)", "--environment", "NIGH_TEST_ADAPTERS=\(load.adapters)",
-                "--environment", "NIGH_TEST_MEMBERS=\(load.members)", "--", program, "--testing-library", "swift-testing",
+                "--environment", "NIGH_TEST_MEMBERS=\(load.members)", "--", program, "--testing-library",
+                "swift-testing",
                 "--no-parallel", "--filter", "MultipeerConnectivityTests[.]\(load.tests)",
                 // 64 MiB take minutes on an emulated radio.
                 "--skip", "backPressure",
