@@ -22,7 +22,10 @@ final class Link {
     let dial: DialID?
     let openedAt: Moment
     private(set) var peer: PeerRecord?
-    var purpose = Purpose.unsettled
+    var purpose = Purpose.unsettled {
+        didSet { census.purposeChanged(from: isStranger(for: oldValue), to: isStranger) }
+    }
+    private let census: SessionCensus
     // What is touched for every message or packet is touched on the loop only, so access is not checked at run time.
 
     /// The conversation that it carries, and since when.
@@ -54,12 +57,25 @@ final class Link {
     /// The earliest moment at which the session machine will look at this link by itself.
     @exclusivity(unchecked) var wakesAt = Moment.never
 
-    init(number: UInt64, machine: LinkMachine, transport: Int, dial: DialID?, now: Moment) {
+    init(
+        number: UInt64, machine: LinkMachine, transport: Int, dial: DialID?, census: SessionCensus,
+        now: Moment
+    ) {
         self.number = number
         self.machine = machine
         self.transport = transport
         self.dial = dial
+        self.census = census
         openedAt = now
+        census.purposeChanged(from: false, to: isStranger)
+    }
+
+    /// Whether it is an accepted pipe without a conversation. One with an invitation counts, because it lingers like any
+    /// other if it is refused.
+    var isStranger: Bool { isStranger(for: purpose) }
+
+    private func isStranger(for purpose: Purpose) -> Bool {
+        dial == nil && (purpose == .unsettled || purpose == .invited)
     }
 
     /// Assigns the link to its peer, once that is known.

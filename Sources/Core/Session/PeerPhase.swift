@@ -15,6 +15,11 @@ enum PeerPhase {
     /// The conversation is over. Passed through within one input.
     case ended
 
+    /// The peer's invitation that waits for the program.
+    var invitation: IncomingInvitation? {
+        if case .available(let invitation) = self { invitation } else { nil }
+    }
+
     /// The state that the program sees.
     var state: PeerState {
         switch self {

@@ -7,7 +7,7 @@ final class PeerRecord {
     var name: DisplayName
     var info = DiscoveryInfo.none
     var isFull = false
-    var phase = PeerPhase.unavailable
+    var phase = PeerPhase.unavailable { didSet { census.phaseChanged(from: oldValue, to: phase) } }
     var routes: [RouteRecord] = []
 
     /// The pairing under way, regardless of the phase.
@@ -33,9 +33,12 @@ final class PeerRecord {
     var wakesAt = Moment.never
     var lastStatistics: PeerStatistics?
 
-    init(id: PeerID, name: DisplayName) {
+    private let census: SessionCensus
+
+    init(id: PeerID, name: DisplayName, census: SessionCensus) {
         self.id = id
         self.name = name
+        self.census = census
     }
 
     // MARK: Values of the phase
@@ -44,9 +47,7 @@ final class PeerRecord {
     var state: PeerState { phase.state }
 
     /// The peer's invitation that waits for the program.
-    var invitation: IncomingInvitation? {
-        if case .available(let invitation) = phase { invitation } else { nil }
-    }
+    var invitation: IncomingInvitation? { phase.invitation }
 
     var conversation: Conversation? {
         switch phase {

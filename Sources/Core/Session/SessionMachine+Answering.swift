@@ -137,8 +137,7 @@ extension SessionMachine {
             return refuse(request, on: link, .full, retryAfter: Self.retryAfterWhenFull)
         }
         if peer.invitation != nil { endInvitation(of: peer, cause: .superseded, code: .superseded) }
-        let waiting = peers.values.reduce(0) { $0 + ($1.invitation == nil ? 0 : 1) }
-        guard waiting < limits.pendingInvitations else {
+        guard census.invitations < limits.pendingInvitations else {
             return refuse(request, on: link, .busy, retryAfter: Self.retryAfterWhenFull)
         }
         link.purpose = .invited

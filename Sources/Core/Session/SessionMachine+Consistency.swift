@@ -22,8 +22,16 @@ extension SessionMachine {
         }
         check(peers.count, atMost: limits.knownPeers, "peers known", &found)
         check(engagedPeers, atMost: limits.peers, "peers engaged", &found)
-        let invitations = peers.values.count { $0.invitation != nil }
-        check(invitations, atMost: limits.pendingInvitations, "invitations pending", &found)
+        check(census.invitations, atMost: limits.pendingInvitations, "invitations pending", &found)
+        let counts = [
+            (census.engaged, peers.values.count { $0.state.isEngaged }, "peers engaged"),
+            (census.conversing, peers.values.count { $0.conversation != nil }, "conversations"),
+            (census.invitations, peers.values.count { $0.invitation != nil }, "invitations"),
+            (census.strangers, links.values.count(where: \.isStranger), "strangers"),
+        ]
+        for (counted, actual, what) in counts where counted != actual {
+            found.append("\(counted) \(what) counted, there are \(actual)")
+        }
         return found
     }
 

@@ -183,9 +183,7 @@ extension SessionMachine {
             output(.finish(token, departureResult(of: peer, undelivered: undelivered)))
         }
         cleanUp(peer, now: now)
-        if isClosing, !peers.values.contains(where: { $0.conversation != nil }) {
-            output(.conversationsEnded)
-        }
+        if isClosing, census.conversing == 0 { output(.conversationsEnded) }
     }
 
     private func departureResult(of peer: PeerRecord, undelivered: Int?) -> Result<PeerID, NighError> {
@@ -264,7 +262,7 @@ extension SessionMachine {
         for link in accepted.sorted(by: { $0.number < $1.number }) { close(link, .sessionClosed) }
         // Last, because nothing is reported after the last conversation has ended.
         for peer in conversing { leave(peer.id, token: nil, now: now) }
-        if !peers.values.contains(where: { $0.conversation != nil }) { output(.conversationsEnded) }
+        if census.conversing == 0 { output(.conversationsEnded) }
     }
 
     // MARK: Reading

@@ -1,8 +1,8 @@
 // Accepted pipes without a conversation: how many there may be, and which of them makes room for the next.
 
 extension SessionMachine {
-    /// The number of such pipes. One with an invitation counts, because it lingers like any other if it is refused.
-    var strangerCount: Int { links.values.reduce(0) { $1.isStranger ? $0 + 1 : $0 } }
+    /// The number of such pipes.
+    var strangerCount: Int { census.strangers }
 
     /// Returns whether one more pipe may come in. If all places are taken, an old pipe is closed for it.
     ///
@@ -23,8 +23,4 @@ extension SessionMachine {
         close(oldest, .tooManyLinks, because: .limit("unauthenticated pipes", limits.unauthenticatedPipes))
         return true
     }
-}
-
-extension Link {
-    fileprivate var isStranger: Bool { dial == nil && (purpose == .unsettled || purpose == .invited) }
 }

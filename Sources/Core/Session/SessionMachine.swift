@@ -30,6 +30,7 @@ final class SessionMachine {
     /// Addresses that transports were given. The machine dials them to learn which peer is there.
     var knownAddresses: [KnownAddress] = []
     var links: [UInt64: Link] = [:]
+    let census = SessionCensus()
     /// The dials under way, and the race of each.
     var dials: [DialID: DialRace] = [:]
     /// The searches for a link that are under way, by number.
@@ -159,7 +160,9 @@ final class SessionMachine {
             settings.ticket = peers[id]?.takeTicket()
         }
         let machine = LinkMachine(side: dial == nil ? .accepting : .dialling, settings: settings, now: now)
-        let link = Link(number: nextNumber(), machine: machine, transport: transport, dial: dial, now: now)
+        let link = Link(
+            number: nextNumber(), machine: machine, transport: transport, dial: dial, census: census,
+            now: now)
         links[link.number] = link
         markDirty(link)
         watch(link)
@@ -452,17 +455,17 @@ final class SessionMachine {
     func record(of id: PeerID, name: DisplayName) -> PeerRecord? {
         if let known = peers[id] { return known }
         guard peers.count < limits.knownPeers else { return nil }
-        let record = PeerRecord(id: id, name: name)
+        let record = PeerRecord(id: id, name: name, census: census)
         peers[id] = record
         return record
     }
 
     /// The number of peers that count against `limits.peers`.
-    var engagedPeers: Int { peers.values.reduce(0) { $1.state.isEngaged ? $0 + 1 : $0 } }
+    var engagedPeers: Int { census.engaged }
 
     /// Whether there are as many conversations as `limits.peers` allows. Invitations under way do not count here: each of
     /// them ends soon, perhaps without a conversation.
-    var isFull: Bool { peers.values.count { $0.state.hasConversation } >= limits.peers }
+    var isFull: Bool { census.conversing >= limits.peers }
 
     /// Returns all counts: those of the session by cause, and those of each peer together with the counts of its link.
     func statisticsSnapshot() -> SessionStatistics {
