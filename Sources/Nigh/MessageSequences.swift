@@ -12,8 +12,8 @@ public struct Messages: AsyncSequence, Sendable {
     /// The next message; nil after the last, or if the task is cancelled.
     @inlinable
     public nonisolated(nonsending) func next() async -> Message? {
-        if let message = low.poll() { return Message(message) }
-        return await low.next().map(Message.init)
+        guard let message = await low.next() else { return nil }
+        return Message(message)
     }
 
     /// The next message if there is one now.

@@ -60,7 +60,7 @@ final class SessionDriver: @unchecked Sendable {
     /// The most bytes that a link writes before other links get their turn.
     private static let writeShare = 1 << 20
     /// This many bytes from one read are taken for part of a flow, of which more comes in the same turn.
-    private static let flowByteCount = 4 << 10
+    static let flowByteCount = 3 << 10
 
     init(
         machine: SessionMachine, loop: any EventLoop, transports: [any Transport],
