@@ -9,21 +9,22 @@ package enum OtherThread {
     }
 
     /// Runs `work` and returns its result.
-    package static func run<Result>(_ work: () -> Result) -> Result {
+    ///
+    /// The closure is declared as escaping, although it does not escape: the compiler's check of that writes down how long the
+    /// path of this file was in the build, and then no two builds are equal.
+    package static func run<Result>(_ work: @escaping () -> Result) -> Result {
         var result: Result?
-        withoutActuallyEscaping({ result = work() }) { work in
-            let box = WorkBox(work)
-            var thread = pthread_t()
-            let status = pthread_create(
-                &thread, nil,
-                { context in
-                    if let context { Unmanaged<WorkBox>.fromOpaque(context).takeUnretainedValue().work() }
-                    return nil
-                }, Unmanaged.passUnretained(box).toOpaque())
-            precondition(status == 0, "a thread could not be created: error \(status)")
-            pthread_join(thread, nil)
-            box.work = {}
-        }
+        let box = WorkBox { result = work() }
+        var thread = pthread_t()
+        let status = pthread_create(
+            &thread, nil,
+            { context in
+                if let context { Unmanaged<WorkBox>.fromOpaque(context).takeUnretainedValue().work() }
+                return nil
+            }, Unmanaged.passUnretained(box).toOpaque())
+        precondition(status == 0, "a thread could not be created: error \(status)")
+        pthread_join(thread, nil)
+        box.work = {}
         guard let result else { preconditionFailure("the thread did nothing") }
         return result
     }
