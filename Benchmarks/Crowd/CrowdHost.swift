@@ -204,7 +204,7 @@ final class CrowdHost: @unchecked Sendable {
     }
 }
 
-/// A process of guests, which ends when it is told to.
+/// A process of guests. It runs until `end` is called.
 ///
 /// `@unchecked Sendable`: used by one task.
 final class CrowdGuestProcess: @unchecked Sendable {

@@ -10,7 +10,7 @@ enum CrowdProgram {
     /// The service of all sessions here.
     static let service: ServiceName = "crowd"
 
-    /// What the program is told to be.
+    /// The parsed command line.
     private struct Options: Sendable {
         let sizes: [Int]
         let security: SessionSecurity
@@ -84,7 +84,7 @@ enum CrowdProgram {
         setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
     }
 
-    /// The settings of all sessions here: defaults, with room for so many peers.
+    /// Returns the settings of a session: the defaults, with room for `peers` peers.
     static func configuration(
         _ role: SessionRole, peers: Int, _ security: SessionSecurity
     ) -> SessionConfiguration {

@@ -17,7 +17,7 @@ public struct NSKeyValueObservingOptions: OptionSet, Sendable {
     public static let initial = NSKeyValueObservingOptions(rawValue: 4)
 }
 
-/// A change, as an observer is told of it.
+/// A change of an observed value.
 public struct NSKeyValueObservedChange<Value> {
     /// The value now.
     public let newValue: Value?
@@ -42,8 +42,8 @@ public final class NSKeyValueObservation: NSObject, @unchecked Sendable {
 extension Progress {
     private static let observers = DispatchQueue(label: "nigh.multipeer.progress")
 
-    /// Observes a value of the progress. A change is told within a twentieth of a second, on a queue of the module's, and of
-    /// several changes in that time only the last.
+    /// Observes a value of the progress. Calls `changeHandler` on a queue of the module, within 50 ms of a change. Of several
+    /// changes within that time it reports only the last.
     public func observe<Value: Equatable>(
         _ keyPath: KeyPath<Progress, Value>, options: NSKeyValueObservingOptions = [],
         changeHandler: @escaping (Progress, NSKeyValueObservedChange<Value>) -> Void

@@ -110,7 +110,7 @@ final class SessionCore: @unchecked Sendable {
         }
     }
 
-    /// Those that are told of states after the delegate, on its queue: lists that a person sees.
+    /// Called on the delegate's queue after the delegate, with each change of state. Lists on a screen use them.
     let watchers = Mutex<[ObjectIdentifier: @Sendable (MCPeerID, MCSessionState) -> Void]>([:])
 
     /// Calls the delegate later, in the order of these calls.
@@ -124,7 +124,7 @@ final class SessionCore: @unchecked Sendable {
         call(owner, delegate)
     }
 
-    /// Tells the delegate, and whoever else watches, of a state.
+    /// Reports a change of state to the delegate, then to the watchers.
     func notify(_ peerID: MCPeerID, _ state: MCSessionState) {
         let peerID = Handover(peerID)
         notify { $1.session($0, peer: peerID.value, didChange: state) }
