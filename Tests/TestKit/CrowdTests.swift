@@ -6,8 +6,8 @@ import Testing
     func discovery() {
         let crowd = Crowd(of: 600)
         #expect(crowd.appear() == 600)
-        #expect(crowd.change() == 600)
-        #expect(crowd.repeatAll() == 0)
+        #expect(crowd.announceAll(as: "renamed") == 600)
+        #expect(crowd.announceAll(as: "renamed") == 0)
         #expect(crowd.list() == 600)
         #expect(crowd.leave() == 0)
         crowd.end()

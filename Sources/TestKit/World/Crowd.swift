@@ -50,17 +50,10 @@ package final class Crowd: @unchecked Sendable {
         return present
     }
 
-    /// Every peer changes its name. Returns how many changes were reported.
-    package func change() -> Int {
+    /// Every peer is seen again, under a name that begins with `name`. Returns how many changes the session has reported.
+    package func announceAll(as name: String) -> Int {
         changes = 0
-        report(naming: "renamed") { .changed($0) }
-        return changes
-    }
-
-    /// Every peer is seen again, and has not changed.
-    package func repeatAll() -> Int {
-        changes = 0
-        report(naming: "renamed") { .changed($0) }
+        report(naming: name) { .changed($0) }
         return changes
     }
 
@@ -102,7 +95,7 @@ package final class Crowd: @unchecked Sendable {
     private func run() { try? loop.runQueued() }
 }
 
-/// A transport that sees whom it is told to see, and opens no pipe.
+/// A transport that reports the sightings it is given, and opens no pipe.
 ///
 /// `@unchecked Sendable`: confined to the loop.
 private final class CrowdTransport: Transport, @unchecked Sendable {

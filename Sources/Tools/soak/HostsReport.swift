@@ -1,5 +1,3 @@
-import Glibc
-import Measuring
 import NighCore
 import NighMDNS
 import NighTCP
@@ -12,13 +10,13 @@ enum HostsReport {
     /// Runs each size in a process of its own. Returns whether all hosts were found.
     static func run(_ sizes: [Int]) -> Bool {
         var isComplete = true
-        for size in sizes { isComplete = CrowdReport.inProcess { find(size) } && isComplete }
+        for size in sizes { isComplete = SeparateProcess.run("a crowd", { find(size) }) && isComplete }
         return isComplete
     }
 
     private static func find(_ size: Int) -> Bool {
         let browser = Browser(of: size)
-        var report = CrowdReport.Steps(size)
+        var report = StepCosts(size)
         report.step("all found", expecting: size) { browser.find() }
         report.step("all announced again", expecting: size) { browser.announceAgain() }
         report.step("all gone", expecting: 0) { browser.lose() }

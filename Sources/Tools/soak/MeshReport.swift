@@ -9,14 +9,7 @@ enum MeshReport {
     static func run(_ sizes: [Int]) -> Bool {
         var isSound = true
         for size in sizes {
-            let child = fork()
-            if child == 0 { _exit(runOne(size) ? 0 : 1) }
-            var status: Int32 = 0
-            guard child > 0, waitpid(child, &status, 0) == child else {
-                Soak.complain("soak: could not start a process for the mesh of \(size)")
-                return false
-            }
-            isSound = isSound && status == 0
+            isSound = SeparateProcess.run("the mesh of \(size)", { runOne(size) }) && isSound
         }
         return isSound
     }
@@ -77,7 +70,6 @@ enum MeshReport {
                 + "\(report.counts.work) pieces of work; at most \(peak >> 10) MiB, "
                 + "\(peak / max(conversations, 1)) KiB a conversation")
         if let finding = report.finding { print(finding) }
-        fflush(nil)
         return report.finding == nil
     }
 
