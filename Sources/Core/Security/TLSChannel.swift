@@ -94,6 +94,7 @@ package final class TLSChannel: SecureChannel {
         provenPeer = peer
         wasResumed = SSL_session_reused(ssl) == 1
         isEstablished = true
+        SSL_set_read_ahead(ssl, 1)
     }
 
     private func decrypt(into plain: inout ByteQueue) throws(NighError) {
@@ -112,7 +113,7 @@ package final class TLSChannel: SecureChannel {
             }
             _ = chunk.claim(count)
             plain.append(chunk.slice(from: start))
-        } while !bio.isInputTaken || SSL_pending(ssl) > 0
+        } while !bio.isInputTaken || SSL_has_pending(ssl) == 1
     }
 
     /// The size from which on sealing bytes in place, in a record that is not full, costs less
