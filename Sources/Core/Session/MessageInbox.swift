@@ -100,6 +100,7 @@ final class MessageInbox: @unchecked Sendable {
 
     /// Waits for the next message after `poll` had none. Returns nil if the inbox is finished and empty, or if the task
     /// is cancelled.
+    @inline(__always)
     nonisolated(nonsending) func waitForNext() async -> Message? {
         while await runs.wait(unless: { isOpen.load(ordering: .relaxed) }) {
             if let message = poll() { return message }

@@ -14,6 +14,7 @@ public struct MessageSequence: AsyncSequence, Sendable {
     /// Waits for the next message. Returns nil if the session is closed and everything is read, or if the task is
     /// cancelled. It runs where its caller runs. If a message is there already, it returns without suspending.
     @inlinable
+    @inline(__always)
     public nonisolated(nonsending) func next() async -> Message? {
         // Inlined, because a call of an asynchronous function takes several times as long as reading a message.
         if let message = poll() { return message }
