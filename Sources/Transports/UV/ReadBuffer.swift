@@ -12,7 +12,7 @@ package final class ReadBuffer {
     private static let leastRoom = 64 * 1024
 
     // Touched at each read, and only on the loop, so access is not checked at run time.
-    @exclusivity(unchecked) private var pool = ChunkPool(chunkSize: chunkSize, keepAtMost: 16)
+    @exclusivity(unchecked) private var pool = ChunkPool(chunkSize: chunkSize, keepAtMost: 16, .forReading)
     @exclusivity(unchecked) private var chunk: Chunk
 
     init() { chunk = pool.take() }

@@ -30,11 +30,9 @@ package struct SocketStream {
         case failed(Int32)
     }
 
-    /// The most slices that one call sends.
-    private static let callPieces = 64
-
     private let descriptor: Int32
     private let buffer: ReadBuffer
+    private let gatherList: GatherList
     private let sizes: Sizes
     private var watch: DescriptorWatch?
     private var bytesReceived = 0
@@ -58,6 +56,7 @@ package struct SocketStream {
         self.descriptor = descriptor
         self.sizes = sizes
         buffer = loop.readBuffer
+        gatherList = loop.gatherList
     }
 
     // MARK: Watching
@@ -125,7 +124,7 @@ package struct SocketStream {
     package mutating func write(_ queue: inout ByteQueue) -> Int32 {
         bytesWritten &+= queue.byteCount
         if waiting.isEmpty {
-            let number = Self.send(from: &queue, to: descriptor, sizes)
+            let number = Self.send(from: &queue, to: descriptor, sizes, gatherList)
             guard number == 0 else {
                 queue.removeAll()
                 return number
@@ -140,7 +139,7 @@ package struct SocketStream {
 
     /// Sends as many of the waiting bytes as the socket takes now. Returns 0, or the `errno` of a broken socket.
     package mutating func writeWaiting() -> Int32 {
-        let number = Self.send(from: &waiting, to: descriptor, sizes)
+        let number = Self.send(from: &waiting, to: descriptor, sizes, gatherList)
         if number == 0 { watchWhatIsWanted() }
         return number
     }
@@ -155,11 +154,11 @@ package struct SocketStream {
     /// Sends from the front of `queue` what the socket takes now. This is static because a method would hold a copy of
     /// the whole stream while the queue changes, and the queue would then be copied too.
     private static func send(
-        from queue: inout ByteQueue, to descriptor: Int32, _ sizes: Sizes
+        from queue: inout ByteQueue, to descriptor: Int32, _ sizes: Sizes, _ gatherList: GatherList
     ) -> Int32 {
         for _ in 0..<sizes.piecesPerWakeUp {
             guard !queue.isEmpty else { return 0 }
-            let (sent, offered) = sendPiece(of: queue, to: descriptor, sizes.pieceSize)
+            let (sent, offered) = sendPiece(of: queue, to: descriptor, sizes.pieceSize, gatherList)
             guard sent >= 0 else {
                 let number = errno
                 let isPassing = [EAGAIN, EINTR, ENOBUFS, ENOMEM].contains(number)
@@ -172,7 +171,7 @@ package struct SocketStream {
     }
 
     private static func sendPiece(
-        of queue: borrowing ByteQueue, to descriptor: Int32, _ pieceSize: Int
+        of queue: borrowing ByteQueue, to descriptor: Int32, _ pieceSize: Int, _ gatherList: GatherList
     ) -> (sent: Int, offered: Int) {
         if queue.sliceCount == 1 {
             // Nearly all small messages are one slice, and the kernel has less to read then.
@@ -183,24 +182,23 @@ package struct SocketStream {
                 size
             )
         }
-        return withUnsafeTemporaryAllocation(of: iovec.self, capacity: callPieces) { pieces in
-            var offered = 0
-            var count = 0
-            let most = min(queue.sliceCount, callPieces)
-            while count < most, offered < pieceSize {
-                // The queue keeps the slice until the part of it that was sent is dropped.
-                let bytes = queue.bytes(at: count)
-                let size = min(bytes.count, pieceSize &- offered)
-                let base = UnsafeMutableRawPointer(mutating: bytes.baseAddress)
-                pieces.initializeElement(at: count, to: iovec(iov_base: base, iov_len: size))
-                offered &+= size
-                count &+= 1
-            }
-            var message = msghdr()
-            message.msg_iov = pieces.baseAddress
-            message.msg_iovlen = count
-            let sent = sendmsg(descriptor, &message, Int32(MSG_NOSIGNAL) | Int32(MSG_DONTWAIT))
-            return (sent, offered)
+        let pieces = gatherList.pieces
+        var offered = 0
+        var count = 0
+        let most = min(queue.sliceCount, GatherList.capacity)
+        while count < most, offered < pieceSize {
+            // The queue keeps the slice until the part of it that was sent is dropped.
+            let bytes = queue.bytes(at: count)
+            let size = min(bytes.count, pieceSize &- offered)
+            let base = UnsafeMutableRawPointer(mutating: bytes.baseAddress)
+            pieces[count] = iovec(iov_base: base, iov_len: size)
+            offered &+= size
+            count &+= 1
         }
+        var message = msghdr()
+        message.msg_iov = pieces.baseAddress
+        message.msg_iovlen = count
+        let sent = sendmsg(descriptor, &message, Int32(MSG_NOSIGNAL) | Int32(MSG_DONTWAIT))
+        return (sent, offered)
     }
 }

@@ -53,6 +53,8 @@ public final class UVEventLoop: @unchecked Sendable {
     @exclusivity(unchecked) private var turnMoment: Moment?
     /// The buffer that streams on this loop read into. Loop only.
     package let readBuffer = ReadBuffer()
+    /// The list that streams on this loop write from. Loop only.
+    package let gatherList = GatherList()
     /// Whether the last check found incoming work. Until a check finds none, other threads add work without waking the
     /// loop.
     @exclusivity(unchecked) private var isTaking = false
