@@ -25,12 +25,10 @@ struct Target {
         case .roundTrip:
             return [
                 Target(work: work, metric: .median, program: "ours", base: toRadio, bound: 1.15),
-                target("ours", [1.10, 1.10, 1.08, 1.08, 1.05]),
-                target("ours-inbox", [1.25, 1.20, 1.15, 1.12, 1.10]),
-                place < 4
-                    ? target("ours-pool", [1, 1, 1, 1, 1], to: "zeromq")
-                    : target("ours-pool", [1.2, 1.2, 1.2, 1.2, 1.2]),
-                target("ours-tls", [1.30, 1.20, 1.05, 1, 1], to: Program.encryptedBase),
+                target("ours", [1.08, 1.08, 1.08, 1.05, 1.05]),
+                target("ours-inbox", [1.20, 1.20, 1.20, 1.20, 1.20]),
+                target("ours-pool", [0.90, 0.90, 0.90, 0.90, 0.90], to: "zeromq"),
+                target("ours-tls", [1.15, 1.15, 1.05, 1, 1], to: Program.encryptedBase),
             ]
         case .packets:
             return [
@@ -41,20 +39,20 @@ struct Target {
         case .stream:
             return [
                 Target(work: work, metric: .rate, program: "ours", base: toRadio, bound: 0.9),
-                target("ours", [0.80, 0.95, 0.98, 0.98, 0.98]),
+                target("ours", [0.90, 0.98, 0.98, 0.98, 0.98]),
                 target("ours-inbox", [0.50, 0.90, 0.95, 0.95, 0.95]),
-                target("ours-tls", [0.80, 0.90, 0.95, 0.95, 0.95], to: Program.encryptedBase),
+                target("ours-tls", [0.90, 0.90, 0.95, 0.95, 0.95], to: Program.encryptedBase),
             ]
         case .bytes: return [target("ours-tls-bytes", [0.9, 0.9, 0.9, 0.9, 0.9], to: Program.encryptedBase)]
         case .beside:
             return [("ours-beside", "ours-quiet"), ("ours-tls-beside", "ours-tls-quiet")].map {
                 Target(work: work, metric: .high, program: $0, base: $1, bound: 1.5)
             }
-        case .broadcast: return [target("ours", [0.80, 0.90, 0.95, 0.95, 0.95])]
+        case .broadcast: return [target("ours", [0.95, 0.95, 0.95, 0.95, 0.95])]
         case .connect:
             return [
-                target("ours", [4, 4, 4, 4, 4]),
-                target("ours-tls", [1.15, 1.15, 1.15, 1.15, 1.15], to: Program.encryptedBase),
+                target("ours", [3, 3, 3, 3, 3]),
+                target("ours-tls", [1.05, 1.05, 1.05, 1.05, 1.05], to: Program.encryptedBase),
             ]
         case .found:
             return ["ours-daemon", "ours-embedded"].map {
@@ -68,7 +66,7 @@ struct Target {
                     Target(work: work, metric: $0, program: "ours-file", base: nil, bound: 64 * 1_048_576)
                 }
         case .idle:
-            return [("ours", 12), ("ours-tls", 64)].flatMap { program, kibibytes in
+            return [("ours", 8), ("ours-tls", 24)].flatMap { program, kibibytes in
                 [Metric.accepting, .calling].map {
                     Target(work: work, metric: $0, program: program, base: nil, bound: kibibytes * 1_024)
                 }
