@@ -22,18 +22,15 @@ struct MutatedPackage {
     private static let exempt = [
         "SessionMachine+Consistency.swift", "Session+Inspection.swift", "LinkProbe.swift",
     ]
-    private static let copied = [
-        "Sources/Core", "Sources/Files", "Sources/Groups", "Sources/Introductions", "Sources/Relays",
-        "Sources/TestKit", "Sources/Transports/COpenSSL", "Sources/Transports/Memory",
-        "Sources/Tools/Arguments", "Sources/Tools/Measuring", "Sources/Tools/ProgramSupport",
-        "Sources/Tools/soak", "Tests/Core",
-    ]
+    /// The programs that try a mutant.
+    private static let roots = ["soak", "CoreTests"]
     /// Pages that tests compare with the code.
     private static let pages = [
         "docs/reference/LIMITS.md", "docs/reference/PROTOCOL.md", "docs/reference/transport-rules.md",
     ]
 
     private let sources: [String: [UInt8]]
+    private let manifest: String
     /// All places, in an order that the seed decides.
     private let sites: [Site]
     /// The keys of the places that the compiler refuses.
@@ -42,7 +39,9 @@ struct MutatedPackage {
 
     init(seed: UInt64) throws {
         var sources: [String: [UInt8]] = [:]
-        for path in Self.copied {
+        let targets = try PackageTargets(neededBy: Self.roots)
+        manifest = try targets.manifest(named: "Mutants")
+        for path in targets.folders {
             for file in Folder.files(below: path) {
                 sources["\(path)/\(file)"] = try Folder.bytes(of: "\(path)/\(file)")
             }
@@ -108,7 +107,7 @@ struct MutatedPackage {
         }
         let support = Schema.support(for: mutants.map { ($0.number, $0.site) })
         try Folder.write(Array(support.utf8), to: "\(Self.folder)/\(Self.supportFile)")
-        try Folder.write(Array(Self.manifest.utf8), to: "\(Self.folder)/Package.swift")
+        try Folder.write(Array(manifest.utf8), to: "\(Self.folder)/Package.swift")
         let wanted = Set(sources.keys).union([Self.supportFile, "Package.swift"])
         for file in Folder.files(below: Self.folder) where !wanted.contains(file) {
             unlink("\(Self.folder)/\(file)")
@@ -131,53 +130,6 @@ struct MutatedPackage {
         try Folder.write(Array(refused.sorted().joined(separator: "\u{0}").utf8), to: Self.refusedFile)
         return dropped.count
     }
-
-    private static let manifest = """
-        // swift-tools-version: 6.2
-        import PackageDescription
-
-        let package = Package(
-            name: "Mutants",
-            targets: [
-                .systemLibrary(name: "COpenSSL", path: "Sources/Transports/COpenSSL"),
-                .target(name: "NighCore", dependencies: ["COpenSSL"], path: "Sources/Core"),
-                .target(name: "NighMemory", dependencies: ["NighCore"], path: "Sources/Transports/Memory"),
-                .systemLibrary(name: "CFileSpace", path: "Sources/Files/CFileSpace"),
-                .target(
-                    name: "NighFiles", dependencies: ["CFileSpace", "NighCore"], path: "Sources/Files",
-                    exclude: ["CFileSpace"]),
-                .target(name: "NighGroups", dependencies: ["NighCore"], path: "Sources/Groups"),
-                .target(name: "NighRelays", dependencies: ["NighCore"], path: "Sources/Relays"),
-                .target(
-                    name: "NighIntroductions", dependencies: ["NighCore", "NighRelays"],
-                    path: "Sources/Introductions"),
-                .target(
-                    name: "NighTestKit",
-                    dependencies: [
-                        "COpenSSL", "NighCore", "NighFiles", "NighGroups", "NighIntroductions", "NighMemory",
-                        "NighRelays",
-                    ],
-                    path: "Sources/TestKit"),
-                .target(name: "Arguments", path: "Sources/Tools/Arguments"),
-                .target(name: "Measuring", path: "Sources/Tools/Measuring"),
-                .target(
-                    name: "ProgramSupport", dependencies: ["Arguments", "NighCore"],
-                    path: "Sources/Tools/ProgramSupport"),
-                .executableTarget(
-                    name: "soak", dependencies: ["Measuring", "NighTestKit", "ProgramSupport"],
-                    path: "Sources/Tools/soak"),
-                .testTarget(
-                    name: "CoreTests",
-                    dependencies: [
-                        "COpenSSL", "NighCore", "NighFiles", "NighGroups", "NighIntroductions", "NighMemory",
-                        "NighRelays", "NighTestKit",
-                    ],
-                    path: "Tests/Core"),
-            ],
-            swiftLanguageModes: [.v6]
-        )
-
-        """
 
     // MARK: Trying
 

@@ -1,3 +1,4 @@
+import Foundation
 import Testing
 
 @testable import mutants
@@ -40,5 +41,32 @@ struct ProgramTests {
     func aTrialEndsAtTheFirstFailure(_ command: String, _ words: String?) throws {
         let trial = Trial(name: "trial", program: "/bin/sh", arguments: ["-c", command], usual: 1)
         #expect(try trial.run(mutant: 5) == words.map { .caught($0) } ?? .passed)
+    }
+
+    @Test("The package of the mutants has the targets that its programs need, and no others")
+    func targets() throws {
+        let description = """
+            {"targets": [
+              {"name": "Other", "type": "regular", "path": "O", "exclude": [], "dependencies": []},
+              {"name": "soak", "type": "executable", "path": "S", "exclude": [],
+               "dependencies": [{"byName": ["Core", null]}, {"byName": ["CLib", null]}]},
+              {"name": "Core", "type": "regular", "path": "C", "exclude": ["CLib"],
+               "dependencies": [{"byName": ["CLib", null]}]},
+              {"name": "CLib", "type": "system", "path": "C/CLib", "exclude": [], "dependencies": []}
+            ]}
+            """
+        let needed = try PackageTargets(neededBy: ["soak"], of: Data(description.utf8))
+        #expect(needed.folders == ["C/CLib", "C", "S"])
+        let manifest = try needed.manifest(named: "Mutants")
+        #expect(
+            manifest.contains(
+                """
+                        .systemLibrary(name: "CLib", path: "C/CLib"),
+                        .target(name: "Core", dependencies: ["CLib"], path: "C", exclude: ["CLib"]),
+                        .executableTarget(name: "soak", dependencies: ["Core", "CLib"], path: "S"),
+                """))
+        #expect(throws: Folder.Failure.self) {
+            try PackageTargets(neededBy: ["moon"], of: Data(description.utf8))
+        }
     }
 }
