@@ -33,15 +33,25 @@ bluetooth-lab: setup-test ## Build the Bluetooth lab's kernel and fetch its fore
 build: setup ## Build everything, the tests too
 	swift build --build-tests $(FLAGS)
 
-# Tests run in three groups, one after the other, and in each group only a limited number at once: tests that need only a
-# processor; tests that start programs, networks and builds; and machines with emulated Bluetooth, which need the processors
-# to themselves, because otherwise their own daemons and kernels run out of time. EVENTS=FILE writes what the test runner
-# reports to FILE-units.jsonl and so on.
+# Tests run in groups, and in each only a limited number at once, so that a missed deadline says something about Nigh and not about
+# the other tests. First come tests that need only a processor. They keep both busy, so nothing runs beside them. Then come three
+# groups that wait for most of their time, at once: programs and builds; the lab's networks; sockets, terminals and the rest. Last come
+# machines with emulated Bluetooth, which need the processors to themselves, because otherwise their own daemons and kernels run out of
+# time. From the second on, the machines' kernel and the release builds take, at the lowest priority, what the tests leave. A group
+# whose output would mix with another's shows it once it is complete. EVENTS=FILE writes what the test runner reports to
+# FILE-units.jsonl and so on.
 UNIT_TESTS := '^(Arguments|Core|FourInARow|Fuzz|Groups|Introductions|Measuring|Memory|Mutants|Record|Relays|TestKit)Tests[.]'
+PROGRAM_TESTS := '^NighProgramTests[.]'
+LAB_TESTS := '^LabTests[.]'
 MACHINE_TESTS := '^LabTests[.]Bluetooth'
 events = $(if $(EVENTS),--event-stream-output-path $(EVENTS)-$(1).jsonl)
 # A toolchain before 6.3 does not know the variable, and runs all tests of a group at once.
-swift_test = SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH=$(1) swift test --disable-xctest $(FLAGS) $(TEST_ARGUMENTS)
+width = SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH=$(1)
+swift_test = $(call width,$(1)) swift test --disable-xctest $(FLAGS) $(TEST_ARGUMENTS)
+# Runs the program that `swift test` has built and would run. Only one `swift test` at a time may use the folder of the build.
+built_tests = $(call width,$(1)) .build/debug/NighPackageTests.xctest --testing-library swift-testing $(TEST_ARGUMENTS)
+# Shows the output of a command once it is complete.
+at_its_end = >.build/$(1).log 2>&1; status=$$?; cat .build/$(1).log; exit $$status
 
 .PHONY: test
 ifneq ($(findstring --filter,$(TEST_ARGUMENTS)),)
@@ -50,25 +60,36 @@ test: setup-test bluetooth-lab
 else
 test: setup-test ## Run every test, simulate worlds, count allocations, check the bot; TEST_ARGUMENTS="--filter NAME" runs some
 	$(call swift_test,8) --filter $(UNIT_TESTS) $(call events,units)
-	@# The second and third group spend a third of their time waiting. Meanwhile the processors build.
-	@$(MAKE) --no-print-directory --jobs=2 test-programs bluetooth-lab
-	@$(MAKE) --no-print-directory --jobs=2 test-machines release-checks
+	@$(MAKE) --no-print-directory --jobs=5 IN_TURN=yes test-machines release-checks
+endif
+
+# What a target waits for when all of them are made.
+ifdef IN_TURN
+test-machines: test-programs test-labs test-others bluetooth-lab
+release-checks: bluetooth-lab
 endif
 
 .PHONY: test-programs
 test-programs:
-	$(call swift_test,6) --skip-build --skip $(UNIT_TESTS) --skip $(MACHINE_TESTS) $(call events,programs)
+	$(call built_tests,6) --filter $(PROGRAM_TESTS) $(call events,programs)
+
+.PHONY: test-labs
+test-labs:
+	@$(call built_tests,4) --filter $(LAB_TESTS) --skip $(MACHINE_TESTS) $(call events,labs) $(call at_its_end,labs)
+
+.PHONY: test-others
+test-others:
+	@$(call built_tests,4) --skip $(UNIT_TESTS) --skip $(PROGRAM_TESTS) --skip $(LAB_TESTS) $(call events,others) \
+	    $(call at_its_end,others)
 
 .PHONY: test-machines
 test-machines:
-	$(call swift_test,4) --skip-build --filter $(MACHINE_TESTS) $(call events,machines)
+	$(call built_tests,5) --filter $(MACHINE_TESTS) $(call events,machines)
 
-# Its output is shown once it is complete, so that it does not mix with the lines of the tests.
 .PHONY: release-checks
 release-checks:
 	@mkdir -p .build
-	@nice -n 19 $(MAKE) --no-print-directory --jobs=1 soak allocations check-bot SEEDS=1000 FLAGS="$(FLAGS) --ignore-lock" \
-	    >.build/release-checks.log 2>&1; status=$$?; cat .build/release-checks.log; exit $$status
+	@nice -n 19 $(MAKE) --no-print-directory --jobs=1 soak allocations check-bot SEEDS=1000 $(call at_its_end,release-checks)
 
 .PHONY: play
 play: setup ## Play Four in a Row against the machine, found by mDNS and joined over TCP; ARGUMENTS="host" and the like start the game as you want it

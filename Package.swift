@@ -218,7 +218,7 @@ let package = Package(
                 "Arguments", "FourInARow", "NighCore", "NighMemory", "NighTestKit", "fourinarow-solver",
             ],
             path: "Tests/FourInARow"),
-        .target(name: "ChildPrograms", path: "Tests/ChildPrograms"),
+        .target(name: "ChildPrograms", dependencies: ["NighTestKit"], path: "Tests/ChildPrograms"),
         .testTarget(
             name: "FourInARowProgramTests",
             dependencies: [

@@ -11,45 +11,58 @@ package enum BuiltPackages {
     /// the list of an earlier build and miss the files that were added since.
     package static let listsFilesAnew = "--disable-build-manifest-caching"
     private static let built = Mutex<Set<String>>([])
+    /// Held by the thread that builds. The package manager would let only one of them build in the folder, too.
+    private static let building = Mutex<Void>(())
+
+    /// Calls `build`, once for all tests. A test whose package is there does not wait until that of another one is.
+    private static func once(_ name: String, _ build: () throws -> Void) throws {
+        let isBuilt = { built.withLock { $0.contains(name) } }
+        guard !isBuilt() else { return }
+        try building.withLock { _ in
+            guard !isBuilt() else { return }
+            try build()
+            _ = built.withLock { $0.insert(name) }
+        }
+    }
 
     /// Builds the package in `folder` of the repository, once for all tests; returns the folder with its products.
     package static func build(_ folder: String) throws -> String {
-        try built.withLock { built in
-            guard !built.contains(folder) else { return }
-            try build(at: "\(root)/\(folder)")
-            built.insert(folder)
-        }
+        try once(folder) { try swift(["build"], at: "\(root)/\(folder)") }
         return "\(scratch)/debug"
     }
 
-    /// Builds the tests of the package `name` in `folder` of the repository; returns the path of the program that runs them.
+    /// Builds the tests of the package `name` in `folder` of the repository, once; returns the path of the program that runs them.
     package static func buildTests(of name: String, in folder: String) throws -> String {
-        try swift(["build", "--build-tests"], at: "\(root)/\(folder)")
+        try once("tests of \(name)") { try swift(["build", "--build-tests"], at: "\(root)/\(folder)") }
         return "\(scratch)/debug/\(name)PackageTests.xctest"
     }
 
-    /// Runs the tests of the package in `folder` of the repository: all of them, or those that match the filter. They compete with
-    /// other programs for the processors, so only a few run at once.
+    /// Runs the tests of the package `name` in `folder` of the repository: all of them, or those that match the filter. They
+    /// compete with other programs for the processors, so only a few run at once.
     package static func test(
-        _ folder: String, filter: String? = nil, environment: [String: String] = [:]
+        _ name: String, in folder: String, filter: String? = nil, environment: [String: String] = [:]
     ) throws {
+        // Not by `swift test`, which would let nobody else build until the last of them has ended.
+        let program = try buildTests(of: name, in: folder)
         var environment = environment
         environment["SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH"] = "4"
-        try swift(
-            ["test", "--disable-xctest"] + (filter.map { ["--filter", $0] } ?? []), at: "\(root)/\(folder)",
+        try run(
+            program, ["--testing-library", "swift-testing"] + (filter.map { ["--filter", $0] } ?? []),
             environment: environment)
     }
 
-    private static func build(at path: String) throws { try swift(["build"], at: path) }
-
-    private static func swift(_ command: [String], at path: String, environment: [String: String] = [:])
-        throws
-    {
-        // The same flags as in a user's own build, so that such a build finds everything compiled. A warning is a failure.
-        let call = try Child(
+    private static func swift(_ command: [String], at path: String) throws {
+        // The same flags as in a user's own build, so that such a build finds everything compiled.
+        try run(
             "/usr/bin/env",
-            ["swift"] + command + [listsFilesAnew, "--package-path", path, "--scratch-path", scratch],
-            environment: environment, patience: 900)
+            ["swift"] + command + [listsFilesAnew, "--package-path", path, "--scratch-path", scratch])
+    }
+
+    /// Runs a program to its end. A warning is a failure.
+    private static func run(
+        _ program: String, _ arguments: [String], environment: [String: String] = [:]
+    ) throws {
+        let call = try Child(program, arguments, environment: environment, patience: 900)
         let (status, errors) = try call.end()
         guard status == 0, !(call.lines + errors).contains(where: { $0.contains(": warning: ") }) else {
             // The end of a long output does not say which test failed.
@@ -62,8 +75,7 @@ package enum BuiltPackages {
     /// Builds a copy of the package `name` in Tests/Packages, with `sources` of the repository added to its target `name`;
     /// returns the folder with its products. The sources are copied, because the package manager notices no change behind a link.
     package static func assemble(_ name: String, with sources: [String]) throws -> String {
-        try built.withLock { built in
-            guard !built.contains(name) else { return }
+        try once(name) {
             let copy = "\(root)/.build/assembled/\(name)"
             let steps = [["mkdir", "-p", copy], ["cp", "-ru", "\(root)/Tests/Packages/\(name)/.", copy]]
             let sources = sources.map { "\(root)/\($0)" }
@@ -72,8 +84,7 @@ package enum BuiltPackages {
                 let (status, errors) = try call.end()
                 guard status == 0 else { throw Child.Failure(description: errors.joined(separator: "\n")) }
             }
-            try build(at: copy)
-            built.insert(name)
+            try swift(["build"], at: copy)
         }
         return "\(scratch)/debug"
     }

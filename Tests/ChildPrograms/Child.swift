@@ -1,4 +1,5 @@
 import Glibc
+import NighTestKit
 
 /// Runs a program in a process of its own and reads its output line by line. The process is killed with the last reference.
 package final class Child {
@@ -8,8 +9,8 @@ package final class Child {
         package init(description: String) { self.description = description }
     }
 
-    /// The time limit of every wait, in seconds.
-    private let patience: Int
+    /// The time limit of every wait, as `LoadAdjustedClock` counts.
+    private let patience: Duration
 
     private let process: pid_t
     private var input: Int32
@@ -18,12 +19,13 @@ package final class Child {
     private var isReaped = false
 
     /// Starts the program of this package with that name, or the program at that absolute path. `environment` is added to this
-    /// process's own variables. Standard input is empty unless the program `reads`. `patience` limits every wait, in seconds.
+    /// process's own variables. Standard input is empty unless the program `reads`. `patience` limits every wait, in seconds of a
+    /// machine that has a processor for every program.
     package init(
         _ program: String, _ arguments: [String], environment: [String: String] = [:], reads: Bool = false,
         patience: Int = 60
     ) throws {
-        self.patience = patience
+        self.patience = .seconds(patience)
         let program = program.hasPrefix("/") ? program : BuiltPrograms.path(of: program)
         var typed: [Int32] = [-1, -1]
         guard socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0, &typed) == 0 else {
@@ -136,11 +138,11 @@ package final class Child {
     private func line(
         with words: [String], occurrence: Int, from reader: KeyPath<Child, Reader>
     ) throws -> String {
-        let deadline = Self.now + patience
+        let clock = LoadAdjustedClock()
         while true {
             let found = self[keyPath: reader].lines.filter { line in words.allSatisfy(line.contains) }
             if found.count >= occurrence { return found[occurrence - 1] }
-            guard self[keyPath: reader].isOpen, try listen(until: deadline) else {
+            guard self[keyPath: reader].isOpen, try listen(with: clock) else {
                 let lines = self[keyPath: reader].lines
                 throw Failure(description: "it ended before it said \(words); it said \(lines)")
             }
@@ -150,8 +152,8 @@ package final class Child {
     /// Waits until the program ends; returns its exit status (or the negative number of the signal that ended it) and
     /// the lines of its standard error.
     package func end() throws -> (status: Int32, errors: [String]) {
-        let deadline = Self.now + patience
-        while try listen(until: deadline) {}
+        let clock = LoadAdjustedClock()
+        while try listen(with: clock) {}
         var status: Int32 = 0
         waitpid(process, &status, 0)
         isReaped = true
@@ -160,23 +162,22 @@ package final class Child {
     }
 
     /// Waits until there is more output on either stream. Both are read, because the program stops when one of them is
-    /// full. Returns false when both have ended.
-    private func listen(until deadline: Int) throws -> Bool {
+    /// full. Returns false when both have ended. `clock` began with the wait.
+    private func listen(with clock: LoadAdjustedClock) throws -> Bool {
         // `poll` ignores the streams that have ended, whose descriptor is -1.
         var wanted = [output.near, errors.near].map { pollfd(fd: $0, events: Int16(POLLIN), revents: 0) }
         guard output.isOpen || errors.isOpen else { return false }
-        guard poll(&wanted, nfds_t(wanted.count), Int32(max(0, deadline - Self.now) * 1_000)) > 0 else {
-            throw Failure(description: "it says nothing more; it said \(lines) and \(errors.lines)")
+        // In short turns, because the clock counts what it sees when it is asked.
+        while poll(&wanted, nfds_t(wanted.count), 200) <= 0 {
+            clock.advance()
+            guard clock.elapsed < patience else {
+                throw Failure(description: "it says nothing more; it said \(lines) and \(errors.lines)")
+            }
         }
+        clock.advance()
         if wanted[0].revents != 0 { output.readMore() }
         if wanted[1].revents != 0 { errors.readMore() }
         return true
-    }
-
-    private static var now: Int {
-        var time = timespec()
-        clock_gettime(CLOCK_MONOTONIC, &time)
-        return time.tv_sec
     }
 
     /// One end of a pair of sockets, read in lines.

@@ -1,12 +1,13 @@
 import Glibc
+import NighTestKit
 
 /// Runs a program of this package in terminals of 80 × 24, on a tmux server of its own, and returns as text what a
 /// person would see. The server ends with the last reference, and with this process.
 package final class TerminalWindows {
     package struct Failure: Error, CustomStringConvertible { package let description: String }
 
-    /// The time limit of every wait, in seconds.
-    private static let patience: UInt64 = 40
+    /// The time limit of every wait, as `LoadAdjustedClock` counts.
+    private static let patience = Duration.seconds(40)
     private let socket: String
     private let server: pid_t
 
@@ -72,18 +73,13 @@ package final class TerminalWindows {
 
     /// Polls until `condition` holds, because a screen may be read while it is being drawn.
     package func wait(_ what: String, until condition: () throws -> Bool) throws {
-        let end = nanoseconds() + Self.patience * 1_000_000_000
-        while nanoseconds() < end {
+        let clock = LoadAdjustedClock()
+        while clock.elapsed < Self.patience {
             if try condition() { return }
             usleep(20_000)
+            clock.advance()
         }
         throw Failure(description: "in vain: \(what)")
-    }
-
-    private func nanoseconds() -> UInt64 {
-        var time = timespec()
-        clock_gettime(CLOCK_MONOTONIC, &time)
-        return UInt64(time.tv_sec) * 1_000_000_000 + UInt64(time.tv_nsec)
     }
 
     private static func write(_ text: String, to path: String) throws {

@@ -121,6 +121,6 @@ import Testing
             try String(contentsOfFile: "\(folder)/\($0)", encoding: .utf8).count { $0 == "\n" }
         }
         #expect(lines.reduce(0, +) < 400)
-        try BuiltPackages.test("Examples/UnixTransport")
+        try BuiltPackages.test("UnixTransport", in: "Examples/UnixTransport")
     }
 }

@@ -76,5 +76,5 @@ import Testing
     }
 
     @Test("passes its own tests, on a wire that loses and changes bytes")
-    func own() throws { try BuiltPackages.test("Examples/SerialTransport") }
+    func own() throws { try BuiltPackages.test("SerialTransport", in: "Examples/SerialTransport") }
 }

@@ -5,13 +5,6 @@ import NighCore
 
 /// The Bluetooth adapters of the machine that this runs on, as its kernel reports them.
 enum Adapters {
-    /// The number of adapters.
-    static var count: Int {
-        var count = 0
-        while (try? address(count)) != nil { count += 1 }
-        return count
-    }
-
     /// Returns the address of hci0, hci1 and so on.
     static func address(_ number: Int) throws(Failure) -> BluetoothAddress {
         let descriptor = try socket(SOCK_RAW, BTPROTO_HCI)

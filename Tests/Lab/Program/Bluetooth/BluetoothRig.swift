@@ -2,26 +2,30 @@ import NighBluetooth
 import NighCore
 import NighTestKit
 import NighUV
-import Synchronization
 
-/// Transports for the conformance suites, in a machine with several adapters. The first transport uses hci0, the next
-/// one hci1, and so on, because an adapter cannot hear itself.
+/// Transports for the conformance suites, in a machine with several adapters. Each end of the wire is an adapter, because an
+/// adapter cannot hear itself.
 enum BluetoothRig {
+    /// The number of adapters that scenarios need.
+    static let adaptersOfScenario = 2
+    /// The least number of adapters for a check. Some checks do more if there are more ends than they need, at most this many.
+    private static let fewestAdapters = 4
 
-    /// Replaces all adapters with new ones that are switched on and discoverable.
-    static func renewAdapters() throws(Failure) {
+    /// Replaces all adapters with `count` new ones that are switched on and discoverable.
+    static func renewAdapters(_ count: Int) throws(Failure) {
         let process = try Spawning.spawn(
-            ["replace-adapters"], environment: Spawning.ownEnvironment, descriptors: [])
+            ["replace-adapters", "\(count)"], environment: Spawning.ownEnvironment, descriptors: [])
         guard Spawning.wait(for: process) == .exited(0) else { throw Failure("there are no new adapters") }
     }
 
-    /// Creates a rig on new adapters.
-    static func make() throws(Failure) -> TransportRig {
-        try renewAdapters()
-        let count = Adapters.count
+    /// Creates a rig on new adapters, for a check that needs so many ends. There are no more adapters than useful: every
+    /// session asks each device that it sees for its services.
+    static func make(ends: Int) throws(Failure) -> TransportRig {
+        let count = max(ends, fewestAdapters)
+        try renewAdapters(count)
+        // If a check uses this adapter itself, it does not call these addresses.
         let last = try Adapters.address(count - 1)
         let silent = try Adapters.listenSilently(on: last)
-        let made = Mutex(0)
         var rig = TransportRig(
             "bluetooth between \(count) adapters",
             refusedAddress: BluetoothDestination(last, channel: silent.channel == 30 ? 29 : 30)
@@ -32,14 +36,8 @@ enum BluetoothRig {
                 ($0 as? UVEventLoop)?.shutdown()
                 silent.close()
             },
-            makeTransport: {
-                let number = made.withLock { made in
-                    defer { made += 1 }
-                    return made
-                }
-                return BluetoothTransport(
-                    BluetoothOptions(adapter: "hci\(number % count)", interval: .seconds(1)))
-            })
+            makeEnd: { BluetoothTransport(BluetoothOptions(adapter: "hci\($0)", interval: .seconds(1))) })
+        rig.endsAtOnce = count
         // All rigs share the air. With a service of its own, no rig finds transports of another.
         guard let service = ServiceName("t\(UInt32.random(in: .min ... .max))") else {
             throw Failure("a name")

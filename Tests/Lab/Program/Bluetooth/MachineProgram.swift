@@ -11,8 +11,8 @@ enum MachineProgram {
         usage: lab machine conformance|sessions|scenarios [--quiet] [NAME…]
 
         To be run in a machine that `Tests/Lab/bluetooth/machine` makes. Holds the transport `bluetooth` to the contract of
-        transports (with four adapters), or sessions over it to what sessions promise (with eight); or plays scenarios with
-        programs on two adapters. All of them, or those named.
+        transports, or sessions over it to what sessions promise; or plays scenarios with programs. All of them, or those
+        named. Each begins with new adapters, as many as it needs, however many the machine had.
         """
 
     /// Runs what `arguments` ask for; returns the exit status.
@@ -43,7 +43,7 @@ enum MachineProgram {
     private static func run(_ checks: [ConformanceCheck], named names: [String]) -> [Bool] {
         checks.filter { names.isEmpty || names.contains($0.name) }.map { check in
             twice(check.name) {
-                let outcome = check.run { try BluetoothRig.make() }
+                let outcome = check.run { try BluetoothRig.make(ends: check.needs.ends) }
                 return switch outcome.verdict {
                 case .passed: (outcome.duration, nil)
                 case .failed(let reason), .skipped(let reason): (outcome.duration, reason)
@@ -69,7 +69,7 @@ enum MachineProgram {
         let journal = Journal(isQuiet: isQuiet)
         let lab = Lab(onThisMachine: journal, limit: scenario.limit)
         do throws(Failure) {
-            try BluetoothRig.renewAdapters()
+            try BluetoothRig.renewAdapters(BluetoothRig.adaptersOfScenario)
             try scenario.play(lab)
             try lab.finish()
             return (journal.now, nil)
