@@ -37,7 +37,7 @@ final class DialRace {
     /// The dials under way, the oldest first.
     var candidates: [Candidate] = []
     /// The addresses that this race has dialled or reached, or is about to dial.
-    var seen: Set<TransportAddress> = []
+    private var seen: [TransportAddress] = []
     /// When the last route was dialled.
     var lastRouteAt = Moment(nanoseconds: .min)
     /// Until when the race waits for the places behind a route; nil while no transport was asked for them.
@@ -55,6 +55,18 @@ final class DialRace {
         self.deadline = deadline
         self.isHurried = isHurried
     }
+
+    /// Notes an address as dialled, reached or about to be dialled. Returns whether it is new. The addresses are so few that
+    /// looking at each is faster than hashing one.
+    @discardableResult
+    func noteSeen(_ address: TransportAddress) -> Bool {
+        guard !hasSeen(address) else { return false }
+        seen.append(address)
+        return true
+    }
+
+    /// Whether the address was dialled or reached, or is about to be dialled.
+    func hasSeen(_ address: TransportAddress) -> Bool { seen.contains(address) }
 
     /// Whether nothing is under way, or about to be.
     var isIdle: Bool { candidates.isEmpty && places.isEmpty && placesDeadline == nil }

@@ -88,7 +88,8 @@ final class Link {
     /// Forgets the pings beside the link that have no answer yet, and returns them.
     func takePacketPings() -> [PacketPings.Request] {
         defer { packetPings = [] }
-        return packetPings + (datagrams?.abandonPings() ?? [])
+        guard let datagrams else { return packetPings }
+        return packetPings + datagrams.abandonPings()
     }
 
     /// Lets go of the peer, which may refer to the link, at the end of the session.

@@ -41,7 +41,7 @@ extension SessionMachine {
 
     private func dialNextRoute(of race: DialRace, now: Moment) {
         let route = race.routes[0]
-        if let place = route.provenAt, place != route.address, !race.seen.contains(place) {
+        if let place = route.provenAt, place != route.address, !race.hasSeen(place) {
             return dial(DialRace.Target(route: route, address: place), in: race, now: now)
         }
         race.routes.removeFirst()
@@ -90,7 +90,7 @@ extension SessionMachine {
     private func dial(_ target: DialRace.Target, in race: DialRace, now: Moment) {
         let dial = DialID(number: nextNumber())
         dials[dial] = race
-        race.seen.insert(target.address)
+        race.noteSeen(target.address)
         race.candidates.append(
             DialRace.Candidate(dial: dial, target: target, startedAt: now, mayHidePlaces: !target.isPlace))
         statistics.dials += 1
@@ -103,7 +103,7 @@ extension SessionMachine {
     func reached(_ place: TransportAddress?, by link: Link, in race: DialRace) {
         guard let index = race.candidates.firstIndex(where: { $0.dial == link.dial }) else { return }
         race.candidates[index].link = link
-        if let place { race.seen.insert(place) }
+        if let place { race.noteSeen(place) }
         watch(race)
     }
 
@@ -138,7 +138,7 @@ extension SessionMachine {
     ) {
         guard let race = races[number] else { return }
         race.placesDeadline = nil
-        for place in places.prefix(limits.placesPerRoute) where race.seen.insert(place).inserted {
+        for place in places.prefix(limits.placesPerRoute) where race.noteSeen(place) {
             race.places.append(DialRace.Target(route: route, address: place))
         }
         run(race, now: now)
