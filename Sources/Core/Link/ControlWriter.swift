@@ -21,6 +21,14 @@ package struct ControlWriter {
         if let source = bytes.baseAddress { payload.copyMemory(from: source, byteCount: bytes.count) }
     }
 
+    /// Appends a frame with this payload, which is written to where the frame leaves from.
+    mutating func write(_ type: FrameType, _ payload: some FramePayload) {
+        let length = payload.payloadLength
+        var writer = PayloadWriter(.init(start: reserve(type, payloadLength: length), count: length))
+        payload.write(to: &writer)
+        precondition(writer.isFull, "a payload is shorter than its length")
+    }
+
     mutating func write(_ type: FrameType, payload: [UInt8]) {
         payload.withUnsafeBytes { write(type, bytes: $0) }
     }

@@ -152,7 +152,7 @@ package final class LinkMachine {
                 hello.prefaces = prefaces
                 hasUnreportedSecured = true
             }
-            control.write(.hello, payload: hello.payload)
+            control.write(.hello, hello)
             if let peer = channel.provenPeer {
                 tap?.note(.secured(peer: peer, wasResumed: channel.wasResumed))
             }
@@ -548,6 +548,6 @@ package final class LinkMachine {
     private func queueClose(_ close: LinkClose) {
         guard phase == .greeting || phase == .open else { return }
         pongs.drain(into: &control)
-        control.write(.close, payload: close.payload)
+        control.write(.close, close)
     }
 }

@@ -43,9 +43,12 @@ package struct SocketAddress: Hashable, Sendable {
 
     /// Creates an address from sixteen bytes. An IPv4 address in IPv6 form (`::ffff:1.2.3.4`) becomes IPv4.
     package init(_ address: in6_addr, scope: UInt32, port: UInt16) {
-        let bytes = withUnsafeBytes(of: address) { Array($0) }
-        let high = bytes[0..<8].reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
-        let low = bytes[8..<16].reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
+        let (high, low) = withUnsafeBytes(of: address) { bytes in
+            (
+                UInt64(bigEndian: bytes.loadUnaligned(as: UInt64.self)),
+                UInt64(bigEndian: bytes.loadUnaligned(fromByteOffset: 8, as: UInt64.self))
+            )
+        }
         if high == 0, low >> 32 == 0xFFFF {
             self.init(.v4(UInt32(truncatingIfNeeded: low)), port: port)
         } else {
@@ -141,22 +144,35 @@ package struct SocketAddress: Hashable, Sendable {
 
 extension SocketAddress: CustomStringConvertible {
     /// The form `192.168.1.5:4000` or `[fe80::1%eth0]:4000`.
-    package var description: String { isIPv6 ? "[\(hostDescription)]:\(port)" : "\(hostDescription):\(port)" }
+    package var description: String {
+        if case .v4(let bits) = host { return Self.dotted(bits, port: port) }
+        return "[\(hostDescription)]:\(port)"
+    }
 
-    /// Returns four bytes with dots between them, without the system's formatting, which costs several times as much.
-    private static func dotted(_ bits: UInt32) -> String {
-        String(unsafeUninitializedCapacity: Int(INET_ADDRSTRLEN)) { text in
+    /// Returns four bytes with dots between them, and the port behind them if there is one, in one pass: each connection
+    /// needs the texts of its two ends, and interpolation costs several times as much.
+    private static func dotted(_ bits: UInt32, port: UInt16? = nil) -> String {
+        String(unsafeUninitializedCapacity: Int(INET_ADDRSTRLEN) + 6) { text in
             var count = 0
             func write(_ character: UInt8) {
                 text[count] = character
                 count += 1
             }
+            func write(number: UInt32) {
+                var unit: UInt32 = 1
+                while number / unit >= 10 { unit *= 10 }
+                while unit > 0 {
+                    write(UInt8(ascii: "0") + UInt8(truncatingIfNeeded: number / unit % 10))
+                    unit /= 10
+                }
+            }
             for index in 0..<4 {
-                let byte = UInt8(truncatingIfNeeded: bits >> UInt32(24 - 8 * index))
                 if index > 0 { write(UInt8(ascii: ".")) }
-                if byte >= 100 { write(UInt8(ascii: "0") + byte / 100) }
-                if byte >= 10 { write(UInt8(ascii: "0") + byte / 10 % 10) }
-                write(UInt8(ascii: "0") + byte % 10)
+                write(number: bits >> UInt32(24 - 8 * index) & 0xFF)
+            }
+            if let port {
+                write(UInt8(ascii: ":"))
+                write(number: UInt32(port))
             }
             return count
         }
