@@ -56,7 +56,7 @@ extension LinkMachine {
     package func ping(token: UInt64, payload: [UInt8], now: Moment) {
         guard phase == .open else { return }
         if pingsSent.count >= Self.maximumPendingPings { pingsSent.removeFirst() }
-        pingsSent.append((token, now))
+        pingsSent.append(SentPing(token: token, at: now))
         control.write(.ping, PingContent(token: token, extra: payload))
     }
 

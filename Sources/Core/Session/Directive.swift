@@ -22,7 +22,8 @@ enum Directive {
     case openDatagrams(Link)
     /// Has the port find the place that the other side has offered.
     indirect case findDatagramPlace(Link, DatagramOffer)
-    indirect case report(SessionEvent)
+    /// Reports the machine's next event.
+    case report
     /// Reports a stream that a peer has opened for a purpose other than the program's, which is no event.
     case reportStream(ByteStream)
     indirect case finish(CallToken, Result<PeerID, NighError>)

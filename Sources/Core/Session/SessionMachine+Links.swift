@@ -164,7 +164,7 @@ extension SessionMachine {
                 }
             case .pairing(let message): pairingReceived(message, on: link, now: now)
             case .responsiveAgain:
-                if let peer = link.peer, peer.link === link { output(.report(.peerResponsive(peer.id))) }
+                if let peer = link.peer, peer.link === link { report(.peerResponsive(peer.id)) }
             case .closed(let end): linkEnded(link, end, now: now)
             }
         } catch {
@@ -176,7 +176,7 @@ extension SessionMachine {
     /// Reports a stream that the peer has opened, to those for whom it is.
     private func report(_ stream: ByteStream) {
         switch stream.purpose {
-        case .program: output(.report(.streamOpened(stream)))
+        case .program: report(.streamOpened(stream))
         case .files, .relay: output(.reportStream(stream))
         }
     }

@@ -24,7 +24,7 @@ enum Base32 {
     }
 
     /// Returns the character for a number below 32.
-    private static func character(_ value: UInt8) -> UInt8 {
+    static func character(_ value: UInt8) -> UInt8 {
         value < 26 ? UInt8(ascii: "a") + value : UInt8(ascii: "2") + (value - 26)
     }
 

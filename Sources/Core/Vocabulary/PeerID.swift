@@ -41,7 +41,14 @@ public struct PeerID: Hashable, Comparable, Sendable, CustomStringConvertible, L
 
     /// The first eight characters. A person can tell nearby peers apart by them, but
     /// they are too few to trust a peer by.
-    public var short: String { withUnsafeBytes(of: words.0.bigEndian) { Base32.encode($0.prefix(5)) } }
+    public var short: String {
+        String(unsafeUninitializedCapacity: 8) { text in
+            for index in 0..<8 {
+                text[index] = Base32.character(UInt8(truncatingIfNeeded: words.0 >> (59 - 5 * index) & 31))
+            }
+            return 8
+        }
+    }
 
     /// Returns whether all 32 bytes are the same.
     @inlinable

@@ -127,17 +127,21 @@ package struct FieldReader {
     package var remaining: Int { bytes.count &- position }
 
     package mutating func take(_ count: Int, _ what: String) throws(WireError) -> UnsafeRawBufferPointer {
-        guard count >= 0, count <= remaining else { throw .malformed("\(what) is cut short") }
+        guard count >= 0, count <= remaining else { throw Self.cutShort(what) }
         defer { position &+= count }
         return UnsafeRawBufferPointer(rebasing: bytes[position..<position &+ count])
     }
+
+    private static func cutShort(_ what: String) -> WireError { .malformed("\(what) is cut short") }
 
     package mutating func number<Number: FixedWidthInteger>(_ type: Number.Type, _ what: String)
         throws(WireError)
         -> Number
     {
-        let raw = try take(MemoryLayout<Number>.size, what)
-        return Number(bigEndian: raw.loadUnaligned(as: Number.self))
+        let size = MemoryLayout<Number>.size
+        guard size <= remaining else { throw Self.cutShort(what) }
+        defer { position &+= size }
+        return Number(bigEndian: bytes.loadUnaligned(fromByteOffset: position, as: Number.self))
     }
 
     /// Reads text with its length as one byte in front. It must be UTF-8.

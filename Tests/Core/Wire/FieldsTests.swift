@@ -93,7 +93,8 @@ import Testing
     }
 
     @Test func aPayloadInPlaceHasTheBytesThatAGrowingWriterWrites() {
-        for reason in ["", "bis bald", String(repeating: "ä", count: 200), String(repeating: "🐾", count: 64)] {
+        for reason in ["", "bis bald", String(repeating: "ä", count: 200), String(repeating: "🐾", count: 64)]
+        {
             let refusal = ConversationRefusal(
                 conversation: 0x0102_0304_0506_0708, code: .busy, retryAfterSeconds: 9, reason: reason)
             var writer = FieldWriter()
@@ -109,7 +110,8 @@ import Testing
         for text in ["a\tb", "\u{7F}", "\0", "a~ "] {
             var writer = FieldWriter()
             writer.write(short: text)
-            #expect(try reading(writer.bytes) { reader throws(WireError) in try reader.shortText("a") } == text)
+            #expect(
+                try reading(writer.bytes) { reader throws(WireError) in try reader.shortText("a") } == text)
         }
     }
 
