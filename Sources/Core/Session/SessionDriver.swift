@@ -26,14 +26,14 @@ final class SessionDriver: @unchecked Sendable {
     private var hasStarted = false
     @exclusivity(unchecked) private(set) var isClosed = false
 
-    @exclusivity(unchecked) private var calls: [CallToken: @Sendable (Result<PeerID, NighError>) -> Void] =
-        [:]
+    @exclusivity(unchecked) private var calls =
+        NumberTable<@Sendable (Result<PeerID, NighError>) -> Void>()
     @exclusivity(unchecked) private var pings: [CallToken: @Sendable (Result<Duration, NighError>) -> Void] =
         [:]
     private var whenClosed: [@Sendable () -> Void] = []
     var unansweredCalls: Int { calls.count + pings.count }
 
-    @exclusivity(unchecked) var connections: [UInt64: PipeConnection] = [:]
+    @exclusivity(unchecked) var connections = NumberTable<PipeConnection>()
     /// The connection that was written last. Usually it is the next one, too.
     @exclusivity(unchecked) private var lastWritten: PipeConnection?
     @exclusivity(unchecked) private var outgoing = ByteQueue()
@@ -208,7 +208,7 @@ final class SessionDriver: @unchecked Sendable {
         isClosed = true
         trustSynchronizer.stop()
         if let goodbyeTimer { loop.cancel(goodbyeTimer) }
-        for (_, connection) in connections.sorted(by: { $0.key < $1.key }) {
+        for (_, connection) in connections.sorted {
             connection.closeDatagrams()
             connection.pipe.close(.now)
             observeEnd(of: connection.link, cause: .closed)
@@ -225,7 +225,7 @@ final class SessionDriver: @unchecked Sendable {
         let (waitingCalls, waitingPings) = (calls, pings)
         calls.removeAll()
         pings.removeAll()
-        for (_, call) in waitingCalls.sorted(by: { $0.key.number < $1.key.number }) { call(.failure(error)) }
+        for (_, call) in waitingCalls.sorted { call(.failure(error)) }
         for (_, ping) in waitingPings.sorted(by: { $0.key.number < $1.key.number }) { ping(.failure(error)) }
         let finished = whenClosed
         whenClosed.removeAll()
@@ -443,7 +443,7 @@ final class SessionDriver: @unchecked Sendable {
         case .findDatagramPlace(let link, let offer): findPlace(of: offer, for: link)
         case .report: if let event = machine.nextEvent() { report(event) }
         case .reportStream(let stream): onStream[stream.purpose]?(stream)
-        case .finish(let token, let result): calls.removeValue(forKey: token)?(result)
+        case .finish(let token, let result): calls.remove(token.number)?(result)
         case .answerPing(let token, let result): pings.removeValue(forKey: token)?(result.map(\.duration))
         case .openPort(let port): directory.add(port)
         case .closePort(let port): directory.remove(port)
@@ -468,7 +468,7 @@ final class SessionDriver: @unchecked Sendable {
         if lastWritten?.link === link { lastWritten = nil }
         // What was sent in the same turn as the goodbye leaves before it.
         sendPackets()
-        let connection = connections.removeValue(forKey: link.number)
+        let connection = connections.remove(link.number)
         connection?.closeDatagrams()
         return connection
     }
@@ -498,7 +498,7 @@ final class SessionDriver: @unchecked Sendable {
         _ call: (SessionMachine, Moment) -> Void
     ) {
         guard hasStarted, !isClosed else { return completion(.failure(NighError(.inviting, .closed))) }
-        calls[token] = completion
+        calls[token.number] = completion
         inTurn { call(machine, loop.now) }
     }
 

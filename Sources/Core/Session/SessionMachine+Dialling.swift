@@ -89,7 +89,7 @@ extension SessionMachine {
 
     private func dial(_ target: DialRace.Target, in race: DialRace, now: Moment) {
         let dial = DialID(number: nextNumber())
-        dials[dial] = race
+        dials[dial.number] = race
         race.noteSeen(target.address)
         race.candidates.append(
             DialRace.Candidate(dial: dial, target: target, startedAt: now, mayHidePlaces: !target.isPlace))
@@ -148,14 +148,14 @@ extension SessionMachine {
 
     /// Handles a dial for which the transport could not open a pipe.
     func dialFailed(_ dial: DialID, error: NighError, now: Moment) {
-        guard dials[dial] != nil else { return }
+        guard dials[dial.number] != nil else { return }
         statistics.dialsFailed[error.cause.label, default: 0] += 1
         candidateFailed(dial, error: error, now: now)
     }
 
     /// Handles a dial that led to no link, or to a link that ended before it had proven which peer is there.
     func candidateFailed(_ dial: DialID, error: NighError, now: Moment) {
-        guard let race = dials.removeValue(forKey: dial),
+        guard let race = dials.remove(dial.number),
             let index = race.candidates.firstIndex(where: { $0.dial == dial })
         else { return }
         let failed = race.candidates.remove(at: index)
@@ -204,7 +204,7 @@ extension SessionMachine {
     func raceWon(_ race: DialRace, by link: Link) {
         if let index = race.candidates.firstIndex(where: { $0.dial == link.dial }) {
             let winner = race.candidates.remove(at: index)
-            dials[winner.dial] = nil
+            dials[winner.dial.number] = nil
             note(winner.target, isProven: true, in: race)
         }
         stop(race, code: .superseded)
@@ -222,7 +222,7 @@ extension SessionMachine {
     }
 
     private func cancel(_ candidate: DialRace.Candidate, code: LinkClose.Code) {
-        dials[candidate.dial] = nil
+        dials[candidate.dial.number] = nil
         if let link = candidate.link {
             close(link, code)
         } else {

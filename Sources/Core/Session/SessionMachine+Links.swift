@@ -223,7 +223,7 @@ extension SessionMachine {
             return
         }
         guard let dial = link.dial else { return acceptedLinkOpened(link, hello: hello, now: now) }
-        guard let race = dials[dial] else { return close(link, .cancelled) }
+        guard let race = dials[dial.number] else { return close(link, .cancelled) }
         if let expected = race.purpose.peer, hello.peer != expected {
             let cause = NighError.Cause.wrongPeer(expected: expected, found: hello.peer)
             close(link, .wrongPeer, because: cause)
@@ -246,7 +246,7 @@ extension SessionMachine {
     }
 
     /// Returns the race that the link belongs to; nil for an accepted link, and once the race is over.
-    private func race(of link: Link) -> DialRace? { link.dial.flatMap { dials[$0] } }
+    private func race(of link: Link) -> DialRace? { link.dial.flatMap { dials[$0.number] } }
 
     /// Closes a link that is of no use to this session, regardless of what it was dialled for.
     private func reject(_ link: Link, _ cause: NighError.Cause, now: Moment) {

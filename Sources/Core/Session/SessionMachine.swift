@@ -34,12 +34,12 @@ final class SessionMachine {
     @exclusivity(unchecked) var peerByAddress: [TransportAddress: PeerID] = [:]
     /// Addresses that transports were given. The machine dials them to learn which peer is there.
     @exclusivity(unchecked) var knownAddresses: [KnownAddress] = []
-    @exclusivity(unchecked) var links: [UInt64: Link] = [:]
+    @exclusivity(unchecked) var links = NumberTable<Link>()
     let census = SessionCensus()
     /// The dials under way, and the race of each.
-    @exclusivity(unchecked) var dials: [DialID: DialRace] = [:]
+    @exclusivity(unchecked) var dials = NumberTable<DialRace>()
     /// The searches for a link that are under way, by number.
-    @exclusivity(unchecked) var races: [UInt64: DialRace] = [:]
+    @exclusivity(unchecked) var races = NumberTable<DialRace>()
     @exclusivity(unchecked) var pings: [UInt64: (token: CallToken, link: Link, payload: [UInt8])] = [:]
     /// The counts that are rarely changed. Two more are kept apart, because each connection changes them.
     @exclusivity(unchecked) var statistics = SessionStatistics()
@@ -160,7 +160,7 @@ final class SessionMachine {
     ///
     /// - Parameter place: the address of the other end, if it is known.
     func pipeOpened(transport: Int, dial: DialID?, at place: TransportAddress?, now: Moment) -> Link? {
-        let race = dial.flatMap { dials[$0] }
+        let race = dial.flatMap { dials[$0.number] }
         if dial != nil {
             guard race != nil else { return nil }
         } else {
