@@ -44,6 +44,22 @@ struct AddressTests {
 
     // MARK: Addresses that a person writes
 
+    @Test(arguments: ["0.0.0.0:0", "192.168.1.5:4000", "255.255.255.255:65535", "127.0.0.1:1"])
+    func addressesOfIPv4AreReadInOnePass(text: String) throws {
+        let address = try #require(SocketAddress(dotted: text))
+        #expect(address.description == text)
+        let colon = try #require(text.lastIndex(of: ":"))
+        let port = try #require(UInt16(text[text.index(after: colon)...]))
+        #expect(address == SocketAddress(numeric: String(text[..<colon]), port: port))
+    }
+
+    @Test(arguments: [
+        "", ":", "1.2.3.4", "1.2.3.4:", "1.2.3:4", "1.2.3.4.5:6", "1..3.4:5", "256.2.3.4:5", "1.2.3.4:65536",
+        "1.2.3.4:999999", "01.2.3.4:5", "1.2.3.4:05", "1.2.3.4:5 ", "+1.2.3.4:5", "1.2.3.4:5:6", "1:2.3.4:5",
+        "[::1]:4000", "host:1",
+    ])
+    func otherTextIsNoAddressOfIPv4(text: String) { #expect(SocketAddress(dotted: text) == nil) }
+
     private func destination(_ text: String) throws(NighError) -> TCPDestination {
         guard let address = TransportAddress(text) else {
             throw NighError(.connecting, .invalid("no address"))

@@ -43,6 +43,13 @@ struct Ring<Element> {
         count &+= 1
     }
 
+    /// Adds an element that is moved and not copied, which matters if it is large.
+    mutating func append(moving element: consuming Element) {
+        if count == storage.count { grow() }
+        storage[slot(count)] = element
+        count &+= 1
+    }
+
     @inlinable
     mutating func prepend(_ element: Element) {
         if count == storage.count { grow() }

@@ -1,15 +1,33 @@
-/// Collects small frames for the next write, in reused chunks. Once those exist, it does not allocate.
+/// The chunks that the control writers of several links share. Loop only.
+final class ControlChunks {
+    // Touched on the loop only, and no access lasts across a call to other code. So it needs no run-time check for exclusive
+    // access.
+    @exclusivity(unchecked) private var pool: ChunkPool
+
+    /// Creates chunks of `chunkSize` bytes, of which up to 8 are kept for reuse. The size is just large enough for what a
+    /// link begins with.
+    init(chunkSize: Int = 256, keepAtMost: Int = 8) {
+        pool = ChunkPool(chunkSize: chunkSize, keepAtMost: keepAtMost)
+    }
+
+    func take(withRoom needed: Int) -> Chunk { pool.take(withRoom: needed) }
+
+    func recycle(_ chunk: consuming Chunk) { pool.recycle(chunk) }
+}
+
+/// Collects small frames for the next write, in reused chunks. Once those exist, it does not allocate. It has a chunk only
+/// while something waits in it, so that an idle link has none.
 package struct ControlWriter {
     private var queue = ByteQueue()
     private var chunk: Chunk?
-    private var pool: ChunkPool
+    private let chunks: ControlChunks
     private(set) var frameCount = 0
 
-    /// Creates a writer that keeps up to `keepAtMost` chunks of `chunkSize` bytes and reuses
-    /// them after their content was written. Every idle link keeps one, so it is just large enough for what a link begins
-    /// with.
+    init(_ chunks: ControlChunks) { self.chunks = chunks }
+
+    /// Creates a writer with chunks of its own.
     init(chunkSize: Int = 256, keepAtMost: Int = 8) {
-        pool = ChunkPool(chunkSize: chunkSize, keepAtMost: keepAtMost)
+        self.init(ControlChunks(chunkSize: chunkSize, keepAtMost: keepAtMost))
     }
 
     /// The number of bytes that wait to be written.
@@ -19,6 +37,14 @@ package struct ControlWriter {
     mutating func write(_ type: FrameType, bytes: UnsafeRawBufferPointer) {
         let payload = reserve(type, payloadLength: bytes.count)
         if let source = bytes.baseAddress { payload.copyMemory(from: source, byteCount: bytes.count) }
+    }
+
+    /// Appends a frame with this payload, which is written to where the frame leaves from.
+    mutating func write(_ type: FrameType, _ payload: some FramePayload) {
+        let length = payload.payloadLength
+        var writer = PayloadWriter(.init(start: reserve(type, payloadLength: length), count: length))
+        payload.write(to: &writer)
+        precondition(writer.isFull, "a payload is shorter than its length")
     }
 
     mutating func write(_ type: FrameType, payload: [UInt8]) {
@@ -57,6 +83,7 @@ package struct ControlWriter {
     mutating func drain(into other: inout ByteQueue) {
         other.append(contentsOf: &queue)
         frameCount = 0
+        giveChunkBack()
     }
 
     /// Moves all queued frames behind those of `other`.
@@ -64,12 +91,18 @@ package struct ControlWriter {
         other.queue.append(contentsOf: &queue)
         other.frameCount &+= frameCount
         frameCount = 0
+        giveChunkBack()
     }
 
     /// Drops all queued frames.
     mutating func removeAll() {
         queue.removeAll()
         frameCount = 0
+        giveChunkBack()
+    }
+
+    private mutating func giveChunkBack() {
+        if let chunk = chunk.take() { chunks.recycle(chunk) }
     }
 
     private mutating func claim(_ count: Int) -> UnsafeMutableRawPointer {
@@ -83,8 +116,8 @@ package struct ControlWriter {
     /// Returns the current chunk if `count` bytes fit into it, or another one.
     private mutating func roomFor(_ count: Int) -> Chunk {
         if let chunk, chunk.room >= count { return chunk }
-        if let chunk { pool.recycle(chunk) }
-        let fresh = pool.take(withRoom: count)
+        giveChunkBack()
+        let fresh = chunks.take(withRoom: count)
         chunk = fresh
         return fresh
     }

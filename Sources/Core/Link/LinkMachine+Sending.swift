@@ -9,12 +9,12 @@ extension LinkMachine {
     /// come, because the conversation's last link shows which version both sides speak.
     func send(_ request: ConversationRequest, isResume: Bool) {
         guard phase == .open || (isResume && phase == .greeting) else { return }
-        control.write(isResume ? .resume : .invite, payload: request.payload)
+        control.write(isResume ? .resume : .invite, request)
     }
 
     func send(_ acceptance: ConversationAcceptance) {
         guard phase == .open else { return }
-        control.write(.accept, payload: acceptance.payload)
+        control.write(.accept, acceptance)
     }
 
     /// Sends what this side's own invitation said, directly before it accepts the other side's.
@@ -31,7 +31,7 @@ extension LinkMachine {
 
     func send(_ refusal: ConversationRefusal) {
         guard phase == .open else { return }
-        control.write(.decline, payload: refusal.payload)
+        control.write(.decline, refusal)
     }
 
     func send(_ message: PairingMessage) {
@@ -42,7 +42,7 @@ extension LinkMachine {
     /// Says where this side takes packets beside the link.
     func send(_ offer: DatagramOffer) {
         guard phase == .open else { return }
-        control.write(.datagrams, payload: offer.payload)
+        control.write(.datagrams, offer)
     }
 
     /// Sends this side's standing without allocating.
@@ -56,11 +56,8 @@ extension LinkMachine {
     package func ping(token: UInt64, payload: [UInt8], now: Moment) {
         guard phase == .open else { return }
         if pingsSent.count >= Self.maximumPendingPings { pingsSent.removeFirst() }
-        pingsSent.append((token, now))
-        var writer = FieldWriter()
-        writer.write(token)
-        writer.write(raw: payload)
-        control.write(.ping, payload: writer.bytes)
+        pingsSent.append(SentPing(token: token, at: now))
+        control.write(.ping, PingContent(token: token, extra: payload))
     }
 
     /// Sends a ping of the link's own. With the answer, the other side also says what it has received.

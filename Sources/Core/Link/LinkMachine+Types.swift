@@ -49,6 +49,12 @@ extension LinkMachine {
         case closed(LinkEnd)
     }
 
+    /// A ping that has no answer yet.
+    struct SentPing {
+        let token: UInt64
+        let at: Moment
+    }
+
     /// Why a link ended, and which side ended it.
     package struct LinkEnd: Equatable {
         package var cause: NighError.Cause
@@ -68,13 +74,26 @@ extension LinkMachine {
         var scope: LinkClose.Scope { number.map(LinkClose.Scope.init(of:)) ?? .link }
     }
 
-    struct Settings {
-        var hello: Hello
-        var timings: LinkTimings
-        var offer: SecureChannelOffer
-        /// The peer for which the pipe was dialled, if known.
-        var expected: PeerID?
-        /// A ticket from an earlier link to that peer.
-        var ticket: ResumptionTicket?
+    /// What all links of a session over one transport have in common. They share one object, which saves each of them the
+    /// memory and the copies.
+    final class Settings {
+        let hello: Hello
+        let timings: LinkTimings
+        let offer: SecureChannelOffer
+        /// The time from an open pipe to the end of the hellos.
+        let handshake: Moment.Span
+        /// The first bytes of each link.
+        let preface: ByteSlice
+        /// The chunks of what links say besides messages, and of unreliable messages.
+        let controlChunks = ControlChunks()
+        let unreliableChunks = ControlChunks(chunkSize: 16 << 10)
+
+        init(hello: Hello, timings: LinkTimings, offer: SecureChannelOffer) {
+            self.hello = hello
+            self.timings = timings
+            self.offer = offer
+            handshake = Moment.Span(timings.handshake)
+            preface = ByteSlice(Preface(security: offer.accepted).bytes)
+        }
     }
 }

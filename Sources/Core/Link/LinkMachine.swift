@@ -9,23 +9,24 @@ package final class LinkMachine {
     // Properties that every message or write uses are not checked for overlapping access at run time: they are accessed
     // on the loop only, and no access lasts across a call to other code.
     @exclusivity(unchecked) package private(set) var phase = Phase.preface
-    private(set) var peerHello: Hello?
-    private(set) var version: UInt8 = 0
-    private(set) var peerStanding = Standing()
-    private(set) var end: LinkEnd?
+    @exclusivity(unchecked) private(set) var peerHello: Hello?
+    @exclusivity(unchecked) private(set) var version: UInt8 = 0
+    @exclusivity(unchecked) private(set) var peerStanding = Standing()
+    @exclusivity(unchecked) private(set) var end: LinkEnd?
     @exclusivity(unchecked) var statistics = LinkStatistics()
 
     private let settings: Settings
+    private let expected: PeerID?
+    private let ticket: ResumptionTicket?
     private let openedAt: Moment
-    private let ownPreface: Preface
-    private var prefaceBytes: [UInt8] = []
+    @exclusivity(unchecked) private var prefaceBytes: [UInt8] = []
     @exclusivity(unchecked) private var channel: (any SecureChannel)?
     /// Whether the channel passes bytes through unchanged, so that messages need not go through it.
     @exclusivity(unchecked) private var isPlain = false
     @exclusivity(unchecked) private var decoder: FrameDecoder
     @exclusivity(unchecked) private var plain = ByteQueue()
     @exclusivity(unchecked) private(set) var keepAlive: KeepAlive
-    private var reportedEnd = false
+    @exclusivity(unchecked) private var reportedEnd = false
     /// The channel's error behind the bytes that the decoder already has. It ends
     /// the link once those bytes are handled.
     @exclusivity(unchecked) private var channelFailure: NighError.Cause?
@@ -38,8 +39,8 @@ package final class LinkMachine {
     @exclusivity(unchecked) private var pongs: ControlWriter
     @exclusivity(unchecked) private var unreliable: ControlWriter
     /// The pings that have no answer yet, in the order in which they were sent.
-    var pingsSent: [(token: UInt64, at: Moment)] = []
-    var nextAutomaticPing = LinkMachine.firstAutomaticPing
+    @exclusivity(unchecked) var pingsSent: [SentPing] = []
+    @exclusivity(unchecked) var nextAutomaticPing = LinkMachine.firstAutomaticPing
     static let firstAutomaticPing: UInt64 = 1 << 63
 
     /// The events for an observer. Nil if there is no observer, which costs one check per batch of bytes.
@@ -55,18 +56,25 @@ package final class LinkMachine {
     /// The longest frame before the hellos. A hello is far shorter.
     private static let helloLimit = 4_096
 
-    init(side: LinkSide, settings: Settings, now: Moment) {
+    /// - Parameters:
+    ///   - expected: the peer for which the pipe was dialled, if known.
+    ///   - ticket: a ticket from an earlier link to that peer.
+    init(
+        side: LinkSide, settings: Settings, expected: PeerID? = nil, ticket: ResumptionTicket? = nil,
+        now: Moment
+    ) {
         self.side = side
+        self.expected = expected
+        self.ticket = ticket
         self.settings = settings
         openedAt = now
-        ownPreface = Preface(security: settings.offer.accepted)
         decoder = FrameDecoder(maximumPayload: Self.helloLimit)
         keepAlive = KeepAlive(
             pingAfter: settings.timings.pingAfter, loseAfter: settings.timings.loseAfter, now: now)
-        control = ControlWriter()
-        pongs = ControlWriter()
-        unreliable = ControlWriter(chunkSize: 16 << 10, keepAtMost: 8)
-        wire.append(ByteSlice(ownPreface.bytes))
+        control = ControlWriter(settings.controlChunks)
+        pongs = ControlWriter(settings.controlChunks)
+        unreliable = ControlWriter(settings.unreliableChunks)
+        wire.append(settings.preface)
         // A dialling side that accepts only TLS need not wait for the other side's preface before it begins the
         // handshake.
         if side == .dialling, settings.offer.accepted == .tls13 { beginSecuring(.tls13) }
@@ -75,7 +83,7 @@ package final class LinkMachine {
     /// Begins to record events in `tap`. Call this before anything has passed.
     func observe() {
         let tap = LinkTap()
-        tap.note(.sent(ByteSlice(ownPreface.bytes)))
+        tap.note(.sent(settings.preface))
         self.tap = tap
     }
 
@@ -99,7 +107,7 @@ package final class LinkMachine {
     }
 
     @exclusivity(unchecked) private var isResponsiveAgain = false
-    private var hasUnreportedSecured = false
+    @exclusivity(unchecked) private var hasUnreportedSecured = false
 
     private func receivePreface(_ bytes: ByteSlice) {
         let missing = Preface.byteCount - prefaceBytes.count
@@ -107,9 +115,9 @@ package final class LinkMachine {
         guard prefaceBytes.count == Preface.byteCount else { return }
         tap?.note(.received(ByteSlice(prefaceBytes)))
         do throws(WireError) {
-            let preface = try ByteSlice(prefaceBytes).withUnsafeBytes { bytes throws(WireError) in
-                try Preface(reading: bytes)
-            }
+            let preface = try prefaceBytes.withUnsafeBytes { bytes in
+                Result { () throws(WireError) in try Preface(reading: bytes) }
+            }.get()
             guard let kind = settings.offer.accepted.strongestCommon(with: preface.security) else {
                 return finish(
                     .noCommonSecurity(theyEncrypt: preface.security.contains(.tls13)), code: nil)
@@ -124,7 +132,7 @@ package final class LinkMachine {
     }
 
     private func beginSecuring(_ kind: Preface.Security) {
-        let channel = settings.offer.make(kind, side, settings.expected, settings.ticket)
+        let channel = settings.offer.make(kind, side, expected, ticket)
         self.channel = channel
         isPlain = channel is PlaintextChannel
         do throws(NighError) {
@@ -152,7 +160,7 @@ package final class LinkMachine {
                 hello.prefaces = prefaces
                 hasUnreportedSecured = true
             }
-            control.write(.hello, payload: hello.payload)
+            control.write(.hello, hello)
             if let peer = channel.provenPeer {
                 tap?.note(.secured(peer: peer, wasResumed: channel.wasResumed))
             }
@@ -165,7 +173,8 @@ package final class LinkMachine {
 
     /// Both prefaces as this side knows them, the dialling side's first.
     private var prefaces: [UInt8] {
-        side == .dialling ? ownPreface.bytes + prefaceBytes : prefaceBytes + ownPreface.bytes
+        let own = settings.preface.bytes
+        return side == .dialling ? own + prefaceBytes : prefaceBytes + own
     }
 
     /// The peer at the other end, as its key has proven. Nil before the handshake has ended, and always in plaintext.
@@ -476,7 +485,7 @@ package final class LinkMachine {
     /// The time at which `timeArrived` must be called next.
     package var deadline: Moment {
         switch phase {
-        case .preface, .securing, .greeting: openedAt + Moment.Span(settings.timings.handshake)
+        case .preface, .securing, .greeting: openedAt + settings.handshake
         case .open: min(keepAlive.deadline, ticketDueAt)
         case .closed: .never
         }
@@ -548,6 +557,6 @@ package final class LinkMachine {
     private func queueClose(_ close: LinkClose) {
         guard phase == .greeting || phase == .open else { return }
         pongs.drain(into: &control)
-        control.write(.close, payload: close.payload)
+        control.write(.close, close)
     }
 }

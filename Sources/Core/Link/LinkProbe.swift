@@ -101,8 +101,7 @@ package final class LinkProbe: PipeHandler, @unchecked Sendable {
         let offer: SecureChannelOffer = plan.isEncrypted ? .tls(try TLSContext(plan.identity)) : .plaintext
         machine = LinkMachine(
             side: .dialling,
-            settings: .init(
-                hello: hello, timings: timings, offer: offer, expected: plan.expected),
+            settings: .init(hello: hello, timings: timings, offer: offer), expected: plan.expected,
             now: openedAt)
         selfReference = self
         pipe.start(handler: self)

@@ -31,18 +31,30 @@ package final class Lock: @unchecked Sendable {
 
 /// A value that can be accessed only while its lock is held.
 ///
-/// `@unchecked Sendable`: `withLock` is the only access to the value.
+/// `@unchecked Sendable`: `withLock` is the only access to the value. For the same reason, the run-time check for exclusive
+/// access would find nothing.
 final class Guarded<Value: ~Copyable>: @unchecked Sendable {
-    private let lock = Lock()
-    private var value: Value
+    // Not a `Lock`, which would be one more object for each peer.
+    private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
+    @exclusivity(unchecked) private var value: Value
 
-    init(_ value: consuming Value) { self.value = value }
+    init(_ value: consuming Value) {
+        self.value = value
+        pthread_mutex_init(mutex, nil)
+    }
+
+    deinit {
+        pthread_mutex_destroy(mutex)
+        mutex.deallocate()
+    }
 
     /// Runs `body` with the lock held.
     @inline(__always)
     func withLock<Result, Failure: Error>(
         _ body: (inout Value) throws(Failure) -> Result
     ) throws(Failure) -> Result {
-        try lock.withLock { () throws(Failure) in try body(&value) }
+        pthread_mutex_lock(mutex)
+        defer { pthread_mutex_unlock(mutex) }
+        return try body(&value)
     }
 }

@@ -16,13 +16,15 @@ package final class Conversation: FrameSource {
 
     // These are touched for each message. A run-time check for overlapping access would cost as much as the message,
     // and is not needed: everything here is confined to the loop, and nothing is called back while it is being changed.
-    @exclusivity(unchecked) var statistics = PeerStatistics()
+    @exclusivity(unchecked) var statistics = ConversationCounts()
     @exclusivity(unchecked)
     private var sending: InlineArray<2, SendLane>
     @exclusivity(unchecked)
     private var receiving: InlineArray<2, ReceiveLane>
     @exclusivity(unchecked) private var granted: InlineArray<2, UInt64> = [0, 0]
-    private let limits: SessionLimits
+    private let receiveWindow: Int
+    private let messageLimit: Int
+    private let frameLimit: Int
     private let acknowledgeWithin: Moment.Span
 
     /// The longest payload that both sides accept in one frame.
@@ -63,7 +65,9 @@ package final class Conversation: FrameSource {
         let chunks = port.largeChunks
         sending = [SendLane(lane: .main, chunks: chunks), SendLane(lane: .bulk, chunks: chunks)]
         receiving = [ReceiveLane(chunks: chunks), ReceiveLane(chunks: chunks)]
-        self.limits = limits
+        receiveWindow = limits.receiveWindow
+        messageLimit = limits.message
+        frameLimit = limits.frame
         acknowledgeWithin = Moment.Span(timings.acknowledge)
         pieceLimit = min(limits.frame, peer.maximumFrame)
         peerMessageLimit = min(limits.message, peer.maximumMessage)
@@ -90,14 +94,14 @@ package final class Conversation: FrameSource {
     @exclusivity(unchecked) var link: Link?
 
     /// What this side's own invitation said, which it gave up to accept the peer's.
-    var crossedContext: [UInt8]?
+    @exclusivity(unchecked) var crossedContext: [UInt8]?
     /// Where the messages of this conversation are kept, if they have a sequence of their own.
-    var inbox: MessageInbox?
+    @exclusivity(unchecked) var inbox: MessageInbox?
 
     /// How many links in a row have broken shortly after they began to carry the conversation.
-    var briefLinks = 0
+    @exclusivity(unchecked) var briefLinks = 0
     /// Set when this side is leaving, which it does once everything that it sent is acknowledged.
-    var departure: Departure?
+    @exclusivity(unchecked) var departure: Departure?
 
     /// Stops accepting messages, and reports `error` to all that wait for room. Staged messages can still be taken. With
     /// `keepsRelays`, streams for relays go on, and the conversation is not drained before this side has ended its
@@ -315,7 +319,7 @@ package final class Conversation: FrameSource {
         var standing = Standing()
         for lane in 0..<2 {
             standing.received[lane] = receiving[lane].received
-            standing.granted[lane] = UInt64(max(0, limits.receiveWindow - unread))
+            standing.granted[lane] = UInt64(max(0, receiveWindow - unread))
         }
         standing.streamFrames = streams?.received ?? 0
         return standing
@@ -333,7 +337,7 @@ package final class Conversation: FrameSource {
         var standing = Standing()
         for lane in 0..<2 {
             standing.received[lane] = receiving[lane].received
-            standing.granted[lane] = receiving[lane].grant(window: limits.receiveWindow, unread: unread)
+            standing.granted[lane] = receiving[lane].grant(window: receiveWindow, unread: unread)
         }
         standing.streamFrames = streams?.received ?? 0
         return standing
@@ -350,7 +354,7 @@ package final class Conversation: FrameSource {
     var owesAcknowledgement: Bool { acknowledgeBy != .never }
 
     /// Whether so much was received that it should be acknowledged before the time is up.
-    var shouldAcknowledgeNow: Bool { unacknowledgedBytes &* 4 >= limits.receiveWindow }
+    var shouldAcknowledgeNow: Bool { unacknowledgedBytes &* 4 >= receiveWindow }
 
     /// Counts a received message that came whole in a frame.
     @inline(__always)
@@ -368,7 +372,7 @@ package final class Conversation: FrameSource {
     @inline(__always)
     func receivedMessage(on lane: Lane, _ frame: FrameDecoder.Frame, now: Moment) throws(WireError) {
         let index = Int(lane.rawValue)
-        guard receiving[index].count(frame.wireBytes, frameLimit: limits.frame) else { throw Self.overrun }
+        guard receiving[index].count(frame.wireBytes, frameLimit: frameLimit) else { throw Self.overrun }
         try receiving[index].countMessage()
         statistics.messagesReceived &+= 1
         statistics.bytesReceived &+= frame.bytes.count
@@ -379,8 +383,8 @@ package final class Conversation: FrameSource {
         on lane: Lane, size: Int, _ kind: MessageKind?, now: Moment
     ) throws(WireError) {
         let bytes = FrameHeader.byteCount &+ EncodedMessage.beginningLength(kind)
-        guard receiving[Int(lane.rawValue)].count(bytes, frameLimit: limits.frame) else { throw Self.overrun }
-        try receiving[Int(lane.rawValue)].begin(size: size, kind, limit: limits.message)
+        guard receiving[Int(lane.rawValue)].count(bytes, frameLimit: frameLimit) else { throw Self.overrun }
+        try receiving[Int(lane.rawValue)].begin(size: size, kind, limit: messageLimit)
         noteReceived(bytes, now: now)
     }
 
@@ -389,12 +393,12 @@ package final class Conversation: FrameSource {
         on lane: Lane, _ frame: FrameDecoder.Frame, now: Moment
     ) throws(WireError) -> (message: ByteSlice, kind: MessageKind?)? {
         let index = Int(lane.rawValue)
-        guard receiving[index].count(frame.wireBytes, frameLimit: limits.frame) else { throw Self.overrun }
+        guard receiving[index].count(frame.wireBytes, frameLimit: frameLimit) else { throw Self.overrun }
         let whole = try receiving[index].append(frame.bytes)
         noteReceived(frame.wireBytes, now: now)
         guard let whole else { return nil }
         // The message may be all that the sender has room for, so its acknowledgement must not wait for more messages.
-        if whole.count &* 4 >= limits.receiveWindow { unacknowledgedBytes = limits.receiveWindow }
+        if whole.count &* 4 >= receiveWindow { unacknowledgedBytes = receiveWindow }
         let kind = receiving[index].kind
         statistics.messagesReceived &+= 1
         statistics.bytesReceived &+= whole.count &+ kind.byteCount
@@ -418,22 +422,28 @@ package final class Conversation: FrameSource {
     /// Whether so much room was made since the peer last got a grant that it should get a new one at once.
     var shouldGrantNow: Bool {
         for lane in 0..<2 {
-            let gain = receiving[lane].grantGain(window: limits.receiveWindow, unread: unread)
-            if gain &* 4 >= limits.receiveWindow { return true }
+            let gain = receiving[lane].grantGain(window: receiveWindow, unread: unread)
+            if gain &* 4 >= receiveWindow { return true }
         }
         return false
     }
 
-    /// The counts for the program, completed with those that only the conversation knows.
-    var snapshot: PeerStatistics {
+    /// All counts, those of streams among them.
+    var counts: ConversationCounts {
         var result = statistics
-        result.bytesWaiting = port.outstanding
-        result.bytesUnread = unread
         if let streams {
             result.streamsOpened = streams.opened
             result.streamBytesSent = streams.bytesSent
             result.streamBytesReceived = streams.bytesReceived
         }
+        return result
+    }
+
+    /// The counts for the program, completed with those that only the conversation knows.
+    var snapshot: PeerStatistics {
+        var result = PeerStatistics(counts)
+        result.bytesWaiting = port.outstanding
+        result.bytesUnread = unread
         return result
     }
 }

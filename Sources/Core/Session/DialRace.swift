@@ -23,6 +23,9 @@ final class DialRace {
         var link: Link?
     }
 
+    // All of this is touched on the loop only, and no access lasts across a call to other code. So it needs no run-time
+    // check for exclusive access.
+
     let number: UInt64
     let purpose: DialPurpose
     /// When a dial is given up at the latest.
@@ -31,20 +34,20 @@ final class DialRace {
     /// next search.
     let isHurried: Bool
     /// The routes that were not dialled yet, the best first.
-    var routes: [RouteRecord]
+    @exclusivity(unchecked) var routes: [RouteRecord]
     /// The places behind dialled routes; each is to be dialled by itself.
-    var places: [Target] = []
+    @exclusivity(unchecked) var places: [Target] = []
     /// The dials under way, the oldest first.
-    var candidates: [Candidate] = []
+    @exclusivity(unchecked) var candidates: [Candidate] = []
     /// The addresses that this race has dialled or reached, or is about to dial.
-    var seen: Set<TransportAddress> = []
+    @exclusivity(unchecked) private var seen: [TransportAddress] = []
     /// When the last route was dialled.
-    var lastRouteAt = Moment(nanoseconds: .min)
+    @exclusivity(unchecked) var lastRouteAt = Moment(nanoseconds: .min)
     /// Until when the race waits for the places behind a route; nil while no transport was asked for them.
-    var placesDeadline: Moment?
-    var failures: [NighError] = []
+    @exclusivity(unchecked) var placesDeadline: Moment?
+    @exclusivity(unchecked) var failures: [NighError] = []
     /// When the machine looks at the race by itself.
-    var wakesAt = Moment.never
+    @exclusivity(unchecked) var wakesAt = Moment.never
 
     init(
         number: UInt64, purpose: DialPurpose, routes: [RouteRecord], deadline: Moment, isHurried: Bool
@@ -55,6 +58,18 @@ final class DialRace {
         self.deadline = deadline
         self.isHurried = isHurried
     }
+
+    /// Notes an address as dialled, reached or about to be dialled. Returns whether it is new. The addresses are so few that
+    /// looking at each is faster than hashing one.
+    @discardableResult
+    func noteSeen(_ address: TransportAddress) -> Bool {
+        guard !hasSeen(address) else { return false }
+        seen.append(address)
+        return true
+    }
+
+    /// Whether the address was dialled or reached, or is about to be dialled.
+    func hasSeen(_ address: TransportAddress) -> Bool { seen.contains(address) }
 
     /// Whether nothing is under way, or about to be.
     var isIdle: Bool { candidates.isEmpty && places.isEmpty && placesDeadline == nil }

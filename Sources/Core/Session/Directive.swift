@@ -4,11 +4,14 @@ struct CallToken: Hashable {
 }
 
 /// An instruction of the session machine to its driver, which carries out all directives in order.
+///
+/// A directive is one word, because it is moved several times on its way: what does not fit is kept in a box of its own
+/// (`indirect`).
 enum Directive {
-    case dial(DialID, transport: Int, TransportAddress, timeout: Duration)
-    case cancelDial(DialID, transport: Int)
+    indirect case dial(DialID, transport: Int, TransportAddress, timeout: Duration)
+    indirect case cancelDial(DialID, transport: Int)
     /// Asks the transport which places are behind a route, for a race.
-    case findPlaces(race: UInt64, behind: RouteRecord)
+    indirect case findPlaces(race: UInt64, behind: RouteRecord)
     /// Stops reading from the link.
     case hold(Link)
     /// Reads from the link again, first what has come meanwhile.
@@ -18,12 +21,13 @@ enum Directive {
     /// Asks the transport for a way for packets beside the link's pipe.
     case openDatagrams(Link)
     /// Has the port find the place that the other side has offered.
-    case findDatagramPlace(Link, DatagramOffer)
-    case report(SessionEvent)
+    indirect case findDatagramPlace(Link, DatagramOffer)
+    /// Reports the machine's next event.
+    case report
     /// Reports a stream that a peer has opened for a purpose other than the program's, which is no event.
     case reportStream(ByteStream)
-    case finish(CallToken, Result<PeerID, NighError>)
-    case answerPing(CallToken, Result<Moment.Span, NighError>)
+    indirect case finish(CallToken, Result<PeerID, NighError>)
+    indirect case answerPing(CallToken, Result<Moment.Span, NighError>)
     /// Lets messages be sent through this port from now on.
     case openPort(PeerPort)
     /// Removes the port, which is closed. Nothing more comes from this peer either.

@@ -16,40 +16,41 @@ final class Link {
         case finished
     }
 
+    // All of this is touched on the loop only, and no access lasts across a call to other code. So it needs no run-time
+    // check for exclusive access.
+
     let number: UInt64
     let machine: LinkMachine
     let transport: Int
     let dial: DialID?
     let openedAt: Moment
-    private(set) var peer: PeerRecord?
-    var purpose = Purpose.unsettled {
+    @exclusivity(unchecked) private(set) var peer: PeerRecord?
+    @exclusivity(unchecked) var purpose = Purpose.unsettled {
         didSet { census.purposeChanged(from: isStranger(for: oldValue), to: isStranger) }
     }
     private let census: SessionCensus
-    // What is touched for every message or packet is touched on the loop only, so access is not checked at run time.
-
     /// The conversation that it carries, and since when.
     @exclusivity(unchecked) var conversation: Conversation?
-    var carriesSince = Moment.never
+    @exclusivity(unchecked) var carriesSince = Moment.never
     /// Whether what comes stays unread until the answer on another link. This link carries the conversation, and the
     /// other one may take over.
     @exclusivity(unchecked) var isHeld = false
     /// Whether it took over from a link on a worse transport.
-    var isBetter = false
+    @exclusivity(unchecked) var isBetter = false
     /// The way of unreliable messages beside the link, once this side has one.
     @exclusivity(unchecked) var datagrams: DatagramPath?
     /// Whether the transport was asked for such a way.
-    var hasAskedForDatagrams = false
+    @exclusivity(unchecked) var hasAskedForDatagrams = false
     /// Whether the transport had no such way.
-    var lacksPort = false
+    @exclusivity(unchecked) var lacksPort = false
     /// The pings that wait for such a way.
-    var packetPings: [PacketPings.Request] = []
+    @exclusivity(unchecked) var packetPings: [PacketPings.Request] = []
     /// Where the other side takes packets, until the path has begun.
-    var datagramOffer: DatagramOffer?
+    @exclusivity(unchecked) var datagramOffer: DatagramOffer?
     /// The newest unreliable messages of keys, which wait for room within the link.
     @exclusivity(unchecked) var newest = NewestMessages()
     /// Who has introduced the other side to this one, as it says.
-    var introduction: [UInt8] = []
+    @exclusivity(unchecked) var introduction: [UInt8] = []
     /// Whether it is in the queue of links that may have something to write.
     @exclusivity(unchecked) var isDirty = false
     /// Whether it is in the queue of links that have packets to send.
@@ -88,7 +89,8 @@ final class Link {
     /// Forgets the pings beside the link that have no answer yet, and returns them.
     func takePacketPings() -> [PacketPings.Request] {
         defer { packetPings = [] }
-        return packetPings + (datagrams?.abandonPings() ?? [])
+        guard let datagrams else { return packetPings }
+        return packetPings + datagrams.abandonPings()
     }
 
     /// Lets go of the peer, which may refer to the link, at the end of the session.

@@ -41,13 +41,21 @@ final class PeerPort: Sendable {
     let largeChunks: LargeChunks
 
     private struct State {
-        var closed: NighError?
+        /// Why nothing more is admitted; nil while messages are.
+        var ending: Ending?
         var staged = Ring<StagedRun>()
         var chunk: Chunk?
         /// The tasks that wait for room, one queue per lane.
-        var waiters = [Ring<Waiter>(), Ring<Waiter>()]
+        var waiters: InlineArray<2, Ring<Waiter>> = [Ring(), Ring()]
         /// The streams whose programs have done something.
         var attended = Ring<StreamPort>()
+    }
+
+    /// An object of its own, so that a port that is not closed has no memory for an error.
+    private final class Ending: Sendable {
+        let error: NighError
+
+        init(_ error: NighError) { self.error = error }
     }
 
     private struct Waiter {
@@ -223,7 +231,7 @@ final class PeerPort: Sendable {
     private func admitLocked(
         _ count: Int, _ lane: Lane, _ isNext: Bool, _ state: inout State
     ) throws(NighError) {
-        if let closed = state.closed { throw closed }
+        if let ending = state.ending { throw ending.error }
         let isAdmitted =
             count <= messageLimit
             && inRoom(of: lane) { room in
@@ -257,7 +265,7 @@ final class PeerPort: Sendable {
     ) {
         let row = Int(lane.rawValue)
         let result: NighError?? = state.withLock { state in
-            if let closed = state.closed { return .some(closed) }
+            if let ending = state.ending { return .some(ending.error) }
             if inRoom(of: lane, { $0.held }) < limit, state.waiters[row].isEmpty {
                 return .some(nil)
             }
@@ -373,13 +381,14 @@ final class PeerPort: Sendable {
     /// Admits nothing more. What is staged can still be taken. Everybody who waits gets `error`.
     func stop(_ error: NighError) {
         let waiters = state.withLock { state -> [Waiter] in
-            guard state.closed == nil else { return [] }
-            state.closed = error
+            guard state.ending == nil else { return [] }
+            state.ending = Ending(error)
             var waiters: [Waiter] = []
-            for lane in Lane.allCases {
-                while let waiter = state.waiters[Int(lane.rawValue)].popFirst() { waiters.append(waiter) }
-                inRoom(of: lane) { $0.waiterCount.store(0, ordering: .relaxed) }
+            for row in 0..<2 {
+                while let waiter = state.waiters[row].popFirst() { waiters.append(waiter) }
             }
+            mainRoom.waiterCount.store(0, ordering: .relaxed)
+            bulkRoom.waiterCount.store(0, ordering: .relaxed)
             return waiters
         }
         for waiter in waiters { waiter.resume(error) }

@@ -1,13 +1,16 @@
 /// A pipe and its link: passes what the pipe reports to the session machine, and messages on to the program. Loop only.
 final class PipeConnection: PipeHandler {
+    // All of this is touched on the loop only, and no access lasts across a call to other code. So it needs no run-time
+    // check for exclusive access.
+
     let pipe: any Pipe
     let link: Link
     /// Whether reading is paused, until the link's answers have been written or while the link is held.
-    var isPaused = false
+    @exclusivity(unchecked) var isPaused = false
     /// How the pipe ended, if it ended while the link was held.
-    var endWhileHeld: Result<Void, NighError>?
+    @exclusivity(unchecked) var endWhileHeld: Result<Void, NighError>?
     /// Whether the driver counts this pipe among the closed ones that still have something to send.
-    var isDraining = false
+    @exclusivity(unchecked) var isDraining = false
     /// What carries packets beside the pipe.
     @exclusivity(unchecked) private(set) var datagramPort: (any DatagramPort)?
     /// The driver holds the connection in turn, until the link is over or the session is closed. From then on only the

@@ -7,7 +7,8 @@ final class PortDirectory: Sendable {
     /// Removes the port, unless a newer one has taken its place.
     func remove(_ port: PeerPort) {
         ports.withLock { ports in
-            if ports[port.peer] === port { ports[port.peer] = nil }
+            guard let index = ports.index(forKey: port.peer), ports[index].value === port else { return }
+            ports.remove(at: index)
         }
     }
 

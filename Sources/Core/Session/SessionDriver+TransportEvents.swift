@@ -45,7 +45,7 @@ extension SessionDriver: TransportEvents {
         guard !isClosed else { return }
         inTurn {
             machine.setAdvertisedName(name)
-            machine.output(.report(.advertised(scheme: transport.scheme, name)))
+            machine.report(.advertised(scheme: transport.scheme, name))
         }
     }
 
@@ -55,18 +55,18 @@ extension SessionDriver: TransportEvents {
 
     private func failed(_ error: NighError) {
         guard !isClosed else { return }
-        inTurn { machine.output(.report(.transportFailed(error))) }
+        inTurn { machine.report(.transportFailed(error)) }
     }
 
     func listeningChanged(_ addresses: [TransportAddress], by transport: any Transport) {
         guard !isClosed else { return }
-        inTurn { machine.output(.report(.listening(scheme: transport.scheme, addresses))) }
+        inTurn { machine.report(.listening(scheme: transport.scheme, addresses)) }
     }
 
     func transportChanged(_ condition: TransportCondition, by transport: any Transport) {
         guard let index = index(of: transport), !isClosed else { return }
         inTurn {
-            machine.output(.report(.transportChanged(scheme: transport.scheme, condition)))
+            machine.report(.transportChanged(scheme: transport.scheme, condition))
             switch condition {
             case .up: machine.dialKnownAddresses(transport: index, now: loop.now)
             case .down: machine.routesLost(transport: index)

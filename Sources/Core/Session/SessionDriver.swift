@@ -1,7 +1,9 @@
 /// Connects the session machine to the world: pipes, transports, timers and the program's handlers on one side, the
 /// machine's inputs and outputs on the other. It decides nothing.
 ///
-/// `@unchecked Sendable`: after `start` everything here is touched on the loop only, which `Session` ensures.
+/// `@unchecked Sendable`: after `start` everything here is touched on the loop only, which `Session` ensures. What is used
+/// for each peer or message needs no run-time check for exclusive access either: no access lasts across a call to other
+/// code.
 final class SessionDriver: @unchecked Sendable {
     let machine: SessionMachine
     let directory: PortDirectory
@@ -17,30 +19,28 @@ final class SessionDriver: @unchecked Sendable {
     private let role: SessionRole
     let observer: (any LinkObserver)?
 
-    private(set) var messageHandlerBox: MessageHandlerBox?
-    private var onEvent: EventHandler?
+    @exclusivity(unchecked) private(set) var messageHandlerBox: MessageHandlerBox?
+    @exclusivity(unchecked) private var onEvent: EventHandler?
     private var onStream: [StreamPurpose: @Sendable (ByteStream) -> Void]
     private(set) var onKindMessage: KindMessageHandler?
     private var hasStarted = false
-    private(set) var isClosed = false
+    @exclusivity(unchecked) private(set) var isClosed = false
 
-    private var calls: [CallToken: @Sendable (Result<PeerID, NighError>) -> Void] = [:]
-    private var pings: [CallToken: @Sendable (Result<Duration, NighError>) -> Void] = [:]
+    @exclusivity(unchecked) private var calls =
+        NumberTable<@Sendable (Result<PeerID, NighError>) -> Void>()
+    @exclusivity(unchecked) private var pings: [CallToken: @Sendable (Result<Duration, NighError>) -> Void] =
+        [:]
     private var whenClosed: [@Sendable () -> Void] = []
     var unansweredCalls: Int { calls.count + pings.count }
 
-    @exclusivity(unchecked) var connections: [UInt64: PipeConnection] = [:]
+    @exclusivity(unchecked) var connections = NumberTable<PipeConnection>()
     /// The connection that was written last. Usually it is the next one, too.
     @exclusivity(unchecked) private var lastWritten: PipeConnection?
-    // Touched in every turn, on the loop only and never across a call to other code. So it needs no run-time check for
-    // exclusive access.
     @exclusivity(unchecked) private var outgoing = ByteQueue()
     /// The number of pipes that are closed and not drained yet; used when the session closes.
-    private var drainingPipes = 0
+    @exclusivity(unchecked) private var drainingPipes = 0
     /// Ends the session even if something has not left by then. Set once all conversations have ended.
     private var goodbyeTimer: LoopTimer?
-    // Touched for each message, on the loop only and never across a call to other code. So these need no run-time check
-    // for exclusive access.
     @exclusivity(unchecked) var depth = 0
     @exclusivity(unchecked) var flushIsDue = false
     @exclusivity(unchecked) private var timerFiresAt = Moment.never
@@ -208,7 +208,7 @@ final class SessionDriver: @unchecked Sendable {
         isClosed = true
         trustSynchronizer.stop()
         if let goodbyeTimer { loop.cancel(goodbyeTimer) }
-        for (_, connection) in connections.sorted(by: { $0.key < $1.key }) {
+        for (_, connection) in connections.sorted {
             connection.closeDatagrams()
             connection.pipe.close(.now)
             observeEnd(of: connection.link, cause: .closed)
@@ -225,7 +225,7 @@ final class SessionDriver: @unchecked Sendable {
         let (waitingCalls, waitingPings) = (calls, pings)
         calls.removeAll()
         pings.removeAll()
-        for (_, call) in waitingCalls.sorted(by: { $0.key.number < $1.key.number }) { call(.failure(error)) }
+        for (_, call) in waitingCalls.sorted { call(.failure(error)) }
         for (_, ping) in waitingPings.sorted(by: { $0.key.number < $1.key.number }) { ping(.failure(error)) }
         let finished = whenClosed
         whenClosed.removeAll()
@@ -441,9 +441,9 @@ final class SessionDriver: @unchecked Sendable {
         case .close(let link): close(link)
         case .openDatagrams(let link): openDatagrams(of: link)
         case .findDatagramPlace(let link, let offer): findPlace(of: offer, for: link)
-        case .report(let event): report(event)
+        case .report: if let event = machine.nextEvent() { report(event) }
         case .reportStream(let stream): onStream[stream.purpose]?(stream)
-        case .finish(let token, let result): calls.removeValue(forKey: token)?(result)
+        case .finish(let token, let result): calls.remove(token.number)?(result)
         case .answerPing(let token, let result): pings.removeValue(forKey: token)?(result.map(\.duration))
         case .openPort(let port): directory.add(port)
         case .closePort(let port): directory.remove(port)
@@ -468,7 +468,7 @@ final class SessionDriver: @unchecked Sendable {
         if lastWritten?.link === link { lastWritten = nil }
         // What was sent in the same turn as the goodbye leaves before it.
         sendPackets()
-        let connection = connections.removeValue(forKey: link.number)
+        let connection = connections.remove(link.number)
         connection?.closeDatagrams()
         return connection
     }
@@ -498,7 +498,7 @@ final class SessionDriver: @unchecked Sendable {
         _ call: (SessionMachine, Moment) -> Void
     ) {
         guard hasStarted, !isClosed else { return completion(.failure(NighError(.inviting, .closed))) }
-        calls[token] = completion
+        calls[token.number] = completion
         inTurn { call(machine, loop.now) }
     }
 

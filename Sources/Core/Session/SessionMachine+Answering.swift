@@ -113,7 +113,7 @@ extension SessionMachine {
         let agreed = acceptRequest(
             request, on: link, with: peer, inviting: isCrossing ? own.context : nil, now: now)
         if agreed, isCrossing {
-            output(.report(.invitationsCrossed(snapshot(of: peer), context: request.context)))
+            report(.invitationsCrossed(snapshot(of: peer), context: request.context))
         }
         finish(own.tokens, with: peer, agreed: agreed)
     }
@@ -150,7 +150,7 @@ extension SessionMachine {
             peer.phase = .available(invitation)
         }
         watch(peer)
-        output(.report(.invited(describe(invitation, from: peer))))
+        report(.invited(describe(invitation, from: peer)))
     }
 
     func describe(_ invitation: IncomingInvitation, from peer: PeerRecord) -> Invitation {
@@ -166,7 +166,7 @@ extension SessionMachine {
         peer.phase = .available(nil)
         close(invitation.link, code)
         let error = NighError(.inviting, cause, peer: peer.label)
-        output(.report(.invitationEnded(describe(invitation, from: peer), cause: error)))
+        report(.invitationEnded(describe(invitation, from: peer), cause: error))
         updateState(of: peer)
     }
 

@@ -6,11 +6,12 @@ extension SessionMachine {
     var inconsistencies: [String] {
         var found: [String] = []
         for (id, peer) in peers { check(peer, id: id, &found) }
-        for (number, link) in links { check(link, number: number, &found) }
-        for (id, race) in dials where !race.candidates.contains(where: { $0.dial == id }) {
+        for (number, link) in links.sorted { check(link, number: number, &found) }
+        for (number, race) in dials.sorted
+        where !race.candidates.contains(where: { $0.dial.number == number }) {
             found.append("a dial in no race")
         }
-        for (number, race) in races { check(race, number: number, &found) }
+        for (number, race) in races.sorted { check(race, number: number, &found) }
         for known in knownAddresses {
             if deadline > known.dueAt { found.append("\(known.address) is looked at too late") }
             let isLookedAfter = known.race.map { races[$0.number] === $0 } ?? (known.dueAt < .never)
@@ -96,7 +97,7 @@ extension SessionMachine {
         case .address: break
         }
         for candidate in race.candidates {
-            expect(dials[candidate.dial] === race, "a dial that is forgotten")
+            expect(dials[candidate.dial.number] === race, "a dial that is forgotten")
             guard let link = candidate.link else { continue }
             expect(links[link.number] === link && link.purpose == .unsettled, "a link for something else")
         }

@@ -52,7 +52,7 @@ extension SessionMachine {
             // The conversation moved to a better route, or this side had not noticed yet that the old link was gone.
             conversation.statistics.reconnects += 1
             peer.phase = phase
-            output(.report(.peerChanged(snapshot(of: peer))))
+            report(.peerChanged(snapshot(of: peer)))
         case .unavailable, .available, .inviting, .ended:
             preconditionFailure("a link for a peer that is \(peer.state)")
         }
@@ -67,7 +67,7 @@ extension SessionMachine {
 
     /// Handles impossible claims of the peer at the beginning of a conversation, after both sides have agreed to it.
     private func beginningFailed(with peer: PeerRecord, cause: NighError.Cause, now: Moment) {
-        statistics.conversationsEnded[cause.label, default: 0] += 1
+        conversationsEnded.add(cause.label)
         move(peer, to: .available(nil), cause: NighError(.conversing, cause, peer: peer.label))
         cleanUp(peer, now: now)
     }
@@ -170,10 +170,8 @@ extension SessionMachine {
                 }
             close(link, code)
         }
-        statistics.conversationsEnded[cause.label, default: 0] += 1
-        var counts = conversation.snapshot
-        counts.bytesWaiting = 0
-        peer.lastStatistics = counts
+        conversationsEnded.add(cause.label)
+        peer.lastCounts = conversation.counts
         conversation.end(error)
         peer.unreadLeft = conversation.unread
         output(.closePort(conversation.port))

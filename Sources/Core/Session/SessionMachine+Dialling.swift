@@ -41,7 +41,7 @@ extension SessionMachine {
 
     private func dialNextRoute(of race: DialRace, now: Moment) {
         let route = race.routes[0]
-        if let place = route.provenAt, place != route.address, !race.seen.contains(place) {
+        if let place = route.provenAt, place != route.address, !race.hasSeen(place) {
             return dial(DialRace.Target(route: route, address: place), in: race, now: now)
         }
         race.routes.removeFirst()
@@ -89,8 +89,8 @@ extension SessionMachine {
 
     private func dial(_ target: DialRace.Target, in race: DialRace, now: Moment) {
         let dial = DialID(number: nextNumber())
-        dials[dial] = race
-        race.seen.insert(target.address)
+        dials[dial.number] = race
+        race.noteSeen(target.address)
         race.candidates.append(
             DialRace.Candidate(dial: dial, target: target, startedAt: now, mayHidePlaces: !target.isPlace))
         statistics.dials += 1
@@ -103,7 +103,7 @@ extension SessionMachine {
     func reached(_ place: TransportAddress?, by link: Link, in race: DialRace) {
         guard let index = race.candidates.firstIndex(where: { $0.dial == link.dial }) else { return }
         race.candidates[index].link = link
-        if let place { race.seen.insert(place) }
+        if let place { race.noteSeen(place) }
         watch(race)
     }
 
@@ -138,7 +138,7 @@ extension SessionMachine {
     ) {
         guard let race = races[number] else { return }
         race.placesDeadline = nil
-        for place in places.prefix(limits.placesPerRoute) where race.seen.insert(place).inserted {
+        for place in places.prefix(limits.placesPerRoute) where race.noteSeen(place) {
             race.places.append(DialRace.Target(route: route, address: place))
         }
         run(race, now: now)
@@ -148,14 +148,14 @@ extension SessionMachine {
 
     /// Handles a dial for which the transport could not open a pipe.
     func dialFailed(_ dial: DialID, error: NighError, now: Moment) {
-        guard dials[dial] != nil else { return }
+        guard dials[dial.number] != nil else { return }
         statistics.dialsFailed[error.cause.label, default: 0] += 1
         candidateFailed(dial, error: error, now: now)
     }
 
     /// Handles a dial that led to no link, or to a link that ended before it had proven which peer is there.
     func candidateFailed(_ dial: DialID, error: NighError, now: Moment) {
-        guard let race = dials.removeValue(forKey: dial),
+        guard let race = dials.remove(dial.number),
             let index = race.candidates.firstIndex(where: { $0.dial == dial })
         else { return }
         let failed = race.candidates.remove(at: index)
@@ -204,7 +204,7 @@ extension SessionMachine {
     func raceWon(_ race: DialRace, by link: Link) {
         if let index = race.candidates.firstIndex(where: { $0.dial == link.dial }) {
             let winner = race.candidates.remove(at: index)
-            dials[winner.dial] = nil
+            dials[winner.dial.number] = nil
             note(winner.target, isProven: true, in: race)
         }
         stop(race, code: .superseded)
@@ -222,7 +222,7 @@ extension SessionMachine {
     }
 
     private func cancel(_ candidate: DialRace.Candidate, code: LinkClose.Code) {
-        dials[candidate.dial] = nil
+        dials[candidate.dial.number] = nil
         if let link = candidate.link {
             close(link, code)
         } else {

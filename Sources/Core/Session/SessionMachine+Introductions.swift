@@ -37,7 +37,7 @@ extension SessionMachine {
         if peer.state == .unavailable {
             updateState(of: peer)
         } else if !new.isEmpty || before != (peer.name, peer.info) {
-            output(.report(.peerChanged(snapshot(of: peer))))
+            report(.peerChanged(snapshot(of: peer)))
         }
         considerBetterRoutes(of: peer, now: now)
         watch(peer)

@@ -110,6 +110,6 @@ extension SessionMachine {
         if error.stage == .greeting, error.advice == nil {
             error.advice = "check that a program of this service listens there"
         }
-        output(.report(.transportFailed(error)))
+        report(.transportFailed(error))
     }
 }

@@ -164,7 +164,7 @@ extension SessionMachine {
                 }
             case .pairing(let message): pairingReceived(message, on: link, now: now)
             case .responsiveAgain:
-                if let peer = link.peer, peer.link === link { output(.report(.peerResponsive(peer.id))) }
+                if let peer = link.peer, peer.link === link { report(.peerResponsive(peer.id)) }
             case .closed(let end): linkEnded(link, end, now: now)
             }
         } catch {
@@ -176,7 +176,7 @@ extension SessionMachine {
     /// Reports a stream that the peer has opened, to those for whom it is.
     private func report(_ stream: ByteStream) {
         switch stream.purpose {
-        case .program: output(.report(.streamOpened(stream)))
+        case .program: report(.streamOpened(stream))
         case .files, .relay: output(.reportStream(stream))
         }
     }
@@ -223,7 +223,7 @@ extension SessionMachine {
             return
         }
         guard let dial = link.dial else { return acceptedLinkOpened(link, hello: hello, now: now) }
-        guard let race = dials[dial] else { return close(link, .cancelled) }
+        guard let race = dials[dial.number] else { return close(link, .cancelled) }
         if let expected = race.purpose.peer, hello.peer != expected {
             let cause = NighError.Cause.wrongPeer(expected: expected, found: hello.peer)
             close(link, .wrongPeer, because: cause)
@@ -246,7 +246,7 @@ extension SessionMachine {
     }
 
     /// Returns the race that the link belongs to; nil for an accepted link, and once the race is over.
-    private func race(of link: Link) -> DialRace? { link.dial.flatMap { dials[$0] } }
+    private func race(of link: Link) -> DialRace? { link.dial.flatMap { dials[$0.number] } }
 
     /// Closes a link that is of no use to this session, regardless of what it was dialled for.
     private func reject(_ link: Link, _ cause: NighError.Cause, now: Moment) {

@@ -46,7 +46,7 @@ extension SessionMachine {
             guard peers[peer.id] === peer, let reported = peer.reportedTrust,
                 reported != trust.trust(in: peer.id, called: peer.name)
             else { continue }
-            output(.report(.peerChanged(snapshot(of: peer))))
+            report(.peerChanged(snapshot(of: peer)))
         }
     }
 
@@ -174,7 +174,7 @@ extension SessionMachine {
         case .send(let message): send(message)
         case .showCode(let code, let message):
             send(message)
-            output(.report(.pairing(snapshot(of: peer), code)))
+            report(.pairing(snapshot(of: peer), code))
         case .bothConfirmed(let message):
             send(message)
             paired(with: peer)
@@ -187,7 +187,7 @@ extension SessionMachine {
         peer.pairing = nil
         trust.pair(peer.id, name: peer.name)
         if trust.needsSaving { output(.saveTrust) }
-        output(.report(.paired(snapshot(of: peer))))
+        report(.paired(snapshot(of: peer)))
         if let token = pairing.token { output(.finish(token, .success(peer.id))) }
         if let link = pairing.link, link.purpose == .pairing { close(link, .left) }
         if peer.isIdle { peers[peer.id] = nil }
@@ -207,7 +207,7 @@ extension SessionMachine {
         if let link = pairing.link, link.purpose == .pairing { close(link, .cancelled) }
         statistics.refusals[cause.label, default: 0] += 1
         let error = NighError(.pairing, cause, peer: peer.label, attempts: pairing.race?.failures ?? [])
-        output(.report(.pairingEnded(snapshot(of: peer), cause: error)))
+        report(.pairingEnded(snapshot(of: peer), cause: error))
         if let token = pairing.token { output(.finish(token, .failure(error))) }
         if peer.isIdle { peers[peer.id] = nil }
     }

@@ -227,7 +227,7 @@ extension SessionMachine {
         let carries = carry(
             conversation, on: link, with: peer, peerStanding: acceptance.standing, now: now)
         if carries, let crossedContext {
-            output(.report(.invitationsCrossed(snapshot(of: peer), context: crossedContext)))
+            report(.invitationsCrossed(snapshot(of: peer), context: crossedContext))
         }
         finish(tokens, with: peer, agreed: carries)
     }

@@ -30,7 +30,7 @@ extension SessionMachine {
         if peer.state == .unavailable {
             updateState(of: peer)
         } else if before != (peer.name, peer.info, peer.isFull, peer.routes) {
-            output(.report(.peerChanged(snapshot(of: peer))))
+            report(.peerChanged(snapshot(of: peer)))
         }
         considerBetterRoutes(of: peer, now: now)
         watch(peer)
@@ -87,7 +87,7 @@ extension SessionMachine {
         if peer.state == .available {
             updateState(of: peer)
         } else if peer.state != .unavailable {
-            output(.report(.peerChanged(snapshot(of: peer))))
+            report(.peerChanged(snapshot(of: peer)))
         }
     }
 

@@ -13,7 +13,12 @@ final class SessionMachine {
         var hasDatagrams = false
     }
 
-    private(set) var hello: Hello
+    // All of this is touched on the loop only, and no access lasts across a call to other code. So nothing needs a run-time
+    // check for exclusive access, which would cost as much as a message.
+
+    @exclusivity(unchecked) private(set) var hello: Hello { didSet { forgetLinkSettings() } }
+    /// The settings of links over each transport, once there was one.
+    @exclusivity(unchecked) private var linkSettings: [LinkMachine.Settings?]
     let limits: SessionLimits
     let timings: SessionTimings
     let transports: [TransportTraits]
@@ -22,22 +27,25 @@ final class SessionMachine {
     /// The trust store: what is known about peers' keys.
     let trust: TrustStore
     /// Whether others may ask to be paired.
-    var acceptsPairing = false
+    @exclusivity(unchecked) var acceptsPairing = false
 
-    var peers: [PeerID: PeerRecord] = [:]
+    @exclusivity(unchecked) var peers: [PeerID: PeerRecord] = [:]
     /// The peer that discovery last saw at each address.
-    var peerByAddress: [TransportAddress: PeerID] = [:]
+    @exclusivity(unchecked) var peerByAddress: [TransportAddress: PeerID] = [:]
     /// Addresses that transports were given. The machine dials them to learn which peer is there.
-    var knownAddresses: [KnownAddress] = []
-    var links: [UInt64: Link] = [:]
+    @exclusivity(unchecked) var knownAddresses: [KnownAddress] = []
+    @exclusivity(unchecked) var links = NumberTable<Link>()
     let census = SessionCensus()
     /// The dials under way, and the race of each.
-    var dials: [DialID: DialRace] = [:]
+    @exclusivity(unchecked) var dials = NumberTable<DialRace>()
     /// The searches for a link that are under way, by number.
-    var races: [UInt64: DialRace] = [:]
-    var pings: [UInt64: (token: CallToken, link: Link, payload: [UInt8])] = [:]
-    var statistics = SessionStatistics()
-    var generator: SeededGenerator
+    @exclusivity(unchecked) var races = NumberTable<DialRace>()
+    @exclusivity(unchecked) var pings: [UInt64: (token: CallToken, link: Link, payload: [UInt8])] = [:]
+    /// The counts that are rarely changed. Two more are kept apart, because each connection changes them.
+    @exclusivity(unchecked) var statistics = SessionStatistics()
+    @exclusivity(unchecked) private var linksEnded = LabelCounts()
+    @exclusivity(unchecked) var conversationsEnded = LabelCounts()
+    @exclusivity(unchecked) var generator: SeededGenerator
     @exclusivity(unchecked) var outbox = Outbox()
     /// The chunks in which messages of other threads are encoded.
     let stagingChunks = PeerPort.makeChunks()
@@ -45,24 +53,23 @@ final class SessionMachine {
     let largeChunks = LargeChunks()
     /// Puts a port on the list of those that the loop looks at.
     let listPort: @Sendable (PeerPort) -> Void
-    private var watchesLargeChunks = false
+    @exclusivity(unchecked) private var watchesLargeChunks = false
     /// Set by `close`: no invitations in either direction any more.
-    var isClosing = false
+    @exclusivity(unchecked) var isClosing = false
     /// Set by `end`: the machine decides nothing any more.
-    private(set) var isOver = false
+    @exclusivity(unchecked) private(set) var isOver = false
 
-    // These are used for each message, on the loop only and never across a call to other code. So they need no run-time
-    // check for exclusive access. The same holds for the outbox above.
     @exclusivity(unchecked) private var directives = Ring<Directive>()
+    @exclusivity(unchecked) private var events = Ring<SessionEvent>()
     @exclusivity(unchecked) private var dirtyLinks = Ring<Link>()
     /// The conversation that has received bytes of streams for which tasks wait, in what is being received now.
     @exclusivity(unchecked) var conversationToWake: Conversation?
     @exclusivity(unchecked) private var linksWithPackets = Ring<Link>()
     @exclusivity(unchecked) private var wakeups = TimerQueue<Wakeup>()
-    private var lastNumber: UInt64 = 0
+    @exclusivity(unchecked) private var lastNumber: UInt64 = 0
     /// Numbers all requests of this session, regardless of their peer. So a peer can distinguish a late request from
     /// the latest one, even if this session forgot the peer's record in between.
-    var requestsMade: UInt64 = 0
+    @exclusivity(unchecked) var requestsMade: UInt64 = 0
 
     private enum Wakeup {
         case link(UInt64)
@@ -82,6 +89,7 @@ final class SessionMachine {
         self.limits = limits
         self.timings = timings
         self.transports = transports
+        linkSettings = Array(repeating: nil, count: transports.count)
         self.offer = offer
         self.security = security
         self.trust = trust
@@ -116,6 +124,15 @@ final class SessionMachine {
 
     func output(_ directive: Directive) { directives.append(directive) }
 
+    /// Has the driver report an event, after it has carried out all directives before.
+    func report(_ event: consuming SessionEvent) {
+        events.append(moving: event)
+        directives.append(.report)
+    }
+
+    /// The event that a directive `report` stands for.
+    func nextEvent() -> SessionEvent? { events.popFirst() }
+
     @inline(__always)
     func markDirty(_ link: Link) {
         guard !link.isDirty else { return }
@@ -143,7 +160,7 @@ final class SessionMachine {
     ///
     /// - Parameter place: the address of the other end, if it is known.
     func pipeOpened(transport: Int, dial: DialID?, at place: TransportAddress?, now: Moment) -> Link? {
-        let race = dial.flatMap { dials[$0] }
+        let race = dial.flatMap { dials[$0.number] }
         if dial != nil {
             guard race != nil else { return nil }
         } else {
@@ -153,13 +170,10 @@ final class SessionMachine {
                 return nil
             }
         }
-        var settings = LinkMachine.Settings(hello: hello, timings: timings.link, offer: offer)
-        if !transports[transport].hasDatagrams { settings.hello.hasDatagrams = false }
-        if let id = race?.purpose.peer {
-            settings.expected = id
-            settings.ticket = peers[id]?.takeTicket()
-        }
-        let machine = LinkMachine(side: dial == nil ? .accepting : .dialling, settings: settings, now: now)
+        let expected = race?.purpose.peer
+        let machine = LinkMachine(
+            side: dial == nil ? .accepting : .dialling, settings: linkSettings(over: transport),
+            expected: expected, ticket: expected.flatMap { peers[$0]?.takeTicket() }, now: now)
         let link = Link(
             number: nextNumber(), machine: machine, transport: transport, dial: dial, census: census,
             now: now)
@@ -168,6 +182,17 @@ final class SessionMachine {
         watch(link)
         if let race { reached(place, by: link, in: race) }
         return link
+    }
+
+    private func forgetLinkSettings() { linkSettings = Array(repeating: nil, count: transports.count) }
+
+    private func linkSettings(over transport: Int) -> LinkMachine.Settings {
+        if let settings = linkSettings[transport] { return settings }
+        var hello = hello
+        if !transports[transport].hasDatagrams { hello.hasDatagrams = false }
+        let settings = LinkMachine.Settings(hello: hello, timings: timings.link, offer: offer)
+        linkSettings[transport] = settings
+        return settings
     }
 
     /// Takes bytes that the pipe received. Call `nextDelivery` afterwards until it returns nil, then `finishReceiving`.
@@ -220,7 +245,7 @@ final class SessionMachine {
         if peer.isIdle { peers[peer.id] = nil }
     }
 
-    func count(end cause: NighError.Cause) { statistics.linksEnded[cause.label, default: 0] += 1 }
+    func count(end cause: NighError.Cause) { linksEnded.add(cause.label) }
 
     /// Takes the name under which others see this session. It is another than its own if somebody has that name
     /// already. The session's hello has this name from now on, so that a person who found "Puma #2" does not end up
@@ -342,7 +367,7 @@ final class SessionMachine {
             acknowledge(conversation, on: link)
         }
         if link.machine.timeArrived(now: now), let peer = link.peer, link === peer.link {
-            output(.report(.peerUnresponsive(peer.id)))
+            report(.peerUnresponsive(peer.id))
         }
         markDirty(link)
         if let end = link.machine.end { return linkEnded(link, end, now: now) }
@@ -423,7 +448,7 @@ final class SessionMachine {
         let last = peer.state
         precondition(last.mayMove(to: next.state), "no move from \(last) to \(next.state)")
         peer.phase = next
-        output(.report(.stateChanged(snapshot(of: peer), from: last, cause: cause)))
+        report(.stateChanged(snapshot(of: peer), from: last, cause: cause))
         if last.hasConversation != peer.state.hasConversation { output(.conversationCountChanged) }
     }
 
@@ -443,9 +468,16 @@ final class SessionMachine {
         peer.reportedTrust = security == .none ? nil : trust.trust(in: peer.id, called: peer.name)
         return Peer(
             id: peer.id, name: peer.name, info: peer.info, isFull: peer.isFull, state: peer.state,
-            routes: preferredRoutes(of: peer).map { Peer.Route(address: $0.address, quality: $0.quality) },
+            routes: shownRoutes(of: peer),
             transport: scheme(inUseWith: peer), hasDatagrams: peer.link?.datagrams?.isOpen ?? false,
             trust: peer.reportedTrust)
+    }
+
+    private func shownRoutes(of peer: PeerRecord) -> [Peer.Route] {
+        if let routes = peer.shownRoutes { return routes }
+        let routes = preferredRoutes(of: peer).map { Peer.Route(address: $0.address, quality: $0.quality) }
+        peer.shownRoutes = routes
+        return routes
     }
 
     /// Returns the scheme of the transport that carries the conversation with the peer.
@@ -470,6 +502,8 @@ final class SessionMachine {
     /// Returns all counts: those of the session by cause, and those of each peer together with the counts of its link.
     func statisticsSnapshot() -> SessionStatistics {
         var result = statistics
+        result.linksEnded = linksEnded.byLabel
+        result.conversationsEnded = conversationsEnded.byLabel
         for peer in peers.values {
             if let conversation = peer.conversation {
                 var counts = conversation.snapshot
@@ -481,9 +515,9 @@ final class SessionMachine {
                     counts.unreliableDropped += link.unreliableDropped
                 }
                 result.peers[peer.id] = counts
-            } else if var last = peer.lastStatistics {
-                last.bytesUnread = peer.unreadLeft
-                result.peers[peer.id] = last
+            } else if let last = peer.lastCounts {
+                result.peers[peer.id] = PeerStatistics(last)
+                result.peers[peer.id]?.bytesUnread = peer.unreadLeft
             }
         }
         return result

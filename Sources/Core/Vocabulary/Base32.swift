@@ -1,23 +1,40 @@
 /// Base 32 (RFC 4648) in lower case and without padding.
 enum Base32 {
-    private static let alphabet = Array("abcdefghijklmnopqrstuvwxyz234567".utf8)
-
     static func encode(_ bytes: some Collection<UInt8>) -> String {
-        var text: [UInt8] = []
-        text.reserveCapacity((bytes.count * 8 + 4) / 5)
-        var buffer = 0
-        var bits = 0
-        for byte in bytes {
-            buffer = buffer << 8 | Int(byte)
-            bits += 8
-            while bits >= 5 {
-                bits -= 5
-                text.append(alphabet[buffer >> bits & 31])
+        String(unsafeUninitializedCapacity: (bytes.count * 8 + 4) / 5) { text in
+            var count = 0
+            func write(_ value: Int) {
+                text[count] = character(UInt8(truncatingIfNeeded: value & 31))
+                count += 1
             }
-            buffer &= 1 << bits - 1
+            var buffer = 0
+            var bits = 0
+            for byte in bytes {
+                buffer = buffer << 8 | Int(byte)
+                bits += 8
+                while bits >= 5 {
+                    bits -= 5
+                    write(buffer >> bits)
+                }
+                buffer &= 1 << bits - 1
+            }
+            if bits > 0 { write(buffer << (5 - bits)) }
+            return count
         }
-        if bits > 0 { text.append(alphabet[buffer << (5 - bits) & 31]) }
-        return String(decoding: text, as: UTF8.self)
+    }
+
+    /// Returns the character for a number below 32.
+    static func character(_ value: UInt8) -> UInt8 {
+        value < 26 ? UInt8(ascii: "a") + value : UInt8(ascii: "2") + (value - 26)
+    }
+
+    /// Returns the number for which a character stands, or nil if it stands for none.
+    private static func value(of character: UInt8) -> UInt8? {
+        switch character {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"): character - UInt8(ascii: "a")
+        case UInt8(ascii: "2")...UInt8(ascii: "7"): character - UInt8(ascii: "2") + 26
+        default: nil
+        }
     }
 
     /// Returns the bytes that `text` encodes. Nil if `text` has a character outside the
@@ -27,8 +44,8 @@ enum Base32 {
         var buffer = 0
         var bits = 0
         for character in text.utf8 {
-            guard let value = alphabet.firstIndex(of: character) else { return nil }
-            buffer = buffer << 5 | value
+            guard let value = value(of: character) else { return nil }
+            buffer = buffer << 5 | Int(value)
             bits += 5
             if bits >= 8 {
                 bits -= 8

@@ -12,9 +12,12 @@ public struct PeerID: Hashable, Comparable, Sendable, CustomStringConvertible, L
     /// Creates a PeerID from exactly 32 bytes. Returns nil for any other number of bytes.
     public init?(bytes: some Collection<UInt8>) {
         guard bytes.count == Self.byteCount else { return nil }
-        var words: [UInt64] = [0, 0, 0, 0]
-        for (index, byte) in bytes.enumerated() { words[index / 8] = words[index / 8] << 8 | UInt64(byte) }
-        self.words = (words[0], words[1], words[2], words[3])
+        var words: (UInt64, UInt64, UInt64, UInt64) = (0, 0, 0, 0)
+        withUnsafeMutableBytes(of: &words) { $0.copyBytes(from: bytes) }
+        self.words = (
+            UInt64(bigEndian: words.0), UInt64(bigEndian: words.1), UInt64(bigEndian: words.2),
+            UInt64(bigEndian: words.3)
+        )
     }
 
     /// Parses the form that `description` writes. Returns nil for anything else,
@@ -25,17 +28,27 @@ public struct PeerID: Hashable, Comparable, Sendable, CustomStringConvertible, L
     }
 
     /// The 32 bytes, as they are sent.
-    public var bytes: [UInt8] {
+    public var bytes: [UInt8] { withBytes { Array($0) } }
+
+    /// Calls `body` with the 32 bytes, as they are sent.
+    func withBytes<Result>(_ body: (UnsafeRawBufferPointer) -> Result) -> Result {
         withUnsafeBytes(
-            of: (words.0.bigEndian, words.1.bigEndian, words.2.bigEndian, words.3.bigEndian), Array.init)
+            of: (words.0.bigEndian, words.1.bigEndian, words.2.bigEndian, words.3.bigEndian), body)
     }
 
     /// The 52 characters of base 32.
-    public var description: String { Base32.encode(bytes) }
+    public var description: String { withBytes { Base32.encode($0) } }
 
     /// The first eight characters. A person can tell nearby peers apart by them, but
     /// they are too few to trust a peer by.
-    public var short: String { withUnsafeBytes(of: words.0.bigEndian) { Base32.encode($0.prefix(5)) } }
+    public var short: String {
+        String(unsafeUninitializedCapacity: 8) { text in
+            for index in 0..<8 {
+                text[index] = Base32.character(UInt8(truncatingIfNeeded: words.0 >> (59 - 5 * index) & 31))
+            }
+            return 8
+        }
+    }
 
     /// Returns whether all 32 bytes are the same.
     @inlinable

@@ -29,7 +29,7 @@ package struct Standing: Equatable {
     var tailLength: Int { streamFrames > 0 ? 8 : 0 }
 
     /// Writes the count at the end of a frame, where it is needed.
-    func writeTail(to writer: inout FieldWriter) {
+    func writeTail(to writer: inout PayloadWriter) {
         if streamFrames > 0 { writer.write(streamFrames) }
     }
 
@@ -40,12 +40,7 @@ package struct Standing: Equatable {
         bytes.storeBytes(of: streamFrames.bigEndian, toByteOffset: Self.byteCount, as: UInt64.self)
     }
 
-    func write(to writer: inout FieldWriter) {
-        writer.write(received[0])
-        writer.write(received[1])
-        writer.write(granted[0])
-        writer.write(granted[1])
-    }
+    func write(to writer: inout PayloadWriter) { write(to: writer.claim(Self.byteCount)) }
 
     init() {}
 
@@ -89,16 +84,20 @@ package struct ConversationRequest: Equatable {
     package var timeoutMilliseconds: UInt32 = 0
     /// What the inviting program says to the invited program. Empty for a resume.
     package var context: [UInt8] = []
+}
 
-    var payload: [UInt8] {
-        var writer = FieldWriter()
+extension ConversationRequest: FramePayload {
+    package var payloadLength: Int {
+        8 + 8 + Standing.byteCount + 4 + 2 + context.count + standing.tailLength
+    }
+
+    package func write(to writer: inout PayloadWriter) {
         writer.write(conversation)
         writer.write(attempt)
         standing.write(to: &writer)
         writer.write(timeoutMilliseconds)
         writer.write(block: context)
         standing.writeTail(to: &writer)
-        return writer.bytes
     }
 }
 
@@ -142,14 +141,16 @@ package struct ConversationAcceptance: Equatable {
     /// The accepting side's own count of requests. It shows which of its earlier requests are out of date.
     package var attempt: UInt64
     package var standing: Standing
+}
 
-    var payload: [UInt8] {
-        var writer = FieldWriter()
+extension ConversationAcceptance: FramePayload {
+    package var payloadLength: Int { 8 + 8 + Standing.byteCount + standing.tailLength }
+
+    package func write(to writer: inout PayloadWriter) {
         writer.write(conversation)
         writer.write(attempt)
         standing.write(to: &writer)
         standing.writeTail(to: &writer)
-        return writer.bytes
     }
 }
 
@@ -183,14 +184,16 @@ package struct ConversationRefusal: Equatable {
     /// The number of seconds before which the invitation should not be repeated. Zero names no time.
     package var retryAfterSeconds: UInt32 = 0
     package var reason: String = ""
+}
 
-    var payload: [UInt8] {
-        var writer = FieldWriter()
+extension ConversationRefusal: FramePayload {
+    package var payloadLength: Int { 8 + 1 + 4 + PayloadWriter.length(ofShort: reason) }
+
+    package func write(to writer: inout PayloadWriter) {
         writer.write(conversation)
         writer.write(code.rawValue)
         writer.write(retryAfterSeconds)
         writer.write(short: reason)
-        return writer.bytes
     }
 }
 
@@ -203,5 +206,18 @@ extension ConversationRefusal {
         retryAfterSeconds = try reader.number(UInt32.self, "a refusal's retry time")
         reason = try reader.displayText("a refusal's words")
         try reader.finish("a refusal")
+    }
+}
+
+/// The token of a ping, and the bytes behind it that come back with it.
+struct PingContent: FramePayload {
+    let token: UInt64
+    let extra: [UInt8]
+
+    var payloadLength: Int { 8 + extra.count }
+
+    func write(to writer: inout PayloadWriter) {
+        writer.write(token)
+        writer.write(raw: extra)
     }
 }

@@ -17,15 +17,6 @@ package struct DatagramOffer: Equatable {
     /// The longest `place`.
     package static let longestPlace = 64
 
-    package var payload: [UInt8] {
-        var writer = FieldWriter()
-        writer.write(connection)
-        writer.write(UInt16(longestPacket))
-        writer.write(UInt8(place.count))
-        writer.write(raw: place)
-        return writer.bytes
-    }
-
     /// Reads the payload of a frame. What stands behind the place is for later versions.
     package init(reading bytes: UnsafeRawBufferPointer) throws(WireError) {
         var reader = FieldReader(bytes)
@@ -39,5 +30,16 @@ package struct DatagramOffer: Equatable {
             throw .malformed("a datagram path's place of \(count) bytes")
         }
         place = Array(try reader.take(count, "the place of a datagram path"))
+    }
+}
+
+extension DatagramOffer: FramePayload {
+    package var payloadLength: Int { 11 + place.count }
+
+    package func write(to writer: inout PayloadWriter) {
+        writer.write(connection)
+        writer.write(UInt16(longestPacket))
+        writer.write(UInt8(place.count))
+        writer.write(raw: place)
     }
 }

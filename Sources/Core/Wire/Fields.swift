@@ -29,7 +29,7 @@ package struct FieldWriter {
         write(raw: kept.utf8)
     }
 
-    private static func cut(_ text: String, to limit: Int) -> String {
+    fileprivate static func cut(_ text: String, to limit: Int) -> String {
         var kept = text
         while kept.utf8.count > limit { kept.removeLast() }
         return kept
@@ -38,6 +38,75 @@ package struct FieldWriter {
     /// Overwrites the four bytes at `position` with `number`.
     package mutating func overwrite(_ number: UInt32, at position: Int) {
         withUnsafeBytes(of: number.bigEndian) { bytes.replaceSubrange(position..<position + 4, with: $0) }
+    }
+
+    /// Writes bytes with their count as two bytes in front. At most 65,535 bytes.
+    package mutating func write(block: [UInt8]) {
+        precondition(block.count <= UInt16.max)
+        write(UInt16(block.count))
+        write(raw: block)
+    }
+}
+
+/// The payload of a frame, which is written to where it leaves from.
+package protocol FramePayload {
+    /// The number of bytes that `write` writes.
+    var payloadLength: Int { get }
+
+    /// Writes all fields.
+    func write(to writer: inout PayloadWriter)
+}
+
+extension FramePayload {
+    /// The payload as an array, for tests and tools.
+    package var payload: [UInt8] {
+        let length = payloadLength
+        return [UInt8](unsafeUninitializedCapacity: length) { bytes, count in
+            var writer = PayloadWriter(.init(start: bytes.baseAddress, count: length))
+            write(to: &writer)
+            count = length
+        }
+    }
+}
+
+/// Writes the fields of a payload, in network order, into memory of exactly its length.
+package struct PayloadWriter {
+    private var rest: UnsafeMutableRawBufferPointer
+
+    /// Creates a writer that fills `bytes` from the front.
+    init(_ bytes: UnsafeMutableRawBufferPointer) { rest = bytes }
+
+    /// Whether all of the memory is written.
+    var isFull: Bool { rest.isEmpty }
+
+    /// Returns the next `count` bytes, which the caller writes at once.
+    mutating func claim(_ count: Int) -> UnsafeMutableRawPointer {
+        precondition(count >= 0 && count <= rest.count, "a payload is longer than its length")
+        defer { rest = UnsafeMutableRawBufferPointer(rebasing: rest[count...]) }
+        return rest.baseAddress.unsafelyUnwrapped
+    }
+
+    package mutating func write<Number: FixedWidthInteger>(_ number: Number) {
+        claim(MemoryLayout<Number>.size).storeBytes(of: number.bigEndian, as: Number.self)
+    }
+
+    package mutating func write(raw bytes: UnsafeRawBufferPointer) {
+        guard let source = bytes.baseAddress, !bytes.isEmpty else { return }
+        claim(bytes.count).copyMemory(from: source, byteCount: bytes.count)
+    }
+
+    package mutating func write(raw bytes: [UInt8]) { bytes.withUnsafeBytes { write(raw: $0) } }
+
+    /// Writes text as `FieldWriter` does, in `length(ofShort:)` bytes.
+    package mutating func write(short text: String) {
+        var kept = FieldWriter.cut(text, to: Int(UInt8.max))
+        write(UInt8(kept.utf8.count))
+        kept.withUTF8 { write(raw: UnsafeRawBufferPointer($0)) }
+    }
+
+    /// Returns the number of bytes that `write(short:)` writes.
+    package static func length(ofShort text: String) -> Int {
+        1 + FieldWriter.cut(text, to: Int(UInt8.max)).utf8.count
     }
 
     /// Writes bytes with their count as two bytes in front. At most 65,535 bytes.
@@ -58,17 +127,21 @@ package struct FieldReader {
     package var remaining: Int { bytes.count &- position }
 
     package mutating func take(_ count: Int, _ what: String) throws(WireError) -> UnsafeRawBufferPointer {
-        guard count >= 0, count <= remaining else { throw .malformed("\(what) is cut short") }
+        guard count >= 0, count <= remaining else { throw Self.cutShort(what) }
         defer { position &+= count }
         return UnsafeRawBufferPointer(rebasing: bytes[position..<position &+ count])
     }
+
+    private static func cutShort(_ what: String) -> WireError { .malformed("\(what) is cut short") }
 
     package mutating func number<Number: FixedWidthInteger>(_ type: Number.Type, _ what: String)
         throws(WireError)
         -> Number
     {
-        let raw = try take(MemoryLayout<Number>.size, what)
-        return Number(bigEndian: raw.loadUnaligned(as: Number.self))
+        let size = MemoryLayout<Number>.size
+        guard size <= remaining else { throw Self.cutShort(what) }
+        defer { position &+= size }
+        return Number(bigEndian: bytes.loadUnaligned(fromByteOffset: position, as: Number.self))
     }
 
     /// Reads text with its length as one byte in front. It must be UTF-8.
@@ -85,6 +158,8 @@ package struct FieldReader {
     }
 
     private func text(of raw: UnsafeRawBufferPointer, _ what: String) throws(WireError) -> String {
+        // Nearly all texts are ASCII, for which nothing else has to be checked.
+        if raw.allSatisfy(\.isPrintableASCII) { return String(decoding: raw, as: UTF8.self) }
         guard let text = String(validating: raw.bindMemory(to: UInt8.self), as: UTF8.self) else {
             throw .malformed("\(what) is not UTF-8")
         }
@@ -96,10 +171,11 @@ package struct FieldReader {
     /// Such words are often shown on a terminal as they are, and a peer must not be able to move its cursor.
     mutating func displayText(_ what: String) throws(WireError) -> String {
         let text = try shortText(what)
-        let isControl = { (scalar: Unicode.Scalar) in scalar.properties.generalCategory == .control }
-        guard text.unicodeScalars.contains(where: isControl) else { return text }
+        guard text.hasControlCharacter else { return text }
         var shown = String.UnicodeScalarView()
-        for scalar in text.unicodeScalars { shown.append(isControl(scalar) ? " " : scalar) }
+        for scalar in text.unicodeScalars {
+            shown.append(scalar.properties.generalCategory == .control ? " " : scalar)
+        }
         return String(shown)
     }
 

@@ -49,30 +49,6 @@ package struct Hello: Equatable {
         return highest >= max(versions.lowerBound, offered.lowerBound) ? highest : nil
     }
 
-    var payload: [UInt8] {
-        var writer = FieldWriter()
-        writer.write(versions.lowerBound)
-        writer.write(versions.upperBound)
-        writer.write(abilities)
-        writer.write(raw: peer.bytes)
-        writer.write(incarnation)
-        writer.write(UInt32(maximumFrame))
-        writer.write(UInt32(maximumMessage))
-        writer.write(short: service.description)
-        writer.write(short: name.description)
-        if let streams {
-            writer.write(Self.streamsTag)
-            writer.write(UInt16(StreamTerms.byteCount))
-            streams.write(to: &writer)
-        }
-        if let prefaces {
-            writer.write(Self.prefacesTag)
-            writer.write(UInt16(prefaces.count))
-            writer.write(raw: prefaces)
-        }
-        return writer.bytes
-    }
-
     /// Whether the sender takes messages of kinds. A bit of `abilities` says so.
     package var acceptsKinds: Bool {
         get { abilities & Ability.kinds != 0 }
@@ -107,6 +83,43 @@ package struct Hello: Equatable {
     }
 }
 
+extension Hello: FramePayload {
+    package var payloadLength: Int {
+        let texts =
+            PayloadWriter.length(ofShort: service.description)
+            + PayloadWriter.length(ofShort: name.description)
+        let fields =
+            (streams == nil ? 0 : Self.fieldHeaderLength + StreamTerms.byteCount)
+            + (prefaces.map { Self.fieldHeaderLength + $0.count } ?? 0)
+        return 2 + 4 + PeerID.byteCount + 8 + 4 + 4 + texts + fields
+    }
+
+    /// The length of a field's tag and length.
+    private static let fieldHeaderLength = 3
+
+    package func write(to writer: inout PayloadWriter) {
+        writer.write(versions.lowerBound)
+        writer.write(versions.upperBound)
+        writer.write(abilities)
+        peer.withBytes { writer.write(raw: $0) }
+        writer.write(incarnation)
+        writer.write(UInt32(maximumFrame))
+        writer.write(UInt32(maximumMessage))
+        writer.write(short: service.description)
+        writer.write(short: name.description)
+        if let streams {
+            writer.write(Self.streamsTag)
+            writer.write(UInt16(StreamTerms.byteCount))
+            streams.write(to: &writer)
+        }
+        if let prefaces {
+            writer.write(Self.prefacesTag)
+            writer.write(UInt16(prefaces.count))
+            writer.write(raw: prefaces)
+        }
+    }
+}
+
 /// What one side of a link accepts of the other's streams.
 package struct StreamTerms: Equatable {
     /// The number of streams that the other side may have open at once.
@@ -137,7 +150,7 @@ package struct StreamTerms: Equatable {
 
     static let byteCount = 6
 
-    func write(to writer: inout FieldWriter) {
+    func write(to writer: inout PayloadWriter) {
         writer.write(UInt16(streams))
         writer.write(UInt32(window))
     }

@@ -39,13 +39,6 @@ package struct LinkClose: Hashable {
     /// The code as a number, as on the wire. For an unknown code of a later version, `code` is `other`.
     package private(set) var number: UInt16
 
-    var payload: [UInt8] {
-        var writer = FieldWriter()
-        writer.write(number)
-        writer.write(short: reason)
-        return writer.bytes
-    }
-
     init(_ code: Code, _ reason: String = "") {
         self.code = code
         self.reason = reason
@@ -58,6 +51,15 @@ package struct LinkClose: Hashable {
         code = Code(rawValue: number) ?? .other
         reason = try reader.displayText("a close's words")
         try reader.finish("a close")
+    }
+}
+
+extension LinkClose: FramePayload {
+    package var payloadLength: Int { 2 + PayloadWriter.length(ofShort: reason) }
+
+    package func write(to writer: inout PayloadWriter) {
+        writer.write(number)
+        writer.write(short: reason)
     }
 }
 

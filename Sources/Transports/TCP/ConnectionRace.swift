@@ -16,8 +16,8 @@ final class ConnectionRace: @unchecked Sendable {
     /// A socket that is being connected. Releasing the attempt closes the socket, unless the descriptor was taken.
     private final class Attempt {
         let address: SocketAddress
-        var connecting: ConnectingSocket?
-        private(set) var descriptor: Int32
+        @exclusivity(unchecked) var connecting: ConnectingSocket?
+        @exclusivity(unchecked) private(set) var descriptor: Int32
 
         init(_ address: SocketAddress, by interface: String?) throws(SocketFault) {
             self.address = address
@@ -35,14 +35,17 @@ final class ConnectionRace: @unchecked Sendable {
         }
     }
 
+    // All of this is touched on the loop only, and no access lasts across a call to other code. So it needs no run-time
+    // check for exclusive access.
+
     private let loop: UVEventLoop
     private let interface: String?
     private let completion: (Result<TCPConnection, NighError>) -> Void
-    private var left: ArraySlice<SocketAddress>
-    private var running: [Attempt] = []
-    private var failures: [NighError] = []
-    private var nextStart: LoopTimer?
-    private var isOver = false
+    @exclusivity(unchecked) private var left: ArraySlice<SocketAddress>
+    @exclusivity(unchecked) private var running: [Attempt] = []
+    @exclusivity(unchecked) private var failures: [NighError] = []
+    @exclusivity(unchecked) private var nextStart: LoopTimer?
+    @exclusivity(unchecked) private var isOver = false
 
     /// Creates a race over `addresses` in this order, through `interface` if one is named. `completion` is called once,
     /// unless `stop` comes first.
@@ -103,9 +106,10 @@ final class ConnectionRace: @unchecked Sendable {
         let attempt = try Attempt(address, by: interface)
         let status = address.withSockaddr { Glibc.connect(attempt.descriptor, $0, $1) }
         guard status == 0 || errno == EINPROGRESS else { throw SocketFault(errno) }
+        // The race holds its attempts, which report nothing once they are released.
         attempt.connecting = try ConnectingSocket(connecting: attempt.descriptor, on: loop) {
-            [weak self, unowned attempt] in
-            self?.ended(attempt, $0)
+            [unowned self, unowned attempt] in
+            ended(attempt, $0)
         }
         running.append(attempt)
     }
@@ -118,10 +122,13 @@ final class ConnectionRace: @unchecked Sendable {
             let descriptor = attempt.descriptor
             // A socket can connect to itself: if nobody listens at a port, the system may choose that port for this
             // end.
-            guard TCPSocket.address(getsockname, descriptor) != TCPSocket.address(getpeername, descriptor)
-            else { throw SocketFault(ECONNREFUSED) }
+            let (own, other) = TCPSocket.ends(of: descriptor)
+            guard own != other else { throw SocketFault(ECONNREFUSED) }
             stop()
-            finish(Result { () throws(NighError) in try TCPConnection(attempt.take(), on: loop) })
+            finish(
+                Result { () throws(NighError) in
+                    try TCPConnection(attempt.take(), from: own, to: other, on: loop)
+                })
         } catch {
             failures.append(error.dialError(attempt.address))
             if nextStart != nil || running.isEmpty { startNext() }

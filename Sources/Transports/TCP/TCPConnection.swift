@@ -11,9 +11,17 @@ struct TCPConnection {
 
     /// Takes over a connected socket, and closes it on failure. Small messages are sent without delay.
     init(_ descriptor: Int32, on loop: UVEventLoop) throws(NighError) {
+        let (own, other) = TCPSocket.ends(of: descriptor)
+        try self.init(descriptor, from: own, to: other, on: loop)
+    }
+
+    /// The same for a socket whose ends are known.
+    init(
+        _ descriptor: Int32, from own: SocketAddress?, to other: SocketAddress?, on loop: UVEventLoop
+    ) throws(NighError) {
         TCPSocket.set(TCP_NODELAY, of: Int32(IPPROTO_TCP), to: 1, on: descriptor)
-        own = TCPSocket.address(getsockname, descriptor)
-        other = TCPSocket.address(getpeername, descriptor)
+        self.own = own
+        self.other = other
         do throws(NighError) {
             pipe = try SocketPipe(
                 descriptor: descriptor, scheme: TCPTransport.schemeName,

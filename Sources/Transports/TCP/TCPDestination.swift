@@ -29,13 +29,17 @@ package enum TCPDestination: Hashable {
     package var peer: PeerID? { if case .found(let peer) = self { peer } else { nil } }
 
     private init(value: String) throws(NighError) {
+        if let address = SocketAddress(dotted: value), address.port != 0 {
+            self = .number(address)
+            return
+        }
         if value.hasSuffix(Self.foundSuffix),
             let peer = PeerID(String(value.dropLast(Self.foundSuffix.count)))
         {
             self = .found(peer)
             return
         }
-        let isOptions = value.utf8.contains(UInt8(ascii: "="))
+        let isOptions = value.hasByte(UInt8(ascii: "="))
         let (host, port) = try isOptions ? Self.readOptions(value) : Self.readPair(value)
         try self.init(host: host, port: port, in: value)
     }
@@ -87,7 +91,7 @@ package enum TCPDestination: Hashable {
             throw invalid("address \"\(value)\", which has no port", advice)
         }
         let written = String(value[..<colon])
-        let port = String(value[value.index(after: colon)...])
+        let port = String(value[value.utf8.index(after: colon)...])
         let host = withoutBrackets(written)
         guard host != written || !host.utf8.contains(UInt8(ascii: ":")) else {
             throw invalid("address \"\(value)\"", "an IPv6 address stands in brackets: [\(host)]:\(port)")

@@ -28,6 +28,11 @@ enum TCPSocket {
         setsockopt(descriptor, level, option, &value, socklen_t(MemoryLayout<Int32>.size))
     }
 
+    /// Returns the addresses of this end of a connected socket, and of the other one.
+    static func ends(of descriptor: Int32) -> (own: SocketAddress?, other: SocketAddress?) {
+        (address(getsockname, descriptor), address(getpeername, descriptor))
+    }
+
     /// Returns the address of one end of a socket, for which `query` is `getsockname` or `getpeername`.
     static func address(
         _ query: (Int32, UnsafeMutablePointer<sockaddr>?, UnsafeMutablePointer<socklen_t>?) -> Int32,

@@ -32,22 +32,25 @@ public final class TCPTransport: @unchecked Sendable {
         let packetSockets: UDPSockets
     }
 
+    // All of this is touched on the loop only, and no access lasts across a call to other code. So it needs no run-time
+    // check for exclusive access.
+
     private let options: TCPOptions
-    private var running: Running?
+    @exclusivity(unchecked) private var running: Running?
     private var isStarted = false
     /// Set if the transport was started on a loop that it cannot run on.
     private var unsupportedLoop: UnsupportedLoop?
 
-    private var advertisement: Advertisement?
+    @exclusivity(unchecked) private var advertisement: Advertisement?
     private var isBrowsing = false
     /// How many times a search was begun or ended.
     private var searchCount = 0
     /// The port that the system chose. If listening is given up for a while, the same port is taken again.
     private var drawnPort: UInt16 = 0
     private var interfaceIsMissing = false
-    private var connections: [ObjectIdentifier: TCPConnection] = [:]
+    @exclusivity(unchecked) private var connections: [ObjectIdentifier: TCPConnection] = [:]
     /// The pipes that are closed and wait for the other side's end. The one that has waited longest is first.
-    private var lingering: [SocketPipe] = []
+    @exclusivity(unchecked) private var lingering: [SocketPipe] = []
     /// How many pipes may linger. Otherwise a peer that opens connections without end, and never closes one, would use
     /// up this machine's descriptors.
     static let lingeringLimit = 256

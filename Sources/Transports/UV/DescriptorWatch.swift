@@ -53,7 +53,7 @@ public final class DescriptorWatch {
 
     /// The handle, separate from the watch: libuv keeps it alive until it is closed, while the program keeps the watch.
     private final class Poll: UVHandle {
-        var callback: ((DescriptorEvents) -> Void)?
+        @exclusivity(unchecked) var callback: ((DescriptorEvents) -> Void)?
 
         var pointer: UnsafeMutablePointer<uv_poll_t> { memory.assumingMemoryBound(to: uv_poll_t.self) }
 

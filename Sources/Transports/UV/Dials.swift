@@ -8,7 +8,9 @@ public final class Dials<Opened>: @unchecked Sendable {
     let scheme: String
     let loop: UVEventLoop
     private let ended: (DialID, Result<Opened, NighError>) -> Void
-    private var dials: [DialID: DialInProgress] = [:]
+    // Touched on the loop only, and no access lasts across a call to other code. So it needs no run-time check for exclusive
+    // access.
+    @exclusivity(unchecked) private var dials: [DialID: DialInProgress] = [:]
 
     /// How many dials are in progress.
     public var count: Int { dials.count }
@@ -44,8 +46,10 @@ public final class Dials<Opened>: @unchecked Sendable {
         _ dial: DialID, timedOut: (() -> NighError)? = nil, stop: (() -> Void)? = nil
     ) {
         guard let index = dials.index(forKey: dial) else { return }
-        dials.values[index].timedOut = timedOut
-        dials.values[index].stop = stop
+        // Releasing the closures may run any code, so they are released after the access.
+        let replaced = dials.values[index]
+        dials.values[index] = DialInProgress(timer: replaced.timer, timedOut: timedOut, stop: stop)
+        withExtendedLifetime(replaced) {}
     }
 
     /// Fails a dial that cannot even begin, for example because its address is invalid.

@@ -57,14 +57,14 @@ public final class SocketPipe: @unchecked Sendable {
 
     /// Opens the way for packets beside the pipe, if its transport has one. Set before the pipe is reported.
     public var makeDatagramPort: (() -> (any DatagramPort)?)?
-    private var datagramPort: (any DatagramPort)?
+    @exclusivity(unchecked) private var datagramPort: (any DatagramPort)?
 
     @exclusivity(unchecked) private var stream: SocketStream
     @exclusivity(unchecked) private var handler: (any PipeHandler)?
     @exclusivity(unchecked) private var phase = Phase.open
-    private var hasEnded = false
-    private var saysEnd = false
-    private var lingerTimer: LoopTimer?
+    @exclusivity(unchecked) private var hasEnded = false
+    @exclusivity(unchecked) private var saysEnd = false
+    @exclusivity(unchecked) private var lingerTimer: LoopTimer?
 
     /// Takes over a connected stream socket. Call it on the loop. The descriptor becomes non-blocking, is closed at
     /// exec, and does not linger in the kernel.

@@ -231,6 +231,20 @@ import Testing
         #expect(chunks.count <= 3)
     }
 
+    @Test func writersShareTheirChunks() throws {
+        let chunks = ControlChunks()
+        var writers = [ControlWriter(chunks), ControlWriter(chunks)]
+        var used: Set<ObjectIdentifier> = []
+        for index in [0, 1, 0, 1] {
+            var queue = ByteQueue()
+            writers[index].write(.ping, payload: [UInt8(index)])
+            writers[index].drain(into: &queue)
+            #expect(queue.bytes == Frames.frame(.ping, [UInt8(index)]))
+            used.insert(ObjectIdentifier(try #require(queue.first).chunk))
+        }
+        #expect(used.count == 1)
+    }
+
     @Test func chunksInUseAreNotOverwritten() {
         var generator = SeededGenerator(seed: 3)
         var writer = ControlWriter()

@@ -213,9 +213,7 @@ import Testing
             func takeTicket() -> ResumptionTicket? { nil }
             func releaseIdleMemory() {}
         }
-        var settings = LinkPair.settings(seed: 1)
-        settings.offer = SecureChannelOffer(accepted: .plaintext) { _, _, _, _ in Broken() }
-        let pair = LinkPair(dialling: settings)
+        let pair = LinkPair(dialling: LinkPair.settings(seed: 1, makeChannel: { Broken() }))
         pair.dialling.receive(Preface(security: .plaintext).bytes + [1, 2, 3], now: pair.now)
         #expect(pair.dialling.closed?.cause == .refused)
     }

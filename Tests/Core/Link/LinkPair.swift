@@ -109,23 +109,24 @@ final class LinkPair {
     var latency = Moment.Span.zero
 
     init(
-        dialling: LinkMachine.Settings = LinkPair.settings(seed: 1),
+        dialling: LinkMachine.Settings = LinkPair.settings(seed: 1), expected: PeerID? = nil,
         accepting: LinkMachine.Settings = LinkPair.settings(seed: 2), split: (() -> Int)? = nil
     ) {
-        self.dialling = End(LinkMachine(side: .dialling, settings: dialling, now: now))
+        self.dialling = End(LinkMachine(side: .dialling, settings: dialling, expected: expected, now: now))
         self.accepting = End(LinkMachine(side: .accepting, settings: accepting, now: now))
         self.split = split
     }
 
     static func settings(
         seed: UInt8, hello: Hello? = nil, security: Preface.Security = .plaintext,
-        adjust: (inout LinkTimings) -> Void = { _ in }
+        adjust: (inout LinkTimings) -> Void = { _ in },
+        makeChannel: @escaping @Sendable () -> any SecureChannel = { PlaintextChannel() }
     ) -> LinkMachine.Settings {
         var timings = SessionTimings().link
         adjust(&timings)
         return LinkMachine.Settings(
             hello: hello ?? Frames.hello(seed: seed), timings: timings,
-            offer: SecureChannelOffer(accepted: security) { _, _, _, _ in PlaintextChannel() })
+            offer: SecureChannelOffer(accepted: security) { _, _, _, _ in makeChannel() })
     }
 
     /// Returns a pair whose hellos are exchanged and whose first pings are answered.

@@ -8,20 +8,20 @@ import Testing
     private static let accepter = Identity.ephemeral(seed: 2)
 
     private func settings(
-        _ identity: Identity, claiming claimed: PeerID? = nil, expected: PeerID? = nil, isPlain: Bool = false
+        _ identity: Identity, claiming claimed: PeerID? = nil, isPlain: Bool = false
     ) throws -> LinkMachine.Settings {
-        var settings = LinkPair.settings(seed: 1)
-        settings.hello.peer = claimed ?? identity.peerID
-        settings.expected = expected
-        settings.offer = isPlain ? .plaintext : .tls(try TLSContext(identity))
-        return settings
+        var hello = Frames.hello(seed: 1)
+        hello.peer = claimed ?? identity.peerID
+        return LinkMachine.Settings(
+            hello: hello, timings: SessionTimings().link,
+            offer: isPlain ? .plaintext : .tls(try TLSContext(identity)))
     }
 
     private func pair(
-        dialling: LinkMachine.Settings? = nil, accepting: LinkMachine.Settings? = nil
+        dialling: LinkMachine.Settings? = nil, expected: PeerID? = nil, accepting: LinkMachine.Settings? = nil
     ) throws -> LinkPair {
         LinkPair(
-            dialling: try dialling ?? settings(Self.dialler),
+            dialling: try dialling ?? settings(Self.dialler), expected: expected,
             accepting: try accepting ?? settings(Self.accepter))
     }
 
@@ -113,7 +113,7 @@ import Testing
 
     @Test func aWrongPeerThatAnswersDoesNotLearnTheDialler() throws {
         let wanted = Identity.ephemeral(seed: 3).peerID
-        let pair = try pair(dialling: settings(Self.dialler, expected: wanted))
+        let pair = try pair(expected: wanted)
         try pair.deliverAll()
         #expect(
             pair.dialling.closed?.cause == .wrongPeer(expected: wanted, found: Self.accepter.peerID))

@@ -32,9 +32,7 @@ import Testing
     private static func open() throws -> (channel: Channel, pair: LinkPair) {
         // The link is used only on this thread.
         nonisolated(unsafe) let channel = Channel()
-        var settings = LinkPair.settings(seed: 1)
-        settings.offer = SecureChannelOffer(accepted: .plaintext) { _, _, _, _ in channel }
-        let pair = LinkPair(dialling: settings)
+        let pair = LinkPair(dialling: LinkPair.settings(seed: 1, makeChannel: { channel }))
         try pair.deliverAll()
         return (channel, pair)
     }

@@ -92,6 +92,29 @@ import Testing
         #expect(kept == String(repeating: "x", count: 252))
     }
 
+    @Test func aPayloadInPlaceHasTheBytesThatAGrowingWriterWrites() {
+        for reason in ["", "bis bald", String(repeating: "ä", count: 200), String(repeating: "🐾", count: 64)]
+        {
+            let refusal = ConversationRefusal(
+                conversation: 0x0102_0304_0506_0708, code: .busy, retryAfterSeconds: 9, reason: reason)
+            var writer = FieldWriter()
+            writer.write(refusal.conversation)
+            writer.write(refusal.code.rawValue)
+            writer.write(refusal.retryAfterSeconds)
+            writer.write(short: reason)
+            #expect(refusal.payload == writer.bytes)
+        }
+    }
+
+    @Test func textOfASCIIMayContainControlCharacters() throws {
+        for text in ["a\tb", "\u{7F}", "\0", "a~ "] {
+            var writer = FieldWriter()
+            writer.write(short: text)
+            #expect(
+                try reading(writer.bytes) { reader throws(WireError) in try reader.shortText("a") } == text)
+        }
+    }
+
     @Test func aBlockOverItsLimitIsRefusedBeforeItIsRead() {
         #expect(throws: WireError.malformed("words has 65535 bytes, the limit is 9")) {
             try reading([0xFF, 0xFF]) { reader throws(WireError) in try reader.bytes(atMost: 9, "words") }
