@@ -71,7 +71,11 @@ import Testing
         let other = try #require(streams(of: lynx).first)
         let content = bytes(3 << 20)
         let result = try copy(content, from: stream, to: other, in: place) { step in
-            if step % 500 == 300 { (step % 1_000 == 300 ? puma : lynx).faults.cut() }
+            switch step % 1_000 {
+            case 300: puma.faults.cut()
+            case 800: lynx.faults.cut()
+            default: break
+            }
         }
         #expect(result == .init(bytes: content, hasEnded: true))
         let statistics = try #require(puma.statistics.peers[lynx.id])
