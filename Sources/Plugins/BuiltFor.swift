@@ -1,5 +1,5 @@
 // Written by `make api`; do not edit. docs/reference/stability.md explains it.
 extension TransportPlugin {
     /// The Nigh that the code using this was built for.
-    @_alwaysEmitIntoClient public static var _builtFor: StaticString { "2b607f904e703fe1" }
+    @_alwaysEmitIntoClient public static var _builtFor: StaticString { "0f37b3b13859390a" }
 }
