@@ -45,6 +45,8 @@ import Testing
         try place.run(.seconds(2))
         #expect(browser.outcomes.last == .success(host.id))
         #expect(isFull(host, seenBy: browser) == true)
+        // A session that nobody holds any more leaves.
+        withExtendedLifetime(guests) {}
     }
 
     /// A host with room for one peer, and two that see it.
