@@ -94,6 +94,7 @@ package final class TLSChannel: SecureChannel {
         provenPeer = peer
         wasResumed = SSL_session_reused(ssl) == 1
         isEstablished = true
+        // Otherwise libssl asks for the header of each record first, and then for its rest.
         SSL_set_read_ahead(ssl, 1)
     }
 

@@ -18,8 +18,8 @@ enum BluetoothRig {
         guard Spawning.wait(for: process) == .exited(0) else { throw Failure("there are no new adapters") }
     }
 
-    /// Creates a rig on new adapters, for a check that needs so many ends. There are no more adapters than useful: every
-    /// session asks each device that it sees for its services.
+    /// Creates a rig on new adapters for a check that needs `ends` ends. Adapters that no end uses would cost time, because
+    /// every session asks each device that it sees for its services.
     static func make(ends: Int) throws(Failure) -> TransportRig {
         let count = max(ends, fewestAdapters)
         try renewAdapters(count)
