@@ -39,8 +39,7 @@ enum MachineFiles {
         ) { lab throws(Failure) in
             let machine = lab.machine
             let (folder, source) = ("/tmp/nigh-received", "/tmp/nigh-photos")
-            // An earlier attempt may have left these, and the network down.
-            try lab.setNetwork(isUp: true)
+            // An earlier attempt may have left these.
             try machine.run(["rm", "-rf", folder, source])
             try machine.run(["mkdir", folder, source])
             try machine.run([

@@ -26,8 +26,6 @@ enum MachineGames {
             "game-two-ways", "a game that begins on the network and, once that is cut, ends on Bluetooth",
             limit: .seconds(120)
         ) { lab throws(Failure) in
-            // An earlier attempt may have left it down.
-            try lab.setNetwork(isUp: true)
             let puma = try lab.machine.game("Puma", ["host", "--plain"], over: TransportFlags.both(0))
             let lynx = try lab.machine.game("Lynx", ["--plain"], over: TransportFlags.both(1))
             try lynx.waitForOutput("Puma, a free seat, over tcp or bluetooth", within: .seconds(40))

@@ -76,6 +76,8 @@ enum MachineProgram {
         } catch {
             lab.showWhatIsKnown()
             lab.killAll()
+            // The next attempt, or the next scenario, needs the network that this one may have switched off.
+            try? lab.setNetwork(isUp: true)
             return (journal.now, "\(error)")
         }
     }
