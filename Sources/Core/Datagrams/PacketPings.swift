@@ -98,7 +98,7 @@ struct PacketPings {
 
     /// When `timeArrived` must be called next.
     var deadline: Moment {
-        underWay.isEmpty ? .never : underWay.reduce(.never) { min($0, $1.since + Self.patience) }
+        underWay.reduce(.never) { min($0, $1.since + Self.patience) }
     }
 
     /// Whether results have come since the last call of `takeResults`.

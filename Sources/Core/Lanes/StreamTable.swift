@@ -312,13 +312,11 @@ final class StreamTable {
         }
     }
 
-    /// Ends all streams with this error.
+    /// Ends all streams with this error, because the conversation has ended: no stream is opened or counted any more.
     func end(_ error: NighError) {
         for stream in streams.values { stream.port.end(error) }
         streams.removeAll()
         turns.removeAll()
-        openedByUs = 0
-        openedByThem = 0
     }
 
     // MARK: Receiving

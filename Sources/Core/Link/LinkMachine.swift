@@ -10,7 +10,8 @@ package final class LinkMachine {
     // on the loop only, and no access lasts across a call to other code.
     @exclusivity(unchecked) package private(set) var phase = Phase.preface
     @exclusivity(unchecked) private(set) var peerHello: Hello?
-    @exclusivity(unchecked) private(set) var version: UInt8 = 0
+    /// The version that both sides speak. Nil until the other side's hello has come.
+    @exclusivity(unchecked) private(set) var version: UInt8?
     @exclusivity(unchecked) private(set) var peerStanding = Standing()
     @exclusivity(unchecked) private(set) var end: LinkEnd?
     @exclusivity(unchecked) var statistics = LinkStatistics()

@@ -190,11 +190,10 @@ package final class LinkProbe: PipeHandler, @unchecked Sendable {
     private var elapsed: Duration { (loop.now - openedAt).duration }
 
     private func greeted() {
-        guard let hello = machine.peerHello else { return }
+        guard let hello = machine.peerHello, let version = machine.version else { return }
         report(
             .greeted(
-                Greeting(
-                    peer: hello.peer, name: hello.name, service: hello.service, version: machine.version),
+                Greeting(peer: hello.peer, name: hello.name, service: hello.service, version: version),
                 after: elapsed))
         if let expected = plan.expected, hello.peer != expected {
             machine.close(.wrongPeer)

@@ -167,7 +167,6 @@ extension SessionMachine {
         case .unavailable, .available, .settling, .ended: return close(link, .cancelled)
         }
         link.machine.send(request, isResume: peer.conversation != nil)
-        markDirty(link)
     }
 
     /// Handles the hello of the peer that was called by address.

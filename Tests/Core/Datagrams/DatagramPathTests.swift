@@ -108,6 +108,64 @@ import Testing
     }
 
     @Test(
+        "is no longer tried half a minute after it was blocked, until a ping or a message is to be sent",
+        arguments: [true, false])
+    func wanted(isPing: Bool) {
+        let pair = Pair()
+        pair.passes = { _, _, _ in false }
+        pair.run(.seconds(40))
+        pair.passes = { _, _, _ in true }
+        let before = pair.packets[0].count
+        pair.run(.seconds(60))
+        #expect(pair.packets[0].count == before && !pair.ends[0].isOpen)
+        if isPing {
+            pair.ends[0].send(PacketPings.Request(call: 1, padding: 0), now: pair.now)
+        } else {
+            pair.send([1])
+        }
+        pair.run()
+        #expect(pair.ends[0].isOpen)
+    }
+
+    @Test("is not checked again before a message if another one left less than 15 s ago, answered or not")
+    func recentlyUsed() {
+        let pair = Pair()
+        pair.run(.milliseconds(14_900))
+        pair.passes = { index, _, _ in index == 0 }
+        #expect(pair.send([1]) == .queued)
+        pair.run(.milliseconds(150))
+        #expect(pair.send([2]) == .queued)
+        pair.run()
+        #expect(pair.delivered[1] == [[1], [2]])
+    }
+
+    @Test("is checked again before a message if nothing has been sent or has come for 15 s")
+    func unused() {
+        let pair = Pair()
+        pair.run(.seconds(1))
+        pair.run(.seconds(15))
+        #expect(pair.send([1]) == .notOpen)
+        pair.run()
+        #expect(pair.send([2]) == .queued)
+        pair.run()
+        #expect(pair.delivered[1] == [[2]])
+    }
+
+    @Test("pads a ping by as many bytes as were asked for, up to the longest packet in use")
+    func padding() {
+        let pair = Pair()
+        pair.run(.seconds(1))
+        let before = pair.packets[0].count
+        for padding in [0, 100, 10_000] {
+            pair.ends[0].send(PacketPings.Request(call: 1, padding: padding), now: pair.now)
+        }
+        pair.run()
+        // A ping is a header of 16 bytes, a kind, a token of 8 and a tag of 16.
+        #expect(pair.packets[0][before...].map(\.bytes.count) == [41, 141, 1_200])
+        #expect(pair.ends[0].takePingResults().count == 3)
+    }
+
+    @Test(
         "delivers nothing that is repeated, forged, cut short, or sealed for another path",
         arguments: [0, 1, 2, 3])
     func hostilePackets(_ seed: UInt64) {
@@ -183,6 +241,24 @@ import Testing
         pair.send([5], from: 1)
         pair.run()
         #expect(pair.delivered[0].last == [5])
+    }
+
+    @Test("answers pings from a new address with no more bytes than came from it")
+    func answersElsewhere() {
+        let pair = Pair()
+        pair.run(.seconds(1))
+        let elsewhere = DatagramSource(9)
+        pair.sources[0] = elsewhere
+        // Nothing arrives at the new address, so it never answers.
+        pair.passes = { index, _, place in index == 0 || place != elsewhere }
+        let before = pair.packets[0].count
+        for number in 0..<20 as Range<UInt64> {
+            pair.ends[0].send(PacketPings.Request(call: number, padding: 0), now: pair.now)
+            pair.run(.milliseconds(1))
+            let received = pair.packets[0][before...].reduce(0) { $0 + $1.bytes.count }
+            let sent = pair.packets[1].filter { $0.to == elsewhere }.reduce(0) { $0 + $1.bytes.count }
+            #expect(sent > 0 && sent <= received)
+        }
     }
 
     @Test("follows both sides if they move at once, as soon as one packet arrives", arguments: [0, 1])

@@ -35,6 +35,38 @@ import Testing
         }
     }
 
+    @Test func theKindOfALargeMessageCountsAgainstTheLimit() throws {
+        let kind = MessageKind(rawValue: 7)
+        for (size, kind) in [(100, nil), (99, kind)] as [(Int, MessageKind?)] {
+            var lane = ReceiveLane(chunks: LargeChunks())
+            try lane.begin(size: size, kind, limit: 100)
+            #expect(lane.kind == kind)
+        }
+        var lane = ReceiveLane(chunks: LargeChunks())
+        #expect(throws: WireError.malformed("a message of 100 bytes, where 1 to 100 are allowed")) {
+            try lane.begin(size: 100, kind, limit: 100)
+        }
+    }
+
+    /// A sender may announce much and send little. A message that is broken off gives back what it had.
+    @Test func theMemoryOfALargeMessageGrowsWithTheBytesThatHaveCome() throws {
+        let announced = 6_291_456
+        let cases: [(size: Int, come: Int, held: Int)] = [
+            (1_000, 1, 1_000), (announced, 1, 262_144), (announced, 262_144, 262_144),
+            (announced, 262_145, 1_048_576), (announced, 2_097_152, 2_097_152), (400_000, 262_145, 400_000),
+        ]
+        for (size, come, held) in cases {
+            let chunks = LargeChunks()
+            var lane = ReceiveLane(chunks: chunks)
+            try lane.begin(size: size, limit: 1 << 24)
+            for count in [1, come - 1] {
+                #expect(try append([UInt8](repeating: 3, count: count), to: &lane) == nil)
+            }
+            lane.startLink()
+            #expect(chunks.extent == (1, held), "\(come) of \(size) bytes")
+        }
+    }
+
     @Test func aMessageInsideAnotherIsRefused() throws {
         var lane = ReceiveLane(chunks: LargeChunks())
         try lane.begin(size: 10, limit: 100)

@@ -212,6 +212,51 @@ private struct ModelledLane {
         #expect(SendLane.refersTo(part, pieceLimit: 8 << 10))
     }
 
+    @Test func aPayloadOfAtLeastAQuarterOfItsChunkIsReferenced() {
+        for (capacity, isReferenced) in [(64 << 10, true), ((64 << 10) + 4, false)] {
+            let part = ByteSlice([UInt8](repeating: 1, count: capacity))[0..<16 << 10]
+            #expect(SendLane.refersTo(part, pieceLimit: 16 << 10) == isReferenced, "of \(capacity) bytes")
+        }
+    }
+
+    /// Header, size and kind have 9 bytes. If what is allowed ends there, nothing may follow.
+    @Test func theAnnouncementOfALargeMessageCountsWithItsKind() {
+        for kind in [nil, MessageKind(rawValue: 7)] {
+            var lane = SendLane(lane: .main, chunks: LargeChunks())
+            var pool = LaneChunks(smallSize: 512, largeSize: 512, keepAtMost: 4)
+            var header = ControlWriter()
+            var queue = ByteQueue()
+            lane.append(large: ByteSlice([UInt8](repeating: 1, count: 300)), of: kind, isCopy: false)
+            let announcement = 8 + kind.byteCount
+            // What is left are three pieces with their headers.
+            let steps: [(granted: Int, given: Int)] = [
+                (announcement, announcement), (announcement, 0), (1_000, 312),
+            ]
+            for step in steps {
+                let given = lane.gather(
+                    into: &queue, budget: 1 << 20, granted: UInt64(step.granted), pieceLimit: 100,
+                    header: &header)
+                #expect(given == step.given)
+                #expect(lane.sentOnLink == UInt64(queue.byteCount))
+            }
+            let begin: [UInt8] = [0, 0, 1, 44] + (kind.map { [$0.rawValue] } ?? [])
+            #expect(queue.bytes.prefix(announcement).elementsEqual(Frames.frame(.begin, begin)))
+            let freed = lane.acknowledge(upTo: 1, pool: &pool)
+            #expect(freed == SendLane.cost(of: 300 + kind.byteCount))
+        }
+    }
+
+    @Test func aReferenceWithAKindTravelsInPiecesAlsoIfItFitsIntoAFrame() {
+        var lane = SendLane(lane: .bulk, chunks: LargeChunks())
+        var header = ControlWriter()
+        var queue = ByteQueue()
+        let payload = [UInt8](repeating: 1, count: 100)
+        lane.append(large: ByteSlice(payload), of: MessageKind(rawValue: 7), isCopy: false)
+        _ = lane.gather(into: &queue, budget: 1 << 20, granted: .max, pieceLimit: 100, header: &header)
+        let begin: [UInt8] = [0, 0, 0, 100, 7]
+        #expect(queue.bytes == Frames.frame(.bulkBegin, begin) + Frames.frame(.bulkPiece, payload))
+    }
+
     @Test func nothingIsSentWithoutAGrant() {
         var model = ModelledLane()
         model.append([1])
@@ -298,6 +343,7 @@ private struct ModelledLane {
         let (first, second) = (pool.take(withRoom: 1, isFirst: true), pool.take(withRoom: 1, isFirst: false))
         #expect(used == [ObjectIdentifier(first), ObjectIdentifier(second)])
     }
+
     @Test func anEmptyLaneBeginsWithASmallChunkAndGoesOnInLargeOnes() {
         var lane = SendLane(lane: .main, chunks: LargeChunks())
         var pool = LaneChunks(smallSize: 256, largeSize: 4_096, keepAtMost: 4)

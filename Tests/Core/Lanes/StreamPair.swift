@@ -19,12 +19,12 @@ final class StreamPair {
             func attend(to stream: StreamPort) { side?.attended.append(stream) }
         }
 
-        init(isOdd: Bool, ours: StreamTerms, theirs: StreamTerms) {
+        init(isOdd: Bool, ours: StreamTerms, theirs: StreamTerms, pieceLimit: Int) {
             let relay = Relay()
             table = StreamTable(
                 StreamTable.Agreement(
                     peer: Frames.hello(seed: isOdd ? 1 : 2).peer, isOdd: isOdd, ours: ours, theirs: theirs,
-                    pieceLimit: 16_384),
+                    pieceLimit: pieceLimit),
                 largeChunks: LargeChunks(), chunks: PeerPort.makeChunks(), attention: relay)
             relay.side = self
         }
@@ -59,11 +59,22 @@ final class StreamPair {
     let odd: Side
     let even: Side
 
-    init(_ odd: StreamTerms = StreamTerms(streams: 4, window: 10_000), _ even: StreamTerms? = nil) {
+    /// - Parameter pieceLimit: the longest payload of a frame that both sides accept.
+    init(
+        _ odd: StreamTerms = StreamTerms(streams: 4, window: 10_000), _ even: StreamTerms? = nil,
+        pieceLimit: Int = 16_384
+    ) {
         let even = even ?? odd
-        self.odd = Side(isOdd: true, ours: odd, theirs: even)
-        self.even = Side(isOdd: false, ours: even, theirs: odd)
+        self.odd = Side(isOdd: true, ours: odd, theirs: even, pieceLimit: pieceLimit)
+        self.even = Side(isOdd: false, ours: even, theirs: odd, pieceLimit: pieceLimit)
     }
+
+    /// What streams carry is a part of this. A debug build takes long to make a byte, so it makes them once.
+    private static let pattern = (0..<(1 << 20) + 1_000)
+        .map { UInt8(truncatingIfNeeded: $0 &* 31 &+ $0 >> 8) }
+
+    /// Returns bytes for a stream to carry, which are others for another seed.
+    static func bytes(_ count: Int, _ seed: Int = 0) -> [UInt8] { Array(pattern[seed..<seed + count]) }
 
     /// Cuts the bytes of a link into frames.
     static func frames(in bytes: [UInt8]) -> [[UInt8]] {

@@ -4,13 +4,7 @@ import Testing
 @testable import NighTestKit
 
 @Suite("Streams") struct StreamTableTests {
-    /// What streams carry is a part of this. A debug build takes long to make a byte, so it makes them once.
-    private static let pattern = (0..<(1 << 20) + 1_000)
-        .map { UInt8(truncatingIfNeeded: $0 &* 31 &+ $0 >> 8) }
-
-    private func bytes(_ count: Int, _ seed: Int = 0) -> [UInt8] {
-        Array(Self.pattern[seed..<seed + count])
-    }
+    private func bytes(_ count: Int, _ seed: Int = 0) -> [UInt8] { StreamPair.bytes(count, seed) }
 
     @Test("carry bytes in both directions, and each direction ends for itself")
     func bothDirections() throws {
@@ -88,50 +82,6 @@ import Testing
         #expect(count == 3)
     }
 
-    @Test("slow their own writer and no other while nobody reads")
-    func unread() throws {
-        let pair = StreamPair(StreamTerms(streams: 4, window: 10_000))
-        let (unread, other) = (try pair.odd.open("unread"), try pair.odd.open("read"))
-        var written = 0
-        for _ in 0..<10 {
-            written += try unread.put(bytes(10_000))
-            try pair.settle()
-        }
-        // One window waits at the writer, one at the reader; the last frame may exceed the credit.
-        #expect(written >= 20_000 && written <= 20_000 + 16_384)
-        for round in 0..<10 {
-            #expect(try other.put(bytes(9_000, round)) == 9_000)
-            try pair.settle()
-            #expect(pair.even.opened[1].take().bytes == bytes(9_000, round))
-            try pair.settle()
-        }
-        var read = pair.even.opened[0].take().bytes.count
-        for _ in 0..<3 {
-            try pair.settle()
-            read += pair.even.opened[0].take().bytes.count
-        }
-        #expect(read == written)
-    }
-
-    @Test(
-        "have a larger window for files while these come faster than they are read, and for nothing else",
-        arguments: [(StreamPurpose.files, 4), (.program, 1)])
-    func windows(of purpose: StreamPurpose, growth: Int) throws {
-        let window = 100_000
-        let pair = StreamPair(StreamTerms(streams: 4, window: window, acceptsFiles: true))
-        let stream = try pair.odd.open("x", for: purpose)
-        var (written, read, most) = (0, 0, 0)
-        for _ in 0..<40 {
-            written += try stream.put(bytes(window))
-            try pair.settle()
-            most = max(most, written - read)
-            if case .bytes(let bytes) = pair.even.opened[0].poll() { read += bytes.count }
-        }
-        // One window more waits at the writer; the last frame may exceed the credit.
-        let expected = (growth + 1) * window
-        #expect(most >= expected && most <= expected + 16_384, "\(most)")
-    }
-
     @Test("take turns, so that a short one does not wait for the end of a long one")
     func turns() throws {
         let pair = StreamPair(StreamTerms(streams: 4, window: 1 << 20))
@@ -141,20 +91,6 @@ import Testing
         pair.odd.write(budget: 100_000)
         try pair.carry(from: pair.odd, to: pair.even, frames: 6)
         #expect(pair.even.opened[1].take().bytes == [7])
-    }
-
-    @Test("get credit for what was read in small parts, with something written between")
-    func readsAndWrites() throws {
-        let pair = StreamPair()
-        let stream = try pair.odd.open("talk")
-        for round in 0..<40 {
-            try #require(try stream.put(bytes(1_000)) == 1_000, "no credit in round \(round)")
-            try pair.settle()
-            #expect(pair.even.opened[0].take().bytes.count == 1_000)
-            try pair.even.opened[0].put([7])
-            try pair.settle()
-        }
-        #expect(stream.take().bytes.count == 40)
     }
 
     @Test("fail at the limit of streams, until one of them is over on both sides")
@@ -304,6 +240,28 @@ import Testing
         #expect(pair.odd.table.unacknowledged <= (4 << 20) + (20 << 10))
     }
 
+    @Test("wait while 4 MiB of their frames are not acknowledged, and go on when some are")
+    func tooManyUnacknowledged() throws {
+        let limit = 4 << 20
+        let pair = StreamPair(StreamTerms(streams: 4, window: 5 << 20))
+        let stream = try pair.odd.open("x")
+        #expect(try stream.put([UInt8](repeating: 7, count: 5 << 20)) == 5 << 20)
+        pair.odd.write(budget: .max)
+        let sent = pair.odd.wire.byteCount
+        #expect(sent >= limit && sent < limit + 16_384, "\(sent)")
+        #expect(pair.odd.table.unacknowledged == sent && !pair.odd.table.hasUnsent)
+        try pair.carry(from: pair.odd, to: pair.even, frames: 2)
+        #expect(!pair.odd.table.hasUnsent)
+        try pair.acknowledge()
+        #expect(pair.odd.table.hasUnsent)
+        pair.odd.write(budget: .max)
+        let waiting = pair.odd.wire.byteCount
+        #expect(waiting >= limit && waiting < limit + 16_384, "\(waiting)")
+        try pair.settle()
+        #expect(pair.even.opened[0].take().bytes.count > limit)
+        withExtendedLifetime(stream) {}
+    }
+
     /// What a side may not do with a stream that the other side has opened, and to one that it has opened itself.
     @Test(
         "end the link if the other side breaks a rule",
@@ -339,11 +297,6 @@ import Testing
             let pair = StreamPair()
             #expect(throws: WireError.self) { try pair.odd.receive(frame) }
         }
-        // More than was allowed: the first frame may exceed the credit, the next may not begin.
-        let pair = StreamPair(StreamTerms(streams: 4, window: 10))
-        try pair.odd.receive(Frames.frame(.streamControl, StreamControl.open(name: "x").payload(for: 2)))
-        try pair.odd.receive(Frames.frame(.streamData, [0, 0, 0, 2] + bytes(12)))
-        #expect(throws: WireError.self) { try pair.odd.receive(data) }
     }
 
     @Test("accept words about a stream that they have forgotten and the other side has not")
@@ -386,42 +339,6 @@ import Testing
         #expect(throws: WireError.malformed("a stream for files, which this side does not accept")) {
             try pair.odd.receive(frame)
         }
-    }
-
-    @Test(
-        "keep full frames as they came, and copy what would hold far more memory", arguments: [true, false])
-    func slices(isFull: Bool) throws {
-        let pair = StreamPair(StreamTerms(streams: 4, window: 100_000))
-        let outgoing = try pair.odd.open("slices")
-        // As TLS has it: a chunk of four records.
-        let chunk = Chunk(capacity: 64 << 10)
-        let length = isFull ? 16_376 : 8_000
-        var sent: [UInt8] = []
-        for number in 0..<4 {
-            let bytes = bytes(length, number)
-            sent += bytes
-            let count = try bytes.withUnsafeBytes { try outgoing.tryWrite($0) }
-            #expect(count == length)
-            pair.odd.write()
-        }
-        let frames = StreamPair.frames(in: pair.odd.wire.bytes)
-        try pair.even.receive(try #require(frames.first))
-        let incoming = try #require(pair.even.opened.first)
-        for frame in frames.dropFirst() {
-            let start = chunk.filled
-            frame.withUnsafeBytes { chunk.append(.init(rebasing: $0[FrameHeader.byteCount...])) }
-            let payload = UnsafeRawBufferPointer(start: chunk.base + start, count: chunk.filled - start)
-            try pair.even.table.receivedData(payload) { bytes in
-                let offset = bytes.baseAddress.unsafelyUnwrapped - UnsafeRawPointer(chunk.base)
-                return ByteSlice(chunk: chunk, start: offset, end: offset + bytes.count)
-            }
-        }
-        var received: [UInt8] = []
-        while case .bytes(let slice) = incoming.poll() {
-            #expect((slice.chunk === chunk) == isFull)
-            received += slice.bytes
-        }
-        #expect(received == sent)
     }
 
     @Test("wake their readers once for all that comes together")
@@ -509,5 +426,17 @@ import Testing
         pair.even.table.end(reason)
         #expect(pair.even.opened[0].take() == .init(bytes: [1], error: .restarted))
         #expect(throws: reason) { try pair.even.opened[0].put([1]) }
+    }
+
+    @Test("take one turn each, however often their programs write")
+    func oneTurnEach() throws {
+        let pair = StreamPair(StreamTerms(streams: 4, window: 1 << 20))
+        let (busy, quiet) = (try pair.odd.open("busy"), try pair.odd.open("quiet"))
+        try pair.settle()
+        try busy.put(bytes(200_000))
+        for _ in 0..<10 { pair.odd.table.attend(to: busy.port) }
+        try quiet.put([7])
+        try pair.carry(from: pair.odd, to: pair.even, frames: 2)
+        #expect(pair.even.opened[1].take().bytes == [7])
     }
 }

@@ -5,6 +5,7 @@ import Testing
 @Suite struct LinkGreetingTests {
     @Test func twoLinksCompleteTheHandshake() throws {
         let pair = LinkPair()
+        #expect(pair.dialling.machine.version == nil && pair.accepting.machine.version == nil)
         try pair.deliverAll()
         for (end, seed) in [(pair.dialling, UInt8(2)), (pair.accepting, 1)] {
             #expect(end.machine.phase == .open)

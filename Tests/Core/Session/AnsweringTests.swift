@@ -70,4 +70,22 @@ import Testing
         let close = try #require(try peer.takeFrames().last)
         #expect(close.type == FrameType.close.rawValue && close.payload.prefix(2) == [0, 1])
     }
+
+    @Test("A request that the peer made before it accepted another is out of date when it arrives")
+    func lateRequest() throws {
+        let peer = try ScriptedPeer()
+        try peer.invite()
+        let third: [UInt8] = [0, 0, 0, 0, 0, 0, 0, 3]
+        try peer.send(.accept, peer.conversation + third + ScriptedPeer.standing)
+        let moves = peer.moves
+        try peer.open()
+        try peer.exchangeHellos()
+        _ = try peer.takeFrames()
+        let other = [UInt8](repeating: 9, count: 8)
+        try peer.send(.invite, other + third + ScriptedPeer.standing + [0, 0, 0x75, 0x30, 0, 0])
+        let answer = try #require(try peer.takeFrames().first)
+        #expect(answer.type == FrameType.decline.rawValue)
+        #expect(Array(answer.payload.prefix(9)) == other + [ConversationRefusal.Code.outOfDate.rawValue])
+        #expect(peer.state == .connected && peer.moves == moves)
+    }
 }

@@ -439,6 +439,22 @@ import Testing
         #expect(first.probe.state(of: second.id) == .available)
     }
 
+    @Test func aRefusedMoveIsNotTriedAgainBeforeTheTimeThatThePeerNamed() throws {
+        let (first, second) = try pairOverSlow()
+        for (member, other) in [(first, second), (second, first)] {
+            let peer = try #require(member.machine.peers[other.id])
+            member.session.driver.inTurn {
+                member.machine.moveFailed(of: peer, now: place.loop.now, retryAfter: .seconds(600))
+            }
+        }
+        place.restoreFast(first, second)
+        try place.run(.milliseconds(599_999))
+        #expect(first.transport(to: second) == "slow")
+        try place.run(.seconds(2))
+        #expect(first.transport(to: second) == "fast")
+        expectSound(first, second)
+    }
+
     @Test func aLeavingSessionDoesNotMoveByItself() throws {
         var slowPlan = FaultPlan()
         slowPlan.bytesPerSecond = 64 << 10

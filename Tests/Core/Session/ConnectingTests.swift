@@ -19,4 +19,18 @@ import Testing
         #expect(puma.texts == ["hello yourself"])
         #expect(lynx.messages[0].origin == MessageOrigin(peer: puma.id, lane: .main, isReliable: true))
     }
+
+    @Test func anInvitationFailsTwoSecondsAfterATransportWasAskedForPlacesInVain() throws {
+        let peer = try ScriptedPeer()
+        peer.transport.findsPlaces = false
+        peer.session.invite(at: ScriptedPeer.address) { peer.outcomes.append($0) }
+        try peer.loop.runQueued()
+        // A pipe that breaks without proof may hide other places.
+        try peer.openDialled()
+        try peer.cut()
+        try peer.run(.milliseconds(1_999))
+        #expect(peer.outcomes.isEmpty)
+        try peer.run(.milliseconds(1))
+        #expect(peer.outcomes.count == 1 && peer.failure != nil)
+    }
 }

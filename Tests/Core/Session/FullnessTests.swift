@@ -105,4 +105,38 @@ import Testing
         try place.run(.seconds(2))
         #expect(isFull(host, seenBy: browser) == true)
     }
+
+    @Test("stays full for those who see it twice and lose sight of it once")
+    func seenTwice() throws {
+        let browser = try ScriptedPeer()
+        let advertisement = Advertisement(
+            service: "test", peer: ScriptedPeer.peer, name: ScriptedPeer.hello.name, isFull: true)
+        let sightings = ["here", "there"].map {
+            Sighting(address: ScriptedTransport.address($0), advertisement: advertisement)
+        }
+        let events = try #require(browser.transport.events)
+        let machine = browser.session.driver.machine
+        for sighting in sightings { events.routeFound(sighting, by: browser.transport) }
+        let peer = try #require(machine.peers[ScriptedPeer.peer])
+        #expect(machine.snapshot(of: peer).isFull)
+        events.routeLost(sightings[0].address, by: browser.transport)
+        #expect(machine.snapshot(of: peer).isFull)
+    }
+
+    @Test("is not full any more for those who know its address and no longer see it")
+    func unseen() throws {
+        let browser = try ScriptedPeer()
+        let advertisement = Advertisement(
+            service: "test", peer: ScriptedPeer.peer, name: ScriptedPeer.hello.name, isFull: true)
+        try browser.beginConversation()
+        let sighting = Sighting(
+            address: ScriptedTransport.address("elsewhere"), advertisement: advertisement)
+        let events = try #require(browser.transport.events)
+        let machine = browser.session.driver.machine
+        events.routeFound(sighting, by: browser.transport)
+        let peer = try #require(machine.peers[ScriptedPeer.peer])
+        #expect(machine.snapshot(of: peer).isFull)
+        events.routeLost(sighting.address, by: browser.transport)
+        #expect(!machine.snapshot(of: peer).isFull && !peer.routes.isEmpty)
+    }
 }

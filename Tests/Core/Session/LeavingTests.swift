@@ -210,4 +210,49 @@ import Testing
         try place.run(.seconds(20))
         #expect(lynx.state(of: id) == .unavailable)
     }
+
+    @Test func aClosedSessionLetsGoOfWhatItsHandlersHold() throws {
+        final class Program: Sendable {}
+        let loop = VirtualEventLoop()
+        let session = Session(
+            SessionConfiguration(service: "test", name: DisplayName(fitting: "Puma")),
+            identity: .ephemeral(seed: 1), transports: [MemoryTransport(hub: MemoryHub())], loop: loop)
+        weak let (events, messages): (Program?, Program?)
+        do {
+            let (forEvents, forMessages) = (Program(), Program())
+            (events, messages) = (forEvents, forMessages)
+            session.start(
+                onEvent: { _ in withExtendedLifetime(forEvents) {} },
+                onMessage: { _, _ in withExtendedLifetime(forMessages) {} })
+        }
+        try loop.run(for: .seconds(1))
+        #expect(events != nil && messages != nil)
+        session.close {}
+        try loop.run(for: .seconds(1))
+        #expect(events == nil && messages == nil)
+    }
+
+    @Test func aClosedSessionNoLongerFollowsItsTrustStore() throws {
+        let place = Neighbourhood()
+        let trust = TrustStore.ephemeral()
+        let puma = place.join("Puma", trust: trust)
+        try place.run(.seconds(1))
+        trust.pair(Identity.ephemeral(seed: 90).peerID, name: DisplayName(fitting: "Lynx"))
+        #expect(place.loop.pending.work == 1)
+        puma.session.close {}
+        try place.run(.seconds(10))
+        trust.pair(Identity.ephemeral(seed: 91).peerID, name: DisplayName(fitting: "Serval"))
+        #expect(place.loop.pending.work == 0)
+    }
+
+    @Test func aClosedSessionKeepsNothingOfItsConversations() throws {
+        let place = Neighbourhood()
+        let (puma, lynx) = try place.pair()
+        try puma.session.trySend([1], to: lynx.id)
+        weak let conversation = puma.session.driver.machine.peers[lynx.id]?.conversation
+        #expect(conversation != nil)
+        puma.session.close {}
+        try place.run(.seconds(5))
+        #expect(conversation == nil)
+    }
 }

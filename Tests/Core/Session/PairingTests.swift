@@ -119,6 +119,28 @@ import Testing
         #expect(puma.codes.count == 1)
     }
 
+    @Test func aPeerThatStopsAcceptingPairingIsNotPairedFromThenOn() throws {
+        let (puma, lynx) = try two()
+        lynx.session.stopAcceptingPairing()
+        puma.pair(with: lynx)
+        try place.run(.seconds(1))
+        #expect(puma.pairingEnds == [.pairingRefused(.notNow)])
+        #expect(puma.codes.isEmpty && lynx.codes.isEmpty)
+        #expect(areQuiet(puma, lynx))
+    }
+
+    @Test func aPairingThatIsUnderWayGoesOnWhenItsPeerStopsAcceptingPairing() throws {
+        let (puma, lynx) = try two()
+        puma.pair(with: lynx)
+        try place.run(.seconds(1))
+        lynx.session.stopAcceptingPairing()
+        puma.session.confirmPairing(with: lynx.id, digitsAgree: true)
+        lynx.session.confirmPairing(with: puma.id, digitsAgree: true)
+        try place.run(.seconds(1))
+        #expect(puma.pairedPeers == [lynx.id] && lynx.pairedPeers == [puma.id])
+        #expect(areQuiet(puma, lynx))
+    }
+
     @Test func anUnconfirmedPairingTimesOut() throws {
         let (puma, lynx) = try two()
         puma.pair(with: lynx)

@@ -6,8 +6,8 @@ import Testing
 @Suite("The messages of one peer") struct PeerMessagesTests {
     @Test(
         "have a sequence of their own if the program wants it, whichever way it reads the others', and it ends with the conversation",
-        arguments: [SessionProbe.Reading.inbox, .handler])
-    func ownSequence(reading: SessionProbe.Reading) throws {
+        .timeLimit(.minutes(1)), arguments: [SessionProbe.Reading.inbox, .handler])
+    func ownSequence(reading: SessionProbe.Reading) async throws {
         let place = Neighbourhood()
         let (first, hub) = try place.pair(reading)
         let third = place.join("third")
@@ -47,12 +47,14 @@ import Testing
         try place.run(.seconds(1))
         #expect(hub.statistics.peers[first.id]?.bytesUnread ?? 0 > 0)
         #expect((reading == .inbox ? hub.session.messages.poll()?.bytes : hub.messages.last?.bytes) == [7])
-        first.session.disconnect(hub.id)
+        first.session.disconnect(hub.id) { _ in }
         var count = 0
         for _ in 0..<10 {
             try place.run(.seconds(1))
             while separate.poll() != nil { count += 1 }
         }
         #expect(count == 2_000)
+        let end = await separate.next()
+        #expect(end == nil)
     }
 }

@@ -122,4 +122,26 @@ import Testing
         let second = try #require(peer.dials.dropLast().last)
         #expect(peer.transport.calls.dropLast().last == "cancelDial \(second.number)")
     }
+
+    @Test("If link after link breaks at once, each dial but the first waits twice as long as the one before")
+    func briefLinks() throws {
+        let peer = try ScriptedPeer()
+        try peer.beginConversation()
+        // A pause differs from the others by a quarter, so that the two sides do not dial at once.
+        for (shortest, longest) in [(0, 0), (375, 625), (750, 1_250)] {
+            let before = peer.dials.count
+            try peer.cut()
+            if shortest > 0 {
+                try peer.run(.milliseconds(shortest - 1))
+                #expect(peer.dials.count == before)
+                try peer.run(.milliseconds(longest - shortest + 1))
+            }
+            #expect(peer.dials.count == before + 1)
+            try peer.openDialled()
+            try peer.exchangeHellos()
+            let attempt = [UInt8](repeating: 0, count: 8)
+            try peer.send(.accept, peer.conversation + attempt + ScriptedPeer.standing)
+            try #require(peer.state == .connected)
+        }
+    }
 }

@@ -224,4 +224,22 @@ import Testing
         #expect(left == 4)
         #expect(count >= crowd.count - 4)
     }
+
+    @Test func aTransportThatGoesDownIsReportedAndTakesWhatItHasSeenWithIt() throws {
+        let peer = try ScriptedPeer()
+        let events = try #require(peer.transport.events)
+        let sighting = ScriptedTransport.sighting
+        events.routeFound(sighting, by: peer.transport)
+        let machine = peer.session.driver.machine
+        #expect(machine.peers[sighting.advertisement.peer]?.state == .available)
+        events.transportChanged(.down(ScriptedTransport.error(.starting)), by: peer.transport)
+        #expect(machine.peers[sighting.advertisement.peer] == nil)
+        events.transportChanged(.up, by: peer.transport)
+        let reports = peer.events.compactMap { event -> Bool? in
+            guard case .transportChanged("script", let condition) = event else { return nil }
+            if case .up = condition { return true }
+            return false
+        }
+        #expect(reports == [false, true])
+    }
 }

@@ -40,7 +40,7 @@ final class ScriptedPeer: @unchecked Sendable {
     var answer: (Invitation, Session) -> Void = { $1.accept($0) }
     private(set) var events: [SessionEvent] = []
     private(set) var texts: [String] = []
-    private(set) var outcomes: [Result<PeerID, NighError>] = []
+    var outcomes: [Result<PeerID, NighError>] = []
     /// The ID of the current conversation.
     private(set) var conversation: [UInt8] = []
     private var unread: [UInt8] = []

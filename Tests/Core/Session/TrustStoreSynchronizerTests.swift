@@ -192,4 +192,26 @@ import Testing
         let trust = try TrustStore(path: folder.path + "/puma")
         #expect(trust.trust(in: lynx.session.id, called: DisplayName(fitting: "Lynx")) == .known)
     }
+
+    @Test func aStoreIsBusyFromTheMomentThatItIsToBeSavedUntilItIs() async throws {
+        let folder = TemporaryFolder()
+        let loop = ThreadEventLoop()
+        defer { loop.shutdown() }
+        let path = folder.path + "/peers"
+        let store = try TrustStore(path: path)
+        store.pair(Identity.ephemeral(seed: 9).peerID, name: DisplayName(fitting: "Lynx"))
+        let (idle, continuation) = AsyncStream<Void>.makeStream()
+        let synchronizer = TrustStoreSynchronizer(
+            store, loop: loop, changed: {}, failed: { Issue.record("\($0)") },
+            becameIdle: { continuation.yield() })
+        let isBusy = await withCheckedContinuation { answer in
+            loop.execute {
+                synchronizer.save()
+                answer.resume(returning: synchronizer.isBusy)
+            }
+        }
+        #expect(isBusy)
+        for await _ in idle { break }
+        #expect(try TrustStore(path: path).isPaired(Identity.ephemeral(seed: 9).peerID))
+    }
 }

@@ -20,4 +20,32 @@ import Testing
             first.lastCause(of: second.id)?.cause
                 == .protocolViolation("reported by the other side: a piece without a message"))
     }
+
+    /// An answer that claims to have received five messages.
+    private func claim(of peer: ScriptedPeer) -> [UInt8] {
+        var standing = ScriptedPeer.standing
+        standing[7] = 5
+        return peer.conversation + [UInt8](repeating: 0, count: 8) + standing
+    }
+
+    @Test func anAcceptanceThatClaimsMessagesThatWereNeverSentBeginsNoConversation() throws {
+        let peer = try ScriptedPeer()
+        try peer.invite()
+        try peer.send(.accept, claim(of: peer))
+        #expect(
+            peer.failure?.cause
+                == .protocolViolation("impossible counts at the beginning of a conversation"))
+        #expect(!peer.moves.contains(.connected) && peer.state != .connecting)
+        #expect(peer.session.inconsistencies == [])
+    }
+
+    @Test func aResumeThatClaimsMessagesThatWereNeverSentEndsTheConversation() throws {
+        let peer = try ScriptedPeer()
+        try peer.beginConversation()
+        try peer.losesLinkAndAsks()
+        try peer.send(.accept, claim(of: peer))
+        #expect(peer.endings == [.protocolViolation("an impossible count of messages")])
+        #expect(peer.state != .reconnecting)
+        #expect(peer.session.inconsistencies == [])
+    }
 }

@@ -12,6 +12,8 @@ final class ScriptedTransport: Transport, @unchecked Sendable {
     /// Called inside each call, with its name.
     var during: (String) -> Void = { _ in }
     private(set) var events: (any TransportEvents)?
+    /// Whether it says which places are behind an address.
+    var findsPlaces = true
 
     static func address(_ value: String) -> TransportAddress {
         TransportAddress(scheme: "script", value: value)
@@ -50,6 +52,10 @@ final class ScriptedTransport: Transport, @unchecked Sendable {
         note("diagnose")
         return [Diagnosis("script", .pass, "well")]
     }
+    func places(
+        behind address: TransportAddress,
+        found: @escaping @Sendable (Result<[TransportAddress], NighError>) -> Void
+    ) { if findsPlaces { found(.success([address])) } }
     func shutdown() { note("shutdown") }
 }
 
