@@ -107,6 +107,31 @@ import Testing
         #expect(pair.delivered[1] == [[1]])
     }
 
+    @Test("counts what passes, and nothing as lost, late, repeated, rejected or dropped if all is well")
+    func counts() {
+        let pair = Pair()
+        pair.run(.seconds(1))
+        let before = pair.packets[0].count
+        for _ in 0..<20 {
+            pair.send([1, 2, 3])
+            pair.run(.milliseconds(100))
+        }
+        // While reports come, no answer has to be asked for.
+        #expect(pair.packets[0].count == before + 20)
+        for (index, path) in pair.ends.enumerated() {
+            let counts = path.statistics
+            #expect(counts.messagesSent == (index == 0 ? 20 : 0))
+            #expect(counts.messagesReceived == (index == 0 ? 0 : 20))
+            #expect(counts.packetsSent == pair.packets[index].count)
+            #expect(counts.packetsReceived == pair.packets[1 - index].count)
+            let bad = [
+                counts.packetsLost, counts.duplicates, counts.late, counts.rejected, counts.droppedByPace,
+                counts.droppedByRoom, counts.droppedBySize, counts.moves,
+            ]
+            #expect(bad.allSatisfy { $0 == 0 }, "\(counts)")
+        }
+    }
+
     @Test(
         "is no longer tried half a minute after it was blocked, until a ping or a message is to be sent",
         arguments: [true, false])

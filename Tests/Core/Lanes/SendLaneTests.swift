@@ -257,6 +257,15 @@ private struct ModelledLane {
         #expect(queue.bytes == Frames.frame(.bulkBegin, begin) + Frames.frame(.bulkPiece, payload))
     }
 
+    @Test func noFrameBeginsOnceTheRoomIsUsedUp() {
+        for (room, frames) in [(104, 1), (105, 2), (208, 2)] {
+            var model = ModelledLane()
+            for number in 0..<5 as Range<UInt8> { model.append([UInt8](repeating: number, count: 100)) }
+            let given = model.gather(budget: room, granted: .max)
+            #expect(given == frames * 104, "\(room) bytes")
+        }
+    }
+
     @Test func nothingIsSentWithoutAGrant() {
         var model = ModelledLane()
         model.append([1])

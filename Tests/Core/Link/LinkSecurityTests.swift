@@ -165,4 +165,26 @@ import Testing
         pair.dialling.receive(alert, now: pair.now)
         #expect(pair.dialling.closed?.cause == .insecure(.refused("bytes were changed on the way")))
     }
+
+    @Test func theKeysOfPacketsBelongToTheConnectionsOfBothSides() throws {
+        let pair = try pair()
+        try pair.deliverAll()
+        func offer(_ connection: UInt64) -> DatagramOffer {
+            DatagramOffer(connection: connection, longestPacket: 1_200, place: [])
+        }
+        let sender = try #require(pair.dialling.machine.datagramCiphers(ours: offer(1), theirs: offer(2)))
+        for (dialling, accepting, opens) in [(1, 2, true), (3, 2, false), (1, 3, false)]
+            as [(UInt64, UInt64, Bool)]
+        {
+            let receiver = try #require(
+                pair.accepting.machine.datagramCiphers(ours: offer(accepting), theirs: offer(dialling)))
+            var packet = [UInt8](repeating: 0, count: 64)
+            let isOpened = packet.withUnsafeMutableBytes { bytes in
+                let length = sender.sealing.seal(bytes, headerCount: 16, count: 20, number: 5)
+                let sealed = UnsafeMutableRawBufferPointer(rebasing: bytes[..<length])
+                return receiver.opening.open(sealed, headerCount: 16, number: 5) != nil
+            }
+            #expect(isOpened == opens, "\(dialling) and \(accepting)")
+        }
+    }
 }

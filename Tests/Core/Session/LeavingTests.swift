@@ -255,4 +255,22 @@ import Testing
         try place.run(.seconds(5))
         #expect(conversation == nil)
     }
+
+    @Test func aClosedSessionIsFreedWhenTheProgramLetsGoOfIt() throws {
+        let loop = VirtualEventLoop()
+        weak var driver: SessionDriver?
+        do {
+            let session = Session(
+                SessionConfiguration(service: "test", name: DisplayName(fitting: "Puma")),
+                identity: .ephemeral(seed: 1), transports: [MemoryTransport(hub: MemoryHub())], loop: loop)
+            session.start(onEvent: { _ in }, onMessage: { _, _ in })
+            try loop.run(for: .seconds(1))
+            driver = session.driver
+            session.close {}
+            try loop.run(for: .seconds(1))
+            #expect(driver != nil)
+        }
+        try loop.run(for: .seconds(1))
+        #expect(driver == nil)
+    }
 }

@@ -144,4 +144,15 @@ import Testing
             try #require(peer.state == .connected)
         }
     }
+
+    @Test("An inviter that made way for an invitation of the peer asks again if none comes in half a second")
+    func madeWay() throws {
+        let peer = try ScriptedPeer()
+        try peer.invite()
+        try peer.send(close: LinkClose.Code.superseded.rawValue)
+        try peer.run(.milliseconds(499))
+        #expect(peer.dials.count == 1 && peer.state == .connecting)
+        try peer.run(.milliseconds(1))
+        #expect(peer.dials.count == 2 && peer.outcomes.isEmpty)
+    }
 }

@@ -270,4 +270,14 @@ import Testing
         #expect(puma.texts.prefix(2) == ["eno", "eyb"])
         #expect(puma.lastCause(of: lynx.id)?.cause == .peerLeft)
     }
+
+    @Test func oneTurnWritesForAsLongAsThePipeHasRoom() throws {
+        let peer = try ScriptedPeer()
+        try peer.beginConversation()
+        peer.pipe.room = 1_000
+        let messages = (0..<40 as Range<UInt8>).map { [UInt8](repeating: $0, count: 100) }
+        for message in messages { try peer.session.trySend(message, to: ScriptedPeer.peer) }
+        try peer.loop.runQueued()
+        #expect(try peer.takeFrames() == messages.map { .init(.message, $0) })
+    }
 }
