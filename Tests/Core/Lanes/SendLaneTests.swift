@@ -266,6 +266,19 @@ private struct ModelledLane {
         }
     }
 
+    @Test func messagesThatLieDirectlyBehindAReferencedOneStayThemselves() {
+        var lane = SendLane(lane: .main, chunks: LargeChunks())
+        var header = ControlWriter()
+        var queue = ByteQueue()
+        let payload = [UInt8](repeating: 1, count: 300)
+        let encoded = Frames.frame(.message, [2, 3])
+        let bytes = ByteSlice(payload + encoded)
+        lane.append(large: bytes[0..<300], isCopy: false)
+        lane.append(encoded: bytes[300..<bytes.count], messages: 1)
+        _ = lane.gather(into: &queue, budget: 1 << 20, granted: .max, pieceLimit: 1_000, header: &header)
+        #expect(queue.bytes == Frames.frame(.message, payload) + encoded)
+    }
+
     @Test func nothingIsSentWithoutAGrant() {
         var model = ModelledLane()
         model.append([1])

@@ -242,4 +242,19 @@ import Testing
         }
         #expect(reports == [false, true])
     }
+
+    @Test func ofThePlacesThatOthersNameForAPeerTheFirstSixThatCanBeDialledAreKept() throws {
+        let peer = try ScriptedPeer()
+        let driver = peer.session.driver
+        let places = (0..<10).map { ScriptedTransport.address("place \($0)") }
+        let elsewhere = TransportAddress(scheme: "unknown", value: "place")
+        driver.inTurn {
+            driver.machine.introduce(
+                IntroducedPeer(
+                    id: ScriptedPeer.peer, name: ScriptedPeer.hello.name, info: .none,
+                    addresses: [elsewhere, places[0]] + places),
+                now: peer.loop.now)
+        }
+        #expect(driver.machine.peers[ScriptedPeer.peer]?.routes.map(\.address) == Array(places.prefix(6)))
+    }
 }
