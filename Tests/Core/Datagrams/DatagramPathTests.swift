@@ -241,9 +241,9 @@ import Testing
     }
 
     @Test(
-        "follows the other side to another address once that has answered, and sends no more there before than came from it"
-    )
-    func moving() {
+        "follows the other side to another address once that has answered, and sends no more there before than came from it",
+        arguments: [1, 20])
+    func moving(_ messageLength: Int) {
         let pair = Pair()
         pair.run(.seconds(1))
         pair.sources[0] = DatagramSource(9)
@@ -251,8 +251,8 @@ import Testing
         pair.passes = { index, _, place in index == 0 || place != DatagramSource(9) }
         var received = 0
         for _ in 0..<100 {
-            pair.send(Array(repeating: 7, count: 20))
-            received += 20 + 2 + 16 + 16
+            pair.send(Array(repeating: 7, count: messageLength))
+            received += messageLength + 2 + 16 + 16
             pair.run(.milliseconds(1))
             let sent = pair.packets[1].filter { $0.to == DatagramSource(9) }.reduce(0) { $0 + $1.bytes.count }
             #expect(sent <= received)
