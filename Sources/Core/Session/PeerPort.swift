@@ -387,6 +387,8 @@ final class PeerPort: Sendable {
             for row in 0..<2 {
                 while let waiter = state.waiters[row].popFirst() { waiters.append(waiter) }
             }
+            mainRoom.waiterCount.store(0, ordering: .relaxed)
+            bulkRoom.waiterCount.store(0, ordering: .relaxed)
             return waiters
         }
         for waiter in waiters { waiter.resume(error) }

@@ -411,6 +411,10 @@ import Testing
         pair.run(.seconds(1))
         let filler = [UInt8](repeating: 0, count: 1_000)
         while pair.send(filler) == .queued { pair.run() }
+        #expect(pair.ends[0].statistics.droppedByPace == 1)
+        // The first waits, and each other takes the place of the one before.
+        for _ in 0..<3 { #expect(pair.send(filler, .newest(key: 4)) == .queued) }
+        #expect(pair.ends[0].statistics.droppedByPace == 3)
         for number in 0..<10 as Range<UInt8> { #expect(pair.send([number], .newest(key: 3)) == .queued) }
         pair.run(.seconds(1))
         let received = pair.delivered[1].filter { $0.count == 1 }.map { $0[0] }

@@ -30,9 +30,9 @@ import Testing
         let peer = try ScriptedPeer()
         try peer.beginConversation()
         try peer.send(.message, [7])
-        try peer.run(.milliseconds(80))
+        try peer.run(.milliseconds(89))
         #expect(try peer.takeFrames().isEmpty, "it may still travel with something")
-        try peer.run(.milliseconds(12))
+        try peer.run(.milliseconds(3))
         #expect(try peer.takeFrames().map(\.type) == [FrameType.acknowledge.rawValue])
     }
 

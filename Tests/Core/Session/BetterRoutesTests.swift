@@ -452,6 +452,9 @@ import Testing
         #expect(first.transport(to: second) == "slow")
         try place.run(.seconds(2))
         #expect(first.transport(to: second) == "fast")
+        for (member, other) in [(first, second), (second, first)] {
+            #expect(member.probe.statistics.peers[other.id]?.reconnects == 1)
+        }
         expectSound(first, second)
     }
 

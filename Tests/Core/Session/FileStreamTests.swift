@@ -153,4 +153,14 @@ import Testing
         #expect(names(of: peer.events) == ["x"] && received.streams.isEmpty && peer.state == .connected)
         withExtendedLifetime(own) {}
     }
+
+    @Test("go to a handler of their own, as those for relays do")
+    func handlers() {
+        var configuration = SessionConfiguration(service: "test", name: DisplayName(fitting: "Puma"))
+        #expect(configuration.streamHandlers.isEmpty)
+        configuration.relayStreams = { _ in }
+        #expect(Set(configuration.streamHandlers.keys) == [.relay])
+        configuration.fileStreams = { _ in }
+        #expect(Set(configuration.streamHandlers.keys) == [.relay, .files])
+    }
 }

@@ -139,4 +139,17 @@ import Testing
         events.routeLost(sighting.address, by: browser.transport)
         #expect(!machine.snapshot(of: peer).isFull && !peer.routes.isEmpty)
     }
+
+    @Test("announces a change a second after the one before, and not later")
+    func pause() throws {
+        let (place, host, guest, browser) = try meet()
+        guest.invite(host)
+        for _ in 0..<1_000 where isFull(host, seenBy: browser) == false { try place.run(.milliseconds(1)) }
+        #expect(isFull(host, seenBy: browser) == true)
+        guest.session.disconnect(host.id)
+        try place.run(.milliseconds(900))
+        #expect(isFull(host, seenBy: browser) == true)
+        try place.run(.milliseconds(110))
+        #expect(isFull(host, seenBy: browser) == false)
+    }
 }

@@ -21,6 +21,22 @@ import Testing
         #expect(error.attempts.isEmpty)
     }
 
+    @Test func anInvitationSaysWhoHasIntroducedTheInviter() throws {
+        let place = Neighbourhood()
+        let puma = place.join("Puma")
+        let lynx = place.join("Lynx", accepting: false)
+        try place.run(.seconds(1))
+        puma.session.invite(lynx.id, introduction: [1, 2, 3], timeout: .seconds(5)) {
+            puma.outcomes.append($0)
+        }
+        try place.run(.seconds(1))
+        let invitation = try #require(lynx.invitations.first)
+        #expect(invitation.introduction == [1, 2, 3])
+        lynx.session.accept(invitation)
+        try place.run(.seconds(1))
+        #expect(puma.outcomes == [.success(lynx.id)])
+    }
+
     @Test func aSessionWithTooManyPeersClosesAnotherLinkWithTheReason() throws {
         let place = Neighbourhood()
         let host = place.join("Host", role: .server)

@@ -243,18 +243,30 @@ import Testing
         #expect(reports == [false, true])
     }
 
-    @Test func ofThePlacesThatOthersNameForAPeerTheFirstSixThatCanBeDialledAreKept() throws {
-        let peer = try ScriptedPeer()
+    /// Has the session learn from others where its peer is, and returns the addresses that it keeps.
+    private func introduce(_ addresses: [TransportAddress], to peer: ScriptedPeer) -> [TransportAddress] {
         let driver = peer.session.driver
-        let places = (0..<10).map { ScriptedTransport.address("place \($0)") }
-        let elsewhere = TransportAddress(scheme: "unknown", value: "place")
         driver.inTurn {
             driver.machine.introduce(
                 IntroducedPeer(
-                    id: ScriptedPeer.peer, name: ScriptedPeer.hello.name, info: .none,
-                    addresses: [elsewhere, places[0]] + places),
+                    id: ScriptedPeer.peer, name: ScriptedPeer.hello.name, info: .none, addresses: addresses),
                 now: peer.loop.now)
         }
-        #expect(driver.machine.peers[ScriptedPeer.peer]?.routes.map(\.address) == Array(places.prefix(6)))
+        return driver.machine.peers[ScriptedPeer.peer]?.routes.map(\.address) ?? []
+    }
+
+    @Test func ofThePlacesThatOthersNameForAPeerTheFirstSixThatCanBeDialledAreKept() throws {
+        let places = (0..<10).map { ScriptedTransport.address("place \($0)") }
+        let elsewhere = TransportAddress(scheme: "unknown", value: "place")
+        let kept = introduce([elsewhere, places[0]] + places, to: try ScriptedPeer())
+        #expect(kept == Array(places.prefix(6)))
+    }
+
+    @Test func thePlacesThatOthersNameReplaceThoseThatTheyNamedBefore() throws {
+        let peer = try ScriptedPeer()
+        let places = (0..<3).map { ScriptedTransport.address("place \($0)") }
+        #expect(introduce([places[0], places[1]], to: peer) == [places[0], places[1]])
+        #expect(introduce([places[2], places[1]], to: peer) == [places[1], places[2]])
+        #expect(introduce([], to: peer) == [])
     }
 }
