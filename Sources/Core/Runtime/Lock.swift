@@ -7,7 +7,7 @@ import Glibc
 ///
 /// `@unchecked Sendable`: a pthread mutex may be used from any thread, and the pointer never changes.
 @usableFromInline
-package struct Lock: ~Copyable, @unchecked Sendable {
+package final class Lock: @unchecked Sendable {
     @usableFromInline let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
 
     package init() { pthread_mutex_init(mutex, nil) }
@@ -20,7 +20,7 @@ package struct Lock: ~Copyable, @unchecked Sendable {
     /// Runs `body` with the lock held.
     @inlinable
     @inline(__always)
-    package borrowing func withLock<Result, Failure: Error>(
+    package func withLock<Result, Failure: Error>(
         _ body: () throws(Failure) -> Result
     ) throws(Failure) -> Result {
         pthread_mutex_lock(mutex)
@@ -34,16 +34,27 @@ package struct Lock: ~Copyable, @unchecked Sendable {
 /// `@unchecked Sendable`: `withLock` is the only access to the value. For the same reason, the run-time check for exclusive
 /// access would find nothing.
 final class Guarded<Value: ~Copyable>: @unchecked Sendable {
-    private let lock = Lock()
+    // Not a `Lock`, which would be one more object for each peer.
+    private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
     @exclusivity(unchecked) private var value: Value
 
-    init(_ value: consuming Value) { self.value = value }
+    init(_ value: consuming Value) {
+        self.value = value
+        pthread_mutex_init(mutex, nil)
+    }
+
+    deinit {
+        pthread_mutex_destroy(mutex)
+        mutex.deallocate()
+    }
 
     /// Runs `body` with the lock held.
     @inline(__always)
     func withLock<Result, Failure: Error>(
         _ body: (inout Value) throws(Failure) -> Result
     ) throws(Failure) -> Result {
-        try lock.withLock { () throws(Failure) in try body(&value) }
+        pthread_mutex_lock(mutex)
+        defer { pthread_mutex_unlock(mutex) }
+        return try body(&value)
     }
 }

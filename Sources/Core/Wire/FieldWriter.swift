@@ -1,17 +1,14 @@
 /// Writes fields in network order, each behind the last.
-@usableFromInline
 package protocol FieldWriting {
     /// Writes these bytes as they are.
     mutating func write(raw bytes: UnsafeRawBufferPointer)
 }
 
 extension FieldWriting {
-    @inlinable
     package mutating func write<Number: FixedWidthInteger>(_ number: Number) {
         withUnsafeBytes(of: number.bigEndian) { write(raw: $0) }
     }
 
-    @inlinable
     package mutating func write(raw bytes: [UInt8]) { bytes.withUnsafeBytes { write(raw: $0) } }
 
     /// Writes text with its length as one byte in front. Text longer than 255 bytes is cut between characters.
