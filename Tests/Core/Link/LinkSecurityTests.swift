@@ -187,4 +187,44 @@ import Testing
             #expect(isOpened == opens, "\(dialling) and \(accepting)")
         }
     }
+
+    /// As the page of the protocol says: of 64 exported bytes, the first half is for what the dialling side sends.
+    @Test func packetsAreSealedWithTheHalfOfTheirOwnSide() throws {
+        nonisolated(unsafe) var channel: (any SecureChannel)?  // all of it happens in this function
+        let offer = SecureChannelOffer.tls(try TLSContext(Self.dialler))
+        var hello = Frames.hello(seed: 1)
+        hello.peer = Self.dialler.peerID
+        let pair = try pair(
+            dialling: LinkMachine.Settings(
+                hello: hello, timings: SessionTimings().link,
+                offer: SecureChannelOffer(accepted: offer.accepted) { kind, side, expected, ticket in
+                    let made = offer.make(kind, side, expected, ticket)
+                    channel = made
+                    return made
+                }))
+        try pair.deliverAll()
+        let (ours, theirs) = (
+            DatagramOffer(connection: 1, longestPacket: 1_200, place: []),
+            DatagramOffer(connection: 2, longestPacket: 1_200, place: [])
+        )
+        let context: [UInt8] = [0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 2]
+        let secret = try #require(
+            channel?.keyingMaterial(label: "EXPORTER-nigh datagrams 1", context: context, count: 64))
+        let protection = try #require(channel).datagramProtection
+        let halves = [secret.halves.0, secret.halves.1]
+        let senders = [
+            try #require(pair.dialling.machine.datagramCiphers(ours: ours, theirs: theirs)),
+            try #require(pair.accepting.machine.datagramCiphers(ours: theirs, theirs: ours)),
+        ]
+        for (sender, half) in zip(senders, halves) {
+            let opening = DatagramCipher(protection, secret: half, isSealing: false)
+            var packet = [UInt8](repeating: 0, count: 64)
+            let isOpened = packet.withUnsafeMutableBytes { bytes in
+                let length = sender.sealing.seal(bytes, headerCount: 16, count: 20, number: 5)
+                let sealed = UnsafeMutableRawBufferPointer(rebasing: bytes[..<length])
+                return opening.open(sealed, headerCount: 16, number: 5) != nil
+            }
+            #expect(isOpened)
+        }
+    }
 }
