@@ -101,7 +101,7 @@ import Testing
         #expect(try !staysInChunk(count: 9_999, capacity: 50_000))
     }
 
-    @Test("that were copied are read together, as many as fit into a chunk")
+    @Test("are read together if they were copied, as many as fit into a chunk")
     func together() throws {
         let pair = StreamPair()
         let stream = try pair.odd.open("x")

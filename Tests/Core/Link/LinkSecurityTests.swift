@@ -166,25 +166,33 @@ import Testing
         #expect(pair.dialling.closed?.cause == .insecure(.refused("bytes were changed on the way")))
     }
 
+    private func opensPackets(_ opening: DatagramCipher, sealedBy sealing: DatagramCipher) -> Bool {
+        var packet = [UInt8](repeating: 0, count: 64)
+        return packet.withUnsafeMutableBytes { bytes in
+            let length = sealing.seal(bytes, headerCount: 16, count: 20, number: 5)
+            let sealed = UnsafeMutableRawBufferPointer(rebasing: bytes[..<length])
+            return opening.open(sealed, headerCount: 16, number: 5) != nil
+        }
+    }
+
+    private func datagramOffer(_ connection: UInt64) -> DatagramOffer {
+        DatagramOffer(connection: connection, longestPacket: 1_200, place: [])
+    }
+
     @Test func theKeysOfPacketsBelongToTheConnectionsOfBothSides() throws {
         let pair = try pair()
         try pair.deliverAll()
-        func offer(_ connection: UInt64) -> DatagramOffer {
-            DatagramOffer(connection: connection, longestPacket: 1_200, place: [])
-        }
-        let sender = try #require(pair.dialling.machine.datagramCiphers(ours: offer(1), theirs: offer(2)))
+        let sender = try #require(
+            pair.dialling.machine.datagramCiphers(ours: datagramOffer(1), theirs: datagramOffer(2)))
         for (dialling, accepting, opens) in [(1, 2, true), (3, 2, false), (1, 3, false)]
             as [(UInt64, UInt64, Bool)]
         {
             let receiver = try #require(
-                pair.accepting.machine.datagramCiphers(ours: offer(accepting), theirs: offer(dialling)))
-            var packet = [UInt8](repeating: 0, count: 64)
-            let isOpened = packet.withUnsafeMutableBytes { bytes in
-                let length = sender.sealing.seal(bytes, headerCount: 16, count: 20, number: 5)
-                let sealed = UnsafeMutableRawBufferPointer(rebasing: bytes[..<length])
-                return receiver.opening.open(sealed, headerCount: 16, number: 5) != nil
-            }
-            #expect(isOpened == opens, "\(dialling) and \(accepting)")
+                pair.accepting.machine.datagramCiphers(
+                    ours: datagramOffer(accepting), theirs: datagramOffer(dialling)))
+            #expect(
+                opensPackets(receiver.opening, sealedBy: sender.sealing) == opens,
+                "\(dialling) and \(accepting)")
         }
     }
 
@@ -203,10 +211,7 @@ import Testing
                     return made
                 }))
         try pair.deliverAll()
-        let (ours, theirs) = (
-            DatagramOffer(connection: 1, longestPacket: 1_200, place: []),
-            DatagramOffer(connection: 2, longestPacket: 1_200, place: [])
-        )
+        let (ours, theirs) = (datagramOffer(1), datagramOffer(2))
         let context: [UInt8] = [0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 2]
         let secret = try #require(
             channel?.keyingMaterial(label: "EXPORTER-nigh datagrams 1", context: context, count: 64))
@@ -218,13 +223,7 @@ import Testing
         ]
         for (sender, half) in zip(senders, halves) {
             let opening = DatagramCipher(protection, secret: half, isSealing: false)
-            var packet = [UInt8](repeating: 0, count: 64)
-            let isOpened = packet.withUnsafeMutableBytes { bytes in
-                let length = sender.sealing.seal(bytes, headerCount: 16, count: 20, number: 5)
-                let sealed = UnsafeMutableRawBufferPointer(rebasing: bytes[..<length])
-                return opening.open(sealed, headerCount: 16, number: 5) != nil
-            }
-            #expect(isOpened)
+            #expect(opensPackets(opening, sealedBy: sender.sealing))
         }
     }
 }
