@@ -54,19 +54,16 @@ final class StreamPort: Sendable {
         /// How many of the read bytes the loop knows.
         var readTaken: UInt64 = 0
 
-        var writers: [Waiter] = []
-        var readers: [Waiter] = []
+        var writers = StreamWaiters()
+        var readers = StreamWaiters()
         /// Tasks that wait for both, or for `wake`.
-        var watchers: [Waiter] = []
+        var watchers = StreamWaiters()
+        /// Tasks that `waking` resumes.
+        var woken = StreamWaiters()
         var loopWaiter: LoopWaiter?
         var toldFailures = ToldFailures()
         var isWoken = false
         var lastWaiter: UInt64 = 0
-    }
-
-    private struct Waiter {
-        let number: UInt64
-        let continuation: UnsafeContinuation<Void, Never>
     }
 
     /// Code on a loop that waits as a task does.
@@ -103,9 +100,21 @@ final class StreamPort: Sendable {
         state = Guarded(State(unsent: StreamFrameQueue(number: number, frameRoom: frameRoom, chunks: chunks)))
     }
 
-    /// Runs `change` with the lock held, and has the loop look at the stream if it returns true.
+    /// Runs `change` with the lock held, then resumes the tasks that it has woken.
+    private func waking<Result>(_ change: (inout State) -> Result) -> Result {
+        let (result, woken) = state.withLock { state -> (Result, StreamWaiters) in
+            let result = change(&state)
+            var woken = StreamWaiters()
+            woken.take(from: &state.woken)
+            return (result, woken)
+        }
+        woken.resume()
+        return result
+    }
+
+    /// The same, which has the loop look at the stream if `change` returns true.
     private func changing(_ change: (inout State) -> Bool) {
-        if state.withLock(change) { attend() }
+        if waking(change) { attend() }
     }
 
     private func attend() {
@@ -151,7 +160,7 @@ final class StreamPort: Sendable {
             guard case .open = state.sending else { return false }
             state.sending = .cancelled(reason)
             state.unsent.removeAll()
-            resumeWriters(&state)
+            wakeWriters(&state)
             return true
         }
     }
@@ -209,7 +218,7 @@ final class StreamPort: Sendable {
             }
             state.receiving = .cancelled(reason)
             dropUnread(&state)
-            resumeReaders(&state)
+            wakeReaders(&state)
             return true
         }
     }
@@ -274,14 +283,14 @@ final class StreamPort: Sendable {
 
     /// Ends the present or the next `waitForActivity`.
     func wake() {
-        state.withLock { state in
+        waking { state in
             state.isWoken = true
-            resumeAll(&state.watchers)
+            state.woken.take(from: &state.watchers)
         }
     }
 
     private nonisolated(nonsending) func wait(
-        in waiters: WritableKeyPath<State, [Waiter]> & Sendable, unless isReady: (State) -> Bool
+        in waiters: WritableKeyPath<State, StreamWaiters> & Sendable, unless isReady: (State) -> Bool
     ) async {
         let number = state.withLock { state in
             state.lastWaiter &+= 1
@@ -291,38 +300,27 @@ final class StreamPort: Sendable {
             await withUnsafeContinuation { continuation in
                 let mustWait = state.withLock { state in
                     if Task.isCancelled || isReady(state) { return false }
-                    state[keyPath: waiters].append(Waiter(number: number, continuation: continuation))
+                    state[keyPath: waiters].append(number, continuation)
                     return true
                 }
                 if !mustWait { continuation.resume() }
             }
         } onCancel: {
-            let waiter = state.withLock { state -> Waiter? in
-                guard let index = state[keyPath: waiters].firstIndex(where: { $0.number == number }) else {
-                    return nil
-                }
-                return state[keyPath: waiters].remove(at: index)
-            }
-            waiter?.continuation.resume()
+            // It may have been woken, and not be resumed yet.
+            state.withLock { $0[keyPath: waiters].remove(number) }?.resume()
         }
     }
 
-    private func resumeWriters(_ state: inout State) {
+    private func wakeWriters(_ state: inout State) {
         if state.loopWaiter?.wantsRoom == true || hasUntoldFailure(state) { notifyLoop(&state) }
-        resumeAll(&state.writers)
-        resumeAll(&state.watchers)
+        state.woken.take(from: &state.writers)
+        state.woken.take(from: &state.watchers)
     }
 
-    private func resumeReaders(_ state: inout State) {
+    private func wakeReaders(_ state: inout State) {
         if state.loopWaiter?.wantsBytes == true || hasUntoldFailure(state) { notifyLoop(&state) }
-        resumeAll(&state.readers)
-        resumeAll(&state.watchers)
-    }
-
-    /// Resumes tasks. They run later, on executors of their own, so the lock may be held.
-    private func resumeAll(_ waiters: inout [Waiter]) {
-        for waiter in waiters { waiter.continuation.resume() }
-        waiters.removeAll(keepingCapacity: true)
+        state.woken.take(from: &state.readers)
+        state.woken.take(from: &state.watchers)
     }
 
     // MARK: The loop: sending
@@ -344,9 +342,12 @@ final class StreamPort: Sendable {
         }
     }
 
+    /// The bytes that the program has written and the loop has not taken.
+    var unsentByteCount: Int { state.withLock { $0.unsent.byteCount } }
+
     /// Takes what is to be sent next. Without `credit` it is no bytes.
     func takeOutput(credit: Bool) -> Output? {
-        state.withLock { state in
+        waking { state in
             if state.unsent.byteCount > 0 { return credit ? takeFrame(&state) : nil }
             guard !state.isSendingEndTaken else { return nil }
             switch state.sending {
@@ -365,18 +366,18 @@ final class StreamPort: Sendable {
 
     private func takeFrame(_ state: inout State) -> Output? {
         guard let (frame, count) = state.unsent.takeFirst() else { return nil }
-        if state.unsent.byteCount <= room / 2 { resumeWriters(&state) }
+        if state.unsent.byteCount <= room / 2 { wakeWriters(&state) }
         return .frame(frame, count: count)
     }
 
     /// The other side reads no more. Returns whether it has to be told that nothing more comes.
     func stopped(because reason: String) -> Bool {
-        state.withLock { state in
+        waking { state in
             guard !state.isSendingEndTaken else { return false }
             state.sending = .failed(error(.sending, .streamCancelled(reason)))
             state.isSendingEndTaken = true
             state.unsent.removeAll()
-            resumeWriters(&state)
+            wakeWriters(&state)
             return true
         }
     }
@@ -407,7 +408,7 @@ final class StreamPort: Sendable {
     }
 
     /// Resumes the tasks that wait for bytes.
-    func wakeReaders() { state.withLock { resumeReaders(&$0) } }
+    func wakeReaders() { waking { wakeReaders(&$0) } }
 
     /// Shorter pieces are always copied.
     private static let leastSlice = 4 << 10
@@ -445,14 +446,14 @@ final class StreamPort: Sendable {
     }
 
     private func endReceiving(_ end: Direction) {
-        state.withLock { state in
+        waking { state in
             guard isOpen(state.receiving) else {
                 // The program has given up reading meanwhile, and the other side need not be told any more.
                 state.isStopTaken = true
                 return
             }
             state.receiving = end
-            resumeReaders(&state)
+            wakeReaders(&state)
         }
     }
 
@@ -481,17 +482,17 @@ final class StreamPort: Sendable {
 
     /// Accepts no more bytes, for this reason. What was written before can still be taken.
     func stopWriting(_ reason: NighError) {
-        state.withLock { state in
+        waking { state in
             guard isOpen(state.sending) else { return }
             state.sending = .failed(reason)
             state.isSendingEndTaken = true
-            resumeWriters(&state)
+            wakeWriters(&state)
         }
     }
 
     /// Ends both directions, with this error for what had not ended. What has come can still be read.
     func end(_ error: NighError) {
-        state.withLock { state in
+        waking { state in
             if !state.isSendingEndTaken {
                 state.sending = .failed(error)
                 state.isSendingEndTaken = true
@@ -499,8 +500,8 @@ final class StreamPort: Sendable {
             state.unsent.removeAll()
             if isOpen(state.receiving) { state.receiving = .failed(error) }
             state.isStopTaken = true
-            resumeWriters(&state)
-            resumeReaders(&state)
+            wakeWriters(&state)
+            wakeReaders(&state)
         }
     }
 
