@@ -21,14 +21,17 @@ package final class Inbox<Element: Sendable>: Sendable {
 
     package init() {}
 
-    /// Appends an element, and wakes the task that waits.
-    package func append(_ element: Element) {
-        let reader = state.withLock { state -> UnsafeContinuation<Bool, Never>? in
-            guard !state.isFinished else { return nil }
+    /// Appends an element, and wakes the task that waits. Returns how many elements wait now; nil if the inbox is finished,
+    /// and takes none.
+    @discardableResult
+    package func append(_ element: Element) -> Int? {
+        let (reader, count) = state.withLock { state -> (UnsafeContinuation<Bool, Never>?, Int?) in
+            guard !state.isFinished else { return (nil, nil) }
             state.waiting.append(element)
-            return state.reader.take()
+            return (state.reader.take(), state.waiting.count)
         }
         reader?.resume(returning: true)
+        return count
     }
 
     /// Appends an element. If more than `limit` would wait, drops the oldest ones and counts them.

@@ -7,11 +7,14 @@ struct UnreadRun: Sendable {
     /// The port to notify when the messages are read.
     let port: PeerPort
     /// Frames of whole messages, one after another. If there is an `origin`, the payload of one message instead.
-    let bytes: ByteSlice
+    var bytes: ByteSlice
     /// The origin of the one message; nil for frames, which contain it.
     let origin: MessageOrigin?
     /// How many bytes at the beginning of the one message are not for the program.
     var hiddenByteCount = 0
+
+    /// The bytes that it counts while the program has not read it.
+    var cost: Int { origin == nil ? bytes.count : SendLane.cost(of: bytes.count) }
 }
 
 /// The messages of a session that its program has not read.
@@ -65,9 +68,40 @@ final class MessageInbox: @unchecked Sendable {
     /// Called after messages were appended, for a program that polls. Loop only.
     @exclusivity(unchecked) var onAppend: (@Sendable () -> Void)?
 
-    func append(_ run: UnreadRun) {
-        runs.append(run)
+    /// The number of runs that waited when the last one was appended. Loop only.
+    @exclusivity(unchecked) private var waiting = 0
+    /// What runs are copied to while the reader is behind. Loop only.
+    @exclusivity(unchecked) private var tail: Chunk?
+
+    /// A reader that keeps up seldom has more runs before it.
+    private static let mostLooseRuns = 16
+    /// While the reader is behind, a run is copied if its chunk has more than this many times its size. Otherwise a peer
+    /// could make each small message keep a large chunk.
+    private static let mostSpace = 4
+    private static let tailSize = 4 << 10
+
+    /// Appends a run. If nobody reads any more, it counts as read.
+    func append(_ run: consuming UnreadRun) {
+        if waiting >= Self.mostLooseRuns { run.bytes = compact(run.bytes) } else { tail = nil }
+        let (port, cost) = (run.port, run.cost)
+        guard let waiting = runs.append(run) else { return count(cost, of: port) }
+        self.waiting = waiting
         onAppend?()
+    }
+
+    private func compact(_ bytes: ByteSlice) -> ByteSlice {
+        guard bytes.count < bytes.chunk.capacity / Self.mostSpace else { return bytes }
+        if (tail?.room ?? 0) < bytes.count { tail = Chunk(capacity: max(bytes.count, Self.tailSize)) }
+        guard let tail else { return bytes }
+        let start = tail.filled
+        bytes.withUnsafeBytes { tail.append($0) }
+        return tail.slice(from: start)
+    }
+
+    /// Counts what nobody will read, so that it does not take the room of the peer's next conversation.
+    deinit {
+        if let port { count(end &- counted, of: port) }
+        while let run = runs.poll() { count(run.cost, of: run.port) }
     }
 
     /// Ends the inbox. What waits can still be read.
@@ -121,7 +155,7 @@ final class MessageInbox: @unchecked Sendable {
             if let origin = run.origin {
                 isOpen.store(false, ordering: .relaxed)
                 endReading()
-                count(SendLane.cost(of: run.bytes.count), of: run.port)
+                count(run.cost, of: run.port)
                 return Message(origin: origin, payload: run.bytes[run.hiddenByteCount..<run.bytes.count])
             }
             open(run)

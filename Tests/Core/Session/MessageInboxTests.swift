@@ -68,6 +68,36 @@ import Testing
         #expect(inbox.poll() == nil)
     }
 
+    @Test("Small messages that wait do not each keep the large chunk in which they came")
+    func memoryOfABacklog() {
+        let inbox = inbox()
+        for number in 0..<200 { inbox.append(numbers(UInt8(number)..<UInt8(number) + 1)) }
+        var chunks: [ObjectIdentifier: Int] = [:]
+        var read: [UInt8] = []
+        var messages: [Message] = []
+        while let message = inbox.poll() {
+            let chunk = message.payload.chunk
+            chunks[ObjectIdentifier(chunk)] = chunk.capacity
+            read += message.bytes
+            messages.append(message)
+        }
+        #expect(read == Array(0..<200))
+        #expect(chunks.values.reduce(0, +) <= 18 << 20)
+    }
+
+    @Test("What nobody will read any more counts as read: it takes no room of the next conversation")
+    func unreadAtTheEnd() {
+        let runs = [numbers(0..<10), numbers(10..<20), numbers(20..<30)]
+        let total = runs.reduce(0) { $0 + $1.bytes.count }
+        var inbox: MessageInbox? = inbox()
+        for run in runs { inbox?.append(run) }
+        for _ in 0..<13 { _ = inbox?.poll() }
+        inbox?.finish()
+        inbox?.append(numbers(30..<31))
+        inbox = nil
+        #expect(port.takeRead() == total + numbers(30..<31).bytes.count)
+    }
+
     @Test func readBytesAreCountedOnceTheRunIsRead() {
         let inbox = inbox()
         let run = numbers(0..<10)
