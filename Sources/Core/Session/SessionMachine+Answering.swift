@@ -21,7 +21,8 @@ extension SessionMachine {
         return (peer, pending)
     }
 
-    /// Accepts an invitation, of which the program knows.
+    /// Accepts an invitation, of which the program knows. If there is no room for one more peer, the invitation is declined,
+    /// and the program is told.
     ///
     /// - Parameters:
     ///   - own: what the program says in an invitation of its own, if that is its way to accept.
@@ -31,8 +32,11 @@ extension SessionMachine {
         token: CallToken? = nil, now: Moment
     ) {
         guard engagedPeers < limits.peers else {
+            let described = describe(invitation, from: peer)
             decline(peer, invitation, code: .full, reason: "", retryAfter: Self.retryAfterWhenFull)
-            return refuse(token, .limit("peers", limits.peers), peer: peer.label)
+            if token != nil { return refuse(token, .limit("peers", limits.peers), peer: peer.label) }
+            let error = NighError(.inviting, .limit("peers", limits.peers), peer: peer.label)
+            return report(.invitationEnded(described, cause: error))
         }
         move(peer, to: .settling)
         let agreed = acceptRequest(

@@ -23,6 +23,12 @@ extension SessionMachine {
     /// Begins what is due. If nothing is left to begin and nothing is under way, the race is lost.
     func run(_ race: DialRace, now: Moment) {
         races[race.number] = race
+        if isOutOfTime(race, now: now) {
+            for slow in race.candidates {
+                note(NighError(slow.link == nil ? .connecting : .greeting, .timedOut), of: slow, in: race)
+            }
+            return raceLost(race, now: now)
+        }
         if let end = race.placesDeadline, end <= now { race.placesDeadline = nil }
         findPlaces(behindSilentCandidatesOf: race, now: now)
         makeRoom(in: race, now: now)
@@ -37,6 +43,11 @@ extension SessionMachine {
             return raceLost(race, now: now)
         }
         watch(race)
+    }
+
+    /// Whether the time of a call by address is over. The deadline of every other race is its peer's.
+    private func isOutOfTime(_ race: DialRace, now: Moment) -> Bool {
+        if case .address(let call) = race.purpose { call.deadline <= now } else { false }
     }
 
     private func dialNextRoute(of race: DialRace, now: Moment) {
@@ -78,6 +89,7 @@ extension SessionMachine {
     func deadline(of race: DialRace) -> Moment {
         let delay = Moment.Span(timings.nextRoute)
         var deadline = min(race.placesDeadline ?? .never, hurriedDeadline(of: race))
+        if case .address(let call) = race.purpose { deadline = min(deadline, call.deadline) }
         let isFull = race.candidates.count >= Self.dialsAtOnce
         if !race.routes.isEmpty, !isFull { deadline = min(deadline, race.lastRouteAt + delay) }
         if isFull, race.isWaiting { deadline = min(deadline, race.candidates[0].startedAt + delay) }

@@ -245,6 +245,44 @@ import Testing
         }
     }
 
+    @Test("A call by address fails in time, also if something accepts there and says nothing")
+    func silentAddress() throws {
+        let peer = try ScriptedPeer()
+        peer.session.invite(at: ScriptedPeer.address, timeout: .seconds(1)) { peer.outcomes.append($0) }
+        try peer.loop.runQueued()
+        try peer.openDialled()
+        try peer.run(.milliseconds(999))
+        #expect(peer.outcomes.isEmpty)
+        try peer.run(.milliseconds(1))
+        #expect(peer.failure?.cause == .timedOut && peer.failure?.stage == .greeting)
+        #expect(peer.transport.calls.contains { $0.hasPrefix("close ") })
+    }
+
+    @Test("A program that accepts one peer too many learns that there is no room")
+    func acceptingTooMany() throws {
+        let place = Neighbourhood()
+        let host = place.join("Host", accepting: false) { $0.limits.peers = 1 }
+        let guests = (0..<2).map { place.join("Guest\($0)") }
+        try place.run(.seconds(1))
+        for guest in guests { guest.invite(host) }
+        try place.run(.seconds(1))
+        let invitations = host.events.compactMap { event -> Invitation? in
+            if case .invited(let invitation) = event { invitation } else { nil }
+        }
+        try #require(invitations.count == 2)
+        for invitation in invitations { host.session.accept(invitation) }
+        try place.run(.seconds(1))
+        let ended = host.events.compactMap { event -> (PeerID, NighError.Cause?)? in
+            if case .invitationEnded(let invitation, let error) = event {
+                (invitation.peer.id, error.cause)
+            } else {
+                nil
+            }
+        }
+        #expect(ended.map(\.0) == [invitations[1].peer.id] && ended.first?.1 == .limit("peers", 1))
+        #expect(guests.map(\.failure?.cause).filter { $0 == .full }.count == 1)
+    }
+
     @Test func aFullSessionRefusesInvitationsWithThatReason() throws {
         let place = Neighbourhood()
         let host = place.join("Host") { $0.limits.peers = 1 }
