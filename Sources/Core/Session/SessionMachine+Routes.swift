@@ -84,11 +84,8 @@ extension SessionMachine {
             if races[race.number] === race { watch(race) }
         }
         forgetBetterRoutes(of: peer)
-        if peer.state == .available {
-            updateState(of: peer)
-        } else if peer.state != .unavailable {
-            report(.peerChanged(snapshot(of: peer)))
-        }
+        if peer.state == .available { updateState(of: peer) }
+        if peer.state != .unavailable { report(.peerChanged(snapshot(of: peer))) }
     }
 
     /// All records in an order that does not depend on hashing, so that a seed replays.

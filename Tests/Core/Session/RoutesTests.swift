@@ -12,6 +12,8 @@ import Testing
         let fast: FaultControl
         let slow: FaultControl
         var states: [PeerState] = []
+        /// The schemes of the peer's routes, as last reported.
+        var shownRoutes: [String] = []
         var texts: [String] = []
 
         init(_ name: String, seed: UInt64, place: Neighbourhood, slowHub: MemoryHub) {
@@ -32,6 +34,7 @@ import Testing
                     switch event {
                     case .invited(let invitation): self?.session.accept(invitation)
                     case .stateChanged(let peer, _, _): self?.states.append(peer.state)
+                    case .peerChanged(let peer): self?.shownRoutes = peer.routes.map(\.address.scheme)
                     default: break
                     }
                 },
@@ -93,6 +96,18 @@ import Testing
         try place.run(.seconds(1))
         #expect(puma.peer(lynx.session.id)?.transport == "fast")
         #expect(puma.states == [.available, .connecting, .connected])
+    }
+
+    @Test("A program learns that one of two routes to a peer is gone, also without a conversation")
+    func oneRouteIsGone() throws {
+        let (place, puma, lynx) = try twoPeersWithTwoTransports()
+        let driver = puma.session.driver
+        let slow = try #require(puma.peer(lynx.session.id)?.routes.last?.address)
+        try #require(slow.scheme == "slow")
+        driver.routeLost(slow, by: driver.transports[0])
+        try place.run(.milliseconds(1))
+        #expect(puma.shownRoutes == ["fast"])
+        #expect(puma.states == [.available])
     }
 
     @Test func theOtherRouteIsUsedWhenTheBetterOneFails() throws {
