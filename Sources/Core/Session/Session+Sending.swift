@@ -99,8 +99,8 @@ extension Session {
         let port = try directory.port(of: peer)
         var isNext = false
         while true {
-            defer { if isNext { port.admitNextWaiter(on: lane) } }
             do throws(NighError) {
+                defer { if isNext { port.admitNextWaiter(on: lane) } }
                 guard !Task.isCancelled else { throw NighError(.sending, .cancelled, peer: peer.short) }
                 try stage(payload, of: kind, to: port, on: lane, isNext: isNext)
                 return

@@ -30,6 +30,27 @@ import Testing
         try puma.session.trySend(ByteSlice(bytes), to: lynx.id)
     }
 
+    /// A task that is woken and finds no room has not had its turn: the next one must not be woken before it.
+    @Test func waitingTasksSendInTheOrderInWhichTheyCame() throws {
+        let place = Neighbourhood()
+        let (puma, lynx) = try place.pair {
+            $0.limits.sendBuffer = 100_000
+            $0.limits.receiveWindow = 100_000
+        }
+        puma.faults.stall()
+        let session = puma.session
+        try session.trySend([UInt8](repeating: 0, count: 150_000), to: lynx.id)
+        for number in 1...4 {
+            Task(executorPreference: place.loop) {
+                try await session.send([UInt8](repeating: UInt8(number), count: 150_000), to: lynx.id)
+            }
+            try place.loop.runQueued()
+        }
+        puma.faults.release()
+        try place.run(.seconds(5))
+        #expect(lynx.messages.map { $0.bytes.first } == [0, 1, 2, 3, 4])
+    }
+
     @Test func everyLengthArrivesOnBothLanes() throws {
         let place = Neighbourhood()
         let (puma, lynx) = try place.pair { $0.limits.sendBuffer = 8 << 20 }
