@@ -197,6 +197,11 @@ final class StreamTable {
             }
     }
 
+    /// The bytes that programs have written and the other side has not acknowledged, with their frames' headers.
+    var undeliveredByteCount: Int {
+        streams.values.reduce(unacknowledged) { $0 &+ $1.port.unsentByteCount }
+    }
+
     /// Gives the link up to about `budget` bytes. Returns how many it gave.
     func gather(into queue: inout ByteQueue, budget: Int, header: inout ControlWriter) -> Int {
         var given = 0

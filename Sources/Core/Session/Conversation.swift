@@ -29,8 +29,6 @@ package final class Conversation: FrameSource {
 
     /// The longest payload that both sides accept in one frame.
     private let pieceLimit: Int
-    /// The longest message that both sides accept.
-    let peerMessageLimit: Int
 
     /// The streams, once there was one.
     @exclusivity(unchecked) private(set) var streams: StreamTable?
@@ -70,7 +68,6 @@ package final class Conversation: FrameSource {
         frameLimit = limits.frame
         acknowledgeWithin = Moment.Span(timings.acknowledge)
         pieceLimit = min(limits.frame, peer.maximumFrame)
-        peerMessageLimit = min(limits.message, peer.maximumMessage)
         streamAgreement = hello.streams.flatMap { [pieceLimit] ours in
             peer.streams.map { theirs in
                 StreamTable.Agreement(
@@ -98,6 +95,8 @@ package final class Conversation: FrameSource {
     /// Where the messages of this conversation are kept, if they have a sequence of their own.
     @exclusivity(unchecked) var inbox: MessageInbox?
 
+    /// Whether the program was told that the peer does not respond, and not that it does again.
+    @exclusivity(unchecked) var isReportedUnresponsive = false
     /// How many links in a row have broken shortly after they began to carry the conversation.
     @exclusivity(unchecked) var briefLinks = 0
     /// Set when this side is leaving, which it does once everything that it sent is acknowledged.
@@ -127,6 +126,9 @@ package final class Conversation: FrameSource {
 
     /// Whether everything that was accepted has been acknowledged.
     var isDrained: Bool { sending[0].isEmpty && sending[1].isEmpty && (streams?.isDrained ?? true) }
+
+    /// The bytes that were accepted, or written to streams, and are not acknowledged.
+    var undeliveredByteCount: Int { port.outstanding &+ (streams?.undeliveredByteCount ?? 0) }
 
     /// Whether the peer has not acknowledged something that was written.
     var hasUnacknowledged: Bool {
@@ -437,6 +439,12 @@ package final class Conversation: FrameSource {
             result.streamBytesReceived = streams.bytesReceived
         }
         return result
+    }
+
+    /// Adds what a link has counted, which carries the conversation no longer.
+    func keepCounts(of link: Link) {
+        statistics.unreliableSent &+= link.machine.statistics.unreliableSent
+        statistics.unreliableDropped &+= link.machine.statistics.unreliableDropped
     }
 
     /// The counts for the program, completed with those that only the conversation knows.

@@ -355,7 +355,7 @@ public final class Session: Sendable {
     /// overtakes waiting messages.
     ///
     /// - Parameter path: whether it travels on the link, or beside it as unreliable messages do. Beside the link it is lost
-    ///   if one of its two packets is, and then fails after 5 s; it also fails when the link is replaced.
+    ///   if one of its two packets is, and then fails after 5 s. When another link takes over, it is sent again there.
     public func ping(
         _ peer: PeerID, over path: PingPath = .link, payload: [UInt8] = [],
         completion: @escaping @Sendable (Result<Duration, NighError>) -> Void

@@ -91,6 +91,7 @@ extension SessionMachine {
         }
         for ping in old.takePacketPings() { send(ping, besides: link, now: now) }
         movePairing(with: peer, from: old, to: link, now: now)
+        old.conversation?.keepCounts(of: old)
         close(old, .superseded)
     }
 

@@ -56,6 +56,7 @@ extension SessionMachine {
         case .unavailable, .available, .inviting, .ended:
             preconditionFailure("a link for a peer that is \(peer.state)")
         }
+        reportResponsive(peer)
         markDirty(link)
         watch(link)
         considerBetterRoutes(of: peer, now: now)
@@ -107,6 +108,7 @@ extension SessionMachine {
         let recovery = Recovery(
             deadline: now + Moment.Span(timings.grace), retryAt: redials ? now : now + jittered(pause),
             pause: pause, cause: end.cause, lastResort: betterRouteFailed ? link.transport : nil)
+        conversation.keepCounts(of: link)
         move(
             peer, to: .reconnecting(conversation, recovery),
             cause: NighError(.conversing, end.cause, peer: peer.label))
@@ -171,12 +173,14 @@ extension SessionMachine {
             close(link, code)
         }
         conversationsEnded.add(cause.label)
+        if let link = peer.link { conversation.keepCounts(of: link) }
         peer.lastCounts = conversation.counts
+        let undelivered = conversation.isDrained ? nil : conversation.undeliveredByteCount
         conversation.end(error)
+        outbox.forgetRecipients()
         peer.unreadLeft = conversation.unread
         output(.closePort(conversation.port))
         move(peer, to: .ended, cause: error)
-        let undelivered = conversation.isDrained ? nil : conversation.port.outstanding
         for token in conversation.departure?.tokens ?? [] {
             output(.finish(token, departureResult(of: peer, undelivered: undelivered)))
         }

@@ -164,13 +164,20 @@ extension SessionMachine {
                 }
             case .pairing(let message): pairingReceived(message, on: link, now: now)
             case .responsiveAgain:
-                if let peer = link.peer, peer.link === link { report(.peerResponsive(peer.id)) }
+                if let peer = link.peer, peer.link === link { reportResponsive(peer) }
             case .closed(let end): linkEnded(link, end, now: now)
             }
         } catch {
             violated(link, error.message, now: now)
         }
         return nil
+    }
+
+    /// Tells the program that the peer responds again, if it was told that the peer does not.
+    func reportResponsive(_ peer: PeerRecord) {
+        guard let conversation = peer.conversation, conversation.isReportedUnresponsive else { return }
+        conversation.isReportedUnresponsive = false
+        report(.peerResponsive(peer.id))
     }
 
     /// Reports a stream that the peer has opened, to those for whom it is.

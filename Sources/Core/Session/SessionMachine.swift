@@ -215,9 +215,17 @@ final class SessionMachine {
     ) {
         guard link.purpose != .finished else { return }
         link.machine.close(code, reason, because: cause ?? .left)
-        count(end: cause ?? LinkClose(code, reason).cause)
+        count(end: cause ?? Self.ownCause(of: LinkClose(code, reason)))
         discard(link)
         if let peer = link.peer, peer.pairing?.link === link { endPairing(with: peer, .left, saying: nil) }
+    }
+
+    /// What this side counts for a goodbye of its own. A code that means "I leave" tells the peer that the peer has left.
+    private static func ownCause(of close: LinkClose) -> NighError.Cause {
+        switch close.code {
+        case .left, .sessionClosed: .left
+        default: close.cause
+        }
     }
 
     /// Ends a link from this side because of something that the peer did or failed to do. The goodbye gives the reason,
@@ -367,6 +375,7 @@ final class SessionMachine {
             acknowledge(conversation, on: link)
         }
         if link.machine.timeArrived(now: now), let peer = link.peer, link === peer.link {
+            link.conversation?.isReportedUnresponsive = true
             report(.peerUnresponsive(peer.id))
         }
         markDirty(link)

@@ -88,6 +88,17 @@ import Testing
         #expect(puma.state(of: lynx.id) == .reconnecting)
     }
 
+    /// What a member was told about the silence of another, in order.
+    private func reports(of member: SessionProbe, about other: SessionProbe) -> [String] {
+        member.events.compactMap { event in
+            switch event {
+            case .peerUnresponsive(other.id): "unresponsive"
+            case .peerResponsive(other.id): "responsive"
+            default: nil
+            }
+        }
+    }
+
     @Test func anUnresponsivePeerThatAnswersIsReportedAsResponsive() throws {
         let place = Neighbourhood()
         let (puma, lynx) = try place.pair()
@@ -95,15 +106,26 @@ import Testing
         try place.run(.seconds(11))
         for member in [puma, lynx] { member.faults.release() }
         try place.run(.seconds(1))
-        let reports = puma.events.compactMap { event -> String? in
-            switch event {
-            case .peerUnresponsive(lynx.id): "unresponsive"
-            case .peerResponsive(lynx.id): "responsive"
-            default: nil
-            }
-        }
-        #expect(reports == ["unresponsive", "responsive"])
+        #expect(reports(of: puma, about: lynx) == ["unresponsive", "responsive"])
         #expect(puma.state(of: lynx.id) == .connected)
+    }
+
+    @Test(
+        "A peer that responds again on another link is reported as responsive, whichever side has lost the link before",
+        arguments: [false, true])
+    func responsiveOnAnotherLink(isLostHere: Bool) throws {
+        let place = Neighbourhood()
+        let (puma, lynx) = try place.pair()
+        for member in [puma, lynx] {
+            member.faults.stall(.pipe(try #require(member.faults.pipes.first).number))
+        }
+        try place.run(.seconds(11))
+        lynx.faults.cut()
+        if isLostHere { puma.faults.cut() }
+        try place.run(.seconds(2))
+        #expect(puma.states(of: lynx.id).contains(.reconnecting) == isLostHere)
+        #expect(puma.state(of: lynx.id) == .connected)
+        #expect(reports(of: puma, about: lynx) == ["unresponsive", "responsive"])
     }
 
     @Test func aRestartedPeerIsOnePeerAndEndsTheOldConversationAtOnce() throws {

@@ -94,6 +94,25 @@ import Testing
         #expect(lynx.statistics.peers[puma.id]?.messagesReceived == 3)
     }
 
+    @Test("Unreliable messages stay counted when their link and the conversation are over")
+    func unreliableMessagesOfEarlierLinks() throws {
+        let (puma, lynx) = try place.pair { $0.datagrams = false }
+        for _ in 0..<3 { try puma.session.trySend([1], to: lynx.id, .unreliable) }
+        try place.run(.seconds(1))
+        puma.faults.cut()
+        try place.run(.seconds(5))
+        #expect(puma.state(of: lynx.id) == .connected)
+        #expect(puma.statistics.peers[lynx.id]?.unreliableSent == 3)
+        try puma.session.trySend([1], to: lynx.id, .unreliable)
+        try place.run(.seconds(1))
+        #expect(puma.statistics.peers[lynx.id]?.unreliableSent == 4)
+        puma.session.disconnect(lynx.id) { _ in }
+        try place.run(.seconds(1))
+        #expect(puma.statistics.peers[lynx.id]?.unreliableSent == 4)
+        #expect(puma.statistics.linksEnded["left"] == 1 && puma.statistics.linksEnded["peer left"] == nil)
+        #expect(lynx.statistics.linksEnded["peer left"] == 1)
+    }
+
     @Test func aRoundTripHasALastAMinimumAndASmoothedValue() {
         var roundTrip = RoundTrip()
         for milliseconds in [80, 40, 120] as [Int64] { roundTrip.record(.milliseconds(milliseconds)) }

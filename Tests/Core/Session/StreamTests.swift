@@ -59,6 +59,25 @@ import Testing
         #expect(port == nil)
     }
 
+    @Test(
+        "make leaving fail if the other program has not read all that was written",
+        arguments: [false, true])
+    func leftUnread(isFinished: Bool) throws {
+        let place = Neighbourhood()
+        let (puma, lynx) = try place.pair()
+        let stream = try open("camera", from: puma, to: lynx)
+        for _ in 0..<4 {
+            _ = try stream.put(bytes(200_000))
+            try place.run(.seconds(1))
+        }
+        if isFinished { stream.finish() }
+        puma.session.disconnect(lynx.id) { puma.outcomes.append($0) }
+        try place.run(.seconds(6))
+        #expect(puma.state(of: lynx.id) == .available)
+        let advice = try #require(puma.failure?.advice)
+        #expect(advice.contains("were not acknowledged") && !advice.hasPrefix("0 "), "\(advice)")
+    }
+
     @Test("carry every byte once and in order over one link after another")
     func cuts() throws {
         let place = Neighbourhood()
