@@ -75,6 +75,10 @@ package final class LinkProbe: PipeHandler, @unchecked Sendable {
     /// The phase of the link before it ended.
     private var phase = LinkMachine.Phase.preface
     private var pongCount = 0
+    /// When the ping under way has failed.
+    private var answerBy = Moment.never
+    /// Whether reading is paused until the link's answers have been written.
+    private var isPaused = false
     private var packets: PacketProbe?
     private var isOver = false
     private var selfReference: LinkProbe?
@@ -150,9 +154,10 @@ package final class LinkProbe: PipeHandler, @unchecked Sendable {
         guard !isOver else { return }
         tryPackets()
         guard !isOver else { return }
-        write()
+        if pipe.writableBytes > 0 { write() }
+        pauseOrResume()
         if let timer { loop.cancel(timer) }
-        let deadline = min(machine.deadline, packets?.deadline ?? .never)
+        let deadline = min(machine.deadline, answerBy, packets?.deadline ?? .never)
         timer = loop.schedule(at: deadline) { [weak self] in self?.timeArrived() }
     }
 
@@ -160,7 +165,15 @@ package final class LinkProbe: PipeHandler, @unchecked Sendable {
         timer = nil
         guard !isOver else { return }
         _ = machine.timeArrived(now: loop.now)
+        guard answerBy > loop.now else { return fail(.timedOut) }
         proceed()
+    }
+
+    /// Reads no more from a peer that does not read the answers.
+    private func pauseOrResume() {
+        guard isPaused == machine.wantsToRead else { return }
+        isPaused.toggle()
+        if isPaused { pipe.pauseReading() } else { pipe.resumeReading() }
     }
 
     private func write() {
@@ -210,7 +223,11 @@ package final class LinkProbe: PipeHandler, @unchecked Sendable {
     }
 
     private func ping() {
-        guard pongCount < plan.pings else { return offerPackets() }
+        guard pongCount < plan.pings else {
+            answerBy = .never
+            return offerPackets()
+        }
+        answerBy = loop.now + Moment.Span(plan.timeout)
         machine.ping(token: UInt64(pongCount), payload: [], now: loop.now)
     }
 
