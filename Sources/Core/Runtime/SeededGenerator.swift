@@ -23,7 +23,8 @@ public struct SeededGenerator: RandomNumberGenerator, Sendable {
 
     /// Returns a random time between three quarters and five quarters of `span`, so that those who wait do not all act at once.
     package mutating func jittered(_ span: Moment.Span) -> Moment.Span {
-        let quarter = max(span.nanoseconds, 4) / 4
+        // A span that stands for "never" must not overflow.
+        let quarter = min(max(span.nanoseconds / 4, 1), .max / 5)
         return Moment.Span(nanoseconds: Int64.random(in: quarter * 3...quarter * 5, using: &self))
     }
 

@@ -23,9 +23,13 @@ public struct NameFile: Hashable, Sendable {
     /// Reads the name, which is the first line of the file. Nil if there is no file.
     public func read() throws(NighError) -> DisplayName? {
         guard let content = try file.read() else { return nil }
-        let text = content.withBytes { String(validating: $0.bindMemory(to: UInt8.self), as: UTF8.self) }
-        let line = text?.split(separator: "\n", maxSplits: 1, omittingEmptySubsequences: false).first
-        guard let line, let name = DisplayName(exactly: String(line)) else {
+        let line = content.withBytes { bytes in
+            let line = bytes.bindMemory(to: UInt8.self).prefix { $0 != UInt8(ascii: "\n") }
+            // A file that was written on Windows ends its lines with two characters.
+            let isEndedByTwo = line.last == UInt8(ascii: "\r")
+            return String(validating: line.dropLast(isEndedByTwo ? 1 : 0), as: UTF8.self)
+        }
+        guard let line, let name = DisplayName(exactly: line) else {
             throw file.refusal("its first line is not a name", advice: Self.kind.replaceAdvice)
         }
         return name

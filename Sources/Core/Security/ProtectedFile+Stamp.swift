@@ -4,8 +4,7 @@ extension ProtectedFile {
     /// Identifies a version of the file's content without reading it.
     enum Stamp: Hashable, Sendable {
         case noFile
-        case file(
-            device: UInt, inode: UInt, byteCount: Int, modified: Moment, changed: Moment)
+        case file(device: UInt, inode: UInt, byteCount: Int, modified: FileTime, changed: FileTime)
         /// The file system does not report it, for this reason.
         case unknown(errno: Int32)
     }
@@ -19,11 +18,19 @@ extension ProtectedFile {
         guard lstat(path, &status) == 0 else {
             return errno == ENOENT ? .noFile : .unknown(errno: errno)
         }
-        func moment(_ time: timespec) -> Moment {
-            Moment(nanoseconds: Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec))
-        }
         return .file(
             device: UInt(status.st_dev), inode: UInt(status.st_ino), byteCount: Int(status.st_size),
-            modified: moment(status.st_mtim), changed: moment(status.st_ctim))
+            modified: FileTime(status.st_mtim), changed: FileTime(status.st_ctim))
+    }
+
+    /// A time as the file system has it, which may be centuries away.
+    struct FileTime: Hashable, Sendable {
+        private let seconds: Int
+        private let nanoseconds: Int
+
+        fileprivate init(_ time: timespec) {
+            seconds = time.tv_sec
+            nanoseconds = time.tv_nsec
+        }
     }
 }

@@ -13,8 +13,8 @@ struct TrustFile: Sendable {
     private let file: ProtectedFile
 
     private static let kind = ProtectedFile.Kind(
-        stage: .trusting, name: "peers file", maximumByteCount: 1 << 20,
-        tooLarge: "it has more than \(1 << 20) bytes", forbiddenMode: 0o022, exposed: "others may write it",
+        stage: .trusting, name: "peers file", maximumByteCount: 2 << 20,
+        tooLarge: "it has more than \(2 << 20) bytes", forbiddenMode: 0o022, exposed: "others may write it",
         isReplaced: true,
         replaceAdvice: "restore it from a backup, or remove it and pair again")
 

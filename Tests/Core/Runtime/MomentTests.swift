@@ -80,6 +80,13 @@ import Testing
         #expect(one.next() != forkOfOne.next())
     }
 
+    @Test func aSpanThatStandsForNeverIsJitteredWithoutATrap() {
+        var generator = SeededGenerator(seed: 3)
+        for span in [Moment.Span(nanoseconds: .max), Moment.Span(nanoseconds: .max / 5 * 4 + 5)] {
+            #expect(generator.jittered(span) >= Moment.Span(nanoseconds: .max / 2))
+        }
+    }
+
     @Test func chancesOccurAtTheirStatedRate() {
         var generator = SeededGenerator(seed: 3)
         let hits = (0..<10_000).count { _ in generator.oneIn(10) }

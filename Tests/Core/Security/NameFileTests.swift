@@ -23,6 +23,7 @@ import Testing
     func firstLine() throws {
         #expect(try NameFile(path: folder.file("a", "Puma")).read()?.description == "Puma")
         #expect(try NameFile(path: folder.file("b", "Puma\nor Lynx\n")).read()?.description == "Puma")
+        #expect(try NameFile(path: folder.file("c", "Puma\r\nor Lynx\r\n")).read()?.description == "Puma")
     }
 
     @Test(

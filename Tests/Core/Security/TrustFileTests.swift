@@ -78,10 +78,19 @@ import Testing
         #expect(try self.store().peers.map { Array($0.name.description.utf8) } == [Array(name.utf8)])
     }
 
+    @Test func aFileFromTheFarFutureIsReadLikeAnyOther() throws {
+        let store = try store()
+        store.pair(Self.ada, name: DisplayName(exactly: "Ada")!)
+        try store.save()
+        let future = timespec(tv_sec: 10_413_792_000, tv_nsec: 0)  // in the year 2300
+        #expect(utimensat(AT_FDCWD, path, [future, future], 0) == 0)
+        #expect(try self.store().isPaired(Self.ada))
+    }
+
     @Test func theLargestStoreFitsIntoTheFile() throws {
         let store = try store()
-        // The name with the longest written form.
-        let name = DisplayName(exactly: String(repeating: "\u{202E}", count: 21))!
+        // The name with the longest written form: two bytes become seven characters.
+        let name = DisplayName(exactly: String(repeating: "\u{61C}", count: 31))!
         for number in 0..<TrustBook.maximumCount { store.pair(.numbered(number), name: name) }
         try store.save()
         #expect(try self.store().peers.count == TrustBook.maximumCount)
@@ -123,7 +132,7 @@ import Testing
         ("nigh-peers\n", "it does not begin with \"nigh-peers 1\""),
         ("known x\n", "it does not begin with \"nigh-peers 1\""),
         ("# nothing\n\n", "it does not begin with \"nigh-peers 1\""),
-        ("", "it is empty"), ("nigh-peers 1\n#" + String(repeating: "x", count: 1 << 20), "it has more than"),
+        ("", "it is empty"), ("nigh-peers 1\n#" + String(repeating: "x", count: 2 << 20), "it has more than"),
     ])
     func anotherFormatIsRefusedAndKept(text: String, why: String) {
         _ = folder.file("peers", text)
