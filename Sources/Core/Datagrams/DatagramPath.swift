@@ -520,7 +520,10 @@ package final class DatagramPath {
             if nextProbeAt <= now { probe(now: now) }
         case .open:
             if let count = newest.firstByteCount, opensAt(count) <= now, let first = newest.popFirst() {
-                _ = first.bytes.withUnsafeBytes { send($0, first.order, now: now) }
+                first.bytes.withUnsafeBytes { bytes in
+                    // If the path is not open any more, the link has to carry the message.
+                    if send(bytes, first.order, now: now) == .notOpen { _ = newest.add(bytes, first.order) }
+                }
             }
             guard unansweredSince != .never, now - unansweredSince >= Self.firstAlarm else { return }
             if now - unansweredSince >= Self.patience { return block(now: now) }
