@@ -106,8 +106,10 @@ extension Lobby {
             publish()
             if table.isComplete || table.hasOfferedSeat, !table.hasOpenOffer { offerSeat() }
             return
-        case .joining(let attempt) where attempt.host == peer.id || attempt.host == nil:
+        case .joining(var attempt) where attempt.host == peer.id || attempt.host == nil:
             people[peer.id] = person
+            attempt.host = peer.id
+            state = .joining(attempt)
             return notify()
         case .lobby, .joining, .visiting: break
         }
@@ -213,7 +215,7 @@ extension Lobby {
             state = .hosting(table)
             carryOut(outputs)
             if table.hasOpenSeat != hadOpenSeat { publish() }
-        case .joining(let attempt) where attempt.host == peer || attempt.host == nil && people[peer] != nil:
+        case .joining(let attempt) where attempt.host == peer:
             var table = VisitorTable()
             var outputs = table.received(bytes)
             // The host must give the visitor the place that it asked for.

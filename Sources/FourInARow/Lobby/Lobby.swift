@@ -54,6 +54,8 @@ public final class Lobby: @unchecked Sendable {
         var lost: LostHost?
         /// Nil until it is known who answers at the address.
         var host: PeerID?
+        /// Calls the address, if the host is asked by its address. Cancelling it withdraws the question.
+        var addressCall: Task<Void, Never>?
         /// False while the last conversation with that host is still ending.
         var hasInvited = true
         /// Decides when to call a host again that was not reached.
@@ -318,11 +320,18 @@ public final class Lobby: @unchecked Sendable {
     public func join(at address: TransportAddress, as wish: TableWish) {
         onLoop { lobby in
             let number = lobby.startJoining(address.description, as: wish, host: nil)
-            lobby.session.invite(
-                at: address, context: JoinRequest(wish).bytes, timeout: Self.answerTimeout
-            ) {
-                [weak lobby] in lobby?.inviteCompleted($0, number)
+            guard case .joining(var attempt) = lobby.state, attempt.number == number else { return }
+            attempt.addressCall = Task(executorPreference: lobby.loop) {
+                [weak lobby, session = lobby.session] in
+                do throws(NighError) {
+                    let host = try await session.invite(
+                        at: address, context: JoinRequest(wish).bytes, timeout: Self.answerTimeout)
+                    lobby?.inviteCompleted(.success(host), number)
+                } catch {
+                    lobby?.inviteCompleted(.failure(error), number)
+                }
             }
+            lobby.state = .joining(attempt)
         }
     }
 
@@ -424,6 +433,7 @@ public final class Lobby: @unchecked Sendable {
             awaited = [:]
             session.disconnectAll()
         case .joining(let attempt):
+            attempt.addressCall?.cancel()
             if let host = attempt.host { session.disconnect(host) }
             attemptCount += 1
         case .visiting(let host, _): session.disconnect(host)

@@ -258,6 +258,45 @@ struct LobbyTests {
             lynx.news.contains { if case .couldNotJoin("memory://nobody", _) = $0 { true } else { false } })
     }
 
+    @Test("A player who asks at an address may withdraw, and can ask that host again at once")
+    func withdrawingFromAddress() throws {
+        let group = PlayerGroup()
+        let (puma, lynx) = (group.player("Puma"), group.player("Lynx"))
+        puma.lobby.host()
+        try #require(
+            try group.wait(until: { !puma.view.addresses.isEmpty && !lynx.view.tables.isEmpty }))
+        lynx.lobby.join(at: puma.view.addresses[0], as: .seat)
+        try #require(try group.wait(until: { !puma.view.seatRequests.isEmpty }))
+        lynx.lobby.leave()
+        #expect(try group.wait(1, until: { puma.view.seatRequests.isEmpty }))
+        lynx.lobby.join(at: puma.view.addresses[0], as: .seat)
+        try #require(try group.wait(until: { !puma.view.seatRequests.isEmpty }))
+        lynx.lobby.leave()
+        lynx.lobby.join(puma.id, as: .seat)
+        let count = { puma.news.count { if case .seatRequested = $0 { true } else { false } } }
+        try #require(try group.wait(until: { count() == 3 }))
+        puma.lobby.answer(lynx.id, accept: true)
+        #expect(try group.wait(until: { lynx.table?.game != nil }))
+        try group.pass(.seconds(2))
+        #expect(lynx.table?.game != nil && puma.table?.guest != nil)
+    }
+
+    @Test("A player who leaves while an address is called asks nobody there")
+    func leavingTheCall() throws {
+        let group = PlayerGroup()
+        let (puma, lynx) = (group.player("Puma"), group.player("Lynx"))
+        puma.lobby.host()
+        try #require(try group.wait(until: { !puma.view.addresses.isEmpty }))
+        lynx.air.control.stall()
+        lynx.lobby.join(at: puma.view.addresses[0], as: .seat)
+        try group.pass(.seconds(1))
+        lynx.lobby.leave()
+        lynx.air.control.release()
+        try group.pass(.seconds(10))
+        #expect(!puma.news.contains { if case .seatRequested = $0 { true } else { false } })
+        #expect(lynx.view.place == .lobby)
+    }
+
     /// A table that is visible, and a player whose dials to it are refused.
     private func unreachable(_ group: PlayerGroup) throws -> (
         host: PlayerGroup.Player, guest: PlayerGroup.Player
