@@ -8,6 +8,8 @@ extension Lobby {
         case .peerChanged(let peer): peerChanged(peer)
         case .invited(let invitation): invited(invitation)
         case .invitationEnded(let invitation, _):
+            // It may have ended before it could be accepted.
+            awaited[invitation.peer.id] = nil
             guard invitations.removeValue(forKey: invitation.peer.id) != nil else { return }
             notify(.seatRequestWithdrawn(SeatRequest(invitation)))
         case .listening(let scheme, let addresses):

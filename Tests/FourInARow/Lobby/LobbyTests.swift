@@ -1,8 +1,9 @@
-import FourInARow
 import NighCore
 import NighMemory
 import NighTestKit
 import Testing
+
+@testable import FourInARow
 
 struct LobbyTests {
     @Test("A table is listed while it is there, with whether its seat is free")
@@ -102,6 +103,30 @@ struct LobbyTests {
         #expect(puma.table?.guest == nil && lynx.view.place == .lobby)
         // A later attempt works as usual.
         #expect(try group.seated(puma, lynx))
+    }
+
+    @Test(
+        "A guest whose question and withdrawal come together leaves the seat free",
+        arguments: TableWish.allCases)
+    func withdrawingAtOnce(_ wish: TableWish) throws {
+        let group = PlayerGroup()
+        let (puma, owl) = (group.player("Puma"), group.player("Owl"))
+        puma.lobby.host(acceptsAll: true)
+        try #require(try group.wait(until: { !puma.view.addresses.isEmpty && !owl.view.tables.isEmpty }))
+        let lynx = Session(
+            SessionConfiguration(service: Lobby.service, name: DisplayName(fitting: "Lynx"), role: .client),
+            identity: .ephemeral(), transports: [MemoryTransport(hub: group.hub)], loop: group.loop)
+        // It withdraws in the turn in which it asks, so both leave in one write.
+        lynx.start(
+            onEvent: { [unowned lynx] event in
+                guard case .stateChanged(let peer, _, _) = event, peer.state == .connecting else { return }
+                lynx.disconnect(peer.id)
+            }, onMessage: { _, _ in })
+        lynx.invite(at: puma.view.addresses[0], context: JoinRequest(wish).bytes) { _ in }
+        try group.pass(.seconds(5))
+        #expect(puma.lobby.awaited.isEmpty)
+        owl.lobby.join(puma.id, as: .seat)
+        #expect(try group.wait(until: { owl.table?.game != nil }))
     }
 
     @Test("If two players ask at once, one gets the seat and the other gets the reason")
