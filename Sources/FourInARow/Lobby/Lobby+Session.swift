@@ -104,6 +104,7 @@ extension Lobby {
             }
             state = .hosting(table)
             keepTableOpen()
+            declineLateRequests()
             carryOut(outputs)
             publish()
             if table.isComplete || table.hasOfferedSeat, !table.hasOpenOffer { offerSeat() }
@@ -198,6 +199,15 @@ extension Lobby {
         }
     }
 
+    /// Declines those who still wait for the seat, once somebody has it.
+    private func declineLateRequests() {
+        guard case .hosting(let table) = state, !table.hasFreeSeat else { return }
+        for invitation in invitations.values { session.decline(invitation, reason: Self.seatIsTaken) }
+        invitations = [:]
+    }
+
+    static let seatIsTaken = "somebody else took the seat"
+
     private static func reason(for fault: TableWish.Fault) -> String {
         switch fault {
         case .version(let version):
@@ -215,6 +225,7 @@ extension Lobby {
             let hadOpenSeat = table.hasOpenSeat
             let outputs = table.received(bytes, from: peer)
             state = .hosting(table)
+            declineLateRequests()
             carryOut(outputs)
             if table.hasOpenSeat != hadOpenSeat { publish() }
         case .joining(let attempt) where attempt.host == peer:

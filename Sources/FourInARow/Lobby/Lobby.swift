@@ -195,7 +195,7 @@ public final class Lobby: @unchecked Sendable {
         guard accept, case .hosting(let table) = state, table.hasFreeSeat, !isSeatPromised,
             let request = try? JoinRequest(invitation.context), request.canStay || !table.table.isWaiting
         else {
-            let reason = accept ? "somebody else took the seat" : reason
+            let reason = accept ? Self.seatIsTaken : reason
             return session.decline(invitation, reason: reason)
         }
         awaited[peer] = request

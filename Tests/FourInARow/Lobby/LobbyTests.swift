@@ -149,6 +149,25 @@ struct LobbyTests {
         #expect("\(error)".contains("somebody else took the seat"))
     }
 
+    @Test("Once somebody has the seat, the others who asked for it get the reason without an answer")
+    func othersDeclined() throws {
+        let group = PlayerGroup()
+        let (puma, lynx, owl) = (group.player("Puma"), group.player("Lynx"), group.player("Owl"))
+        puma.lobby.host()
+        try #require(try group.wait(until: { !lynx.view.tables.isEmpty && !owl.view.tables.isEmpty }))
+        lynx.lobby.join(puma.id, as: .seat)
+        owl.lobby.join(puma.id, as: .seat)
+        try #require(try group.wait(until: { puma.view.seatRequests.count == 2 }))
+        puma.lobby.answer(lynx.id, accept: true)
+        try #require(try group.wait(1, until: { owl.view.place == .lobby && lynx.table?.game != nil }))
+        #expect(puma.view.seatRequests.isEmpty)
+        guard case .couldNotJoin(_, let error)? = owl.news.last else {
+            Issue.record("\(owl.news)")
+            return
+        }
+        #expect("\(error)".contains("somebody else took the seat"))
+    }
+
     @Test("A player who joins a table that is taken, or that does not exist, gets the reason")
     func noSeat() throws {
         let group = PlayerGroup()

@@ -155,6 +155,29 @@ struct LostHostTests {
         #expect(try group.play("ce", wren, lynx))
     }
 
+    @Test("Somebody who waits for the seat gets the reason when a watcher takes it")
+    func outsiderTooLate() throws {
+        let group = PlayerGroup()
+        let (puma, lynx, owl) = (group.player("Puma"), group.player("Lynx"), group.player("Owl"))
+        let (wren, swift) = (group.player("Wren"), group.player("Swift"))
+        try #require(try group.seated(puma, lynx))
+        try Self.watch([owl], puma, group)
+        try #require(try group.play("dd", puma, lynx))
+        puma.lobby.leave()
+        try #require(try group.wait(until: { Self.isOffered(owl) }))
+        owl.lobby.answerOffer(takesSeat: false)
+        try #require(
+            try group.wait(until: { wren.view.tables.first { $0.id == lynx.id }?.hasFreeSeat == true }))
+        wren.lobby.join(lynx.id, as: .seat)
+        try #require(try group.wait(until: { !lynx.view.seatRequests.isEmpty }))
+        try Self.watch([swift], lynx, group)
+        try #require(try group.wait(until: { Self.isOffered(swift) }))
+        swift.lobby.answerOffer(takesSeat: true)
+        try #require(try group.wait(1, until: { swift.tableView?.ownDisc == .red }))
+        #expect(lynx.view.seatRequests.isEmpty)
+        #expect(try group.wait(1, until: { wren.view.place == .lobby }))
+    }
+
     @Test("Between games, the guest hosts the table, and the watcher who takes the seat begins another game")
     func betweenGames() throws {
         let group = PlayerGroup()
