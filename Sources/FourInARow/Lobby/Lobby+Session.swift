@@ -134,8 +134,10 @@ extension Lobby {
         let name = people.removeValue(forKey: peer.id)?.name ?? peer.name.description
         switch state {
         case .hosting(var table):
+            let offers = table.offers
             let outputs = table.remove(peer.id)
             state = .hosting(table)
+            if table.hasNewOffer(since: offers) { scheduleOffer() }
             carryOut(outputs)
             publish()
         case .visiting(let host, let visitor) where host == peer.id:
@@ -222,9 +224,10 @@ extension Lobby {
     func received(_ bytes: [UInt8], from peer: PeerID) {
         switch state {
         case .hosting(var table):
-            let hadOpenSeat = table.hasOpenSeat
+            let (hadOpenSeat, offers) = (table.hasOpenSeat, table.offers)
             let outputs = table.received(bytes, from: peer)
             state = .hosting(table)
+            if table.hasNewOffer(since: offers) { scheduleOffer() }
             declineLateRequests()
             carryOut(outputs)
             if table.hasOpenSeat != hadOpenSeat { publish() }

@@ -228,7 +228,9 @@ public final class Lobby: @unchecked Sendable {
         }
     }
 
-    private func scheduleOffer(after span: Moment.Span) {
+    /// Offers the seat later: to the watchers of a table that was just taken over, or to the next one if the last does
+    /// not answer.
+    func scheduleOffer(after span: Moment.Span = offerTime) {
         if let seatTimer { loop.cancel(seatTimer) }
         seatTimer = loop.schedule(at: loop.now + span) { [weak self] in
             self?.seatTimer = nil
@@ -243,7 +245,7 @@ public final class Lobby: @unchecked Sendable {
         state = .hosting(table)
         carryOut(outputs)
         publish()
-        scheduleOffer(after: Self.offerTime)
+        scheduleOffer()
     }
 
     private func closeEmptyTable(of name: String, _ cause: NighError?) {

@@ -73,6 +73,9 @@ extension HostTable {
     /// Whether somebody was offered the seat and has not answered.
     public var hasOpenOffer: Bool { !offers.open.isEmpty }
 
+    /// Whether somebody has an offer that this table did not make `before`.
+    func hasNewOffer(since before: SeatOffers) -> Bool { !offers.open.isSubset(of: before.open) }
+
     /// Whether all watchers of the former table are here.
     public var isComplete: Bool { offers.order.allSatisfy { watchers.contains($0) || $0 == guest } }
 

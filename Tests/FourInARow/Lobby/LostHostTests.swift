@@ -107,6 +107,26 @@ struct LostHostTests {
         #expect(lynx.table?.guest != nil && lynx.table?.watcherCount == 2)
     }
 
+    @Test(
+        "Each watcher has 10 s for the seat, also one who is asked because the last declined or left",
+        arguments: [true, false])
+    func wholeTime(_ declines: Bool) throws {
+        let group = PlayerGroup()
+        let (puma, lynx) = (group.player("Puma"), group.player("Lynx"))
+        let owls = (0..<3).map { group.player("Owl \($0)") }
+        try #require(try group.seated(puma, lynx))
+        try Self.watch(owls, puma, group)
+        try #require(try group.play("ddc", puma, lynx))
+        puma.lobby.leave()
+        try #require(try group.wait(until: { Self.isOffered(owls[0]) }))
+        try group.pass(.milliseconds(9_500))
+        if declines { owls[0].lobby.answerOffer(takesSeat: false) } else { owls[0].lobby.leave() }
+        try #require(try group.wait(1, until: { Self.isOffered(owls[1]) }))
+        try group.pass(.seconds(9))
+        #expect(!Self.isOffered(owls[2]))
+        #expect(try group.wait(2, until: { Self.isOffered(owls[2]) }))
+    }
+
     @Test("The host that left gets its seat back without a question while it is free")
     func hostReturns() throws {
         let group = PlayerGroup()
