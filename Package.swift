@@ -222,8 +222,8 @@ let package = Package(
         .testTarget(
             name: "FourInARowProgramTests",
             dependencies: [
-                "ChildPrograms", "FourInARow", "NighCore", "NighRecord", "NighTestKit", "Terminal",
-                "fourinarow",
+                "ChildPrograms", "FourInARow", "NighCore", "NighLoop", "NighMemory", "NighRecord",
+                "NighTestKit", "ProgramSupport", "Terminal", "fourinarow",
             ],
             path: "Tests/FourInARowProgram"),
         .executableTarget(

@@ -15,6 +15,8 @@ final class PersonalGame: @unchecked Sendable {
     private var search: TableSearch?
     private var bot: BotPlayer?
     private var awaitedBot: PeerID?
+    /// What the person has asked for before the lobby starts; nil from then on.
+    private var earlyRequests: [UserRequest]? = []
 
     private var lobby: Lobby { ready.lobby }
     private var loop: UVEventLoop { ready.loop }
@@ -38,6 +40,9 @@ final class PersonalGame: @unchecked Sendable {
             if case .join(let target, let wish) = start { startSearch(target, wish) }
             lobby.start { [weak self] in self?.lobbyChanged($0, $1) }
             if start == .host { lobby.host() }
+            let requests = earlyRequests ?? []
+            earlyRequests = nil
+            for request in requests { perform(request) }
         }
     }
 
@@ -101,6 +106,10 @@ final class PersonalGame: @unchecked Sendable {
     // MARK: Requests of the person
 
     private func perform(_ request: UserRequest) {
+        guard earlyRequests == nil else {
+            earlyRequests?.append(request)
+            return
+        }
         switch request {
         case .host:
             search?.stop()
