@@ -70,10 +70,8 @@ enum FourInARowProgram {
         _ start: GameCommand.Start, _ player: GameCommand.Player, _ display: GameCommand.DisplayOptions,
         _ exit: ProgramExit
     ) async throws -> Int32 {
-        if player.transports == "memory" {
-            throw UsageError(
-                "memory reaches nobody outside this program: name another transport"
-            )
+        if player.namesMemory {
+            throw UsageError("memory reaches nobody outside this program: name only other transports")
         }
         let hub = MemoryHub()
         let ready = try PlayerSetup(player: player).make(

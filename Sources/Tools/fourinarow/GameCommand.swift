@@ -47,6 +47,12 @@ enum GameCommand: Sendable {
         var identity: IdentityChoice?
         /// The file that records what passes on the player's links; nil for none.
         var record: RecordChoice?
+
+        /// Whether the transport within this program was named, alone or among others.
+        var namesMemory: Bool {
+            let specs = transports.flatMap { try? TransportSpec.list(parsing: $0) } ?? []
+            return specs.contains { $0.scheme == "memory" }
+        }
     }
 
     /// The key pair of a player.

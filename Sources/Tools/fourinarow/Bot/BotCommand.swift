@@ -21,9 +21,9 @@ struct BotCommand {
             throw UsageError(
                 "--watch and --against do not go together: with --against both players are in this program")
         }
-        if options.opponentLevel == nil, player.transports == "memory" {
+        if options.opponentLevel == nil, player.namesMemory {
             throw UsageError(
-                "memory reaches nobody outside this program: add --against, or name another transport")
+                "memory reaches nobody outside this program: add --against, or name only other transports")
         }
         var seats = [try seat("Machine", options.level, options.seed, reports: true)]
         if let level = options.opponentLevel {
