@@ -184,6 +184,19 @@ import Testing
         try endsWell(child)
     }
 
+    @Test("The bot plays against itself also if its identity comes from a file")
+    func identityOfTheMachine() throws {
+        let folder = TemporaryFolder()
+        let child = try Child(
+            "fourinarow",
+            [
+                "bot", "--against", "1", "--level", "1", "--games", "1", "--pause", "0ms", "--transport",
+                "memory", "--identity", "\(folder.path)/identity.pem",
+            ])
+        try child.line(with: "game 1, ")
+        try endsWell(child)
+    }
+
     @Test("A game is recorded if requested, to its last word")
     func record() throws {
         let folder = TemporaryFolder()

@@ -31,7 +31,9 @@ struct BotCommand {
             seats.append(try seat("Opponent", level, options.seed &+ 1, reports: false))
         }
         for (index, seat) in seats.enumerated() {
-            let (player, table) = (seat.player, index == 0 ? options.table : .name(seats[0].name))
+            // By its ID, because another machine nearby may have the same name.
+            let table = index == 0 ? options.table : .name(seats[0].player.id.description)
+            let player = seat.player
             seat.loop.execute { [options] in
                 if options.watches {
                     player.join(table, as: .watch)
@@ -54,7 +56,6 @@ struct BotCommand {
     private struct Seat {
         let player: BotPlayer
         let ready: PlayerSetup.Ready
-        let name: String
 
         var loop: UVEventLoop { ready.loop }
     }
@@ -64,6 +65,8 @@ struct BotCommand {
         if !reports {
             player.name = nil
             player.record = nil
+            // Two players with one key would be one peer, and a peer does not see itself.
+            player.identity = nil
         }
         let ready = try PlayerSetup(player: player).make(
             named: DisplayName(fitting: name), keepsIdentity: false)
@@ -81,6 +84,6 @@ struct BotCommand {
             player: BotPlayer(
                 .init(level: level, seed: seed, games: options.games, pause: options.pause),
                 lobby: ready.lobby, callbacks: callbacks),
-            ready: ready, name: ownName)
+            ready: ready)
     }
 }
