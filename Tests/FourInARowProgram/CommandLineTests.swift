@@ -197,6 +197,20 @@ import Testing
         try endsWell(child)
     }
 
+    @Test("A damaged file with the user's name does not matter to those who give another name")
+    func damagedName() throws {
+        let folder = TemporaryFolder()
+        try FileManager.default.createDirectory(
+            atPath: "\(folder.path)/nigh", withIntermediateDirectories: false)
+        try Data([0]).write(to: URL(filePath: "\(folder.path)/nigh/name"))
+        let child = try Child(
+            "fourinarow", ["--plain", "--name", "Puma"] + Self.alone,
+            environment: ["XDG_DATA_HOME": folder.path], reads: true)
+        try child.line(with: "You are Puma")
+        child.closeInput()
+        try endsWell(child)
+    }
+
     @Test("A game is recorded if requested, to its last word")
     func record() throws {
         let folder = TemporaryFolder()

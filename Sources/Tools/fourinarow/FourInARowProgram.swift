@@ -75,7 +75,8 @@ enum FourInARowProgram {
         }
         let hub = MemoryHub()
         let ready = try PlayerSetup(player: player).make(
-            named: try .ofThisUser(), keepsIdentity: true, besides: [MemoryTransport(hub: hub)])
+            named: try player.name ?? .ofThisUser(), keepsIdentity: true, besides: [MemoryTransport(hub: hub)]
+        )
         let interface: any UserInterface
         let traits = TerminalTraits.ofThisProcess
         if display.isPlain || traits.isDumb || !isTerminal(STDIN_FILENO) || !isTerminal(STDOUT_FILENO) {

@@ -34,7 +34,7 @@ struct PlayerSetup {
 
     let player: GameCommand.Player
 
-    /// Creates everything that one player needs, on a new loop.
+    /// Creates everything that one player of this name needs, on a new loop.
     ///
     /// `besides` adds transports to the requested ones, if none of these has the same scheme. `keepsIdentity` says
     /// whether the player is the same peer at every start.
@@ -49,7 +49,7 @@ struct PlayerSetup {
         let loop = try UVEventLoop.make()
         let recorder = try player.record?.begin()
         let lobby = Lobby(
-            name: player.name ?? name, identity: identity, trust: trust, transports: all, loop: loop
+            name: name, identity: identity, trust: trust, transports: all, loop: loop
         ) { $0.observer = recorder }
         return Ready(
             lobby: lobby, loop: loop, recorder: recorder, remark: remark, transports: transports,

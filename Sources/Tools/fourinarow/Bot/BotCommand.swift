@@ -68,10 +68,9 @@ struct BotCommand {
             // Two players with one key would be one peer, and a peer does not see itself.
             player.identity = nil
         }
-        let ready = try PlayerSetup(player: player).make(
-            named: DisplayName(fitting: name), keepsIdentity: false)
-        let ownName = (player.name ?? DisplayName(fitting: name)).description
-        let report = GameReport(ownName: ownName, optionalSchemes: ready.optionalSchemes)
+        let ownName = player.name ?? DisplayName(fitting: name)
+        let ready = try PlayerSetup(player: player).make(named: ownName, keepsIdentity: false)
+        let report = GameReport(ownName: ownName.description, optionalSchemes: ready.optionalSchemes)
         if reports { output.line("\(ownName) plays at level \(level), with seed \(seed)") }
         let (output, exit) = (output, exit)
         let callbacks = BotPlayer.Callbacks(
