@@ -70,7 +70,7 @@ struct BotCommand {
         }
         let ownName = player.name ?? DisplayName(fitting: name)
         let ready = try PlayerSetup(player: player).make(named: ownName, keepsIdentity: false)
-        let report = GameReport(ownName: ownName.description, optionalSchemes: ready.optionalSchemes)
+        let report = GameReport(optionalSchemes: ready.optionalSchemes)
         if reports { output.line("\(ownName) plays at level \(level), with seed \(seed)") }
         let (output, exit) = (output, exit)
         let callbacks = BotPlayer.Callbacks(

@@ -4,7 +4,6 @@ import NighCore
 /// The lines that the bot prints about its games. The line that begins with "game", and the board below it, are the
 /// same on both sides of a table.
 struct GameReport: Sendable {
-    let ownName: String
     /// Transports that nobody asked for by name. Their failures are not printed.
     let optionalSchemes: Set<String>
 
@@ -14,10 +13,9 @@ struct GameReport: Sendable {
         case .table(.ended): return view.place.tableView?.table.game.map(lines(for:)) ?? []
         case .table(.began(let number, let starter)):
             guard number == 1, let tableView = view.place.tableView else { return [] }
-            let other = tableView.other?.name ?? "somebody"
-            let (red, yellow) = tableView.ownDisc == .red ? (ownName, other) : (other, ownName)
+            let names = PlayerNames(view, tableView)
             let transport = tableView.other?.transport.map { ", over \($0)" } ?? ""
-            return ["\(red) plays red, \(yellow) yellow\(transport); \(starter.name) begins"]
+            return ["\(names[.red]) plays red, \(names[.yellow]) yellow\(transport); \(starter.name) begins"]
         case .table(.moved), .table(.joined): return []
         case .transport(let scheme, .down) where optionalSchemes.contains(scheme): return []
         case .otherFailure(let error) where error.transport.map(optionalSchemes.contains) ?? false: return []
