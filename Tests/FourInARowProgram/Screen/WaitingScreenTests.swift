@@ -130,4 +130,20 @@ struct WaitingScreenTests {
              ? all keys  q leave
             """)
     }
+
+    @Test("While a game waits for a player, no disc is shown as if it could be dropped")
+    func waitingGame() throws {
+        let scene = try Scene.playing("dc")
+        var view = scene.view(of: Scene.puma)
+        var table = scene.host.table
+        table.guest = nil
+        #expect(table.isWaiting)
+        view.place = .hosting(TableView(table: table, ownDisc: .red))
+        let style = ScreenStyle(isUnicode: true, animates: false)
+        let screen = Screen(view, style: style, now: scene.now)
+        let rows = screen.canvas(Scene.small, now: scene.now).text.split(
+            separator: "\n", omittingEmptySubsequences: false)
+        // The names beside the board begin in the same row.
+        #expect(rows[2].prefix(32).allSatisfy { $0 == " " }, "\(rows[2])")
+    }
 }

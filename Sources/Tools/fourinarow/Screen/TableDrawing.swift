@@ -48,7 +48,7 @@ struct TableDrawing {
 
     private func drawBoard(into canvas: inout Canvas) {
         let drawing = BoardDrawing(layout: layout.board, glyphs: glyphs)
-        let hasCursor = tableView.ownDisc != nil && table.isPlaying
+        let hasCursor = screen.isPlayingHere
         drawing.drawGrid(into: &canvas)
         drawing.drawLabels(chosen: hasCursor ? screen.column : nil, into: &canvas)
         if hasCursor { drawing.drawCursor(screen.column, isOwnTurn ? tableView.ownDisc : nil, into: &canvas) }
@@ -73,7 +73,7 @@ struct TableDrawing {
 
     /// Whether the game waits for the local player.
     private var isOwnTurn: Bool {
-        tableView.pending == nil && tableView.ownDisc != nil && table.game?.turn == tableView.ownDisc
+        tableView.pending == nil && tableView.ownDisc != nil && table.turn == tableView.ownDisc
     }
 
     // MARK: Headline
