@@ -24,7 +24,7 @@ struct Options {
           --seeds N   the number of worlds (default 100)
           --first N   the first seed (default 1)
           --seed N    run only the world of this seed
-          --log       print everything that happens, line by line; with --seed
+          --log       print everything that happens, line by line; with --seed. Worlds of meshes have no such lines
           --jobs N    the number of worlds at a time (default 2)
           --meshes    worlds of meshes, whose members introduce each other and carry pipes for each other
           --mesh N    instead, connect N sessions, each to all others; may be repeated. With --meshes each newcomer calls

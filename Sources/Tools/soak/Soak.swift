@@ -35,14 +35,14 @@ enum Soak {
         } else if !options.hosts.isEmpty {
             exit(HostsReport.run(options.hosts) ? 0 : 1)
         } else if options.showsLog {
-            exit(showOne(options.first) ? 0 : 1)
+            exit(showOne(options.first, isMeshes: options.isMeshes) ? 0 : 1)
         } else {
             exit(runAll(options) ? 0 : 1)
         }
     }
 
-    private static func showOne(_ seed: UInt64) -> Bool {
-        let report = World.run(seed: seed, keepingLog: true)
+    private static func showOne(_ seed: UInt64, isMeshes: Bool) -> Bool {
+        let report = isMeshes ? MeshWorld.run(seed: seed) : World.run(seed: seed, keepingLog: true)
         for line in report.log { print(line) }
         print("hash \(report.hash)")
         guard var finding = report.finding else {
