@@ -36,9 +36,6 @@ struct Position: Hashable, Sendable {
     /// The lesser key of this position and its mirror image, which have the same value.
     var symmetricKey: UInt64 { Self.symmetricKey(mover, occupied) }
 
-    /// Whether the board equals its mirror image.
-    var isSymmetric: Bool { key == Self.mirrored(key) }
-
     static func columnMask(_ index: Int) -> UInt64 {
         (1 << UInt64(Board.rows) - 1) << UInt64(index * Lines.columnStride)
     }

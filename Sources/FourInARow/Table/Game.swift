@@ -105,15 +105,6 @@ public struct Game: Hashable, Sendable {
         if let ending { exchanged.end(ending.withColoursExchanged) }
         return exchanged
     }
-
-    /// Returns how the game stands for the player of `disc`, or for a watcher (nil).
-    public func standing(of disc: Disc?) -> Standing {
-        if ending == .draw { return .draw }
-        guard let disc else { return .unknown }
-        if let winner { return winner == disc ? .iWin : .youWin }
-        guard let turn else { return .unknown }
-        return turn == disc ? .myTurn : .yourTurn
-    }
 }
 
 extension Game.Ending {
@@ -127,22 +118,6 @@ extension Game.Ending {
         case .brokenOff(let disc, let breach): .brokenOff(disc.other, breach)
         }
     }
-}
-
-/// How a game stands, as one of the two players sees it.
-public enum Standing: String, Hashable, Sendable, CaseIterable {
-    /// There is no game, it ended without a result, or this side only watches.
-    case unknown
-    /// It is this player's turn.
-    case myTurn
-    /// It is the other player's turn.
-    case yourTurn
-    /// This player has won.
-    case iWin
-    /// The other player has won.
-    case youWin
-    /// Nobody has won.
-    case draw
 }
 
 /// Something that a program at a table must not do. It ends the game, and both sides are notified. The raw value is

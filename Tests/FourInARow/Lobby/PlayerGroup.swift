@@ -50,13 +50,34 @@ final class PlayerGroup {
         var tableView: TableView? { view.place.tableView }
         var table: Table? { tableView?.table }
         var board: Board? { table?.game?.board }
-        var standing: FourInARow.Standing { table?.game?.standing(of: tableView?.ownDisc) ?? .unknown }
+        var standing: Standing { tableView.map(Standing.init) ?? .unknown }
 
         fileprivate func update(_ view: LobbyView, _ news: LobbyNews?) {
             guard !isKilled else { return }
             self.view = view
             if let news { self.news.append(news) }
             if let board, board != boards.last { boards.append(board) }
+        }
+    }
+
+    /// How a game stands, as one of the two players sees it.
+    enum Standing {
+        /// There is no game, it ended without a winner, or this player only watches.
+        case unknown
+        case myTurn, yourTurn, iWin, youWin
+
+        fileprivate init(_ tableView: TableView) {
+            guard let game = tableView.table.game, let disc = tableView.ownDisc else {
+                self = .unknown
+                return
+            }
+            if let winner = game.winner {
+                self = winner == disc ? .iWin : .youWin
+            } else if let turn = game.turn {
+                self = turn == disc ? .myTurn : .yourTurn
+            } else {
+                self = .unknown
+            }
         }
     }
 
