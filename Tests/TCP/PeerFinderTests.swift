@@ -11,9 +11,9 @@ struct PeerFinderTests {
     private final class Finding: PeerFinderEvents, @unchecked Sendable {
         let monitor = Monitor()
         var probeCount: Int?
-        var changes = 0
+        var changes: [SightingChange] = []
 
-        func neighboursChanged(_ changes: [SightingChange]) { self.changes += changes.count }
+        func neighboursChanged(_ changes: [SightingChange]) { self.changes += changes }
         func advertised(as name: DisplayName) {}
         func advertisingFailed(_ error: NighError) {}
         func browsingFailed(_ error: NighError) {}
@@ -52,8 +52,45 @@ struct PeerFinderTests {
         }
         try #require(finding.monitor.wait(within: .seconds(20)) { finding.probeCount != nil })
         // Each of them was found, and all but the last were lost.
-        #expect(finding.changes == 99)
+        #expect(finding.changes.count == 99)
         #expect(finding.probeCount == 1)
+    }
+
+    /// While the one interface of the transport is down, the session forgets all peers, and nobody announces them anew.
+    @Test func peersThatAreStillAnnouncedAreFoundAgain() throws {
+        let loop = UVEventLoop()
+        defer { loop.shutdown() }
+        let finding = Finding()
+        let peers = (1...3 as ClosedRange<UInt64>).map { Identity.ephemeral(seed: $0).peerID }
+        loop.execute {
+            let finder = PeerFinder(mode: .embedded, interface: "nowhere0", on: loop, events: finding) {
+                _, tell in
+                tell(true)
+            }
+            finder.reportAgain()
+            finder.browse("game")
+            for (number, peer) in peers.enumerated() {
+                let text = [("v", "1"), ("id", peer.description)].compactMap {
+                    TextEntry(key: $0.0, value: $0.1)
+                }
+                finder.serviceFoundOrChanged(
+                    DiscoveredService(
+                        key: DiscoveredService.Key(name: "Puma \(number)", interface: 2),
+                        places: [place(UInt8(number))], texts: [text], isOwn: false))
+            }
+            finder.serviceLost(DiscoveredService.Key(name: "Puma 0", interface: 2))
+            finding.changes = []
+            finder.reportAgain()
+            finding.monitor.change { finding.probeCount = finder.presence.count }
+            finder.shutdown()
+        }
+        try #require(finding.monitor.wait(within: .seconds(20)) { finding.probeCount != nil })
+        let found = finding.changes.compactMap { change in
+            if case .found(let sighting) = change { sighting.advertisement } else { nil }
+        }
+        #expect(found.map(\.peer) == peers.dropFirst().sorted())
+        #expect(Set(found.map(\.name.description)) == ["Puma 1", "Puma 2"])
+        #expect(finding.probeCount == 2)
     }
 
     /// Without this rule, two peers that have found each other, but have no conversation, would probe each other forever.

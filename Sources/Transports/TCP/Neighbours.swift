@@ -45,6 +45,13 @@ package struct Neighbours {
     /// The peers that were reported to the session and not lost since.
     package var reportedPeers: [PeerID] { peers.filter { $0.value.reported != nil }.keys.sorted() }
 
+    /// What was last reported of each of those peers.
+    package var reportedSightings: [Sighting] {
+        reportedPeers.compactMap { id in
+            peers[id]?.reported.map { Sighting(address: TCPDestination.address(of: id), advertisement: $0) }
+        }
+    }
+
     /// How many peers are announced, present or not.
     package var count: Int { peers.count }
 

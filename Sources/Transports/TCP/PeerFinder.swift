@@ -78,6 +78,9 @@ final class PeerFinder: @unchecked Sendable {
         neighbours = Neighbours(own: neighbours.own)
     }
 
+    /// Reports all peers that are announced and present as found, because the session has forgotten them.
+    func reportAgain() { events?.neighboursChanged(neighbours.reportedSightings.map { .found($0) }) }
+
     /// Tells discovery that the machine's addresses have changed.
     func addressesChanged() { discovery.addressesChanged() }
 

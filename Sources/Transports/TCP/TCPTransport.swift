@@ -48,6 +48,8 @@ public final class TCPTransport: @unchecked Sendable {
     /// The port that the system chose. If listening is given up for a while, the same port is taken again.
     private var drawnPort: UInt16 = 0
     private var interfaceIsMissing = false
+    /// Whether the transport was last reported as down. Then no route counts, so none is reported.
+    private var isReportedDown = false
     @exclusivity(unchecked) private var connections: [ObjectIdentifier: TCPConnection] = [:]
     /// The pipes that are closed and wait for the other side's end. The one that has waited longest is first.
     @exclusivity(unchecked) private var lingering: [SocketPipe] = []
@@ -80,7 +82,8 @@ public final class TCPTransport: @unchecked Sendable {
     }
 
     /// Checks whether the one interface that was asked for is there. Reports the transport as down or up when that
-    /// changes.
+    /// changes. Once it is up, all peers that are announced are found again: a short loss of carrier ends no
+    /// announcement, so discovery has nothing to report.
     private func checkInterface() {
         guard let running, let name = options.interface else { return }
         let isMissing = !running.network.addresses.contains { $0.interface == name }
@@ -89,7 +92,9 @@ public final class TCPTransport: @unchecked Sendable {
         let condition: TransportCondition = isMissing ? .down(Self.missing(name)) : .up
         running.loop.execute { [weak self] in
             guard let self, let running = self.running else { return }
+            isReportedDown = isMissing
             running.events.transportChanged(condition, by: self)
+            if !isMissing { self.running?.finder?.reportAgain() }
         }
     }
 
@@ -219,7 +224,7 @@ extension TCPTransport: PeerFinderEvents {
         let search = searchCount
         for change in changes {
             // A receiver of the event may stop or restart the search.
-            guard let running, search == searchCount else { return }
+            guard let running, search == searchCount, !isReportedDown else { return }
             running.events.report(change, by: self)
         }
     }

@@ -37,6 +37,21 @@ enum Addresses {
             try lab.find(puma, lynx, within: .seconds(10))
             try lab.meet(puma, lynx)
         },
+        Scenario(
+            "interface-unplugged", "the one interface of a peer has no carrier for 2 s: it finds others again"
+        ) { lab throws(Failure) in
+            let puma = try lab.host("puma").peer("Puma", Findings.embedded)
+            let lynxHost = try lab.host("lynx")
+            let lynx = try lynxHost.peer("Lynx", .over("tcp:interface=eth0,mdns=embedded"))
+            try lab.find(puma, lynx)
+            try lynxHost.setLink(isUp: false)
+            try lab.wait(for: "Lynx to be down") { isDown(lynx) && !lynx.finds(puma) }
+            try lab.pass(.seconds(2))
+            try lynxHost.setLink(isUp: true)
+            try lab.wait(for: "Lynx to be up") { !isDown(lynx) }
+            try lab.find(puma, lynx, within: .seconds(20))
+            try lab.meet(puma, lynx)
+        },
         Scenario("one-family-blocked", "TCP over IPv6 is dropped: IPv4 is used, and soon") {
             lab throws(Failure) in
             let hosts = [try lab.host("puma"), try lab.host("lynx")]
@@ -67,6 +82,10 @@ enum Addresses {
             try sameBridge(lab, daemon: true)
         },
     ]
+
+    private static func isDown(_ peer: PeerProcess) -> Bool {
+        peer.conditions["tcp"]?.hasPrefix("down") == true
+    }
 
     /// The two ends of every TCP connection of a host, as `own other`.
     static func connections(of host: Host) throws(Failure) -> [String] {
