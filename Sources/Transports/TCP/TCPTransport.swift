@@ -47,6 +47,8 @@ public final class TCPTransport: @unchecked Sendable {
     private var searchCount = 0
     /// The port that the system chose. If listening is given up for a while, the same port is taken again.
     private var drawnPort: UInt16 = 0
+    /// The index that the one interface to use had when the listener was bound to it.
+    private var listeningIndex: UInt32 = 0
     private var interfaceIsMissing = false
     /// Whether the transport was last reported as down. Then no route counts, so none is reported.
     private var isReportedDown = false
@@ -65,6 +67,7 @@ public final class TCPTransport: @unchecked Sendable {
     private func networkChanged() {
         breakPipesOfLostAddresses()
         checkInterface()
+        closeDeafListener()
         if advertisement != nil { running?.listening.begin() }
         running?.finder?.addressesChanged()
         running?.listening.reportAddresses()
@@ -98,6 +101,16 @@ public final class TCPTransport: @unchecked Sendable {
         }
     }
 
+    /// Closes the listener if its interface was made anew, under another index. The socket stays bound to the old one,
+    /// on which nothing arrives any more.
+    private func closeDeafListener() {
+        guard let running, listener != nil, let name = options.interface,
+            let index = running.network.assigned.first(where: { $0.interface == name })?.index,
+            index != listeningIndex
+        else { return }
+        running.listening.stop()
+    }
+
     private static func missing(_ name: String) -> NighError {
         NighError(
             .starting, .unavailable("the interface \(name) is not up, or has no address"),
@@ -124,6 +137,7 @@ public final class TCPTransport: @unchecked Sendable {
                 accepted: { [weak self] in self?.accepted($0) },
                 failed: { [weak self] in self?.acceptFailed($0) })
         }
+        listeningIndex = options.interface.map { if_nametoindex($0) } ?? 0
         do throws(SocketFault) {
             let listener: TCPListener
             do throws(SocketFault) {

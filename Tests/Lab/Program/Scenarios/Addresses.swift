@@ -52,6 +52,22 @@ enum Addresses {
             try lab.find(puma, lynx, within: .seconds(20))
             try lab.meet(puma, lynx)
         },
+        Scenario(
+            "interface-made-anew", "the one interface of a peer is removed and made again: it can be dialled"
+        ) { lab throws(Failure) in
+            let pumaHost = try lab.host("puma", addresses: .version4)
+            let puma = try pumaHost.peer("Puma", .over("tcp:interface=eth0,mdns=off"))
+            let lynx = try lab.host("lynx", addresses: .version4).peer("Lynx", .over("tcp:mdns=off"))
+            try lab.wait(for: "Puma to listen") { !puma.listening.isEmpty }
+            let place = "tcp://\(pumaHost.address()):\(try puma.port())"
+            try pumaHost.ip(["link del eth0"])
+            try lab.wait(for: "Puma to be down") { isDown(puma) }
+            try pumaHost.plug("eth0", into: "lan", .version4)
+            try lab.wait(for: "Puma to be up and to listen") { !isDown(puma) && !puma.listening.isEmpty }
+            lynx.sendCommand("call \(place)")
+            try lab.connection(of: puma, lynx)
+            try lab.exchangeMessages(puma, lynx)
+        },
         Scenario("one-family-blocked", "TCP over IPv6 is dropped: IPv4 is used, and soon") {
             lab throws(Failure) in
             let hosts = [try lab.host("puma"), try lab.host("lynx")]
