@@ -100,7 +100,7 @@ private struct Neighbourhood {
         }
         let isSaid = try Room.result { [message] (report: @escaping @Sendable (Bool) -> Void) in
             loop.execute {
-                let interface = NetworkInterface.usable(named: "lo").first
+                let interface = NetworkInterface.usable(named: "lo")?.first
                 // Bound to the mDNS port, as every responder must be.
                 let socket = interface.flatMap {
                     MulticastSocket(.listening, on: $0, version: 4, loop: loop, received: { _ in })

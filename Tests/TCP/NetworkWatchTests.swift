@@ -5,6 +5,7 @@ import NighTestKit
 import NighUV
 import Testing
 
+@testable import NighMDNS
 @testable import NighTCP
 
 struct NetworkWatchTests {
@@ -14,6 +15,8 @@ struct NetworkWatchTests {
         var watch: NetworkWatch?
         var descriptor: Int32?
         var asked = 0
+        /// The interfaces after each change.
+        var names: [String] = []
     }
 
     /// When more changes than the kernel keeps, the socket reports an error once. The watch must go on after that.
@@ -41,6 +44,41 @@ struct NetworkWatchTests {
             #expect(isRead(notes, on: loop), "nobody reads what the kernel says")
         }
         loop.execute { notes.watch?.stop() }
+    }
+
+    /// Otherwise a program that is out of descriptors would break all its connections.
+    @Test func addressesThatCannotBeReadStayAsTheyWere() throws {
+        let loop = UVEventLoop()
+        defer { loop.shutdown() }
+        let notes = Notes()
+        let address = try #require(SocketAddress(numeric: "10.0.0.1", port: 0))
+        func interface(_ name: String) -> [NetworkWatch.InterfaceAddress] {
+            [.init(interface: name, index: 2, address: address, isLoopback: false, isUp: true)]
+        }
+        let answers = [interface("eth0"), nil, nil, interface("wlan0")]
+        loop.execute {
+            let watch = NetworkWatch(on: loop) {
+                defer { notes.asked += 1 }
+                return answers[min(notes.asked, answers.count - 1)]
+            } changed: {
+                notes.monitor.change { notes.names += notes.watch?.addresses.map(\.interface) ?? [] }
+            }
+            notes.watch = watch
+            _ = ask(watch.descriptor)
+        }
+        #expect(notes.monitor.wait(within: .seconds(20)) { !notes.names.isEmpty })
+        #expect(notes.names == ["wlan0"])
+        loop.execute { notes.watch?.stop() }
+    }
+
+    /// Runs in a process of its own, because the shortage of descriptors affects a whole process.
+    @Test func noAddressesAreReadWithoutDescriptors() async {
+        await #expect(processExitsWith: .success) {
+            #expect(NetworkWatch.readAddresses()?.isEmpty == false)
+            ResourceLimits.limitDescriptors()
+            #expect(NetworkWatch.readAddresses() == nil)
+            #expect(NetworkInterface.usable() == nil)
+        }
     }
 
     /// Returns whether everything in the socket is read within 5 s.

@@ -26,6 +26,7 @@ final class AvahiEmbedded: DiscoveryBackend, @unchecked Sendable {
     private var server: OpaquePointer?
     private var problem: NighError?
     private var timer: LoopTimer?
+    private var addressTimer: LoopTimer?
     private var watches: [UInt64: Watch] = [:]
     private var group: OpaquePointer?
     private var groupNumber = 0
@@ -149,8 +150,8 @@ final class AvahiEmbedded: DiscoveryBackend, @unchecked Sendable {
 
     func shutdown() {
         events = nil
-        if let timer { loop.cancel(timer) }
-        timer = nil
+        for timer in [timer, addressTimer] { if let timer { loop.cancel(timer) } }
+        (timer, addressTimer) = (nil, nil)
         close()
     }
 
@@ -301,11 +302,20 @@ final class AvahiEmbedded: DiscoveryBackend, @unchecked Sendable {
         open()
     }
 
-    /// Publishes the addresses of the host's interfaces. Records that are still valid are not touched.
+    /// Publishes the addresses of the host's interfaces. Records that are still valid are not touched. If the kernel does
+    /// not list the interfaces, all records count as valid, and it is asked again later.
     private func publishAddresses() {
+        if let addressTimer { loop.cancel(addressTimer) }
+        addressTimer = nil
         guard let core, let server else { return }
+        guard let interfaces = NetworkInterface.usable(named: interface) else {
+            addressTimer = loop.schedule(at: loop.now + Self.retry) {
+                if self.isPublished { self.publishAddresses() }
+            }
+            return
+        }
         var wanted: Set<PublishedAddress> = []
-        for interface in NetworkInterface.usable(named: interface) {
+        for interface in interfaces {
             for address in interface.addresses where address.isLoopback == interface.isLoopback {
                 wanted.insert(PublishedAddress(interface: interface.index, bytes: address.bytes))
             }

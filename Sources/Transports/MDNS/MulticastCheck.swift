@@ -100,7 +100,7 @@ final class MulticastCheck: MulticastChecking, @unchecked Sendable {
             ]
         case .blocked(let error):
             return [Diagnosis(subject, .fail, error.cause.description, advice: error.advice, id: id)]
-        case .unknown where NetworkInterface.usable(named: interface).isEmpty:
+        case .unknown where NetworkInterface.usable(named: interface)?.isEmpty == true:
             return [
                 Diagnosis(
                     subject, .fail, "no network interface is up for it",

@@ -51,7 +51,7 @@ final class MulticastSocket {
         _ purpose: Purpose, interface wanted: String?, loop: UVEventLoop,
         received: @escaping (_ index: Int, _ bytes: [UInt8]) -> Void
     ) -> [MulticastSocket] {
-        let interfaces = NetworkInterface.usable(named: wanted)
+        let interfaces = NetworkInterface.usable(named: wanted) ?? []
         let outer = interfaces.filter { !$0.isLoopback }
         var sockets: [MulticastSocket] = []
         for interface in (outer.isEmpty ? interfaces : outer).prefix(maximumInterfaces) {

@@ -1,4 +1,5 @@
 import Glibc
+import NighUV
 
 /// A network interface of this host, in its current state.
 struct NetworkInterface: Hashable, Sendable {
@@ -10,11 +11,12 @@ struct NetworkInterface: Hashable, Sendable {
     /// The index of `lo`, the only interface on which loopback addresses are trusted.
     static var loopbackIndex: Int32 { Int32(clamping: if_nametoindex("lo")) }
 
-    /// The interfaces that are up and can carry mDNS, which excludes point-to-point ones.
-    static func usable(named wanted: String? = nil) -> [NetworkInterface] {
+    /// The interfaces that are up and can carry mDNS, which excludes point-to-point ones; nil if the kernel does not list
+    /// them, for example because no descriptor is left.
+    static func usable(named wanted: String? = nil) -> [NetworkInterface]? {
         var found: [Int32: (name: String, isLoopback: Bool, addresses: [HostAddress])] = [:]
         var list: UnsafeMutablePointer<ifaddrs>?
-        guard getifaddrs(&list) == 0 else { return [] }
+        guard getifaddrs(&list) == 0 else { return nil }
         defer { freeifaddrs(list) }
         var next = list
         while let entry = next?.pointee {
@@ -27,6 +29,7 @@ struct NetworkInterface: Hashable, Sendable {
                 flags & Int32(IFF_POINTOPOINT) == 0
             else { continue }
             let index = Int32(clamping: if_nametoindex(name))
+            guard index > 0 || !SocketFault(errno).isShortage else { return nil }
             guard index > 0, let address = address(entry.ifa_addr, index) else { continue }
             found[index, default: (name, isLoopback, [])].addresses.append(address)
         }

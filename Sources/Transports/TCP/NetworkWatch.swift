@@ -20,6 +20,8 @@ final class NetworkWatch: @unchecked Sendable {
     /// A change comes as several messages, for example an address after an interface. Those within this time are
     /// handled together.
     private static let quietTime = Moment.Span.milliseconds(50)
+    /// How soon the addresses are read again if the kernel did not give them.
+    private static let retryTime = Moment.Span.seconds(1)
 
     /// The addresses that can be used now, in the order of the interfaces.
     var addresses: [InterfaceAddress] { assigned.filter(\.isUp) }
@@ -29,17 +31,23 @@ final class NetworkWatch: @unchecked Sendable {
     private(set) var assigned: [InterfaceAddress]
 
     private let loop: UVEventLoop
+    private let read: () -> [InterfaceAddress]?
     private let changed: () -> Void
     private(set) var descriptor: Int32 = -1
     private var watch: DescriptorWatch?
     private var timer: LoopTimer?
 
     /// Calls `changed` after each change of `assigned`, until `stop`.
-    init(on loop: UVEventLoop, changed: @escaping () -> Void) {
+    init(
+        on loop: UVEventLoop, read: @escaping () -> [InterfaceAddress]? = readAddresses,
+        changed: @escaping () -> Void
+    ) {
         self.loop = loop
+        self.read = read
         self.changed = changed
-        assigned = Self.readAddresses()
+        assigned = []
         openSocket()
+        if let now = read() { assigned = now } else { readAgain(after: Self.retryTime) }
     }
 
     private func openSocket() {
@@ -72,11 +80,16 @@ final class NetworkWatch: @unchecked Sendable {
                 errno = 0
             }
         }
+        readAgain(after: Self.quietTime)
+    }
+
+    private func readAgain(after pause: Moment.Span) {
         guard timer == nil else { return }
-        timer = loop.schedule(at: loop.now + Self.quietTime) { [weak self] in
+        timer = loop.schedule(at: loop.now + pause) { [weak self] in
             guard let self else { return }
             timer = nil
-            let now = Self.readAddresses()
+            // What was there before counts until it is known what is there now.
+            guard let now = read() else { return readAgain(after: Self.retryTime) }
             guard now != assigned else { return }
             assigned = now
             changed()
@@ -95,9 +108,11 @@ final class NetworkWatch: @unchecked Sendable {
 
     deinit { if descriptor >= 0 { Glibc.close(descriptor) } }
 
-    private static func readAddresses() -> [InterfaceAddress] {
+    /// Returns the addresses of this machine; nil if the kernel does not give them, for example because no descriptor is
+    /// left.
+    static func readAddresses() -> [InterfaceAddress]? {
         var first: UnsafeMutablePointer<ifaddrs>?
-        guard getifaddrs(&first) == 0 else { return [] }
+        guard getifaddrs(&first) == 0 else { return nil }
         defer { freeifaddrs(first) }
         var found: [InterfaceAddress] = []
         var entry = first
@@ -106,9 +121,11 @@ final class NetworkWatch: @unchecked Sendable {
             guard let socket = current.pointee.ifa_addr, let address = SocketAddress(socket),
                 let name = current.pointee.ifa_name
             else { continue }
+            let index = if_nametoindex(name)
+            guard index > 0 || !SocketFault(errno).isShortage else { return nil }
             found.append(
                 InterfaceAddress(
-                    interface: String(cString: name), index: if_nametoindex(name), address: address,
+                    interface: String(cString: name), index: index, address: address,
                     isLoopback: nigh_is_loopback(current) != 0, isUp: nigh_is_up(current) != 0))
         }
         return found

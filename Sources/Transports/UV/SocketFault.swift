@@ -32,12 +32,12 @@ public struct SocketFault: Error, Hashable, Sendable {
         }
     }
 
+    /// Whether the fault says that no descriptor is left.
+    package var isShortage: Bool { number == EMFILE || number == ENFILE }
+
     /// What to do if the fault says that something has run out; nil for other faults.
     package var shortageAdvice: String? {
-        switch number {
-        case EMFILE, ENFILE: "too many descriptors are open: raise `ulimit -n`"
-        default: nil
-        }
+        isShortage ? "too many descriptors are open: raise `ulimit -n`" : nil
     }
 
     /// Returns the fault as an error of `stage`, about `peer`, on the transport `scheme`. A caller that knows better
