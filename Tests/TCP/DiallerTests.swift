@@ -20,4 +20,30 @@ struct DiallerTests {
         }
         #expect(try result.get() == many.prefix(64).map(\.transportAddress))
     }
+
+    /// Runs in a process of its own, because the shortage of descriptors affects a whole process.
+    @Test func aProbeWithoutDescriptorsHasNoResult() async {
+        await #expect(processExitsWith: .success) {
+            let loop = UVEventLoop()
+            let peer = Identity.ephemeral().peerID
+            let addresses = [1, 2].map { SocketAddress(.v4(0x7F00_0000 + $0), port: 1) }
+            func probe() throws -> Bool? {
+                try Room.result { (report: @escaping @Sendable (Bool?) -> Void) in
+                    loop.execute {
+                        let dialler = Dialler(
+                            on: loop, interface: "lo", addresses: { _ in addresses }, ended: { _, _ in })
+                        dialler.probe(peer, timeout: .seconds(10)) { accepted in
+                            withExtendedLifetime(dialler) { report(accepted) }
+                        }
+                    }
+                }
+            }
+            let refused = try probe()
+            #expect(refused == false)
+            ResourceLimits.limitDescriptors()
+            let untried = try probe()
+            #expect(untried == nil)
+            loop.shutdown()
+        }
+    }
 }

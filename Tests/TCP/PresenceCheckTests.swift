@@ -10,7 +10,8 @@ struct PresenceCheckTests {
 
     /// `@unchecked Sendable`: confined to the virtual loop's thread.
     private final class House: @unchecked Sendable {
-        var opens = true
+        /// Nil while a probe cannot be tried.
+        var opens: Bool? = true
         var hasOpenPipe = false
         var answersAfter = Duration.milliseconds(1)
         var probes: [Moment] = []
@@ -59,6 +60,19 @@ struct PresenceCheckTests {
         house.opens = true
         try loop.run(for: .seconds(5))
         #expect(house.reports == [true])
+    }
+
+    /// When this side has no descriptor left, that says nothing about the peer.
+    @Test func aProbeThatCannotBeTriedLosesNobody() throws {
+        let house = House()
+        house.opens = nil
+        let presence = check(house)
+        presence.add(puma)
+        try loop.run(for: .seconds(100))
+        #expect(house.reports.isEmpty)
+        #expect((4...7).contains(house.probes.count))
+        house.opens = false
+        #expect(try loop.run(until: { house.reports == [false] }, within: .seconds(20)))
     }
 
     @Test func aDoubtfulPeerIsProbedAtOnce() throws {

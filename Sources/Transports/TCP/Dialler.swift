@@ -18,11 +18,15 @@ final class Dialler: @unchecked Sendable {
     private let dials: Dials<Opened>
     private lazy var probes = Dials<Opened>(scheme: TCPTransport.schemeName, on: loop) {
         [unowned self] id, outcome in
-        let opened = try? outcome.get()
-        opened?.connection.pipe.finish()
-        probeCallbacks.removeValue(forKey: id)?(opened != nil)
+        let report = probeCallbacks.removeValue(forKey: id)
+        switch outcome {
+        case .success(let opened):
+            opened.connection.pipe.finish()
+            report?(true)
+        case .failure(let error): report?(Self.isShortage(error) ? nil : false)
+        }
     }
-    private var probeCallbacks: [DialID: (Bool) -> Void] = [:]
+    private var probeCallbacks: [DialID: (Bool?) -> Void] = [:]
     private var probeCount: UInt64 = 0
 
     /// - Parameters:
@@ -57,12 +61,17 @@ final class Dialler: @unchecked Sendable {
     func cancel(_ id: DialID) { dials.cancel(id) }
 
     /// Tries whether a peer that was found accepts a connection, closes that at once, and reports the result in a later
-    /// turn.
-    func probe(_ peer: PeerID, timeout: Duration, _ report: @escaping (Bool) -> Void) {
+    /// turn: nil if this side had no descriptor left, which says nothing about the peer.
+    func probe(_ peer: PeerID, timeout: Duration, _ report: @escaping (Bool?) -> Void) {
         probeCount += 1
         let id = DialID(number: probeCount)
         probeCallbacks[id] = report
         begin(id, of: probes, to: .found(peer), timeout)
+    }
+
+    private static func isShortage(_ error: NighError) -> Bool {
+        if case .system(let number, _) = error.cause, SocketFault(number).isShortage { return true }
+        return error.attempts.contains(where: isShortage)
     }
 
     /// Finds the places that a dial of `address` would try, in its order, and up to `placeLimit` of them.

@@ -19,7 +19,7 @@ final class PeerFinder: @unchecked Sendable {
     private let interface: String?
     private let loop: UVEventLoop
     private weak var events: (any PeerFinderEvents)?
-    private let probe: (PeerID, @escaping (Bool) -> Void) -> Void
+    private let probe: (PeerID, @escaping (Bool?) -> Void) -> Void
 
     private lazy var discovery = ServiceDiscovery(mode: mode, interface: interface, on: loop, events: self)
     private(set) lazy var presence = PresenceCheck(
@@ -32,10 +32,10 @@ final class PeerFinder: @unchecked Sendable {
     private var browsed: ServiceName?
     private var pipes: [PeerID: Int] = [:]
 
-    /// - Parameter probe: tries whether a peer accepts a connection.
+    /// - Parameter probe: tries whether a peer accepts a connection; see `PresenceCheck`.
     init(
         mode: ServiceDiscovery.Mode, interface: String?, on loop: UVEventLoop, events: any PeerFinderEvents,
-        probe: @escaping (PeerID, @escaping (Bool) -> Void) -> Void
+        probe: @escaping (PeerID, @escaping (Bool?) -> Void) -> Void
     ) {
         self.mode = mode
         self.interface = interface

@@ -30,7 +30,7 @@ final class PresenceCheck: @unchecked Sendable {
 
     private let loop: any EventLoop
     private let hasOpenPipe: (PeerID) -> Bool
-    private let probe: (PeerID, @escaping (Bool) -> Void) -> Void
+    private let probe: (PeerID, @escaping (Bool?) -> Void) -> Void
     private let report: (PeerID, Bool) -> Void
     private var probes: [PeerID: Probe] = [:]
     private var probesInProgress = 0
@@ -38,11 +38,11 @@ final class PresenceCheck: @unchecked Sendable {
 
     /// - Parameters:
     ///   - hasOpenPipe: returns whether a pipe to the peer is open, which proves more than a probe.
-    ///   - probe: tries to open a connection and reports whether that worked.
+    ///   - probe: tries to open a connection and reports whether that worked; nil if it could not be tried.
     ///   - report: receives the result: the peer accepted, or twice did not.
     init(
         on loop: any EventLoop, hasOpenPipe: @escaping (PeerID) -> Bool,
-        probe: @escaping (PeerID, @escaping (Bool) -> Void) -> Void, report: @escaping (PeerID, Bool) -> Void
+        probe: @escaping (PeerID, @escaping (Bool?) -> Void) -> Void, report: @escaping (PeerID, Bool) -> Void
     ) {
         self.loop = loop
         self.hasOpenPipe = hasOpenPipe
@@ -110,11 +110,16 @@ final class PresenceCheck: @unchecked Sendable {
         scheduleNext()
     }
 
-    private func probeEnded(_ peer: PeerID, accepted: Bool) {
+    private func probeEnded(_ peer: PeerID, accepted: Bool?) {
         probesInProgress -= 1
         defer { scheduleNext() }
         guard var probe = probes[peer] else { return }
         probe.isInProgress = false
+        guard let accepted else {
+            probe.due = loop.now + Self.interval
+            probes[peer] = probe
+            return
+        }
         probe.failures = accepted ? 0 : probe.failures + 1
         probe.due =
             loop.now + ((1...Self.retryLimit).contains(probe.failures) ? Self.retryDelay : Self.interval)
