@@ -114,6 +114,27 @@ struct PresenceCheckTests {
         #expect(house.probes.isEmpty)
     }
 
+    /// A few silent peers are more than can be probed as often as they should be.
+    @Test func eachOfManySilentPeersIsProbedInTurn() throws {
+        let peers = (1...100 as ClosedRange<UInt64>).map { Identity.ephemeral(seed: $0).peerID }
+        let probed = Probed()
+        let presence = PresenceCheck(
+            on: loop, hasOpenPipe: { _ in false },
+            probe: { [loop] peer, report in
+                probed.peers.append(peer)
+                let report = Unchecked(report)
+                loop.schedule(at: loop.now + Moment.Span(PresenceCheck.probeTimeout)) { report.value(false) }
+            }, report: { _, _ in })
+        for peer in peers { presence.add(peer) }
+        try loop.run(for: .seconds(60))
+        #expect(Set(probed.peers.prefix(peers.count)) == Set(peers))
+    }
+
+    /// `@unchecked Sendable`: confined to the virtual loop's thread.
+    private final class Probed: @unchecked Sendable {
+        var peers: [PeerID] = []
+    }
+
     @Test func forgottenPeersAreNotReported() throws {
         let house = House()
         house.answersAfter = .seconds(1)

@@ -97,7 +97,10 @@ final class PresenceCheck: @unchecked Sendable {
 
     private func probeDuePeers() {
         let now = loop.now
-        for peer in probes.filter({ !$0.value.isInProgress && $0.value.due <= now }).keys.sorted() {
+        // Those that have waited longest come first. Otherwise many silent peers would keep the others from their turn.
+        let due = probes.filter { !$0.value.isInProgress && $0.value.due <= now }
+            .sorted { ($0.value.due, $0.key) < ($1.value.due, $1.key) }
+        for (peer, _) in due {
             guard probesInProgress < Self.limit else { return }
             guard !hasOpenPipe(peer) else {
                 probes[peer] = Probe(due: now + Self.interval)
