@@ -162,6 +162,24 @@ import Testing
         guest.shutdown()
     }
 
+    @Test("Packets beside a connection go through the interface that is asked for")
+    func oneInterface() throws {
+        let listener = PlainSocket()
+        listener.listen()
+        let neighbour = Neighbour()
+        for (interface, isThere) in [("lo", true), ("nowhere0", false)] {
+            let socket = PlainSocket(connectedTo: listener.port)
+            let hasPort = neighbour.call { neighbour in
+                let connection = try? TCPConnection(
+                    dup(socket.descriptor), by: interface, on: neighbour.loop)
+                defer { connection?.pipe.finish() }
+                return connection?.pipe.openDatagrams() != nil
+            }
+            #expect(hasPort == isThere)
+        }
+        neighbour.shutdown()
+    }
+
     /// The port has no prefix, so it takes packets of the address that it dialled only.
     @Test(
         "Packets leave from the address to which the connection was made",

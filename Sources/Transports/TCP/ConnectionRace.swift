@@ -127,7 +127,7 @@ final class ConnectionRace: @unchecked Sendable {
             stop()
             finish(
                 Result { () throws(NighError) in
-                    try TCPConnection(attempt.take(), from: own, to: other, on: loop)
+                    try TCPConnection(attempt.take(), from: own, to: other, by: interface, on: loop)
                 })
         } catch {
             failures.append(error.dialError(attempt.address))

@@ -8,20 +8,24 @@ struct TCPConnection {
     let pipe: SocketPipe
     let own: SocketAddress?
     let other: SocketAddress?
+    private let interface: String?
 
-    /// Takes over a connected socket, and closes it on failure. Small messages are sent without delay.
-    init(_ descriptor: Int32, on loop: UVEventLoop) throws(NighError) {
+    /// Takes over a connected socket, and closes it on failure. Small messages are sent without delay. Packets go through
+    /// the same interface as the connection, if one is named.
+    init(_ descriptor: Int32, by interface: String?, on loop: UVEventLoop) throws(NighError) {
         let (own, other) = TCPSocket.ends(of: descriptor)
-        try self.init(descriptor, from: own, to: other, on: loop)
+        try self.init(descriptor, from: own, to: other, by: interface, on: loop)
     }
 
     /// The same for a socket whose ends are known.
     init(
-        _ descriptor: Int32, from own: SocketAddress?, to other: SocketAddress?, on loop: UVEventLoop
+        _ descriptor: Int32, from own: SocketAddress?, to other: SocketAddress?, by interface: String?,
+        on loop: UVEventLoop
     ) throws(NighError) {
         TCPSocket.set(TCP_NODELAY, of: Int32(IPPROTO_TCP), to: 1, on: descriptor)
         self.own = own
         self.other = other
+        self.interface = interface
         do throws(NighError) {
             pipe = try SocketPipe(
                 descriptor: descriptor, scheme: TCPTransport.schemeName,
@@ -31,7 +35,7 @@ struct TCPConnection {
             throw error
         }
         if let own, let other {
-            pipe.makeDatagramPort = { UDPPort.alone(from: own, to: other, on: loop) }
+            pipe.makeDatagramPort = { UDPPort.alone(from: own, to: other, by: interface, on: loop) }
         }
     }
 
@@ -39,9 +43,9 @@ struct TCPConnection {
     /// none, they go through a socket of their own.
     func sharePackets(through sockets: UDPSockets, on loop: UVEventLoop) {
         guard let own, let other else { return }
-        pipe.makeDatagramPort = { [weak sockets] in
+        pipe.makeDatagramPort = { [weak sockets, interface] in
             guard let shared = sockets?.socket(at: own.port), shared.isIPv6 || !own.isIPv6 else {
-                return UDPPort.alone(from: own, to: other, on: loop)
+                return UDPPort.alone(from: own, to: other, by: interface, on: loop)
             }
             return UDPPort(shared, from: own, to: other)
         }

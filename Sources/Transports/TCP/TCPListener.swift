@@ -45,7 +45,10 @@ final class TCPListener: @unchecked Sendable {
             port = TCPSocket.address(getsockname, descriptor)?.port ?? 0
             listener = try SocketListener(
                 descriptor: descriptor, on: loop,
-                accepted: { if let connection = try? TCPConnection($0, on: loop) { accepted(connection) } },
+                accepted: {
+                    guard let connection = try? TCPConnection($0, by: interface, on: loop) else { return }
+                    accepted(connection)
+                },
                 failed: failed)
         } catch {
             Glibc.close(descriptor)

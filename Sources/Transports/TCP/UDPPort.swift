@@ -28,12 +28,17 @@ final class UDPPort: DatagramPort, @unchecked Sendable {
     }
 
     /// Opens a port with a socket of its own: with the number of this end of the connection, so that the other end knows
-    /// it, or with another one if that is taken. Returns nil if there can be none.
-    static func alone(from own: SocketAddress, to other: SocketAddress, on loop: UVEventLoop) -> UDPPort? {
+    /// it, or with another one if that is taken. Its packets go through `interface` if one is named. Returns nil if there
+    /// can be none.
+    static func alone(
+        from own: SocketAddress, to other: SocketAddress, by interface: String?, on loop: UVEventLoop
+    ) -> UDPPort? {
         var anyNumber = own
         anyNumber.port = 0
         for address in [own, anyNumber] {
-            guard let socket = try? UDPSocket(boundTo: address, on: loop) else { continue }
+            guard let socket = try? UDPSocket(boundTo: address, interface: interface, on: loop) else {
+                continue
+            }
             return UDPPort(socket, from: own, to: other)
         }
         return nil
