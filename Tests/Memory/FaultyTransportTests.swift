@@ -99,6 +99,18 @@ struct FaultyTransportTests {
         #expect(server.received.count == Self.payload.count)
     }
 
+    @Test(arguments: [
+        ("1/\(Int.max)", 0), ("\(Int.max)/\(Int.max)", 100_000), ("\(Int.max / 2 + 1)/\(Int.max)", 50_000),
+    ])
+    func flipsMayHaveAnyOdds(_ odds: String, _ count: Int) throws {
+        let (pair, _) = try makePair("flip=\(odds),direction=out")
+        let (client, server) = try pair.connect()
+        client.send(Self.payload)
+        try pair.loop.runQueued()
+        let wrong = zip(server.received, Self.payload).count { $0 != $1 }
+        #expect(abs(wrong - count) <= count / 2)
+    }
+
     @Test func aRandomCutOccursAtItsStatedRate() throws {
         func age(_ spec: String) throws -> Int? {
             let (pair, control) = try makePair(spec)

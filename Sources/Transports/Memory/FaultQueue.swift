@@ -259,6 +259,9 @@ final class FaultQueue: @unchecked Sendable {
 
     private func drawFlip() -> Int {
         guard let flip = plan.flip else { return .max / 2 }
-        return Int.random(in: 1...max(2 * flip.outOf / flip.hits - 1, 1), using: &random)
+        // Twice the mean, without a product or a sum that could overflow.
+        let (mean, rest) = flip.outOf.quotientAndRemainder(dividingBy: flip.hits)
+        let twice = 2 * min(mean, .max / 4) + (rest >= flip.hits - rest ? 1 : 0)
+        return Int.random(in: 1...max(twice - 1, 1), using: &random)
     }
 }
