@@ -23,6 +23,7 @@ final class DeviceQuery: @unchecked Sendable {
     private var watch: DescriptorWatch?
     private var timer: LoopTimer?
     private var isOver = false
+    private var isStopped = false
 
     /// Starts. `ended` is called once, never from inside a call, and not after `stop`.
     init(
@@ -41,6 +42,11 @@ final class DeviceQuery: @unchecked Sendable {
 
     /// Cancels the inquiry.
     func stop() {
+        isStopped = true
+        end()
+    }
+
+    private func end() {
         isOver = true
         if let timer { loop.cancel(timer) }
         timer = nil
@@ -103,7 +109,7 @@ final class DeviceQuery: @unchecked Sendable {
 
     private func finish(_ result: Result<[SessionRecord], BluetoothFault>) {
         guard !isOver else { return }
-        stop()
-        loop.execute { self.ended(result) }
+        end()
+        loop.execute { if !self.isStopped { self.ended(result) } }
     }
 }
