@@ -143,7 +143,6 @@ struct ServicePublisherTests {
         network.publish("Puma")
         try network.run(.milliseconds(100))
         let error = AvahiProblem.error(-50, .advertising, message: "")
-        daemon.unpublish()
         daemon.events?.publicationFailed(daemon, error)
         #expect(
             try network.reports() == [
@@ -153,6 +152,19 @@ struct ServicePublisherTests {
         daemon.succeedsAtOnce = true
         try network.run(.seconds(11))
         #expect(try network.reports() == ["published Puma"])
+    }
+
+    /// Otherwise a program that stops publishing before the next attempt would stay visible.
+    @Test func aServiceWhoseTextCannotBeChangedIsWithdrawn() throws {
+        network.publish("Puma")
+        try network.run(.milliseconds(100))
+        network.publish("Puma", text: ["id": "me", "table": "open"])
+        daemon.events?.publicationFailed(daemon, AvahiProblem.error(-50, .advertising, message: ""))
+        #expect(daemon.published == nil)
+        network.call { $0.unpublish() }
+        try network.run(.seconds(11))
+        #expect(daemon.published == nil)
+        #expect(daemon.log == ["start", "publish Puma", "text", "unpublish"])
     }
 
     @Test func theOwnServiceIsMarkedAsOwn() throws {

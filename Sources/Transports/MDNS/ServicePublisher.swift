@@ -157,7 +157,8 @@ final class ServicePublisher: @unchecked Sendable {
 
     func publicationFailed(_ error: NighError) {
         guard case .handedOver = phase else { return }
-        phase = .idle
+        // If only a change of the text failed, the service is still published.
+        withdraw()
         fail(error)
     }
 
