@@ -19,6 +19,17 @@ struct FaultTests {
         #expect(BusFault(name: name, message: "").isTemporary == isTemporary)
     }
 
+    /// When bluetoothd does not run, the bus reports its start, and there is no need to ask again and again.
+    @Test(arguments: [
+        ("org.freedesktop.DBus.Error.NoReply", true), ("org.freedesktop.DBus.Error.UnknownObject", true),
+        ("org.freedesktop.DBus.Error.ServiceUnknown", false),
+        ("org.freedesktop.DBus.Error.NameHasNoOwner", false),
+        ("org.freedesktop.DBus.Error.AccessDenied", false),
+    ])
+    func busErrorsThatMayPassAreRecognized(_ name: String, _ mayPass: Bool) {
+        #expect(BusFault(name: name, message: "").mayPass == mayPass)
+    }
+
     @Test(
         arguments: [
             (.noKernelSupport, "this kernel has no Bluetooth", "modprobe -a bluetooth rfcomm"),

@@ -32,6 +32,21 @@ struct BlueZTests {
         room.call { next.stop() }
     }
 
+    /// A bluetoothd that hangs is ended by nobody, so the bus has nothing to report when it answers again.
+    @Test func objectsThatAreRefusedAreReadAgain() throws {
+        let room = try BusRoom()
+        let fake = try FakeBluetoothd.start(in: room) {
+            $0.plug(700)
+            $0.refused["GetManagedObjects"] = "org.freedesktop.DBus.Error.NoReply"
+        }
+        let user = BlueZUser(in: room)
+        #expect(room.wait(for: "bluetoothd is not running"))
+        room.call { fake.refused = [:] }
+        #expect(room.wait(for: "hci700"))
+        user.stop()
+        room.call { fake.stop() }
+    }
+
     @Test func onlyTheRequestedAdapterIsUsed() throws {
         let room = try BusRoom()
         let fake = try FakeBluetoothd.start(in: room) { $0.plug(700) }

@@ -172,7 +172,8 @@ final class FakeBluetoothd: @unchecked Sendable {
     }
 
     private func take(_ message: OpaquePointer) {
-        guard sd_bus_message_is_method_call(message, nil, "GetManagedObjects") <= 0 else {
+        let objects = "GetManagedObjects"
+        guard sd_bus_message_is_method_call(message, nil, objects) <= 0 || refused[objects] != nil else {
             return sendObjects(message)
         }
         let sender = sd_bus_message_get_sender(message).map { String(cString: $0) } ?? ""

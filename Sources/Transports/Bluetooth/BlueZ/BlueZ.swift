@@ -24,7 +24,7 @@ final class BlueZ: @unchecked Sendable {
     }
 
     private static let service = "org.bluez"
-    /// The pause before the next attempt to connect to the bus.
+    /// The pause before the next attempt to connect to the bus, or to read the objects.
     private static let busRetry = Moment.Span.seconds(3)
 
     private let loop: UVEventLoop
@@ -91,6 +91,7 @@ final class BlueZ: @unchecked Sendable {
         guard !isStopped else { return }
         bus = nil
         objects = nil
+        if let retryTimer { loop.cancel(retryTimer) }
         // When a connection to the bus ends, bluetoothd drops what was registered over it, and may be back before this
         // side is.
         generation += 1
@@ -126,11 +127,13 @@ final class BlueZ: @unchecked Sendable {
     }
 
     private func readObjects() {
+        if let retryTimer { loop.cancel(retryTimer) }
+        retryTimer = nil
         let method = SystemBus.Method(
             destination: Self.service, path: "/", interface: "org.freedesktop.DBus.ObjectManager",
             member: "GetManagedObjects")
-        bus?.call(method) { [weak self] result in
-            guard let self else { return }
+        bus?.call(method) { [weak self, generation] result in
+            guard let self, generation == self.generation else { return }
             switch result {
             case .success(let values):
                 objects = BlueZObjects()
@@ -141,6 +144,10 @@ final class BlueZ: @unchecked Sendable {
             case .failure(let fault):
                 objects = nil
                 setAvailability(.missing(BluetoothFault(fault)))
+                guard fault.mayPass else { return }
+                retryTimer = loop.schedule(at: loop.now + Self.busRetry) { [weak self] in
+                    self?.readObjects()
+                }
             }
         }
     }

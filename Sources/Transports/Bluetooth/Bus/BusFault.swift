@@ -19,6 +19,15 @@ struct BusFault: Error, Hashable {
         ].contains(name)
     }
 
+    /// Whether the same call may succeed later although nothing is reported until then: bluetoothd hangs, for example.
+    /// When it does not run, the bus reports its start; what this user may do does not change.
+    var mayPass: Bool {
+        switch name {
+        case "org.freedesktop.DBus.Error.ServiceUnknown", "org.freedesktop.DBus.Error.NameHasNoOwner": false
+        default: if case .notPermitted = BluetoothFault(self) { false } else { true }
+        }
+    }
+
     init(name: String, message: String) {
         self.name = name
         self.message = message
