@@ -54,6 +54,26 @@ struct ServiceDiscoveryTests {
         #expect(try network.reports() == ["lost Lynx%2"], "the daemon had its time to confirm it")
     }
 
+    /// A client of the daemon is made anew when the index of its interface has changed. It has none of the old watches.
+    @Test func aBackendThatComesUpAgainIsAskedAgain() throws {
+        let network = Network(mode: .automatic)
+        network.publish("Puma")
+        network.browse()
+        try network.run(.seconds(1))
+        network.daemon.announce("Lynx")
+        _ = try network.reports()
+        let before = Set(network.daemon.watches.keys)
+        network.daemon.up(as: "own.local")
+        try network.run(.seconds(1))
+        #expect(!network.daemon.watches.isEmpty)
+        #expect(before.isDisjoint(with: network.daemon.watches.keys))
+        network.daemon.announce("Lynx")
+        network.daemon.announce("Ocelot", host: "third.local")
+        try network.run(.seconds(6))
+        #expect(try network.reports() == ["found Ocelot%2 third.local:1 10.0.0.9 v=1"])
+        #expect(network.daemon.published != nil)
+    }
+
     @Test func daemonModeWaitsForTheDaemon() throws {
         let network = Network(mode: .daemon)
         network.publish("Puma")

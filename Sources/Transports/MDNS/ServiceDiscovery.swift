@@ -317,12 +317,11 @@ public final class ServiceDiscovery: @unchecked Sendable {
     }
 
     private func use(_ backend: any DiscoveryBackend, host: DomainName) {
-        let isAnother = backend !== current
         current = backend
         self.host = host
         // The publisher comes first, so that the old backend can still say goodbye for what is withdrawn from it.
         publisher.use(backend, host: host)
-        if isAnother { directory.use(backend) }
+        directory.use(backend)
         if backend === daemon, let embedded {
             self.embedded = nil
             problems[.embedded] = nil
