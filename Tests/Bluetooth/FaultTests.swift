@@ -106,8 +106,8 @@ struct FaultTests {
         ),
         ("org.bluez.Error.NotPermitted", "this user is not allowed to use bluetoothd: words"),
         ("org.bluez.Error.NotAuthorized", "this user is not allowed to use bluetoothd: words"),
-        ("org.bluez.Error.NotReady", "the adapter adapter is powered off"),
-        ("org.bluez.Error.Blocked", "the adapter adapter is blocked"),
+        ("org.bluez.Error.NotReady", "the adapter is powered off"),
+        ("org.bluez.Error.Blocked", "the adapter is blocked by a radio switch"),
         ("org.bluez.Error.Failed", "bluetoothd reported Failed: words"), ("", "bluetoothd reported : words"),
     ])
     func eachBluetoothdErrorHasAReadableCause(_ name: String, _ words: String) {

@@ -14,10 +14,10 @@ enum BluetoothFault: Error, Hashable {
     case noAdapter
     /// The adapter that the options name does not exist.
     case noSuchAdapter(String, known: [String])
-    /// The adapter is powered off.
-    case switchedOff(String)
+    /// The adapter is powered off. Its name is nil if bluetoothd did not say which it is.
+    case switchedOff(String?)
     /// A radio switch (rfkill) blocks the adapter.
-    case blocked(String)
+    case blocked(String?)
     /// The system does not let this program talk to bluetoothd.
     case notPermitted(BusFault)
     /// The device does not offer the service: its program has ended, or never ran.
@@ -38,8 +38,8 @@ enum BluetoothFault: Error, Hashable {
             "org.freedesktop.DBus.Error.InteractiveAuthorizationRequired", "org.bluez.Error.NotPermitted",
             "org.bluez.Error.NotAuthorized":
             self = .notPermitted(fault)
-        case "org.bluez.Error.NotReady": self = .switchedOff("adapter")
-        case "org.bluez.Error.Blocked": self = .blocked("adapter")
+        case "org.bluez.Error.NotReady": self = .switchedOff(nil)
+        case "org.bluez.Error.Blocked": self = .blocked(nil)
         default: self = .daemon(fault)
         }
     }
@@ -57,8 +57,8 @@ enum BluetoothFault: Error, Hashable {
         case .noDaemon: .unavailable("bluetoothd is not running")
         case .noAdapter: .unavailable("there is no Bluetooth adapter")
         case .noSuchAdapter(let name, _): .unavailable("there is no adapter \(name)")
-        case .switchedOff(let name): .unavailable("the adapter \(name) is powered off")
-        case .blocked(let name): .unavailable("the adapter \(name) is blocked by a radio switch")
+        case .switchedOff(let name): .unavailable("the adapter\(Self.suffix(name)) is powered off")
+        case .blocked(let name): .unavailable("the adapter\(Self.suffix(name)) is blocked by a radio switch")
         case .notPermitted(let fault):
             .unavailable("this user is not allowed to use bluetoothd: \(fault.message)")
         case .notOffered: .refused
@@ -87,6 +87,8 @@ enum BluetoothFault: Error, Hashable {
         case .socket(let number): Self.advice(on: number)
         }
     }
+
+    private static func suffix(_ name: String?) -> String { name.map { " \($0)" } ?? "" }
 
     /// The last part of a D-Bus error name.
     private static func short(_ name: String) -> String { String(name.split(separator: ".").last ?? "") }
