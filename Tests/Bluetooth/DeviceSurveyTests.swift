@@ -32,6 +32,21 @@ struct DeviceSurveyTests {
         return survey.failed(Self.device, now: now)
     }
 
+    /// A program may set any interval.
+    @Test func anIntervalOfCenturiesLeadsToNoOverflow() {
+        var survey = DeviceSurvey(interval: Moment.Span(nanoseconds: .max))
+        _ = survey.seen(Self.device, .possible, signal: nil, now: seconds(1))
+        #expect(survey.takeDue(now: seconds(1)) == Self.device)
+        #expect(survey.answered(Self.device, [], now: seconds(1)) == [])
+        #expect(survey.nextQuery == .never)
+        for failure in 1...5 {
+            survey.askSoon(Self.device, now: seconds(2))
+            #expect(survey.takeDue(now: seconds(2)) == Self.device)
+            #expect(survey.failed(Self.device, now: seconds(2)) == [])
+            #expect(survey.nextQuery == (failure == 1 ? seconds(4) : .never))
+        }
+    }
+
     // MARK: Reports
 
     @Test func aSessionIsFoundThenChangedThenLost() {

@@ -168,7 +168,7 @@ package struct DeviceSurvey {
         let pipeFactor: Int64 = device.pipes > 0 ? Self.pauseFactorWithPipe : 1
         let factor = device.sightings.isEmpty ? device.likelihood.pauseFactor : pipeFactor
         device.nextQuery =
-            device.isStale ? now : now + Moment.Span(nanoseconds: interval.nanoseconds * factor)
+            device.isStale ? now : now + Moment.Span(interval.duration * factor)
         device.isStale = false
         devices[address] = device
         var changes: [SightingChange] = []
@@ -193,7 +193,7 @@ package struct DeviceSurvey {
         guard var device = devices[address] else { return [] }
         device.failures += 1
         let factor = min(Int64(1) << Int64(min(device.failures - 1, 16)), Self.longestPause)
-        let pause = Moment.Span(nanoseconds: interval.nanoseconds * factor)
+        let pause = Moment.Span(interval.duration * factor)
         device.nextQuery = now + (device.failures == 1 || device.isStale ? min(Self.retry, interval) : pause)
         device.isStale = false
         var changes: [SightingChange] = []

@@ -180,7 +180,7 @@ final class PeerSearch: @unchecked Sendable {
 
     /// How long no inquiry runs after an inquiry, or after a pipe was opened.
     private var restTime: Moment.Span {
-        Moment.Span(nanoseconds: survey.interval.nanoseconds * (pipeCount > 0 ? Self.pipesRestFactor : 1))
+        Moment.Span(survey.interval.duration * (pipeCount > 0 ? Self.pipesRestFactor : 1))
     }
 
     private func unschedule() {
