@@ -14,6 +14,8 @@ import NighUV
 final class RFCOMMPipe: @unchecked Sendable {
     private enum Phase {
         case open
+        /// A write has failed. That is handled in a later turn.
+        case failing
         /// The connection has ended, and the reason is still being determined.
         case ending
         /// Closed by this side. The socket is closed once everything that waits has been sent.
@@ -78,6 +80,9 @@ final class RFCOMMPipe: @unchecked Sendable {
         }
     }
 
+    /// Whether the handler gets what comes.
+    private var isAlive: Bool { phase == .open || phase == .failing }
+
     // MARK: Socket events
 
     private func handle(_ events: DescriptorEvents) {
@@ -120,6 +125,7 @@ final class RFCOMMPipe: @unchecked Sendable {
     // MARK: Writing
 
     private func writeWaiting() {
+        guard phase != .failing else { return }
         let number = stream.writeWaiting()
         guard number == 0 else { return failLater(number) }
         if phase == .open, stream.takeWritableNotice() { handler?.pipeBecameWritable(self) }
@@ -129,6 +135,7 @@ final class RFCOMMPipe: @unchecked Sendable {
 
     /// Ends the pipe in a later turn, because the error was found inside a call by the handler.
     private func failLater(_ number: Int32) {
+        if phase == .open { phase = .failing }
         loop.execute { [weak self] in
             self?.readRemaining()
             self?.fail(errno: number)
@@ -137,7 +144,7 @@ final class RFCOMMPipe: @unchecked Sendable {
 
     private func readRemaining() {
         for _ in 0..<Self.maximumLastReads {
-            guard phase == .open, stream.isReading, let handler else { return }
+            guard isAlive, stream.isReading, let handler else { return }
             guard case .bytes(let bytes, _) = stream.receive() else { return }
             handler.pipe(self, received: bytes)
         }
@@ -147,7 +154,7 @@ final class RFCOMMPipe: @unchecked Sendable {
     /// like a reset, unless this machine's adapter was the cause.
     private func fail(errno number: Int32) {
         let isEnd = [0, ECONNRESET, ENOTCONN, EPIPE].contains(number)
-        guard isEnd, phase == .open else { return fail(with: .socket(number)) }
+        guard isEnd, isAlive else { return fail(with: .socket(number)) }
         phase = .ending
         stream.end()
         timer = loop.schedule(at: loop.now + Self.adapterCheckDelay) { [weak self] in
@@ -161,7 +168,7 @@ final class RFCOMMPipe: @unchecked Sendable {
     /// Ends the pipe now if its connection is over and that has not been reported yet. Must not be called from inside a
     /// call by the handler.
     func endIfOver() {
-        guard phase == .ending || (phase == .open && socket.otherEnd == nil) else { return }
+        guard phase == .ending || (isAlive && socket.otherEnd == nil) else { return }
         readRemaining()
         fail(with: nil)
     }
@@ -211,7 +218,7 @@ extension RFCOMMPipe: Pipe {
     func start(handler: any PipeHandler) {
         loop.checkIsolated()
         precondition(self.handler == nil, "a pipe was started twice")
-        guard phase == .open else { return }
+        guard isAlive else { return }
         self.handler = handler
         stream.isReading = true
     }
@@ -223,7 +230,7 @@ extension RFCOMMPipe: Pipe {
     }
 
     func pauseReading() {
-        guard phase == .open else { return }
+        guard isAlive else { return }
         stream.isReading = false
     }
 
@@ -233,7 +240,7 @@ extension RFCOMMPipe: Pipe {
     }
 
     func close(_ mode: PipeCloseMode) {
-        guard phase == .open || phase == .ending else { return }
+        guard isAlive || phase == .ending else { return }
         guard mode == .afterWriting else { return finish() }
         if let timer { loop.cancel(timer) }
         phase = .lingering
