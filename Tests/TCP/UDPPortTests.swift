@@ -1,6 +1,7 @@
 import Glibc
 import NighCore
 import NighTestKit
+import NighUV
 import Testing
 
 @testable import NighTCP
@@ -12,6 +13,8 @@ import Testing
         let port: UDPPort
         private let neighbour: Neighbour
         private(set) var packets: [[UInt8]] = []
+        /// Called with each packet. Set on the loop.
+        var received: () -> Void = {}
 
         /// Opens the port of the pipe that `pipe` picks.
         init(
@@ -27,6 +30,7 @@ import Testing
             from source: DatagramSource
         ) {
             neighbour.monitor.change { packets.append(Array(packet)) }
+            received()
         }
 
         /// Sends `text` behind `prefix` to a place of the other end of its pipe.
@@ -158,6 +162,37 @@ import Testing
         Glibc.close(taken)
         let second = try Port(host, prefix: 3) { $0.inbound[1] }
         #expect(second.port.place.isEmpty && second.port.socket !== first.port.socket)
+        host.shutdown()
+        guest.shutdown()
+    }
+
+    /// The pipe may belong to another session on the same loop. Its unread bytes are read so that it ends without a reset.
+    @Test("Packets that have come together stay whole while the first one's handler ends a pipe")
+    func endedPipe() throws {
+        let (host, guest, number) = try pair()
+        let port = try Port(host, prefix: 1) { $0.inbound[0] }
+        let other = PlainSocket(connectedTo: number)
+        try #require(host.wait { $0.inbound.count == 3 })
+        let sender = try #require(plainSocket(at: 0))
+        defer { close(sender) }
+        host.call { host in
+            port.received = {
+                other.write([UInt8](repeating: 0xFF, count: 20_000))
+                var unread: Int32 = 1
+                while unread > 0 { _ = ioctl(other.descriptor, UInt(TIOCOUTQ), &unread) }
+                host.inbound[2].close(.afterWriting)
+                (host.inbound[2] as? SocketPipe)?.finish()
+                port.received = {}
+            }
+            for text in ["first", "second"] {
+                let packet = withUnsafeBytes(of: UInt64(1).bigEndian, Array.init) + Array(text.utf8)
+                let sent = SocketAddress(.v4(0x7F00_0001), port: number).withSockaddr {
+                    sendto(sender, packet, packet.count, 0, $0, $1)
+                }
+                #expect(sent == packet.count)
+            }
+        }
+        #expect(try port.texts(until: "second") == ["first", "second"])
         host.shutdown()
         guest.shutdown()
     }

@@ -128,16 +128,19 @@ final class UDPSocket: @unchecked Sendable {
     private func receive(_ events: DescriptorEvents) {
         for _ in 0..<Self.readsPerWakeUp {
             guard !isClosed else { return }
-            // Nobody keeps a slice of the buffer, so the next read begins at the same place.
             let room = loop.readBuffer.room()
             let places = min(Self.packetsPerRead, room.count / Self.longestPacket)
             let count = Int(
                 nigh_receive_packets(
                     descriptor, room.baseAddress, Self.longestPacket, UInt32(places), received))
+            // A handler may end a pipe of this loop, which reads into the same buffer then: behind what is held. Nobody keeps
+            // a slice, so the next packets are read to the same place.
+            let held = loop.readBuffer.take(max(count, 0) * Self.longestPacket)
             for index in 0..<max(count, 0) {
                 guard !isClosed else { return }
                 dispatch(index, in: room)
             }
+            withExtendedLifetime(held) {}
             // An error may be the answer to an earlier packet, that nobody takes it; more packets may follow.
             let isEmpty = count < 0 ? errno == EAGAIN || errno == EWOULDBLOCK : count < places
             if isEmpty { break }
