@@ -98,7 +98,6 @@ static void load_core(void) {
     FIND(rdata_serialize);
     FIND(string_list_add);
     FIND(strdup);
-    FIND(free);
     FIND(strerror);
     find(&library, "avahi_set_log_function", &set_log_function);
     if (set_log_function) set_log_function(drop_log);

@@ -59,7 +59,6 @@ typedef struct {
     __typeof__(&avahi_rdata_serialize) rdata_serialize;
     __typeof__(&avahi_string_list_add) string_list_add;
     __typeof__(&avahi_strdup) strdup;
-    __typeof__(&avahi_free) free;
     __typeof__(&avahi_strerror) strerror;
 } CAvahiCoreFunctions;
 
