@@ -214,6 +214,26 @@ import Testing
         #expect(end.errors.count { $0.contains("is disconnected: ") } == speeches.count, "\(end.errors)")
     }
 
+    @Test("A host goes on although a guest says that it has received more than any number of messages")
+    func boast() async throws {
+        let host = try HostInTests()
+        let address = try #require(TransportAddress(host.address))
+        let stranger = try StrangerInTests()
+        stranger.start()
+        let id = try await stranger.session.invite(at: address, context: Purpose.bench.context)
+        let boast = BenchProgress(
+            microseconds: 0, sent: .init(), received: .init(messages: .max, bytes: 0))
+        // The second hello ends the conversation, after the host has read what comes before it.
+        let messages = [
+            Self.hello, Self.order(.down), BenchMessage.progress(run: 1, boast).bytes, Self.hello,
+        ]
+        for message in messages { try? stranger.session.trySend(message, to: id) }
+        await stranger.until { isConnected, _ in !isConnected }
+        await stranger.end()
+        let end = try host.end()
+        #expect(end.status == 0 && end.errors.contains { $0.contains("a second hello") }, "\(end)")
+    }
+
     @Test("Impossible sizes and times are refused with a reason, and so are messages from a ping guest")
     func absurd() async throws {
         let host = try HostInTests()

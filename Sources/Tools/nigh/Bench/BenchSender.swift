@@ -82,7 +82,7 @@ final class BenchSender: @unchecked Sendable {
         resume()
     }
 
-    /// Takes in how much the other side has received.
+    /// Takes in how much the other side says it has received, which counts only as far as it was sent.
     func reported(_ received: BenchAmount) {
         guard mayBeSent != .max, let begunAt else { return }
         let seconds = Double(max((loop.now - begunAt).nanoseconds, 1)) / 1e9
@@ -91,7 +91,8 @@ final class BenchSender: @unchecked Sendable {
             mayBeSent = .max
         } else {
             let underWay = max(Int(inHalfASecond), Self.leastUnderWay) / size
-            mayBeSent = max(mayBeSent, Int(clamping: received.messages) + max(underWay, 1))
+            let arrived = min(Int(clamping: received.messages), messages)
+            mayBeSent = max(mayBeSent, arrived + max(underWay, 1))
         }
         resume()
     }
