@@ -32,7 +32,8 @@ final class BenchClient: @unchecked Sendable {
     /// The packets beside the link that are measured now.
     private var trips: PacketTrips?
     private var packetNumber = 0
-    private var timers: [LoopTimer] = []
+    /// The timers of the run.
+    private var timers: [Repeated: LoopTimer] = [:]
     /// The completion of the step that waits for the host now.
     private var waiting: ((Result<BenchMessage?, any Error>) -> Void)?
     private var fault: (any Error)?
@@ -40,6 +41,13 @@ final class BenchClient: @unchecked Sendable {
     private var transport: String?
 
     private var loop: UVEventLoop { commandSession.loop }
+
+    /// What is done again and again in a run.
+    private enum Repeated: Hashable {
+        case ping
+        case packet
+        case tick
+    }
 
     init(_ commandSession: CommandSession, peer: Peer, results: Results) {
         self.commandSession = commandSession
@@ -54,7 +62,7 @@ final class BenchClient: @unchecked Sendable {
             current?.down = BenchRun.DirectionResult(sent: sent, received: received)
             completeIfDone()
         }
-        endpoint.whenReported = { [unowned self] progress in current?.here.append(progress) }
+        endpoint.whenReported = { [unowned self] progress in current?.add(here: progress) }
         endpoint.whenFailed = { [unowned self] in fail($0) }
     }
 
@@ -88,7 +96,7 @@ final class BenchClient: @unchecked Sendable {
             guard let order = endpoint.order, run == order.run else { return }
             if progress.received != peerProgress.received { movedAt = loop.now }
             peerProgress = progress
-            current?.there.append(progress)
+            current?.add(there: progress)
             endpoint.peerReported(progress)
         case .outcome(let run, let received):
             guard run == current?.order.run, current?.order.direction.goesUp == true, current?.up == nil,
@@ -220,7 +228,9 @@ final class BenchClient: @unchecked Sendable {
         (begunAt, movedAt) = (loop.now, loop.now)
         endpoint.start(sends: order.direction.goesUp)
         ping()
-        if hasPackets { schedule(after: .milliseconds(Int64(order.warmUp))) { [self] in sendPackets() } }
+        if hasPackets {
+            schedule(.packet, after: .milliseconds(Int64(order.warmUp))) { [self] in sendPackets() }
+        }
         tick()
         completeIfDone()
     }
@@ -237,8 +247,8 @@ final class BenchClient: @unchecked Sendable {
     }
 
     private func endTimers() {
-        for timer in timers { loop.cancel(timer) }
-        timers = []
+        for timer in timers.values { loop.cancel(timer) }
+        timers = [:]
     }
 
     private func ping() {
@@ -248,7 +258,7 @@ final class BenchClient: @unchecked Sendable {
             let at = loop.now - begunAt
             commandSession.session.ping(peer.id) { [self] result in answered(result, at: at, in: run) }
         }
-        schedule(after: Self.pauseBetweenPings) { [self] in ping() }
+        schedule(.ping, after: Self.pauseBetweenPings) { [self] in ping() }
     }
 
     private func answered(_ result: Result<Duration, NighError>, at moment: Moment.Span, in run: UInt16) {
@@ -266,7 +276,7 @@ final class BenchClient: @unchecked Sendable {
     private func sendPackets() {
         if trips == nil { trips = PacketTrips() }
         sendPacket()
-        schedule(after: PacketTrips.pause) { [self] in sendPackets() }
+        schedule(.packet, after: PacketTrips.pause) { [self] in sendPackets() }
     }
 
     private func sendPacket() {
@@ -289,9 +299,10 @@ final class BenchClient: @unchecked Sendable {
     }
 
     /// Schedules `work` and keeps the timer, which is cancelled at the end of the run.
-    private func schedule(after span: Moment.Span, _ work: @escaping @Sendable () -> Void) {
-        if timers.count > 8 { timers.removeFirst(timers.count - 8) }
-        timers.append(loop.schedule(at: loop.now + span, work))
+    private func schedule(
+        _ what: Repeated, after span: Moment.Span, _ work: @escaping @Sendable () -> Void
+    ) {
+        timers[what] = loop.schedule(at: loop.now + span, work)
     }
 
     private func tick() {
@@ -306,7 +317,7 @@ final class BenchClient: @unchecked Sendable {
             }
         }
         lastTick = now
-        schedule(after: .seconds(1)) { [self] in tick() }
+        schedule(.tick, after: .seconds(1)) { [self] in tick() }
     }
 
     private func report(

@@ -29,8 +29,19 @@ struct BenchRun: Sendable {
     var packets: PacketTrips?
     var reconnects = 0
     /// The progress reports of this end and of the other end, each by its own clock.
-    var here: [BenchProgress] = []
-    var there: [BenchProgress] = []
+    private(set) var here: [BenchProgress] = []
+    private(set) var there: [BenchProgress] = []
+
+    /// The most progress reports that are kept of each end: more than honest ends send in the longest run.
+    private static let mostReports = 10_000
+
+    mutating func add(here progress: BenchProgress) {
+        if here.count < Self.mostReports { here.append(progress) }
+    }
+
+    mutating func add(there progress: BenchProgress) {
+        if there.count < Self.mostReports { there.append(progress) }
+    }
 
     /// The directions that were measured, with their names.
     var directions: [(name: BenchDirection, result: DirectionResult)] {
