@@ -144,6 +144,36 @@ import Testing
         #expect(call.errors.count == 1, "\(call.errors)")
     }
 
+    @Test("If the host is killed in a later run, the runs before are reported, and so is the error")
+    func killedLater() throws {
+        let host = try HostInTests()
+        let sizes = (8...23).map { "\($0)" }.joined(separator: ",")
+        let child = try user.start(
+            ["bench", host.address, "--json-lines", "--size", sizes, "-d", "each"] + transport + short)
+        try child.line(with: "\"type\":\"run\"")
+        host.child.send(SIGKILL)
+        let call = try NighCall(finishing: child)
+        #expect(call.status == 1 && call.errors.count == 1, "\(call)")
+        try call.expectSchema("bench", lines: true)
+        let summary = try #require(try call.objects().last)
+        #expect(summary["peer"] is [String: Any] && summary["error"] is [String: Any], "\(summary)")
+    }
+
+    @Test("If the report cannot be written at the end, the runs are reported, and the status is 1")
+    func unwritableReport() throws {
+        let host = try HostInTests()
+        // Nobody reads it, so it cannot be opened for writing.
+        let pipe = "\(user.folder.path)/pipe"
+        try #require(mkfifo(pipe, 0o600) == 0)
+        let call = try user.run(
+            ["bench", host.address, "--json", "-d", "up", "--report", pipe, "--force"] + transport + short)
+        #expect(call.status == 1 && call.errors.count == 1, "\(call)")
+        try call.expectSchema("bench")
+        let object = try call.object()
+        #expect((object["runs"] as? [Any])?.count == 1)
+        #expect(object["report"] is NSNull && object["error"] is [String: Any], "\(object)")
+    }
+
     @Test("Ctrl-C prints the results so far")
     func interrupt() throws {
         let host = try HostInTests()
@@ -290,7 +320,7 @@ import Testing
             ["bench", "a", "-d", "sideways"],
             ["bench", "a", "--force"], ["bench", "a", "--report", "/proc/nowhere/a.html"],
             ["bench", "a", "--min-rate", "x"],
-            ["bench", "a", "--report", "/etc/passwd"],
+            ["bench", "a", "--report", "/etc/passwd"], ["bench", "a", "--report", "/etc", "--force"],
         ])
     func misuse(_ arguments: [String]) throws {
         let call = try user.run(arguments)

@@ -55,6 +55,15 @@ import Testing
         // What two others have is told by both of them.
         #expect(conversations.count { ($0["told_by"] as? [String])?.count == 2 } >= 3)
         #expect((try whole.object()["missing"] as? [Any])?.isEmpty == true)
+
+        // Nobody reads it, so it cannot be opened for writing.
+        let pipe = "\(user.folder.path)/pipe"
+        try #require(mkfifo(pipe, 0o600) == 0)
+        let unwritten = try user.run(
+            ["peers", "--map", "--once", "--json", "--timeout", "60s", "--svg", pipe, "--force"] + session)
+        #expect(unwritten.status == 1 && unwritten.errors.count == 1, "\(unwritten)")
+        try unwritten.expectSchema("peers")
+        #expect(try unwritten.object()["svg"] is NSNull)
         try end(chatting)
     }
 

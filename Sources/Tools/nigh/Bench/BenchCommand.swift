@@ -132,15 +132,13 @@ struct BenchCommand: Subcommand {
             }
         } catch {
             await commandSession.close()
-            // The runs before the interruption are reported.
-            guard interruption.isRequested, !findings.runs.isEmpty else {
-                throw interruption.isRequested ? CancellationError() : error
-            }
-            findings.wasInterrupted = true
-            return try summarize(findings, results)
+            findings.wasInterrupted = interruption.isRequested
+            // The runs before are reported.
+            guard !findings.runs.isEmpty else { throw interruption.isRequested ? CancellationError() : error }
+            return summarize(findings, results, endedBy: interruption.isRequested ? nil : error)
         }
         await commandSession.close()
-        return try summarize(findings, results)
+        return summarize(findings, results)
     }
 
     private func reportStart(_ findings: BenchFindings, _ results: Results) {
@@ -161,9 +159,17 @@ struct BenchCommand: Subcommand {
             ])
     }
 
-    private func summarize(_ findings: BenchFindings, _ results: Results) throws -> ExitStatus {
+    /// Reports everything, even if an error ended the measurement or the report cannot be written.
+    private func summarize(
+        _ findings: BenchFindings, _ results: Results, endedBy error: (any Error)? = nil
+    ) -> ExitStatus {
         results.live.end()
-        try plan.report?.write(BenchReport(findings).page)
+        var errors = error.map { [$0] } ?? []
+        var report = plan.report
+        do { try report?.write(BenchReport(findings).page) } catch {
+            errors.append(error)
+            report = nil
+        }
         var table = BenchRun.table
         for run in findings.runs { run.addRows(to: &table) }
         let missed = plan.missed(by: findings.runs)
@@ -172,9 +178,11 @@ struct BenchCommand: Subcommand {
                 .init("peer", findings.peer.map { .object(PingCommand.members(of: $0)) } ?? .null),
                 .init("security", .text(session.security.rawValue)),
                 .init("interrupted", .bool(findings.wasInterrupted)),
-                .init("report", JSON(plan.report?.path)), .init("missed", .list(missed.map(JSON.text))),
-            ],
+                .init("report", JSON(report?.path)), .init("missed", .list(missed.map(JSON.text))),
+            ] + (errors.first.map { [.init("error", Results.json(of: $0))] } ?? []),
             lines: table.lines + packetLines(findings) + missed.map { Line("missed: ", .bad) + Line($0) })
+        for error in errors { results.remark("\(error)") }
+        guard errors.isEmpty else { return .failed }
         return missed.isEmpty ? .success : .missed
     }
 }

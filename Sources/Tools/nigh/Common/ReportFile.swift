@@ -22,8 +22,16 @@ struct ReportFile: Sendable {
 
     /// Throws at the beginning if writing the file would fail at the end.
     func check() throws {
-        if !overwrites, access(path, F_OK) == 0 {
-            throw UsageError("\(option): \(path) exists; --force overwrites it")
+        var status = stat()
+        if stat(path, &status) == 0 {
+            guard overwrites else { throw UsageError("\(option): \(path) exists; --force overwrites it") }
+            guard status.st_mode & S_IFMT != S_IFDIR else {
+                throw UsageError("\(option): \(path) is a folder")
+            }
+            guard access(path, W_OK) == 0 else {
+                throw UsageError("\(option): cannot write to \(path): \(String(cString: strerror(errno)))")
+            }
+            return
         }
         let folder =
             path.contains("/")

@@ -24,20 +24,29 @@ struct MapCommand: Subcommand {
         await commandSession.close()
         let text = PeerMapText(map: outcome.map)
         if !outcome.hasMetAnybody, let fault = outcome.fault { throw fault }
+        var picture: ReportFile?
+        var failure: (any Error)?
         if !outcome.hasMetAnybody {
             for line in outcome.refusals { results.remark(line) }
             results.remark(
                 "no peer of the service \(session.service) let this session in; `nigh discover \(session.service)` "
                     + "shows who is there")
         } else {
-            try plan.picture?.write(
-                PeerMapPicture(map: outcome.map, madeAt: WallClock.text("%Y-%m-%d %H:%M:%S UTC")).svg)
+            let svg = PeerMapPicture(map: outcome.map, madeAt: WallClock.text("%Y-%m-%d %H:%M:%S UTC")).svg
+            do {
+                try plan.picture?.write(svg)
+                picture = plan.picture
+            } catch {
+                failure = error
+            }
         }
         results.summarize(
             [.init("service", .text(session.service.description))] + text.members
-                + [.init("svg", JSON(outcome.hasMetAnybody ? plan.picture?.path : nil))],
+                + [.init("svg", JSON(picture?.path))]
+                + (failure.map { [.init("error", Results.json(of: $0))] } ?? []),
             lines: outcome.hasMetAnybody ? text.lines : [])
-        return outcome.hasMetAnybody ? .success : .failed
+        if let failure { results.remark("\(failure)") }
+        return outcome.hasMetAnybody && failure == nil ? .success : .failed
     }
 }
 
