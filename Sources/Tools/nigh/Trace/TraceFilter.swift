@@ -64,7 +64,6 @@ struct TraceFilter: Sendable {
     /// Returns whether the filter matches the peer of that link.
     func matches(_ state: LinkState) -> Bool {
         guard let peer else { return true }
-        if let greeting = state.greeting, greeting.name.description == peer { return true }
-        return peer.utf8.count >= 4 && state.peer?.description.hasPrefix(peer) == true
+        return state.peer.map { PeerChoice.matches(peer, $0, state.greeting?.name) } ?? false
     }
 }
