@@ -31,9 +31,11 @@ actor ChatRoom {
 
     private var members: [PeerID: Peer] = [:]
     private var seen: [PeerID: Peer] = [:]
+    /// Messages of peers that are connected, while the event that reports this still waits for the thread.
+    private(set) var early: [PeerID: [Message]] = [:]
     /// What carries the conversation with each member, for a person, and the peer that does if it is one.
     private var paths: [PeerID: (text: String, carrier: PeerID?)] = [:]
-    private var outcome = Outcome()
+    private(set) var outcome = Outcome()
     private var hasEnded = false
     private var waiting: CheckedContinuation<Void, Never>?
     private var receiving: Task<Void, Never>?
@@ -83,7 +85,11 @@ actor ChatRoom {
     /// Starts to show received lines.
     func listen() {
         receiving = Task {
-            while let message = await session.session.messages.next() { receive(message) }
+            while let message = await session.session.messages.next() {
+                receive(message)
+                // Otherwise a peer that always has another message would keep everything else waiting.
+                await Task.yield()
+            }
         }
     }
 
@@ -153,7 +159,10 @@ actor ChatRoom {
     // MARK: Messages and events
 
     private func receive(_ message: Message) {
-        guard let member = members[message.peer] else { return }
+        guard let member = members[message.peer] else {
+            early[message.peer, default: []].append(message)
+            return
+        }
         switch ChatMessage(message.payload) {
         case .line(let text):
             outcome.receivedLines += 1
@@ -184,6 +193,7 @@ actor ChatRoom {
                 } else {
                     report("joined", peer, nil, "has joined, \(paths[peer.id]?.text ?? "")")
                 }
+                for message in early.removeValue(forKey: peer.id) ?? [] { receive(message) }
             case .reconnecting:
                 report("lost", peer, cause, "has lost the link; lines are kept for a while")
             case .disconnected: memberLeft(peer, cause)
@@ -205,8 +215,13 @@ actor ChatRoom {
     }
 
     private func memberLeft(_ peer: Peer, _ cause: NighError?) {
-        // Everything that the peer sent has arrived by now.
-        while let message = session.session.messages.poll() { receive(message) }
+        // Everything that the peer sent has arrived by now. What others send meanwhile may wait, so that this ends.
+        var unread = session.session.configuration.limits.receiveWindow * members.count
+        while unread > 0, let message = session.session.messages.poll() {
+            // With the four bytes that a message takes besides its payload.
+            unread -= message.payload.count + 4
+            receive(message)
+        }
         guard members.removeValue(forKey: peer.id) != nil else { return }
         let isOrderly = cause.map { $0.cause == .peerLeft || $0.cause == .left } ?? true
         report("left", peer, isOrderly ? nil : cause, "has left")

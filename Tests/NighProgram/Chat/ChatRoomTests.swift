@@ -1,0 +1,119 @@
+import NighCore
+import NighMemory
+import SessionArguments
+import Synchronization
+import Testing
+
+@testable import nigh
+
+/// Tests the room of a chat without a program around it.
+@Suite(.callsPrograms) struct ChatRoomTests {
+    /// Nobody types, and nothing is shown.
+    private final class NoInterface: ChatInterface {
+        func next() async -> String? { nil }
+        func show(_ line: Line) {}
+        func stop() -> [Line] { [] }
+    }
+
+    private let service = ServiceName("c\(UInt32.random(in: .min ... .max))") ?? "chat"
+    private let results = Results(of: "test", OutputOptions(form: .json), onFailure: {})
+
+    private func commandSession(_ name: String) throws -> CommandSession {
+        let options = SessionOptions(
+            transports: "memory", plugins: .none, service: service, name: DisplayName(fitting: name),
+            identity: .ephemeral, security: .encrypted, relays: .nobody, isVerbose: false)
+        return try CommandSession(options, role: .peer, accepting: [.chat], results: results)
+    }
+
+    /// A chat whose peer has sent 100 lines and left, of which the room does not know yet.
+    private struct Finished {
+        let mine: CommandSession
+        let theirs: CommandSession
+        let room: ChatRoom
+        /// The events that the peer was connected, and that it has left.
+        let connected: SessionEvent
+        let left: SessionEvent
+
+        /// Passes an event to the room.
+        func enqueue(_ event: SessionEvent) async { await mine.onLoop { [room] _ in room.enqueue(event) } }
+
+        /// Calls `isOver` on the room's thread, each time behind all that waits there, until it returns true.
+        func watch(_ isOver: @escaping @Sendable (isolated ChatRoom) -> Bool) async {
+            await withCheckedContinuation { watch(isOver, $0) }
+        }
+
+        private func watch(
+            _ isOver: @escaping @Sendable (isolated ChatRoom) -> Bool,
+            _ continuation: CheckedContinuation<Void, Never>
+        ) {
+            room.thread.execute {
+                if room.assumeIsolated(isOver) { continuation.resume() } else { watch(isOver, continuation) }
+            }
+        }
+
+        func close() async {
+            room.thread.shutdown()
+            await mine.close()
+            await theirs.close()
+        }
+    }
+
+    private func finishedChat() async throws -> Finished {
+        let (mine, theirs) = (try commandSession("Puma"), try commandSession("Lynx"))
+        let (events, source) = AsyncStream.makeStream(of: SessionEvent.self)
+        mine.startReading { source.yield($0) }
+        theirs.start()
+        let sending = Task {
+            let peer = try await theirs.connect(
+                to: .named("Puma"), for: .chat, .init(timeLimit: .seconds(60)))
+            for number in 0..<100 {
+                try theirs.session.trySend(ChatMessage.lines(of: "\(number)")[0], to: peer.id)
+            }
+            // This returns when everything has arrived.
+            try await theirs.session.disconnect(peer.id)
+        }
+        var changes: [PeerState: SessionEvent] = [:]
+        for await event in events where changes[.disconnected] == nil {
+            switch event {
+            case .invited(let invitation): mine.session.accept(invitation)
+            case .stateChanged(let peer, _, _):
+                changes[peer.state] = event
+                if peer.state == .disconnected { source.finish() }
+            default: break
+            }
+        }
+        try await sending.value
+        return Finished(
+            mine: mine, theirs: theirs,
+            room: ChatRoom(NoInterface(), over: mine, on: ThreadEventLoop(), results, endsWhenAlone: true),
+            connected: try #require(changes[.connected]), left: try #require(changes[.disconnected]))
+    }
+
+    @Test("However many lines wait, something else has its turn between two of them", .timeLimit(.minutes(1)))
+    func turns() async throws {
+        let chat = try await finishedChat()
+        await chat.enqueue(chat.connected)
+        let seen = Mutex<Set<Int>>([])
+        await chat.watch { room in
+            if seen.withLock({ $0.isEmpty }) { room.listen() }
+            _ = seen.withLock { $0.insert(room.outcome.receivedLines) }
+            return room.outcome.receivedLines == 100
+        }
+        #expect(seen.withLock { $0 } == Set(0...100))
+        await chat.close()
+    }
+
+    @Test(
+        "Lines that are read before it is known who is connected are kept until then", .timeLimit(.minutes(1))
+    )
+    func newcomer() async throws {
+        let chat = try await finishedChat()
+        await chat.room.listen()
+        await chat.watch { $0.early.values.first?.count == 100 }
+        await chat.enqueue(chat.connected)
+        await chat.enqueue(chat.left)
+        let outcome = await chat.room.run()
+        #expect(outcome.receivedLines == 100 && outcome.error == nil, "\(outcome)")
+        await chat.close()
+    }
+}
