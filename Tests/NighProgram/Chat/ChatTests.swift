@@ -181,6 +181,31 @@ import Testing
         #expect(ChatMessage(ByteSlice([2, 0xFF])) == .unknown)
     }
 
+    @Test("A long piped line is cut between scalars, and bytes that are no scalar do not stop it")
+    func scalars() {
+        for text in ["aé", "a漢", "a👋"] {
+            let bytes = Array(text.utf8)
+            for count in 1..<bytes.count {
+                #expect(PlainChatInterface.endOfScalars(in: Array(bytes[..<count])) == 1)
+            }
+            #expect(PlainChatInterface.endOfScalars(in: bytes) == bytes.count)
+        }
+        #expect(PlainChatInterface.endOfScalars(in: [0x80, 0x80, 0x80, 0x80, 0x80]) == 5)
+        #expect(PlainChatInterface.endOfScalars(in: [0x41, 0xFF]) == 2)
+        #expect(PlainChatInterface.endOfScalars(in: [0xF0]) == 1)
+    }
+
+    @Test("What a terminal has shown is kept within bounds, the last lines in any case")
+    func shown() {
+        var short = ShownLines()
+        for number in 0..<20_000 { short.add(Line("\(number)")) }
+        #expect(short.lines.count == 10_000 && short.lines.last?.text(colours: false) == "19999")
+        var long = ShownLines()
+        let line = Line(String(repeating: "x", count: ChatMessage.longestLine))
+        for _ in 0..<10_000 { long.add(line) }
+        #expect(long.lines.count == ShownLines.mostColumns / line.columns)
+    }
+
     @Test("A line that begins with one slash is a command, and with two it is text")
     func commands() {
         #expect(ChatInput("/who") == .listMembers)

@@ -43,14 +43,48 @@ final class PlainChatInterface: ChatInterface, @unchecked Sendable {
             }
             if hasEnded || unread.count > Self.longest {
                 guard !unread.isEmpty else { return nil }
-                defer { unread = [] }
-                return String(decoding: unread, as: UTF8.self)
+                let end = hasEnded ? unread.count : Self.endOfScalars(in: unread)
+                defer { unread.removeFirst(end) }
+                return String(decoding: unread[..<end], as: UTF8.self)
             }
             var bytes = [UInt8](repeating: 0, count: 4_096)
             let count = Glibc.read(STDIN_FILENO, &bytes, bytes.count)
             if count < 0, errno == EINTR { continue }
             hasEnded = count <= 0
             unread += bytes.prefix(max(count, 0))
+        }
+    }
+
+    /// Returns where the last complete scalar of `bytes` ends, so that a scalar that is still being read is not cut.
+    static func endOfScalars(in bytes: [UInt8]) -> Int {
+        guard let start = bytes.suffix(4).lastIndex(where: { $0 & 0xC0 != 0x80 }), start > 0 else {
+            return bytes.count
+        }
+        let length =
+            switch bytes[start] {
+            case 0xC0...0xDF: 2
+            case 0xE0...0xEF: 3
+            case 0xF0...0xF7: 4
+            default: 1
+            }
+        return start + length > bytes.count ? start : bytes.count
+    }
+}
+
+/// The lines that a terminal has shown, which are printed at the end. Bounded: the oldest ones go first.
+struct ShownLines {
+    private(set) var lines: [Line] = []
+    private var columns = 0
+
+    private static let mostLines = 10_000
+    /// A column takes up to 24 bytes of memory.
+    static let mostColumns = 1 << 20
+
+    mutating func add(_ line: Line) {
+        lines.append(line)
+        columns += line.columns
+        while lines.count > Self.mostLines || columns > Self.mostColumns {
+            columns -= lines.removeFirst().columns
         }
     }
 }
@@ -62,13 +96,11 @@ final class PlainChatInterface: ChatInterface, @unchecked Sendable {
 final class TerminalChatInterface: ChatInterface, @unchecked Sendable {
     private let lock = Lock()
     private var editor = LineEditor(limit: ChatMessage.longestLine)
-    private var log: [Line] = []
+    private var log = ShownLines()
     private var terminal: TerminalSession?
     private let lines: AsyncStream<String>
     private let typed: AsyncStream<String>.Continuation
 
-    /// The maximum number of lines that are kept for the end.
-    private static let longestLog = 10_000
     private static let prompt = "> "
 
     /// Takes over the terminal. Throws if it cannot be drawn on.
@@ -85,10 +117,7 @@ final class TerminalChatInterface: ChatInterface, @unchecked Sendable {
     }
 
     func show(_ line: Line) {
-        lock.withLock {
-            log.append(line)
-            if log.count > Self.longestLog { log.removeFirst() }
-        }
+        lock.withLock { log.add(line) }
         paint()
     }
 
@@ -97,7 +126,7 @@ final class TerminalChatInterface: ChatInterface, @unchecked Sendable {
         terminal?.restore()
         return lock.withLock {
             self.terminal = nil
-            return log
+            return log.lines
         }
     }
 
@@ -124,7 +153,7 @@ final class TerminalChatInterface: ChatInterface, @unchecked Sendable {
     }
 
     private func canvas(_ size: TerminalSize) -> Canvas {
-        lock.withLock { Self.canvas(size, log, editor) }
+        lock.withLock { Self.canvas(size, log.lines, editor) }
     }
 
     /// Draws the end of the log, and below it the line being typed.
