@@ -52,12 +52,18 @@ struct ChatCommand: Subcommand {
         let relay = EventRelay()
         session.startReading { relay.enqueue($0) }
         var first: Peer?
-        if let peer {
-            first = try await interruption.cancelling { [timeout] in
-                try await session.connect(to: peer, for: .chat, .init(timeLimit: timeout))
+        let interface: any ChatInterface
+        do {
+            if let peer {
+                first = try await interruption.cancelling { [timeout] in
+                    try await session.connect(to: peer, for: .chat, .init(timeLimit: timeout))
+                }
             }
+            interface = isAtTerminal ? try TerminalChatInterface() : PlainChatInterface()
+        } catch {
+            await session.close()
+            throw interruption.isRequested ? CancellationError() : error
         }
-        let interface: any ChatInterface = isAtTerminal ? try TerminalChatInterface() : PlainChatInterface()
         let room = ChatRoom(
             interface, over: session, on: ThreadEventLoop(), results, endsWhenAlone: first != nil)
         relay.pass(to: room)
