@@ -73,6 +73,14 @@ final class StrangerInTests: @unchecked Sendable {
         }
     }
 
+    /// Asks a peer for a pairing, and withdraws that at once, before either side has digits.
+    func abandonPairing(with peer: PeerID) {
+        loop.execute { [self] in
+            session.pair(peer)
+            session.confirmPairing(with: peer, digitsAgree: false)
+        }
+    }
+
     func end() async {
         await session.close()
         loop.shutdown()

@@ -84,6 +84,31 @@ import Testing
         #expect(try asking.end().status == 1)
     }
 
+    @Test("A stranger whose attempt fails does not end the waiting side, which is paired with the next peer")
+    func abandoned() async throws {
+        let port = try FreePort.find()
+        let waiting = try puma.start(
+            "pair", "-n", "Puma", "-t", "tcp:interface=lo,mdns=off,port=\(port)", "-v", reads: true)
+        try waiting.error(with: "listens at")
+        let address = "tcp://127.0.0.1:\(port)"
+        let stranger = try StrangerInTests()
+        stranger.start()
+        let id = try await stranger.session.invite(
+            at: #require(TransportAddress(address)), context: Purpose.pair.context)
+        stranger.abandonPairing(with: id)
+        try waiting.error(with: "pairing with Stranger failed")
+        await stranger.end()
+        let asking = try lynx.start("pair", address, "-t", "tcp:interface=lo,mdns=off", reads: true)
+        for child in [waiting, asking] {
+            try child.line(with: "should show the same digits")
+            child.type("y")
+        }
+        for child in [waiting, asking] {
+            let call = try NighCall(finishing: child)
+            #expect(call.status == 0, "\(call)")
+        }
+    }
+
     @Test("If nobody comes in time, the status is 1; a missing peer is not found")
     func nobody() throws {
         let waiting = try puma.run(arguments("--timeout", "1s"))

@@ -96,8 +96,10 @@ final class PairingDialog: @unchecked Sendable {
         case .pairingEnded(let peer, let cause):
             // No digits were shown yet: this side may ask again, or reports by itself why it does not.
             guard isBusy || request == nil else { return }
-            isBusy = false
             results.remark("pairing with \(peer.name) failed: \(cause)")
+            // It goes on waiting, because this may have been any stranger.
+            guard isBusy else { return }
+            isBusy = false
             end(.failure(cause))
         case .invited(let invitation): commandSession.session.accept(invitation)
         default: break
