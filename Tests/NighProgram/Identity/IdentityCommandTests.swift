@@ -91,6 +91,18 @@ import Testing
         #expect(call.errors.first?.contains("chmod 600") == true, "\(call)")
     }
 
+    @Test("Ctrl-C at the question of `nigh identity new` ends it, and the identity stays")
+    func interrupted() throws {
+        let id = try #require(try user.run("identity", "--json").object()["id"] as? String)
+        let windows = try TerminalWindows(of: "nigh")
+        try windows.open(
+            "w", "identity new", environment: "LANG=C.UTF-8 XDG_DATA_HOME=\(user.folder.path)")
+        try windows.wait("w", shows: "Create a new identity? [y/N]")
+        try windows.press("w", "C-c")
+        try windows.wait("w", shows: "ended with 1")
+        #expect(try user.run("identity", "--json").object()["id"] as? String == id)
+    }
+
     @Test("While a program uses the identity, the command reports it and does not replace it")
     func inUse() throws {
         let waiting = try user.start("pair", "-t", "tcp:interface=lo,mdns=off", "-v", reads: true)

@@ -73,7 +73,7 @@ struct IdentityCommand: Subcommand {
             results.summarize(
                 [.init("name", .text(name.description))],
                 lines: ["Your name is now \(Line(name.description))."])
-        case .new(let isConfirmed): return try renew(file, isConfirmed, results)
+        case .new(let isConfirmed): return try await renew(file, isConfirmed, results, interruption)
         case .export:
             let identity = try file.load(createIfMissing: false)
             let text = try identity.publicKeyPEM()
@@ -102,17 +102,20 @@ struct IdentityCommand: Subcommand {
             ])
     }
 
-    private func renew(_ file: IdentityFile, _ isConfirmed: Bool, _ results: Results) throws -> ExitStatus {
+    private func renew(
+        _ file: IdentityFile, _ isConfirmed: Bool, _ results: Results, _ interruption: Interruption
+    ) async throws -> ExitStatus {
         guard !file.isClaimed else {
             throw NighError(
                 .identity, .unavailable("a running program uses the old identity"),
                 advice: "end it first")
         }
         if !isConfirmed {
-            guard
-                Question.isConfirmed(
-                    "Your paired peers will not recognise you any more. Create a new identity?", results)
-            else { throw NighError(.identity, .cancelled, advice: "--yes skips the question") }
+            let answer = try await Question.isConfirmed(
+                "Your paired peers will not recognise you any more. Create a new identity?", results,
+                interruption)
+            guard let answer else { throw CancellationError() }
+            guard answer else { throw NighError(.identity, .cancelled, advice: "--yes skips the question") }
         }
         let kept = try file.setAside()
         let identity = try file.load()

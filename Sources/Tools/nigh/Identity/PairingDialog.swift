@@ -13,6 +13,8 @@ final class PairingDialog: @unchecked Sendable {
     private var outcome: Result<Peer, any Error>?
     /// The task in which this side asks the other for a pairing.
     private var request: Task<Void, Never>?
+    /// The task in which the person is asked about the digits.
+    private var question: Task<Void, Never>?
 
     static let digitsKind = Results.Kind("digits", plural: "digits")
 
@@ -25,7 +27,7 @@ final class PairingDialog: @unchecked Sendable {
     func run(with choice: PeerChoice?, within timeout: Duration, _ interruption: Interruption) async throws
         -> Peer
     {
-        commandSession.start(onEvent: { [self] in handle($0) })
+        commandSession.start(onEvent: { [self] in handle($0, interruption) })
         interruption.onRequest { [self] in
             commandSession.loop.execute { [self] in end(.failure(Interrupted())) }
         }
@@ -85,13 +87,14 @@ final class PairingDialog: @unchecked Sendable {
         outcome = outcome ?? result
         guard let outcome else { return }
         request?.cancel()
+        question?.cancel()
         waiting?.resume(with: outcome)
         waiting = nil
     }
 
-    private func handle(_ event: SessionEvent) {
+    private func handle(_ event: SessionEvent, _ interruption: Interruption) {
         switch event {
-        case .pairing(let peer, let code): show(code, of: peer)
+        case .pairing(let peer, let code): show(code, of: peer, interruption)
         case .paired(let peer): end(.success(peer))
         case .pairingEnded(let peer, let cause):
             // No digits were shown yet: this side may ask again, or reports by itself why it does not.
@@ -106,7 +109,7 @@ final class PairingDialog: @unchecked Sendable {
         }
     }
 
-    private func show(_ code: PairingCode, of peer: Peer) {
+    private func show(_ code: PairingCode, of peer: Peer, _ interruption: Interruption) {
         isBusy = true
         // If this side asked a second time, neither pairing would go on.
         request?.cancel()
@@ -119,13 +122,15 @@ final class PairingDialog: @unchecked Sendable {
                 "    " + Line(code.description, .strong),
             ])
         if !results.isText { results.remark("\(peer.name) (\(peer.id.short)) should show \(code)") }
-        // A person may take long, so the answer must not be awaited on the loop. Without an answer, this thread ends
-        // only with the program.
-        let commandSession = commandSession
-        let results = results
-        BlockingTask.run {
-            let agree = Question.isConfirmed("Are they the same on both devices?", results)
-            commandSession.session.confirmPairing(with: peer.id, digitsAgree: agree)
+        question = Task { [commandSession, results] in
+            do {
+                let agree = try await Question.isConfirmed(
+                    "Are they the same on both devices?", results, interruption)
+                guard let agree else { return }
+                commandSession.session.confirmPairing(with: peer.id, digitsAgree: agree)
+            } catch {
+                commandSession.loop.execute { [self] in end(.failure(error)) }
+            }
         }
     }
 }
