@@ -47,10 +47,20 @@ public enum Interrupts {
         while sigwait(&signals, &signal) != 0 {}
     }
 
-    private static var handledSignals: sigset_t {
+    private static let handledSignals: sigset_t = {
         var signals = sigset_t()
         sigemptyset(&signals)
-        for signal in [SIGINT, SIGTERM, SIGHUP] { sigaddset(&signals, signal) }
+        for signal in [SIGINT, SIGTERM] { sigaddset(&signals, signal) }
+        // `nohup` lets a program ignore SIGHUP. If it were blocked, `sigwait` would get it nevertheless. SIGINT is handled
+        // in any case: a shell's script starts its background programs with that ignored, and may end them by it.
+        if !isIgnored(SIGHUP) { sigaddset(&signals, SIGHUP) }
         return signals
+    }()
+
+    private static func isIgnored(_ signal: Int32) -> Bool {
+        var action = sigaction()
+        guard sigaction(signal, nil, &action) == 0 else { return false }
+        return unsafeBitCast(action.__sigaction_handler.sa_handler, to: Int.self)
+            == unsafeBitCast(SIG_IGN, to: Int.self)
     }
 }

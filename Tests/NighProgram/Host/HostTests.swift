@@ -59,6 +59,21 @@ import Testing
         #expect((try end.object()["guests"] as? [Any])?.count == 2)
     }
 
+    @Test("A host that was started with nohup goes on when its terminal is gone")
+    func nohup() throws {
+        let program = BuiltPrograms.path(of: "nigh")
+        let call = "exec \(program) host -t \(HostInTests.transport) --json-lines"
+        let host = try Child("/bin/sh", ["-c", "trap '' HUP; \(call)"], environment: user.environment)
+        let line = try host.line(with: "\"listening\"")
+        let object = try JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: Any]
+        let address = try #require((object?["addresses"] as? [String])?.first)
+        host.send(SIGHUP)
+        let ping = try NighUser().run("ping", address, "-c", "1", "-t", HostInTests.transport)
+        #expect(ping.status == 0, "\(ping)")
+        host.send(SIGTERM)
+        #expect(try NighCall(finishing: host).status == 0)
+    }
+
     @Test("Another service is reached only by programs that name it")
     func service() throws {
         let service = "h\(UInt32.random(in: 0 ... .max))"
