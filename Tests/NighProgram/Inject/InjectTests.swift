@@ -88,6 +88,7 @@ import Testing
         let object = try NighCall(finishing: whole)
         #expect(object.status == 0)
         try object.expectSchema("inject")
+        #expect((try object.object()["connections"] as? [Any])?.isEmpty == true)
     }
 
     @Test("A transport that does not work gives status 3, and a port in use gives status 1")

@@ -163,6 +163,7 @@ import Testing
         try call.expectSchema("ping")
         let object = try call.object()
         #expect((object["losses"] as? [String: Int])?["timeout"] == 3 && object["round_trip_ms"] is NSNull)
+        #expect((object["replies"] as? [Any])?.isEmpty == true)
     }
 
     @Test("If nobody is there, the status is 1 with one sentence, and --until waits for a peer")

@@ -127,6 +127,7 @@ import Testing
         let (path, user) = try record()
         let whole = try user.run("trace", path, "--json")
         try whole.expectSchema("trace")
+        #expect((try whole.object()["gaps"] as? [Any])?.isEmpty == true)
         let frames = try #require(try whole.object()["frames"] as? [[String: Any]])
         let hello = try #require(
             frames.first { $0["frame"] as? String == "hello" && $0["direction"] as? String == "in" })

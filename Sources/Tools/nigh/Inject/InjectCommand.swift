@@ -78,7 +78,7 @@ struct InjectCommand: Subcommand {
     static let connectionKind = Results.Kind("connection", plural: "connections")
     static let listeningKind = Results.Kind("listening", plural: "listening")
     static let replyKind = Results.Kind("reply", plural: "replies")
-    static let kinds = [listeningKind, connectionKind, replyKind]
+    var kinds: [Results.Kind] { [Self.listeningKind, Self.connectionKind, Self.replyKind] }
 
     /// What the command has to show or to do next.
     private enum Occurrence: Sendable {

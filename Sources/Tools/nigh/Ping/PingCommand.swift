@@ -141,7 +141,7 @@ struct PingCommand: Subcommand {
     }
 
     static let peerKind = Results.Kind("peer", plural: "peers")
-    static let kinds = [peerKind] + Pinger.kinds
+    var kinds: [Results.Kind] { [Self.peerKind, Pinger.reply, Pinger.loss, Pinger.change] }
 
     private func reportPeer(_ peer: Peer, _ path: String, _ carrier: PeerID?, _ results: Results) {
         results.report(

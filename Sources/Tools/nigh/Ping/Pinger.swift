@@ -10,7 +10,6 @@ final class Pinger: @unchecked Sendable {
     static let reply = Results.Kind("reply", plural: "replies")
     static let loss = Results.Kind("loss", plural: "losses_told")
     static let change = Results.Kind("change", plural: "changes")
-    static let kinds = [reply, loss, change]
 
     /// The maximum number of items in one JSON object, whose items are kept until the end. Further items are only
     /// counted.

@@ -84,7 +84,11 @@ struct TraceCommand: Subcommand {
         return TraceCommand(output: output, file: file, filter: filter, options: options, session: session)
     }
 
-    static let kinds = [Trace.linkKind, Trace.frameKind, Trace.packetKind, Trace.gapKind]
+    var kinds: [Results.Kind] {
+        if options.capture != nil { return [] }
+        let kinds = [Trace.linkKind, Trace.frameKind, Trace.packetKind, Trace.gapKind]
+        return file == nil ? kinds + [LiveTrace.listeningKind] : kinds
+    }
 
     func run(_ results: Results, _ interruption: Interruption) async throws -> ExitStatus {
         if file == nil {
