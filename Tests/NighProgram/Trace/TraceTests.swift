@@ -241,7 +241,9 @@ import Testing
         arguments: [
             ["--follow"], ["--pcapng", "x"], ["file", "--accept"], ["file", "--connect", "Puma"],
             ["file", "--type", "pang"],
-            ["file", "--direction", "up"], ["--record-bytes", "4"], ["file", "--record", "x"], ["a", "b"],
+            ["file", "--direction", "up"], ["file", "--pcapng", "x", "--peer", "Puma"],
+            ["file", "--pcapng", "x", "--since", "1s"], ["--record-bytes", "4"], ["file", "--record", "x"],
+            ["a", "b"],
         ])
     func misuse(_ arguments: [String]) throws {
         let call = try user.run(["trace"] + arguments)

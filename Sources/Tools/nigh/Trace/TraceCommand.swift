@@ -81,6 +81,9 @@ struct TraceCommand: Subcommand {
             throw UsageError(
                 "--connect, --accept, --duration and --record are for a live trace, without FILE")
         }
+        if options.capture != nil, filter != TraceFilter() {
+            throw UsageError("--pcapng writes all of FILE: leave out the options that select what is shown")
+        }
         return TraceCommand(output: output, file: file, filter: filter, options: options, session: session)
     }
 

@@ -3,7 +3,7 @@ import NighCore
 import NighRecord
 
 /// Selects what a trace shows.
-struct TraceFilter: Sendable {
+struct TraceFilter: Hashable, Sendable {
     var peer: String?
     var link: UInt64?
     /// The names of types of frames and kinds of packets. Empty means all of them, and also what is neither.
