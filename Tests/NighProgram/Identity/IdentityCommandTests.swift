@@ -103,6 +103,17 @@ import Testing
         #expect(try user.run("identity", "--json").object()["id"] as? String == id)
     }
 
+    @Test("While a program uses an identity file that was named, it is reported and not replaced")
+    func namedInUse() throws {
+        let file = "\(user.folder.path)/other.pem"
+        let host = try HostInTests(of: user, "--identity", file)
+        #expect(try user.run("identity", "--identity", file, "--json").object()["in_use"] as? Bool == true)
+        let call = try user.run("identity", "new", "--identity", file, "--yes")
+        #expect(call.status == 1 && call.errors.first?.contains("end it first") == true, "\(call)")
+        #expect(try host.end().status == 0)
+        #expect(try user.run("identity", "--identity", file, "--json").object()["in_use"] as? Bool == false)
+    }
+
     @Test("While a program uses the identity, the command reports it and does not replace it")
     func inUse() throws {
         let waiting = try user.start("pair", "-t", "tcp:interface=lo,mdns=off", "-v", reads: true)

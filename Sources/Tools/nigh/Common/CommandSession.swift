@@ -108,7 +108,11 @@ final class CommandSession: @unchecked Sendable {
         switch choice {
         case .ephemeral: return (.ephemeral(), .ephemeral(), false)
         case .anybody: return (.ephemeral(), try .standard(), false)
-        case .file(let file): return (try file.load(), try .standard(), true)
+        case .file(let file):
+            let identity = try file.load()
+            // Who names a file may use it in several programs. The claim only keeps the file from being replaced.
+            _ = file.claim()
+            return (identity, try .standard(), true)
         case nil:
             let file = try IdentityFile()
             let identity = try file.load()
