@@ -106,6 +106,7 @@ import Testing
         arguments: [
             ["doctor", "-t", "pigeon"], ["doctor", "--peer", "://nowhere"], ["doctor", "--timeout", "soon"],
             ["doctor", "--service", "two words"], ["doctor", "more"], ["doctor", "--json", "--json-lines"],
+            ["doctor", "--identity", "ephemeral"],
         ])
     func misuse(_ arguments: [String]) throws {
         let call = try user.run(arguments)

@@ -66,6 +66,9 @@ struct DoctorCommand: Subcommand {
             Example("--peer Hare --through Lynx", "finds why Hare is reached through Lynx only"),
         ]
     ) { output, transports, plugins, identity, peer, service, security, timeout, through in
+        if case .some(nil) = identity {
+            throw UsageError("a temporary identity has no file to check: leave --identity ephemeral out")
+        }
         if through != nil {
             guard case .named? = peer else {
                 throw UsageError("--through needs --peer with a name or a PeerID")
