@@ -36,6 +36,16 @@ import Testing
         #expect(call.errors.contains { $0.contains("standard output") }, "\(call)")
     }
 
+    @Test(
+        "A reader that has gone does not change the status",
+        arguments: ["manual", "completion bash", "errors"])
+    func withoutReader(_ arguments: String) throws {
+        let child = try user.start(arguments.split(separator: " ").map(String.init))
+        child.stopListening()
+        let call = try NighCall(finishing: child)
+        #expect(call.status == 0 && call.errors.isEmpty, "\(call)")
+    }
+
     @Test("A reader that closes the output early is not a failure", arguments: ["--help", "errors"])
     func closedByTheReader(_ arguments: String) throws {
         let call = try run(arguments, into: "| head -c 1")
