@@ -30,6 +30,14 @@ import Testing
         }
     }
 
+    @Test("No paragraph has a gap where its line ends in the source")
+    func gaps() {
+        for command in Self.commands {
+            let lines = command.text.split(separator: "\n").filter { !$0.hasPrefix(" ") }
+            #expect(lines.allSatisfy { !$0.contains("  ") }, "\(command.path)")
+        }
+    }
+
     @Test("Without a command, or with an unknown one, the status is 2 and the error points to the help")
     func noCommand() throws {
         let user = NighUser()

@@ -21,7 +21,11 @@ struct PeersCommand: Subcommand {
             A peer that was met over an encrypted link is known: its key is remembered. A paired peer is trusted, because \
             two people have compared digits (see `nigh pair`).
 
-            With --map it shows something else: who is connected to whom among the peers nearby, and over what. The command             joins them for that, as a member of their mesh: it calls a peer that it sees, or the one that --through names, and             asks everybody what their conversations run over. Their programs see it come and go. Peers that are in no mesh             tell nothing of others, and peers of an earlier version do not say over what they are connected. The options of a             session count with --map only.
+            With --map it shows something else: who is connected to whom among the peers nearby, and over what. The command \
+            joins them for that, as a member of their mesh: it calls a peer that it sees, or the one that --through names, and \
+            asks everybody what their conversations run over. Their programs see it come and go. Peers that are in no mesh \
+            tell nothing of others, and peers of an earlier version do not say over what they are connected. The options of a \
+            session count with --map only.
             """,
         OutputOptions.options, Option(flag: "paired", "shows only paired peers"), MapPlan.options,
         SessionOptions.options,
