@@ -1,7 +1,8 @@
 import Glibc
 import NighCore
 
-/// Writes lines to the standard output, each whole and at once, so that pipes see them as they come.
+/// Writes lines to the standard output, each whole and as soon as its reader takes it, so that pipes see them as they
+/// come.
 ///
 /// `@unchecked Sendable`: `isBroken` is guarded by the lock.
 public final class LineOutput: @unchecked Sendable {
@@ -18,6 +19,7 @@ public final class LineOutput: @unchecked Sendable {
         self.onFailure = onFailure
         // A reader that has gone is an error like any other.
         signal(SIGPIPE, SIG_IGN)
+        OutputThread.shared.start()
     }
 
     /// Writes `text` as one line. Any thread may call this.
@@ -31,18 +33,32 @@ public final class LineOutput: @unchecked Sendable {
     public func writeSanitized(_ lines: [String]) {
         guard !lines.isEmpty else { return }
         let text = lines.map { "\($0)\n" }.joined()
-        let breaks = lock.withLock {
-            guard !isBroken else { return false }
-            isBroken = !Self.write(text, to: STDOUT_FILENO)
-            return isBroken
+        OutputThread.shared.write(text.utf8.count) { [self] in
+            let breaks = lock.withLock {
+                guard !isBroken else { return false }
+                isBroken = !Self.write(text, to: STDOUT_FILENO)
+                return isBroken
+            }
+            if breaks { onFailure() }
         }
-        if breaks { onFailure() }
     }
 
-    /// Writes an error to the standard error, after the name of the program.
+    /// Writes an error to the standard error, after the name of the program and after all lines before it.
     public static func printError(_ text: String, by program: String) {
-        _ = write("\(program): \(sanitized(text))\n", to: STDERR_FILENO)
+        enqueue("\(program): \(sanitized(text))\n", to: STDERR_FILENO)
     }
+
+    /// Writes `text`, which must be sanitized, after all lines before it. Once there is a `LineOutput`, the caller does not
+    /// wait for that, unless more than 1 MiB is not written yet.
+    public static func enqueue(_ text: String, to descriptor: Int32) {
+        OutputThread.shared.write(text.utf8.count) { write(text, to: descriptor) }
+    }
+
+    /// Waits until all lines before are written.
+    public static func flush() { OutputThread.shared.flush() }
+
+    /// Whether the reader of the lines is slow, or does not read.
+    public static var isBehind: Bool { OutputThread.shared.isBehind }
 
     /// Replaces the characters with which text of other peers could move the cursor or reverse the order of reading.
     public static func sanitized(_ text: String) -> String {
@@ -56,7 +72,7 @@ public final class LineOutput: @unchecked Sendable {
                 }))
     }
 
-    /// Writes all of `text`, which must be sanitized. Returns false if it cannot be written.
+    /// Writes all of `text`, which must be sanitized, at once. Returns false if it cannot be written.
     @discardableResult
     public static func write(_ text: String, to descriptor: Int32) -> Bool {
         var text = text

@@ -39,12 +39,14 @@ public enum StandardStreams {
     }
 
     private static func finish(_ status: Int32) {
+        LineOutput.flush()
         // Writes what `print` has buffered, and checks what it could not write before.
         if fflush(stdout) != 0 { outputFailed(errno) } else if ferror(stdout) != 0 { outputFailed(EIO) }
         let (program, fault) = state.lock.withLock { (state.program, state.fault) }
         guard let fault else { return }
         let cause = String(cString: strerror(fault))
         LineOutput.printError("writing to the standard output: \(cause)", by: program)
+        LineOutput.flush()
         if status == 0 { _exit(1) }
     }
 }

@@ -7,8 +7,9 @@ import NighCore
 public enum SystemRequirements {
     /// The descriptors that must be free: about 25 for loops, transports and mDNS, the rest for peers and files.
     public static let descriptors = 40
-    /// The threads that must be free: one for each loop, those that tasks run on, and one that reads what is typed.
-    public static let threads = 12
+    /// The threads that must be free: one for each loop, those that tasks run on, one that reads what is typed, and one
+    /// that writes.
+    public static let threads = 13
 
     /// Why the program cannot run here, or nil if it can.
     public static var shortage: NighError? {

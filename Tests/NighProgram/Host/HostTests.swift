@@ -59,6 +59,32 @@ import Testing
         #expect((try end.object()["guests"] as? [Any])?.count == 2)
     }
 
+    @Test("While nobody reads its output, a host answers its guests; later the whole output can be read")
+    func unread() throws {
+        let path = "\(user.folder.path)/output"
+        try #require(mkfifo(path, 0o600) == 0)
+        let reader = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC)
+        defer { close(reader) }
+        let filler = open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC)
+        while write(filler, [UInt8](repeating: UInt8(ascii: "\n"), count: 4_096), 4_096) > 0 {}
+        let port = try FreePort.find()
+        let program = BuiltPrograms.path(of: "nigh")
+        let call = "exec \(program) host -t \(HostInTests.transport),port=\(port) --json-lines"
+        let host = try Child("/bin/sh", ["-c", "\(call) >\(path)"], environment: user.environment)
+        let ping = try NighUser().run(
+            "ping", "tcp://127.0.0.1:\(port)", "--until", "-t", HostInTests.transport)
+        #expect(ping.status == 0, "\(ping)")
+        host.send(SIGINT)
+        close(filler)
+        _ = fcntl(reader, F_SETFL, 0)
+        var output: [UInt8] = []
+        var bytes = [UInt8](repeating: 0, count: 4_096)
+        while case let count = read(reader, &bytes, bytes.count), count > 0 { output += bytes[..<count] }
+        let lines = String(decoding: output, as: UTF8.self).split(separator: "\n")
+        #expect(lines.contains { $0.contains("\"came\"") } && lines.last?.contains("\"summary\"") == true)
+        #expect(try host.end().status == 0)
+    }
+
     @Test("A host that was started with nohup goes on when its terminal is gone")
     func nohup() throws {
         let program = BuiltPrograms.path(of: "nigh")

@@ -4,6 +4,7 @@ import JSONText
 import NighLoop
 import NighCore
 import NighMemory
+import ProgramSupport
 import Terminal
 
 /// `nigh chat`: sends typed lines to everyone in the chat, and shows theirs.
@@ -59,6 +60,8 @@ struct ChatCommand: Subcommand {
                     try await session.connect(to: peer, for: .chat, .init(timeLimit: timeout))
                 }
             }
+            // What was reported until now stands above the chat.
+            LineOutput.flush()
             interface = isAtTerminal ? try TerminalChatInterface() : PlainChatInterface()
         } catch {
             await session.close()

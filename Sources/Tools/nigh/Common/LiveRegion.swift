@@ -25,14 +25,15 @@ final class LiveRegion: @unchecked Sendable {
         isVisible = isTerminal(STDERR_FILENO) && !TerminalTraits.ofThisProcess.isDumb
     }
 
-    /// Shows these lines in place of the previous ones; at most one less than the terminal has rows.
+    /// Shows these lines in place of the previous ones; at most one less than the terminal has rows. If the terminal is
+    /// behind, the previous ones stay until the next call.
     func show(_ lines: [Line]) {
-        guard isVisible else { return }
+        guard isVisible, lines.isEmpty || !LineOutput.isBehind else { return }
         lock.withLock {
             guard !hasEnded, question == nil else { return }
             let old = self.lines.count
             self.lines = Array(lines.suffix(Self.size.rows - 1))
-            LineOutput.write(Self.erasing(old) + drawing(), to: STDERR_FILENO)
+            LineOutput.enqueue(Self.erasing(old) + drawing(), to: STDERR_FILENO)
         }
     }
 
@@ -42,9 +43,9 @@ final class LiveRegion: @unchecked Sendable {
             clear()
             body()
             if let question {
-                LineOutput.write(question, to: STDERR_FILENO)
+                LineOutput.enqueue(question, to: STDERR_FILENO)
             } else if isVisible, !lines.isEmpty {
-                LineOutput.write(drawing(), to: STDERR_FILENO)
+                LineOutput.enqueue(drawing(), to: STDERR_FILENO)
             }
         }
     }
@@ -55,7 +56,7 @@ final class LiveRegion: @unchecked Sendable {
             clear()
             lines = []
             question = LineOutput.sanitized(text)
-            LineOutput.write(question ?? "", to: STDERR_FILENO)
+            LineOutput.enqueue(question ?? "", to: STDERR_FILENO)
         }
     }
 
@@ -81,9 +82,9 @@ final class LiveRegion: @unchecked Sendable {
     /// Makes the last line free to write to.
     private func clear() {
         if question != nil {
-            LineOutput.write("\n", to: STDERR_FILENO)
+            LineOutput.enqueue("\n", to: STDERR_FILENO)
         } else if isVisible, !lines.isEmpty {
-            LineOutput.write(Self.erasing(lines.count), to: STDERR_FILENO)
+            LineOutput.enqueue(Self.erasing(lines.count), to: STDERR_FILENO)
         }
     }
 

@@ -84,21 +84,16 @@ struct LiveTrace: Sendable {
         switch event {
         case .invited(let invitation): session.session.accept(invitation)
         case .listening(let scheme, let addresses) where !addresses.isEmpty:
-            let results = results
-            // Writing may block, and must not block the loop.
-            Task.detached {
-                let list = addresses.map(\.description)
-                results.report(
-                    Self.listeningKind,
-                    [
-                        .init("transport", .text(scheme)),
-                        .init("addresses", .list(list.map(JSON.text))),
-                        .init("peer", .text(session.session.id.description)),
-                    ],
-                    lines: [
-                        Line("\(session.session.id.short) can be called at \(list.joined(separator: ", "))")
-                    ])
-            }
+            let list = addresses.map(\.description)
+            results.report(
+                Self.listeningKind,
+                [
+                    .init("transport", .text(scheme)), .init("addresses", .list(list.map(JSON.text))),
+                    .init("peer", .text(session.session.id.description)),
+                ],
+                lines: [
+                    Line("\(session.session.id.short) can be called at \(list.joined(separator: ", "))")
+                ])
         default: break
         }
     }

@@ -1,0 +1,87 @@
+import Glibc
+import NighCore
+
+/// Writes to the standard output and the standard error on a thread of its own, in the order of the calls.
+///
+/// A terminal may be stopped and a reader slow, and many callers are event loops, which must not wait for them. So a
+/// caller waits only while more than `limit` bytes are not written yet.
+///
+/// `@unchecked Sendable`: the mutex guards all mutable state.
+final class OutputThread: @unchecked Sendable {
+    /// The one thread of this program.
+    static let shared = OutputThread()
+
+    /// The number of bytes that may wait.
+    private static let limit = 1 << 20
+    /// The number of bytes from which on the reader counts as slow.
+    private static let slowFrom = 64 << 10
+
+    private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
+    private let changed = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
+    private let thread = LoopThread()
+    private var isRunning = false
+    private var waiting: [(byteCount: Int, write: @Sendable () -> Void)] = []
+    /// The bytes that were passed to `write`, and those that were written, since the beginning.
+    private var (passed, written) = (0, 0)
+
+    private init() {
+        pthread_mutex_init(mutex, nil)
+        pthread_cond_init(changed, nil)
+    }
+
+    /// Starts the thread. Until then, and if the system has no thread to give, everything is written at once.
+    func start() {
+        locked {
+            guard !isRunning else { return }
+            isRunning = (try? thread.start { [self] in run() }) != nil
+        }
+    }
+
+    /// Calls `write`, which writes `byteCount` bytes, after everything before it.
+    func write(_ byteCount: Int, _ write: @escaping @Sendable () -> Void) {
+        let isQueued = locked {
+            guard isRunning else { return false }
+            // What the thread itself calls must not wait for it.
+            while passed - written > Self.limit, !thread.isCurrent { pthread_cond_wait(changed, mutex) }
+            waiting.append((byteCount, write))
+            passed += byteCount
+            pthread_cond_broadcast(changed)
+            return true
+        }
+        if !isQueued { write() }
+    }
+
+    /// Waits until everything is written that was passed before.
+    func flush() {
+        locked {
+            let end = passed
+            while written < end, !thread.isCurrent { pthread_cond_wait(changed, mutex) }
+        }
+    }
+
+    /// Whether so much waits that the reader is slow, or does not read.
+    var isBehind: Bool { locked { passed - written > Self.slowFrom } }
+
+    private func run() {
+        while true {
+            let batch = locked {
+                while waiting.isEmpty { pthread_cond_wait(changed, mutex) }
+                defer { waiting = [] }
+                return waiting
+            }
+            for entry in batch {
+                entry.write()
+                locked {
+                    written += entry.byteCount
+                    pthread_cond_broadcast(changed)
+                }
+            }
+        }
+    }
+
+    private func locked<Value>(_ body: () -> Value) -> Value {
+        pthread_mutex_lock(mutex)
+        defer { pthread_mutex_unlock(mutex) }
+        return body()
+    }
+}
