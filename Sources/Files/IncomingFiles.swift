@@ -468,6 +468,7 @@ package final class IncomingFiles: TransferSide {
         unfinished -= 1
         progress.conclude(outcome)
         parts[index] = nil
+        keptEarlier[index] = nil
         if receiving?.part?.index == index { receiving?.part = nil }
         if progress.current == index { progress.current = nil }
     }

@@ -134,6 +134,21 @@ struct TransferSideTests {
         #expect(disk.files["a (2)"] == nil && disk.files["b (2)"] == files.contents[1])
     }
 
+    @Test("Many files kept before the kill that are gone at the sender now do not keep the others from arriving")
+    func keptEarlierAndGone() {
+        let files = MemoryFiles((0..<40).map { ("file \($0)", content(50, seed: UInt64($0))) })
+        let disk = MemoryDisk()
+        for (item, bytes) in zip(files.items, files.contents).prefix(30) {
+            disk.files[item.path] = bytes
+            disk.kept[item.path] = (item.path, bytes.withUnsafeBytes { SHA256.hash($0) })
+        }
+        files.unreadable = Set(0..<30)
+        let pair = SidePair(files, on: disk)
+        #expect(pair.run() && pair.received?.isComplete == true && pair.sent?.isComplete == true)
+        #expect(pair.incoming.progress.itemsFailed == 30 && pair.outgoing.progress.itemsDone == 10)
+        #expect(disk.files.count == 40)
+    }
+
     @Test("A file that cannot be read fails alone, and both sides know which")
     func unreadable() {
         let files = MemoryFiles([("a", content(10)), ("b", content(10)), ("c", content(10))])
