@@ -9,7 +9,8 @@ package final class OutgoingFiles: TransferSide {
     private final class Report {
         let index: Int
         /// What is there, from the beginning on, and how many of these pieces were compared.
-        var pieces: [Piece] = []
+        private(set) var pieces: [Piece] = []
+        private var count = 0
         var compared = 0
         /// Nothing more will be said of it.
         var isComplete = false
@@ -17,6 +18,15 @@ package final class OutgoingFiles: TransferSide {
         var wholeHash: [UInt8]?
 
         init(_ index: Int) { self.index = index }
+
+        /// Adds a piece. Only the last one may be short, so that there are no more pieces than the size of the file allows.
+        func add(_ piece: Piece, ofAtMost size: Int) throws(WireError) {
+            guard count.isMultiple(of: FileRecord.longestPiece), count + piece.count <= size else {
+                throw .malformed("a report on more bytes than a file has, or in pieces that are too short")
+            }
+            count += piece.count
+            pieces.append(piece)
+        }
     }
 
     private struct Piece {
@@ -138,7 +148,9 @@ package final class OutgoingFiles: TransferSide {
             return
         case .have(let index, let count, let hash):
             guard (1...FileRecord.longestPiece).contains(count) else { break }
-            return try report(index) { $0.pieces.append(Piece(count: count, hash: hash)) }
+            return try report(index) { report throws(WireError) in
+                try report.add(Piece(count: count, hash: hash), ofAtMost: items[index].size ?? 0)
+            }
         case .ready(let index): return try report(index) { $0.isComplete = true }
         case .whole(let index, let hash):
             return try report(index) { report in
@@ -191,19 +203,21 @@ package final class OutgoingFiles: TransferSide {
     }
 
     /// Adds to what the receiver has said of an item.
-    private func report(_ index: Int, _ change: (Report) -> Void) throws(WireError) {
+    private func report(
+        _ index: Int, _ change: (Report) throws(WireError) -> Void
+    ) throws(WireError) {
         guard case .sending = state, items.indices.contains(index), items[index].kind == .file else {
             throw .malformed("a report on an item out of turn")
         }
         guard outcomes[index] == .pending else { return }
         if let last = reports.last, last.index == index, !last.isComplete {
-            return change(last)
+            return try change(last)
         }
         guard reports.last?.isComplete ?? true, reports.count < Self.mostReports else {
             throw .malformed("reports on too many items")
         }
         let report = Report(index)
-        change(report)
+        try change(report)
         reports.append(report)
     }
 
@@ -291,9 +305,6 @@ package final class OutgoingFiles: TransferSide {
     /// Reads what the receiver has reported, and has it sent if it is another here.
     private func compare(_ report: Report, _ file: Current) throws(FileFailure) -> TransferWork {
         let piece = report.pieces[report.compared]
-        guard file.file.isSeekable else {
-            throw FileFailure("\(items[file.index].path) cannot be read again from its beginning")
-        }
         let bytes = try read(file, atMost: piece.count)
         report.compared += 1
         guard bytes.count == piece.count, SHA256.hash(bytes) == piece.hash else {

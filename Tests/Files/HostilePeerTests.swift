@@ -97,9 +97,12 @@ struct HostilePeerTests {
     @Test("A receiver that reports or keeps what it cannot have ends the transfer")
     func hostileReceiver() {
         let sequences: [[FileRecord]] = [
-            [.ready(index: 0)], [.accept, .ready(index: 2)], [.accept, .kept(index: 0)],
+            [.ready(index: 0)], [.accept, .ready(index: 3)], [.accept, .kept(index: 0)],
             [.accept, .have(index: 0, count: 0, hash: hash)],
             [.accept, .have(index: 0, count: 2 << 20, hash: hash)],
+            [.accept, .have(index: 0, count: 11, hash: hash)],
+            [.accept, .have(index: 0, count: 3, hash: hash), .have(index: 0, count: 3, hash: hash)],
+            [.accept, .have(index: 2, count: 1, hash: hash)],
             [.accept, .have(index: 0, count: 1, hash: hash), .ready(index: 1)], [.accept, .accept],
             [.accept, .stored(index: 0, count: 1)],
             [.accept, .ready(index: 0), .stored(index: 0, count: 11)],
@@ -107,7 +110,8 @@ struct HostilePeerTests {
             [.accept, .end(index: 0, size: 10, hash: hash)],
         ]
         for records in sequences {
-            let side = OutgoingFiles(MemoryFiles([("a", content(10)), ("b", content(10))]))
+            let side = OutgoingFiles(
+                MemoryFiles([("a", content(10)), ("b", content(10)), ("pipe", content(10))], pipes: [2]))
             var fault: FileFault?
             let settle = {
                 while fault == nil {
