@@ -149,6 +149,17 @@ struct TransferSideTests {
         #expect(disk.files.count == 40)
     }
 
+    @Test("What comes from a pipe is sent, also if the same pipe was kept before the kill")
+    func keptPipe() {
+        let files = MemoryFiles([("pipe", content(300_000))], pipes: [0])
+        let disk = MemoryDisk()
+        disk.files["pipe"] = [1]
+        disk.kept["pipe"] = ("pipe", [1].withUnsafeBytes { SHA256.hash($0) })
+        let pair = SidePair(files, on: disk)
+        #expect(pair.run() && pair.received?.isComplete == true)
+        #expect(disk.files == ["pipe": [1], "pipe (2)": files.contents[0]])
+    }
+
     @Test("A file that cannot be read fails alone, and both sides know which")
     func unreadable() {
         let files = MemoryFiles([("a", content(10)), ("b", content(10)), ("c", content(10))])

@@ -31,6 +31,8 @@ package final class MemoryFiles: FileSource {
         private let files: MemoryFiles
         private let index: Int
         private let opened: [UInt8]
+        /// The bytes that were read.
+        private var position = 0
 
         init(_ files: MemoryFiles, _ index: Int) {
             self.files = files
@@ -41,8 +43,12 @@ package final class MemoryFiles: FileSource {
         var isSeekable: Bool { !files.pipes.contains(index) }
 
         func read(into bytes: UnsafeMutableRawBufferPointer, at offset: Int) throws(FileFailure) -> Int {
+            guard isSeekable || offset == position else {
+                throw FileFailure("\(files.items[index].path) cannot be read again from its beginning")
+            }
             let piece = files.contents[index].dropFirst(offset).prefix(bytes.count)
             bytes.copyBytes(from: piece)
+            position = offset + piece.count
             return piece.count
         }
 
