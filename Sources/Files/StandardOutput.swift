@@ -1,31 +1,32 @@
 import Glibc
 import NighCore
 
-/// The standard output as the place of one file. What was written cannot be read or taken back. If the transfer is cut, the
-/// same sender continues behind it while the program runs.
+/// The standard output as the place of one file. What was written cannot be read or taken back, so no other transfer can
+/// follow it, not even one of the same file.
 package final class StandardOutput {
     /// The number of bytes that were written.
     fileprivate var count = 0
-    fileprivate let hash = RunningHash()
     fileprivate let descriptor: OpenDescriptor
-    /// The sender and the name of the file whose bytes were written.
-    fileprivate var owner: (sender: PeerID, name: String)?
 
     /// Writes to the standard output, or another descriptor. It stays open at the end.
     package init(_ number: Int32 = STDOUT_FILENO) {
         descriptor = OpenDescriptor(fcntl(number, F_DUPFD_CLOEXEC, 0))
+    }
+
+    fileprivate var isUsed: FileFailure {
+        FileFailure(
+            "the standard output has the beginning of an earlier transfer, which cannot be taken back",
+            other: "the beginning of an earlier transfer was written there and cannot be taken back")
     }
 }
 
 /// Receives a single file to the standard output.
 package final class StandardOutputStore: FileStore {
     private let output: StandardOutput
-    private let sender: PeerID
     private let items: [FileItem]
 
-    package init(_ output: StandardOutput, sender: PeerID, items: [FileItem]) {
+    package init(_ output: StandardOutput, items: [FileItem]) {
         self.output = output
-        self.sender = sender
         self.items = items
     }
 
@@ -41,15 +42,7 @@ package final class StandardOutputStore: FileStore {
                 "only a single file can be written to the standard output",
                 other: "only a single file can be received there")
         }
-        let name = items[index].path
-        if let owner = output.owner {
-            guard owner.sender == sender, owner.name.utf8.elementsEqual(name.utf8) else {
-                throw FileFailure(
-                    "the standard output is in use for another file",
-                    other: "another file is being received there")
-            }
-        }
-        output.owner = (sender, name)
+        guard output.count == 0 else { throw output.isUsed }
         return StandardOutputPart(output)
     }
 
@@ -63,8 +56,6 @@ package final class StandardOutputPart: StoredPart {
     fileprivate init(_ output: StandardOutput) { self.output = output }
 
     package var count: Int { output.count }
-    /// The hash of what was written, which cannot be read again.
-    package var hash: [UInt8] { output.hash.value }
     package var isUntouched: Bool { true }
     package var remains: String? { nil }
 
@@ -78,18 +69,13 @@ package final class StandardOutputPart: StoredPart {
     package func write(_ bytes: UnsafeRawBufferPointer, at offset: Int) throws(FileFailure) {
         try check(offset)
         guard output.descriptor.write(bytes) else { throw .system("writing to the standard output") }
-        output.hash.update(bytes)
         output.count += bytes.count
     }
 
     package func truncate(to count: Int) throws(FileFailure) { try check(count) }
 
     private func check(_ offset: Int) throws(FileFailure) {
-        guard offset == count else {
-            throw FileFailure(
-                "the standard output already has bytes that are not the beginning of this file",
-                other: "what was already written there is not the beginning of this file")
-        }
+        guard offset == count else { throw output.isUsed }
     }
 
     package func keep(_ hash: [UInt8]) -> String? { nil }

@@ -283,7 +283,7 @@ actor FileReceiver {
         case .standardOutput:
             nonisolated(unsafe) let output = output
             offer.accept(atMost: plan.mostBytes, onResult: onResult) {
-                StandardOutputStore(output, sender: sender, items: items)
+                StandardOutputStore(output, items: items)
             }
         }
     }
