@@ -52,6 +52,14 @@ package final class OpenDescriptor: Sendable {
         writeAll(bytes) { rest, _ in Glibc.write(number, rest.baseAddress, rest.count) }
     }
 
+    /// Writes as many of `bytes` as there is room for. Returns how many, or -1 with the reason in `errno`.
+    package func writeNext(_ bytes: UnsafeRawBufferPointer) -> Int {
+        while true {
+            let count = Glibc.write(number, bytes.baseAddress, bytes.count)
+            if count >= 0 || errno != EINTR { return count }
+        }
+    }
+
     /// Writes all of `bytes` at `offset`. Returns false if that fails, with the reason in `errno`.
     package func write(_ bytes: UnsafeRawBufferPointer, at offset: Int) -> Bool {
         writeAll(bytes) { rest, done in pwrite(number, rest.baseAddress, rest.count, offset + done) }

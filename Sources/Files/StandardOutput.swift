@@ -6,6 +6,8 @@ import NighCore
 package final class StandardOutput {
     /// The number of bytes that were written.
     fileprivate var count = 0
+    /// The bytes of the next write that were written already, because it is the last one again, which failed half way.
+    fileprivate var partialCount = 0
     fileprivate let descriptor: OpenDescriptor
 
     /// Writes to the standard output, or another descriptor. It stays open at the end.
@@ -68,7 +70,13 @@ package final class StandardOutputPart: StoredPart {
 
     package func write(_ bytes: UnsafeRawBufferPointer, at offset: Int) throws(FileFailure) {
         try check(offset)
-        guard output.descriptor.write(bytes) else { throw .system("writing to the standard output") }
+        while output.partialCount < bytes.count {
+            let rest = UnsafeRawBufferPointer(rebasing: bytes[output.partialCount...])
+            let count = output.descriptor.writeNext(rest)
+            guard count > 0 else { throw .system("writing to the standard output") }
+            output.partialCount += count
+        }
+        output.partialCount = 0
         output.count += bytes.count
     }
 

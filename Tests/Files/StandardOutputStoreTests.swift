@@ -53,6 +53,28 @@ import Testing
         #expect(throws: FileFailure.self) { try folder.part() }
     }
 
+    @Test("A write that failed half way is repeated without its first half")
+    func repeatedWrite() throws {
+        var ends: [Int32] = [0, 0]
+        try #require(pipe(&ends) == 0)
+        let (reading, writing) = (OpenDescriptor(ends[0]), OpenDescriptor(ends[1]))
+        for end in ends { try #require(fcntl(end, F_SETFL, O_NONBLOCK) == 0) }
+        let part = try store(StandardOutput(writing.number), "f").part()
+        let bytes = content(100_000)
+        var come: [UInt8] = []
+        var failures = 0
+        while come.count < bytes.count, failures < 100 {
+            let isWritten = bytes.withUnsafeBytes { bytes in
+                failure { try part.write(bytes, at: 0) } == nil
+            }
+            if !isWritten { failures += 1 }
+            var buffer = [UInt8](repeating: 0, count: bytes.count)
+            let count = buffer.withUnsafeMutableBytes { reading.readNext(into: $0) }
+            come += buffer.prefix(max(count, 0))
+        }
+        #expect(failures > 0 && come == bytes && part.count == bytes.count)
+    }
+
     @Test("A full disk is reported as one")
     func fullDisk() throws {
         let full = OpenDescriptor(open("/dev/full", O_WRONLY))
