@@ -132,7 +132,11 @@ package final class OutgoingFiles: TransferSide {
         switch state {
         case .over: break
         // Everything is decided, however the stream ends now.
-        case .sending where unfinished == 0, .finishing: end(.complete)
+        case .sending where unfinished == 0:
+            // The receiver learns that this side knows it from its end, which follows.
+            if error == nil { onDecided?(outcomes) }
+            end(.complete)
+        case .finishing: end(.complete)
         default: end(.lost(error ?? NighError(.sending, .streamCancelled("the receiver left"))))
         }
     }

@@ -81,6 +81,36 @@ struct TransferSideTests {
         }
     }
 
+    @Test("A sender that learns with the receiver's end that all is kept reports it before its own end")
+    func decidedWithTheEnd() {
+        for isWorking in [false, true] {
+            let bytes: [UInt8] = [1, 2, 3]
+            let side = OutgoingFiles(MemoryFiles([("a", bytes)]))
+            var calls = 0
+            side.onDecided = { outcomes in
+                #expect(!side.hasEnded && outcomes == side.outcomes)
+                calls += 1
+            }
+            for records in [[.accept, .ready(index: 0)], [.kept(index: 0)]] as [[FileRecord]] {
+                settle(side)
+                for record in records { record.bytes.withUnsafeBytes { side.receive($0) } }
+            }
+            if isWorking { settle(side) }
+            side.receiveEnd(nil)
+            #expect(side.hasEnded && calls == 1)
+        }
+    }
+
+    /// Has a side work until it waits.
+    private func settle(_ side: OutgoingFiles) {
+        while true {
+            switch side.work() {
+            case .send, .again: continue
+            case .wait, .waitForInput, .waitForRoom, .finish, .over: return
+            }
+        }
+    }
+
     @Test("After a kill, only the pieces that were damaged on the disk are sent again")
     func damagedPart() {
         let files = MemoryFiles([("a", content(5 << 20))])
@@ -134,7 +164,7 @@ struct TransferSideTests {
         #expect(disk.files["a (2)"] == nil && disk.files["b (2)"] == files.contents[1])
     }
 
-    @Test("Many files kept before the kill that are gone at the sender now do not keep the others from arriving")
+    @Test("Files that were kept before the kill and are gone at the sender do not stop the others")
     func keptEarlierAndGone() {
         let files = MemoryFiles((0..<40).map { ("file \($0)", content(50, seed: UInt64($0))) })
         let disk = MemoryDisk()
