@@ -86,7 +86,10 @@ package final class TransferSteps {
 
     /// Ends the stream as the transfer has ended.
     private func close(isAllSent: Bool) -> Pause {
-        guard case .over(let ending) = side.work() else { return .none }
+        var work = side.work()
+        // What is left to be said does not fit, and the reason goes with the end of the stream.
+        while case .send = work { work = side.work() }
+        guard case .over(let ending) = work else { return .none }
         switch ending {
         case .complete, .lost: stream.finish()
         case .stopped(let fault), .stoppedHere(let fault):

@@ -1,0 +1,106 @@
+import NighCore
+import NighFiles
+import NighMemory
+import NighTestKit
+import Testing
+
+/// Tests how a side of a transfer and its stream end together. Two sessions in virtual time; the disk is in memory.
+@Suite("A transfer and its stream", .timeLimit(.minutes(1))) struct TransferStepsTests {
+    /// The two ends of a stream for files, each with its side of the transfer.
+    ///
+    /// `@unchecked Sendable`: everything happens on the one virtual loop.
+    private final class Transfer: @unchecked Sendable {
+        let loop = VirtualEventLoop()
+        let disk = MemoryDisk()
+        let outgoing: OutgoingFiles
+        let incoming = IncomingFiles()
+        private var sessions: [Session] = []
+        private var opened: ByteStream?
+        private var arrived: ByteStream?
+        private var sending: TransferSteps?
+        private var receiving: TransferSteps?
+        private(set) var sent: TransferEnding?
+        private(set) var received: TransferEnding?
+
+        init(_ files: MemoryFiles) throws {
+            outgoing = OutgoingFiles(files)
+            let hub = MemoryHub()
+            for number: UInt64 in [1, 2] {
+                var configuration = SessionConfiguration(
+                    service: "files", name: DisplayName(fitting: "m\(number)"))
+                configuration.seed = number
+                configuration.fileStreams = { [unowned self] in arrived = $0 }
+                let session = Session(
+                    configuration, identity: .ephemeral(seed: number),
+                    transports: [MemoryTransport(hub: hub, address: "m\(number)")], loop: loop)
+                session.start(
+                    onEvent: { [unowned session] in
+                        if case .invited(let invitation) = $0 { session.accept(invitation) }
+                    }, onMessage: { _, _ in })
+                sessions.append(session)
+            }
+            try loop.run(for: .seconds(1))
+            sessions[0].invite(sessions[1].id) { _ in }
+            try loop.run(for: .seconds(1))
+            sessions[0].openStream(named: "files", to: sessions[1].id, for: .files) { [unowned self] in
+                opened = try? $0.get()
+            }
+            try loop.run(for: .seconds(1))
+            sending = TransferSteps(outgoing, on: try #require(opened))
+        }
+
+        /// Moves the sender with `isSending`, the network, and the receiver with `isReading`.
+        func run(turns: Int = 50, isSending: Bool = true, isReading: Bool = true) throws {
+            for _ in 0..<turns {
+                if isSending, sent == nil { sent = try step(sending) }
+                if receiving == nil, let arrived { receiving = TransferSteps(incoming, on: arrived) }
+                if isReading, received == nil { received = try step(receiving) }
+                if incoming.isDeciding { incoming.accept(into: disk.store(for: incoming.items)) }
+            }
+        }
+
+        /// Moves both until the receiver has asked for the files, and no byte of them has come.
+        func begin() throws {
+            for _ in 0..<50 where !incoming.isUnderway { try run(turns: 1) }
+            try run(turns: 1)
+            try #require(incoming.isUnderway && incoming.progress.transferred == 0)
+        }
+
+        /// Stops the sender, which then makes one step.
+        func stop() {
+            outgoing.stop(FileFault(.changed, "the tapes are mixed up"))
+            if case .over(let ending)? = sending?.step() { sent = ending }
+        }
+
+        /// Whether the receiver knows why the sender has stopped.
+        var hasReason: Bool {
+            guard case .lost(let error)? = received else { return false }
+            return error.cause == .streamCancelled("the tapes are mixed up")
+        }
+
+        /// Moves a side until it waits. Returns how it has ended.
+        private func step(_ steps: TransferSteps?) throws -> TransferEnding? {
+            defer { try? loop.run(for: .milliseconds(10)) }
+            guard let steps else { return nil }
+            while true {
+                switch steps.step() {
+                case .none: continue
+                case .over(let ending): return ending
+                case .activity, .input, .time: return nil
+                }
+            }
+        }
+    }
+
+    @Test("The receiver gets the reason of a sender that stops while the window is full")
+    func stopsWhileFull() throws {
+        let transfer = try Transfer(MemoryFiles([("a", content(4 << 20))]))
+        try transfer.begin()
+        try transfer.run(isReading: false)
+        transfer.stop()
+        // Now there is room.
+        try transfer.run(turns: 5, isSending: false)
+        try transfer.run()
+        #expect(transfer.sent?.fault?.explanation == "the tapes are mixed up" && transfer.hasReason)
+    }
+}
