@@ -90,6 +90,8 @@ package final class IncomingFiles: TransferSide {
 
     /// Pauses the transfer from this side, or resumes it.
     package func setPaused(_ isOn: Bool, because reason: String) {
+        // After everything was said, only the sender's end is missing.
+        if case .finished = state { return }
         if !hasEnded { output.setPaused(isOn, because: reason, in: &progress) }
     }
 

@@ -10,7 +10,7 @@ package final class TransferSteps {
         case activity(bytes: Bool, room: Bool)
         /// Something to read in a pipe that is sent, or bytes that can be read.
         case input(AwaitedInput)
-        /// Some time, because the disk is full.
+        /// Some time, because the disk is full or this side has paused.
         case time
         case over(TransferEnding)
     }
@@ -50,7 +50,7 @@ package final class TransferSteps {
         switch side.work() {
         case .send(let bytes): unsent = bytes
         case .again: break
-        case .wait: if !hasRead { return .activity(bytes: side.takesBytes, room: false) }
+        case .wait: if !hasRead { return side.takesBytes ? .activity(bytes: true, room: false) : .time }
         case .waitForInput(let input): if !hasRead { return .input(input) }
         case .waitForRoom: return .time
         case .finish: stream.finish()
@@ -63,7 +63,7 @@ package final class TransferSteps {
     private func read() -> Bool {
         var count = 0
         // A side that takes no bytes now, because its disk is full or somebody has paused it, has to know of the end, too.
-        if !side.takesBytes, !side.hasEnded, let failure = stream.failure {
+        if !side.takesBytes, !side.hasEnded, let failure = stream.failure ?? writingFailure {
             side.receiveEnd(failure)
             return true
         }
@@ -82,6 +82,16 @@ package final class TransferSteps {
             }
         }
         return count > 0
+    }
+
+    /// Why the other side reads no more. One that has stopped says so only behind what it has sent.
+    private var writingFailure: NighError? {
+        do throws(NighError) {
+            _ = try stream.tryWrite(UnsafeRawBufferPointer(start: nil, count: 0))
+            return nil
+        } catch {
+            return error
+        }
     }
 
     /// Ends the stream as the transfer has ended.
@@ -108,7 +118,7 @@ struct TransferRun {
     let transfer: FileTransfer
     let queue: FileQueue
 
-    /// The time after which a full disk is tried again, in seconds.
+    /// The time after which a full disk is tried again and a side that has paused looks at its stream, in seconds.
     private static let roomInterval = 1.0
 
     /// Runs to the end. Calls `onTurn` after each step.

@@ -102,7 +102,7 @@ struct TransferSideTests {
     }
 
     /// Has a side work until it waits.
-    private func settle(_ side: OutgoingFiles) {
+    private func settle(_ side: any TransferSide) {
         while true {
             switch side.work() {
             case .send, .again: continue
@@ -258,6 +258,23 @@ struct TransferSideTests {
             side.setPaused(false, because: "")
             #expect(pair.run() && pair.received?.isComplete == true)
         }
+    }
+
+    @Test("A receiver that has said all does not pause, and so learns of the sender's end")
+    func pausesTooLate() {
+        let side = IncomingFiles()
+        for record in [.offer(count: 1, metadata: []), .item(FileItem(.folder, path: "f", size: 0))]
+            as [FileRecord]
+        {
+            record.bytes.withUnsafeBytes { side.receive($0) }
+        }
+        side.accept(into: MemoryDisk().store(for: side.items))
+        settle(side)
+        #expect(side.progress.itemsDone == 1)
+        side.setPaused(true, because: "the battery is low")
+        #expect(side.takesBytes && side.progress.pause == nil)
+        side.receiveEnd(nil)
+        #expect(side.hasEnded)
     }
 
     @Test("Either side can stop, and the other has the reason")

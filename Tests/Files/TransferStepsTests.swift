@@ -103,4 +103,20 @@ import Testing
         try transfer.run()
         #expect(transfer.sent?.fault?.explanation == "the tapes are mixed up" && transfer.hasReason)
     }
+
+    @Test(
+        "A receiver that has paused or has no room learns that the sender has stopped",
+        arguments: [true, false])
+    func stopsWhileNotRead(_ isPaused: Bool) throws {
+        let transfer = try Transfer(MemoryFiles([("a", content(100_000))]))
+        try transfer.begin()
+        try transfer.run(isReading: false)
+        if isPaused { transfer.incoming.setPaused(true, because: "") } else { transfer.disk.capacity = 0 }
+        try transfer.run()
+        #expect(transfer.outgoing.progress.transferred == 100_000 && transfer.incoming.progress.done == 0)
+        #expect(transfer.received == nil)
+        transfer.stop()
+        try transfer.run()
+        #expect(transfer.hasReason)
+    }
 }
