@@ -271,8 +271,7 @@ package final class IncomingFiles: TransferSide {
             piece.bytes.withUnsafeBytes { write($0, of: piece.part, at: piece.offset) }
         }
         guard unwritten.isEmpty else { return .waitForRoom }
-        progress.pause = nil
-        output.write(.resumed)
+        if progress.pause?.isHere == true { output.resume(&progress) }
         return .again
     }
 
@@ -302,8 +301,8 @@ package final class IncomingFiles: TransferSide {
         switch state {
         case .listing, .deciding: return .wait
         case .receiving(let store):
-            if !unwritten.isEmpty { return writeAgain() }
             if output.isPaused { return .wait }
+            if !unwritten.isEmpty { return writeAgain() }
             if let task = tasks.first { return perform(task) }
             if unfinished == 0 {
                 state = .finished(store)

@@ -4,6 +4,8 @@ final class RecordOutput {
     private var waiting: [UInt8] = []
     /// Whether this side has paused the transfer.
     private(set) var isPaused = false
+    /// The other side's pause.
+    private var pauseThere: TransferCount.Pause?
     /// Room for a header and the longest piece of a file. Records that are sent take its place.
     private let memory = UnsafeMutableRawBufferPointer.allocate(
         byteCount: FileRecord.headerLength + FileRecord.longestPiece, alignment: 16)
@@ -30,17 +32,25 @@ final class RecordOutput {
     /// Drops what waits, and says only this.
     func replaceAll(with record: FileRecord) { waiting = record.bytes }
 
-    /// Pauses the transfer from this side, or resumes it. and says so.
+    /// Pauses the transfer from this side, or resumes it, and says so.
     func setPaused(_ isOn: Bool, because reason: String, in progress: inout TransferCount) {
         guard isPaused != isOn else { return }
         isPaused = isOn
-        progress.pause = isOn ? .init(isHere: true, reason: reason) : nil
-        write(isOn ? .paused(reason) : .resumed)
+        guard isOn else { return resume(&progress) }
+        progress.pause = .init(isHere: true, reason: reason)
+        write(.paused(reason))
+    }
+
+    /// Ends the pause of this side. That of the other side goes on.
+    func resume(_ progress: inout TransferCount) {
+        progress.pause = pauseThere
+        write(.resumed)
     }
 
     /// Notes that the other side has paused the transfer or, without a reason, that it has resumed it.
     func notePause(because reason: String?, in progress: inout TransferCount) {
-        if !isPaused { progress.pause = reason.map { .init(isHere: false, reason: $0) } }
+        pauseThere = reason.map { .init(isHere: false, reason: $0) }
+        if progress.pause?.isHere != true { progress.pause = pauseThere }
     }
 
     /// Takes the next bytes to send, which stay in place until the memory is used again. Returns nil if nothing waits.

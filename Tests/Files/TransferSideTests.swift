@@ -231,6 +231,38 @@ struct TransferSideTests {
         #expect(pair.outgoing.progress.pause == nil)
     }
 
+    @Test("Room on the disk ends only the pause that the full disk has made")
+    func pausedWithFullDisk() {
+        let files = MemoryFiles([("a", content(900_000))])
+        let disk = MemoryDisk()
+        let pair = SidePair(files, on: disk)
+        pair.run(turns: 30)
+        disk.capacity = 500_000
+        #expect(!pair.run() && pair.waitsForRoom)
+        pair.incoming.setPaused(true, because: "the battery is low")
+        disk.capacity = .max
+        #expect(!pair.run())
+        #expect(pair.incoming.progress.pause == .init(isHere: true, reason: "the battery is low"))
+        #expect(pair.outgoing.progress.pause == .init(isHere: false, reason: "the battery is low"))
+        pair.incoming.setPaused(false, because: "")
+        #expect(pair.run() && pair.received?.isComplete == true && disk.files["a"] == files.contents[0])
+    }
+
+    @Test("A side that resumes shows that the other one has still paused")
+    func bothPause() {
+        let pair = SidePair(MemoryFiles([("a", content(2 << 20))]), on: MemoryDisk())
+        pair.run(turns: 40)
+        pair.outgoing.setPaused(true, because: "the train leaves")
+        #expect(!pair.run())
+        pair.incoming.setPaused(true, because: "the battery is low")
+        #expect(!pair.run())
+        pair.incoming.setPaused(false, because: "")
+        #expect(pair.incoming.progress.pause == .init(isHere: false, reason: "the train leaves"))
+        #expect(!pair.run())
+        pair.outgoing.setPaused(false, because: "")
+        #expect(pair.run() && pair.received?.isComplete == true)
+    }
+
     @Test("An offer for which there is too little room is declined before anything is sent, with the numbers")
     func noRoom() {
         let files = MemoryFiles([("a", content(900_000))])
