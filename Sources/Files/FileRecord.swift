@@ -208,7 +208,8 @@ extension FileRecord {
         case .kept: self = .kept(index: try Self.index(&reader))
         case .failed: self = .failed(index: try Self.index(&reader), try Self.fault(&reader))
         case .stop: self = .stop(try Self.fault(&reader))
-        case .paused: self = .paused(try reader.longText(atMost: Self.longestWords, "a pause's reason"))
+        case .paused:
+            self = .paused(Self.shown(try reader.longText(atMost: Self.longestWords, "a pause's reason")))
         case .resumed: self = .resumed
         case .data, nil: throw .malformed("a record of the unknown kind \(number)")
         }

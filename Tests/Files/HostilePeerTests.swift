@@ -131,6 +131,20 @@ struct HostilePeerTests {
         }
     }
 
+    @Test("Words that a terminal may show have no control characters")
+    func words() throws {
+        let (words, shown) = ("no\u{1B}[2J\nspace", "no [2J space")
+        let records: [FileRecord] = [.paused(words), .stop(FileFault(.other, words))]
+        var cutter = RecordCutter()
+        var seen: [FileRecord] = []
+        try records.flatMap(\.bytes).withUnsafeBytes { bytes in
+            try cutter.cut(bytes) { part throws(WireError) in
+                if case .record(let record) = part { seen.append(record) }
+            }
+        }
+        #expect(seen == [.paused(shown), .stop(FileFault(.other, shown))])
+    }
+
     @Test("Records travel unchanged, cut anywhere")
     func roundTrip() throws {
         let fault = FileFault(.noSpace, "the disk is full")
