@@ -359,6 +359,8 @@ package final class IncomingFiles: TransferSide {
         guard case .receiving(let store) = state else { return }
         do throws(FileFailure) {
             let part = IncomingPart(index, try store.openAnew(index))
+            // All of it comes.
+            try part.shorten(to: 0)
             parts[index] = part
             if let size = items[index].size { beginReserving(part, of: size) }
         } catch {

@@ -179,6 +179,19 @@ struct TransferSideTests {
         #expect(disk.files.count == 40)
     }
 
+    @Test("A file sent anew counts from its beginning, whatever an earlier attempt has left of it")
+    func anewWithLeftover() {
+        let files = MemoryFiles([("a", content(400_000))])
+        let disk = MemoryDisk()
+        disk.files["a"] = [1]
+        disk.kept["a"] = ("a", [1].withUnsafeBytes { SHA256.hash($0) })
+        disk.parts["a"] = content(300_000, seed: 8)
+        let pair = SidePair(files, on: disk)
+        #expect(pair.run() && pair.received?.isComplete == true)
+        #expect(disk.files["a (2)"] == files.contents[0])
+        #expect(pair.incoming.progress.done == 400_000 && pair.outgoing.progress.done == 400_000)
+    }
+
     @Test("What comes from a pipe is sent, also if the same pipe was kept before the kill")
     func keptPipe() {
         let files = MemoryFiles([("pipe", content(300_000))], pipes: [0])
