@@ -95,7 +95,8 @@ extension Peer {
         try await send(files: [path], metadata: metadata)
     }
 
-    /// Offers files and folders to the peer, in one transfer; see ``send(file:metadata:)``. One that cannot be sent does not stop the
+    /// Offers files and folders to the peer, in one transfer; see ``send(file:metadata:)``. Fails if there are no paths,
+    /// or if one of them cannot be read. A file in a folder that cannot be read, or one that changes while it is sent, does not stop the
     /// others.
     ///
     /// - Parameter metadata: Bytes that the peer's program gets with the offer: at most 4,096.
@@ -123,6 +124,11 @@ extension SessionCore {
     func send(
         files paths: [String], metadata: [UInt8], to peer: Peer
     ) async throws(NighError) -> FileTransfer {
+        guard !paths.isEmpty else {
+            throw NighError(
+                .sending, .invalid("a transfer of no files"), peer: peer.name,
+                advice: "name at least one path")
+        }
         guard metadata.count <= FileRecord.longestMetadata else {
             throw NighError(
                 .sending, .limit("metadata of files", FileRecord.longestMetadata), peer: peer.name,

@@ -111,6 +111,8 @@ import Testing
             try await asLynx.send(file: outbox.path + "/missing")
         }
         #expect(error?.description.contains("missing") == true)
+        let none = await #expect(throws: NighError.self) { try await asLynx.send(files: []) }
+        #expect(none?.cause == .invalid("a transfer of no files"))
         await close(puma, lynx)
     }
 
