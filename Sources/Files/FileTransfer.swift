@@ -55,6 +55,9 @@ public final class FileTransfer: Sendable {
 
     var isUnderway: Bool { state.withLock { $0.isUnderway && $0.ending == nil } }
 
+    /// Whether it has begun or ended, so that nobody has to accept or decline it any more.
+    package var isAnswered: Bool { state.withLock { $0.isUnderway || $0.ending != nil } }
+
     /// How far the transfer is now.
     public var progress: FileProgress { state.withLock { Self.progress($0) } }
 

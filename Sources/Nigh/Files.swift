@@ -43,6 +43,8 @@ final class FileReception: Sendable {
     let offers = FileOffers(inbox: Inbox())
     private let acceptance: FileAcceptance
     private let session = Mutex(WeakSession())
+    /// Held while an offer is added to `offers`, so that they stay in order.
+    private let adding = Mutex(())
 
     private struct WeakSession {
         weak var core: SessionCore?
@@ -65,7 +67,7 @@ final class FileReception: Sendable {
         switch acceptance {
         case .none: offer.decline()
         case .ask:
-            offers.inbox.append(offer, droppingOldestBeyond: IncomingOffers.limit)
+            add(offer)
             core.report(.filesOffered(offer))
         case .paired(let folder):
             guard core.peer(offer.peer).trust == .paired else {
@@ -73,6 +75,16 @@ final class FileReception: Sendable {
             }
             accept(offer, into: folder, core)
         case .everyone(let folder): accept(offer, into: folder, core)
+        }
+    }
+
+    /// Adds an offer for the program, and drops those that have ended or were accepted meanwhile. `IncomingOffers` bounds the others.
+    private func add(_ offer: FileOffer) {
+        adding.withLock { _ in
+            var waiting: [FileOffer] = []
+            while let next = offers.inbox.poll() { waiting.append(next) }
+            for next in waiting where !next.transfer.isAnswered { offers.inbox.append(next) }
+            offers.inbox.append(offer)
         }
     }
 

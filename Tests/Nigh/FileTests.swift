@@ -85,6 +85,30 @@ import Testing
         await close(puma, lynx)
     }
 
+    @Test("wait for the program's answer, however many other offers come and are withdrawn meanwhile")
+    func withdrawn() async throws {
+        try outbox.write("abc", to: "a")
+        let (puma, lynx, asLynx) = try await pair(.ask)
+        let events = lynx.events
+        let transfer = try await asLynx.send(file: outbox.path + "/a")
+        for await case .filesOffered in events { break }
+        for _ in 0..<20 {
+            let other = try await asLynx.send(file: outbox.path + "/a")
+            for await case .filesOffered(let offer) in events {
+                other.cancel()
+                _ = try? await offer.transfer.finish()
+                break
+            }
+        }
+        for await offer in lynx.fileOffers {
+            offer.decline(because: "no more cats")
+            break
+        }
+        let error = await #expect(throws: NighError.self) { try await transfer.finish() }
+        #expect(error?.cause == .file(FileFault(.declined, "no more cats")))
+        await close(puma, lynx)
+    }
+
     @Test("of a peer that is not paired are declined where only paired peers' files are accepted")
     func unpaired() async throws {
         try outbox.write("abc", to: "a")
