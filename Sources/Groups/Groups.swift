@@ -173,7 +173,7 @@ package final class Groups: Sendable {
         for member in members {
             do throws(NighError) {
                 try await session.send(message, of: GroupRecord.kind, to: member)
-            } catch  where error.cause == .notConnected {
+            } catch  where error.isDisconnection {
                 continue
             } catch {
                 failures[member] = error

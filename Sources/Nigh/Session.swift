@@ -193,7 +193,8 @@ public final class Session: Sendable {
         do throws(PartialSendError) {
             try await core.low.sendToAll(ByteSlice(bytes))
         } catch {
-            guard error.failures.values.allSatisfy({ $0.cause == .notConnected }) else { throw error }
+            let failures = error.failures.filter { !$0.value.isDisconnection }
+            if !failures.isEmpty { throw PartialSendError(failures: failures) }
         }
     }
 

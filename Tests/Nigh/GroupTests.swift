@@ -58,6 +58,25 @@ import Testing
         #expect(await asLynx.messages.next() == nil)
     }
 
+    @Test("takes a message without an error when a member leaves while the message waits for room")
+    func leavesWhileFull() async throws {
+        let sessions = try await sessions("Puma", "Lynx")
+        let (puma, lynx) = (sessions[0], sessions[1])
+        let red = try await puma.join("red")
+        let asLynx = try await lynx.join("red")
+        await wait(for: [lynx], in: red)
+        let sending = Task {
+            while !red.members.isEmpty {
+                try await red.send(bytes: [UInt8](repeating: 7, count: 64 << 10))
+            }
+        }
+        await puma.fill(red.members[0])
+        await lynx.close()
+        try await sending.value
+        withExtendedLifetime(asLynx) {}
+        await puma.close()
+    }
+
     @Test("keeps out whom a member does not accept, and tells both")
     func admission() async throws {
         let sessions = try await sessions("Puma", "Lynx")

@@ -79,6 +79,20 @@ import Testing
         await lynx.close()
     }
 
+    @Test("broadcasts without an error when a peer leaves while a message waits for room")
+    func leavesWhileFull() async throws {
+        let (puma, lynx, _, asLynx) = try await pair()
+        let sending = Task {
+            while !puma.connectedPeers.isEmpty {
+                try await puma.broadcast(bytes: [UInt8](repeating: 7, count: 64 << 10))
+            }
+        }
+        await puma.fill(asLynx)
+        await lynx.close()
+        try await sending.value
+        await puma.close()
+    }
+
     @Test("carries bytes unchanged, also without a copy")
     func bytes() async throws {
         let (puma, lynx, _, asLynx) = try await pair()
