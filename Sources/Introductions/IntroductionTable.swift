@@ -194,13 +194,13 @@ package struct IntroductionTable {
         considerWanting(id, now: now)
     }
 
-    /// What this session carries to or from the peer may have changed.
+    /// What this session carries to or from the peer may have changed, and so what it says of itself.
     package mutating func reconsider(_ id: PeerID, now: Moment) {
+        flushSoon(id, now: now)
         guard peers[id]?.presence != nil else { return }
         noteNews(of: id, now: now)
         let all = peers.keys
         peers[id]?.pending.formUnion(all)
-        flushSoon(id, now: now)
     }
 
     /// Who wanted a conversation to end.

@@ -301,6 +301,26 @@ private struct Scene {
         #expect(scene.run() == [.forget(far)])
     }
 
+    @Test("says that it accepts pipes as soon as it does, as after two peers have paired")
+    func acceptsRelaysLater() {
+        var accepts = false
+        var scene = Scene(.init(isMesh: false, acceptsRelays: { _ in accepts }))
+        let peer = Scene.peer(1)
+        scene.connect(peer)
+        _ = scene.run()
+        #expect(scene.sent.isEmpty)
+        accepts = true
+        scene.table.reconsider(peer, now: scene.now)
+        _ = scene.run()
+        accepts = false
+        scene.table.reconsider(peer, now: scene.now)
+        _ = scene.run()
+        let told: [Bool?]? = scene.sent[peer]?.map {
+            if case .here(let presence) = $0 { presence.acceptsRelays } else { nil }
+        }
+        #expect(told == [true, false])
+    }
+
     @Test("asks again for the addresses of a peer that is connected through another one only")
     func relayedPeers() throws {
         var scene = Scene()
