@@ -44,8 +44,8 @@ public struct SessionSettings: Sendable {
 
 /// Where a session's key pair comes from.
 public enum SessionIdentity: Hashable, Sendable {
-    /// The user's own identity, so that peers recognize this user. If another program uses it for the same service now, the
-    /// session gets a temporary one.
+    /// The user's own identity, so that peers recognize this user. One program has it at a time, from its first session until it
+    /// exits, and in that program one session of each service. Every other session gets a temporary one.
     case saved
     /// The identity in a file, which is made if it does not exist.
     case file(String)
