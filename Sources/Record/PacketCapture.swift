@@ -128,7 +128,10 @@ public struct PacketCapture {
         body.write(0 as UInt16)
         body.write(0 as UInt32)
         body.write(option: 2, Array("link \(link)".utf8))
-        body.write(option: 3, Array(description(of: link).utf8))
+        var description = description(of: link)
+        // A record may have addresses that are too long for an option.
+        while description.utf8.count > UInt16.max { description.unicodeScalars.removeLast() }
+        body.write(option: 3, Array(description.utf8))
         // if_tsresol: nanoseconds.
         body.write(option: 9, [9])
         body.endOptions()

@@ -63,4 +63,26 @@ import Testing
         let packet = try #require(try Self.blocks(bytes).last)
         #expect(packet.body.suffix(16) == [4, 0, 8, 0, 3, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0])
     }
+
+    @Test("The description of a link is cut to the length that a capture can have")
+    func longAddresses() throws {
+        let address = TransportAddress(scheme: "far", value: String(repeating: "é", count: 30_000))
+        var capture = PacketCapture()
+        _ = capture.blocks(
+            for: RecordEntry(
+                time: 1, link: 7,
+                .opened(
+                    LinkOpening(
+                        isDialled: true, scheme: "far", localAddress: address, remoteAddress: address))))
+        let bytes = capture.blocks(
+            for: RecordEntry(
+                time: 2, link: 7, .preface(.incoming, ByteSlice(Array("NIGH\u{1}\u{1}\0\0".utf8)))))
+        let body = try #require(try Self.blocks(bytes).first).body
+        // Behind the options with the name of the link.
+        let name = Array("link 7".utf8)
+        let place = try #require(body.indices.first { body[$0...].starts(with: name) }) + 8
+        let length = Int(body[place + 2]) | Int(body[place + 3]) << 8
+        #expect(body[place] == 3 && length > 65_000)
+        #expect(String(validating: body[(place + 4)..<(place + 4 + length)], as: UTF8.self) != nil)
+    }
 }
