@@ -38,9 +38,6 @@ package protocol StoredPart: AnyObject {
     /// opens the file waits for that.
     var isUntouched: Bool { get }
 
-    /// Where what is there stays if the transfer does not finish; nil if nothing stays.
-    var remains: String? { get }
-
     /// Reserves space for the bytes before `end` of a file of `size` bytes, if the file system can do that. Fails if there is
     /// not enough for the whole file; the file may be written nevertheless, as far as there is room.
     func reserve(_ size: Int, upTo end: Int) throws(FileFailure)
@@ -59,9 +56,4 @@ package protocol StoredPart: AnyObject {
 
     /// Drops what is there.
     func discard()
-}
-
-extension StoredPart {
-    /// Reserves space for the whole file.
-    package func reserve(_ size: Int) throws(FileFailure) { try reserve(size, upTo: size) }
 }

@@ -180,7 +180,7 @@ package final class FolderStore: FileStore {
             let name = place.name
             let isTaken =
                 replaces && isFile ? !destination.isReplaceable(name.text) : destination.has(name.text)
-            guard !isTaken, !destination.has(name.note) else { continue }
+            guard !isTaken else { continue }
             if let part = try PartFolder.create(place, sender: sender, name: tops[top].name) { return part }
         }
         throw FileFailure("\(destination.path(of: base.text)) and all its numbered names exist")

@@ -42,11 +42,6 @@ final class PartFile: StoredPart {
 
     var isUntouched: Bool { lease.isHeld() }
 
-    var remains: String? {
-        guard !isOver, count > 0, part.isInPlace, part.folder.leads(key, to: file) else { return nil }
-        return part.folder.path
-    }
-
     func reserve(_ size: Int, upTo end: Int) throws(FileFailure) {
         let start = max(count, reserved)
         guard end > start else { return }

@@ -70,12 +70,6 @@ final class PartFolder {
         return folder
     }
 
-    /// Whether the path still leads to this folder, with its note.
-    var isInPlace: Bool {
-        destination.isInPlace && destination.leads(name.part, to: folder.descriptor)
-            && folder.has(TransferNote.name)
-    }
-
     // MARK: Data
 
     /// Returns the name of a file's data: the hash of its offered path, which says nothing to the file system.

@@ -4,12 +4,10 @@ package struct SafeFileName: Hashable {
     /// The name in the folder.
     package let text: String
 
-    /// The name of the file's data until the file is complete.
+    /// The name of the folder with what is incomplete of the file or folder.
     package var part: String { "\(text).part" }
-    /// The name of the note that says whose part that is.
-    package var note: String { "\(text).part.nigh" }
 
-    /// Leaves room for a number and `.part.nigh` within the limit of file systems, which is 255 bytes.
+    /// Leaves room for a number and `.part` within the limit of file systems, which is 255 bytes.
     private static let longest = 200
     private static let longestExtension = 32
     /// The numbers that are tried for a name that is taken.
@@ -43,7 +41,7 @@ package struct SafeFileName: Hashable {
         text = Self.unlikePart(Self.shortened(kept))
     }
 
-    /// No received file may be named like a part or its note.
+    /// No received file may be named like a part, or like the note that earlier versions kept beside it.
     private static func unlikePart(_ text: String) -> String {
         let end = text.lowercased()
         return end.hasSuffix(".part") || end.hasSuffix(".part.nigh") ? "\(text)_" : text

@@ -59,7 +59,6 @@ package final class StandardOutputPart: StoredPart {
 
     package var count: Int { output.count }
     package var isUntouched: Bool { true }
-    package var remains: String? { nil }
 
     package func reserve(_ size: Int, upTo end: Int) {}
 

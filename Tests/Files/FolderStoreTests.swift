@@ -224,7 +224,7 @@ import Testing
         let store = try store("f")
         #expect(try #require(store.room) > 0)
         let part = try store.part()
-        let refusal = failure { try part.reserve(1 << 60) }
+        let refusal = failure { try part.reserve(1 << 60, upTo: 1 << 60) }
         #expect(refusal?.fault.reason == .noSpace)
         #expect(refusal?.description.contains(inbox) == true)
         #expect(refusal?.description.contains("\(1 << 60) bytes are needed") == true)
@@ -235,7 +235,7 @@ import Testing
         do {
             let part = try store("f").part()
             try part.write("abc")
-            try part.reserve(10_000_000)
+            try part.reserve(10_000_000, upTo: 10_000_000)
             #expect(try part.count == 3 && part.text == "abc")
         }
         let data = try #require(status("f.part/\(key("f"))"))
@@ -269,7 +269,7 @@ import Testing
         #expect(store.present == 0)
         let part = try store.part()
         try part.write("abc")
-        try part.reserve(1_000_000)
+        try part.reserve(1_000_000, upTo: 1_000_000)
         #expect(store.present == 1_000_000)
     }
 }

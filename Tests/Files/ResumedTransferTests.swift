@@ -154,8 +154,8 @@ import Testing
             let store = try store("f", "d/", "d/e/", "d/e/g")
             for index in [1, 2] { _ = try store.open(index) }
             let parts = [try store.part(0), try store.part(3)]
-            #expect(parts.map(\.remains) == [nil, nil])
             #expect(names == ["d", "d.part", "f.part"])
+            withExtendedLifetime(parts) {}
         }
         #expect(names == [])
     }
@@ -177,7 +177,6 @@ import Testing
             try store.receive("abc", 0)
             let part = try store.part(1)
             try part.write("ab")
-            #expect(part.remains == path("b.part"))
             store.finish()
             #expect(names == ["a", "b.part"])
         }
@@ -190,23 +189,8 @@ import Testing
             let part = try store("f").part()
             try part.write("abc")
             part.discard()
-            #expect(part.remains == nil)
         }
         #expect(names == [])
-    }
-
-    @Test("What was removed is not said to remain", arguments: ["data", "note", "folder", "inbox"])
-    func remains(_ what: String) throws {
-        let part = try store("f").part()
-        try part.write("abc")
-        #expect(part.remains == path("f.part"))
-        switch what {
-        case "data": unlink(path("f.part/\(key("f"))"))
-        case "note": unlink(path("f.part/note"))
-        case "folder": rename(path("f.part"), path("g.part"))
-        default: rename(inbox, "\(outer.path)/elsewhere")
-        }
-        #expect(part.remains == nil)
     }
 
     @Test("A file whose folder was moved is not kept, and the reason is said")

@@ -25,8 +25,8 @@ import Testing
     func long() {
         let name = SafeFileName(String(repeating: "ä", count: 400) + ".tar").numbered(999)
         #expect(name.text.hasSuffix("ä (999).tar"))
-        #expect(name.note.utf8.count <= 255)
-        #expect(SafeFileName("a." + String(repeating: "x", count: 400)).note.utf8.count <= 255)
+        #expect(name.part.utf8.count <= 255)
+        #expect(SafeFileName("a." + String(repeating: "x", count: 400)).part.utf8.count <= 255)
     }
 
     @Test("A name that is one long character is cut, and does not vanish")

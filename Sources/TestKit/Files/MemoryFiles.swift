@@ -141,7 +141,6 @@ package final class MemoryDisk {
 
         let count: Int
         var isUntouched: Bool { disk.isUntouched }
-        var remains: String? { disk.parts[path] == nil ? nil : "\(path).part" }
 
         func reserve(_ size: Int, upTo end: Int) throws(FileFailure) {}
 
