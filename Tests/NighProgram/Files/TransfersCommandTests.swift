@@ -52,6 +52,19 @@ import Testing
         _ = try NighCall(finishing: waiting.child)
     }
 
+    @Test("A record has every option by which the peer was found")
+    func arguments() throws {
+        let line = [
+            "send", "Hare", "--transport", "tcp", "--service", "films", "--name", "Puma", "--identity",
+            "ephemeral", "--security", "paired", "--relays", "everyone", "--through", "Lynx", "--give-up",
+            "90s", "--as", "f", "--", "/tmp/f",
+        ]
+        let parsed = try NighProgram.table.parse(line, width: 80)
+        let command =
+            if case .action(let command) = parsed { command as? SendCommand } else { nil as SendCommand? }
+        #expect(command?.arguments == line)
+    }
+
     @Test("A record is readable by its owner only")
     func mode() throws {
         _ = try interrupt(SIGINT)

@@ -245,6 +245,8 @@ extension SendCommand {
         case .anybody, nil: break
         }
         if session.security != .encrypted { add("--security", session.security.rawValue) }
+        if session.relays != .paired { add("--relays", session.relays.rawValue) }
+        add("--through", session.through.map { "\($0)" })
         add("--give-up", "\(Int(giveUp.seconds))s")
         add("--as", name)
         return arguments + ["--"] + paths.map(Self.absolute)
