@@ -125,6 +125,18 @@ import Testing
         #expect(try list(sender).isEmpty)
     }
 
+    @Test("In a folder that cannot be written to, what is sent is listed, unless the folder is named")
+    func unwritableFolder() throws {
+        func status(_ options: String) throws -> Int32 {
+            let child = try Child(
+                "/bin/sh", ["-c", "cd /sys && exec \(BuiltPrograms.path(of: "nigh")) transfers \(options)"],
+                environment: sender.environment)
+            return try child.end().status
+        }
+        #expect(try status("") == 0)
+        if access("/sys", W_OK) != 0 { #expect(try status("--into /sys") == 1) }
+    }
+
     @Test("An ID that does not exist is reported in one sentence", arguments: ["resume", "remove"])
     func unknown(_ verb: String) throws {
         let call = try sender.run("transfers", verb, "ffff")

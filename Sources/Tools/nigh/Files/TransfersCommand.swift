@@ -15,8 +15,8 @@ struct TransfersCommand: Subcommand {
     }
 
     let output: OutputOptions
-    /// The folder that files were received into.
-    let folder: String
+    /// The folder that files were received into; nil means the current one.
+    let folder: String?
     let action: Action
 
     static let description = Command<any Subcommand>(
@@ -36,7 +36,7 @@ struct TransfersCommand: Subcommand {
             Command(
                 "resume", "Continues to send", OutputOptions.options, idOperand,
                 examples: [Example("1f3a", "sends the same files to the same peer")]
-            ) { TransfersCommand(output: $0, folder: ".", action: .resume($1)) },
+            ) { TransfersCommand(output: $0, folder: nil, action: .resume($1)) },
             Command(
                 "remove", "Removes what is left of a transfer", OutputOptions.options, intoOption, idOperand,
                 examples: [Example("1f3a", "forgets a send, or removes the folder NAME.part")]
@@ -45,8 +45,8 @@ struct TransfersCommand: Subcommand {
     ) { TransfersCommand(output: $0, folder: $1, action: .list) }
 
     private static let intoOption = Option(
-        "into", .text("DIRECTORY", candidates: .directories), default: ".",
-        "the folder that files were received into")
+        "into", .text("DIRECTORY", candidates: .directories),
+        "the folder that files were received into; by default the current one")
     private static let idOperand = Operand("ID", .text("ID"), "the ID of a transfer, or its beginning")
 
     static let kind = Results.Kind("transfer", plural: "transfers")
@@ -141,7 +141,7 @@ struct TransfersCommand: Subcommand {
     }
 
     private func incoming() throws -> [Unfinished] {
-        let place = try ReceivingFolder(folder)
+        guard let place = try place() else { return [] }
         let known = try? TrustStore.standard().peers
         return try place.unfinished().map { left in
             Unfinished(
@@ -151,6 +151,12 @@ struct TransfersCommand: Subcommand {
                 done: left.partialBytes, size: nil, wholeFiles: left.keptFiles,
                 changed: left.lastChange / 1_000_000_000)
         }
+    }
+
+    /// The folder that files were received into; nil if none is named and no files can be received into the current one.
+    private func place() throws(FileFailure) -> ReceivingFolder? {
+        guard let folder else { return try? ReceivingFolder(".") }
+        return try ReceivingFolder(folder)
     }
 
     private static func realPath(_ path: String) -> String {
