@@ -58,6 +58,15 @@ import Testing
         #expect(transfer["items"] as? Int == 7 && transfer["received_bytes"] as? Int == 2_570_000)
     }
 
+    @Test("An empty folder is a transfer, too: a receiver of one ends well after it")
+    func emptyFolder() throws {
+        try FileManager.default.createDirectory(atPath: path("empty"), withIntermediateDirectories: true)
+        let waiting = try receive("--once")
+        #expect(try send(path("empty"), to: waiting).status == 0)
+        #expect(try NighCall(finishing: waiting.child).status == 0)
+        #expect(try names() == ["empty"])
+    }
+
     @Test("Two senders send at the same time, and each file arrives as it was sent")
     func twoSenders() throws {
         let first = try file("first", bytes: 2_000_000)

@@ -111,6 +111,22 @@ import Testing
         #expect(try content(received("big")) == data)
     }
 
+    @Test("A receiver of one transfer that is interrupted after a part of it came ends with an error")
+    func interruptedOnce() throws {
+        try file("a", bytes: 1_000)
+        try file("big", bytes: 4_000_000)
+        let waiting = try receive("--once")
+        let sending = try sender.start(
+            ["send", waiting.address, path("a"), path("big")] + Self.transportOptions + Self.endlessly)
+        try waiting.child.line(with: "\"file\"")
+        sending.send(SIGKILL)
+        _ = try NighCall(finishing: sending)
+        try waiting.child.line(with: "\"failure\"")
+        waiting.child.send(SIGINT)
+        #expect(try NighCall(finishing: waiting.child).status == 1)
+        #expect(try names().contains("a"))
+    }
+
     @Test("Where an incomplete file differs from the one that is sent, it is sent again")
     func anotherFile() throws {
         try file("big", bytes: 4_000_000)

@@ -31,6 +31,8 @@ actor FileReceiver {
         /// Files and folders that did not arrive, and offers that nothing came of.
         var failed = 0
         var bytes = 0
+        /// Whether a transfer has come in which everything arrived.
+        var hasWholeTransfer = false
         /// The failure that ended the command, if one did.
         var error: FileFailure?
     }
@@ -175,7 +177,6 @@ actor FileReceiver {
         session.accept(invitation)
     }
 
-    /// Ends the transfer from a device that is not paired any more.
     private func noteTransport(of peer: Peer) {
         guard let incoming = transfers[peer.id], peer.state == .connected else { return }
         let hasMoved = peer.transport != incoming.peer.transport
@@ -183,6 +184,7 @@ actor FileReceiver {
         if hasMoved, incoming.offer != nil { reportLink("moved", incoming, nil) }
     }
 
+    /// Ends the transfer from a device that is not paired any more.
     private func trustChanged(_ peer: Peer) {
         guard plan.policy == .paired, peer.trust != .paired else { return }
         stop(peer.id, FileFault(.declined, "the pairing was removed"))
@@ -324,7 +326,10 @@ actor FileReceiver {
         let isDecided = progress.itemsDone + progress.itemsFailed == progress.itemCount
         if isDecided, progress.itemCount > 0 {
             reportEnd(incoming)
-            if plan.isOnce, progress.itemsFailed == 0 { end() }
+            if progress.itemsFailed == 0 {
+                outcome.hasWholeTransfer = true
+                if plan.isOnce { end() }
+            }
         } else if let error {
             reportFailure(incoming, error)
         }

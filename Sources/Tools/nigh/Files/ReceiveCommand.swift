@@ -140,20 +140,15 @@ struct ReceiveCommand: Subcommand {
     }
 
     private func report(_ outcome: FileReceiver.Outcome, _ results: Results) -> ExitStatus {
-        let hasFailed = failed(outcome)
+        // Without an end of its own, the command was to receive until it was interrupted.
+        let isEnough = outcome.hasWholeTransfer || !options.isOnce && options.file == nil
         var members: [JSON.Member] = [
             .init("received", .integer(outcome.received)), .init("failed", .integer(outcome.failed)),
             .init("received_bytes", .integer(outcome.bytes)),
         ]
         if let error = outcome.error { members.append(.init("error", Results.json(of: error))) }
         results.summarize(members, lines: [])
-        return hasFailed ? .failed : .success
-    }
-
-    /// Returns whether a failure or an interrupted transfer ended the command, or whether the one file that it waited
-    /// for did not come.
-    private func failed(_ outcome: FileReceiver.Outcome) -> Bool {
-        outcome.error != nil || outcome.received == 0 && (options.isOnce || options.file != nil)
+        return outcome.error == nil && isEnough ? .success : .failed
     }
 }
 
