@@ -1,5 +1,6 @@
 import NighLoop
 import NighCore
+import NighFiles
 import NighTestKit
 import Testing
 
@@ -16,15 +17,20 @@ final class Refuser: LinkObserver, @unchecked Sendable {
 
     /// - Parameters:
     ///   - transport: the transport over which it is reached.
+    ///   - refusesFiles: whether peers can offer files. It leaves whoever does.
     ///   - answer: called for each invitation, with its number, which counts from 1.
     init(
         _ service: ServiceName = "nigh", over transport: String = HostInTests.transport,
+        refusesFiles: Bool = false,
         answer: @escaping @Sendable (_ number: Int, Invitation, Session) -> Void
     ) throws {
         loop = try UVEventLoop.make()
         var configuration = SessionConfiguration(
             service: service, name: DisplayName(fitting: "Refuser"), role: .server)
         configuration.observer = self
+        if refusesFiles {
+            configuration.fileStreams = IncomingOffers { [weak self] _ in self?.leaveEverybody() }.receive
+        }
         session = Session(
             configuration, identity: .ephemeral(),
             transports: try TransportRegistry.standard.makeAll(transport), loop: loop)

@@ -59,6 +59,20 @@ import Testing
         await refuser.end()
     }
 
+    @Test("A send that finds the receiver busy can be resumed, and one that it declined cannot", arguments: [true, false])
+    func busyLater(_ isBusy: Bool) async throws {
+        let refuser = try Refuser(refusesFiles: true) { number, invitation, session in
+            guard number > 1 else { return session.accept(invitation) }
+            session.decline(invitation, reason: "busy", retryAfter: isBusy ? .seconds(86_400) : .zero)
+        }
+        let call = try user.run(
+            ["send", refuser.reached(), files.file("a.txt", "text")] + Self.transportOptions)
+        #expect(call.status == 1 && call.errors.contains { $0.contains("busy") }, "\(call)")
+        let list = try user.run(["transfers", "--json", "--into", files.path]).object()
+        #expect(list["count"] as? Int == (isBusy ? 1 : 0), "\(list)")
+        await refuser.end()
+    }
+
     @Test(
         "Only a refusal with a retry time is tried again",
         arguments: [NighError.Cause.full, .busy, .declined("")])

@@ -82,7 +82,10 @@ actor FileSender {
         do {
             try await sendUntilDone()
         } catch {
-            if case .declined? = (error as? NighError)?.cause { record?.remove() }
+            // One that is busy named a time to ask again, and may take the files later.
+            if let error = error as? NighError, case .declined = error.cause, !error.isRetryable {
+                record?.remove()
+            }
             outcome.error = isInterrupted ? interruption : error
         }
         outcome.time = begunAt.map { (LoopThread.now - $0).duration } ?? .zero
