@@ -59,7 +59,19 @@ import Testing
         await refuser.end()
     }
 
-    @Test("A send that finds the receiver busy can be resumed, and one that it declined cannot", arguments: [true, false])
+    @Test("A receiver that leaves at each offer is not called for longer than --give-up")
+    func leavesAtEachOffer() async throws {
+        let refuser = try Refuser(refusesFiles: true) { $2.accept($1) }
+        let call = try user.run(
+            ["send", refuser.reached(), files.file("a.txt", "text"), "--give-up", "1s"]
+                + Self.transportOptions)
+        #expect(call.status == 1 && call.errors.joined().contains("--give-up"), "\(call)")
+        await refuser.end()
+    }
+
+    @Test(
+        "A send that finds the receiver busy can be resumed, and one that it declined cannot",
+        arguments: [true, false])
     func busyLater(_ isBusy: Bool) async throws {
         let refuser = try Refuser(refusesFiles: true) { number, invitation, session in
             guard number > 1 else { return session.accept(invitation) }

@@ -53,7 +53,11 @@ actor FileSender {
     var progress: FileProgress?
     /// When the receiver accepted the files for the first time.
     private var begunAt: Moment?
+    /// When something has moved in this conversation, or it began.
     private var movedAt: Moment
+    /// When the receiver last had more of the files, or was found or accepted them for the first time. A conversation that
+    /// leads to nothing does not count.
+    private var advancedAt: Moment
     var reportedAt: Moment
     var reportedCount = -1
 
@@ -73,6 +77,7 @@ actor FileSender {
         self.thread = thread
         self.results = results
         movedAt = thread.now
+        advancedAt = thread.now
         reportedAt = thread.now
     }
 
@@ -105,6 +110,7 @@ actor FileSender {
         while true {
             let peer = try await connect()
             if try await converse(with: peer) { return }
+            guard thread.now - advancedAt < Moment.Span(plan.giveUp) else { throw stuck }
             linkRemark = "gone; looking for it"
             try await sleep(Self.pauseAfterConversation)
         }
@@ -112,7 +118,7 @@ actor FileSender {
 
     private func connect() async throws -> Peer {
         // Waiting longer than the time for which nothing may move is of no use.
-        let left = max(Moment.Span(plan.giveUp).duration - (thread.now - movedAt).duration, .seconds(1))
+        let left = max(Moment.Span(plan.giveUp).duration - (thread.now - advancedAt).duration, .seconds(1))
         let connecting = Task { [session, choice = plan.choice] in
             try await session.connect(to: choice, for: .send, .init(timeLimit: left, retriesAddresses: true))
             {
@@ -139,6 +145,7 @@ actor FileSender {
     /// conversation ended before that.
     private func converse(with peer: Peer) async throws -> Bool {
         outcome.conversations += 1
+        if outcome.conversations == 1 { advancedAt = thread.now }
         outcome.peer = peer
         self.peer = peer
         defer { self.peer = nil }
@@ -174,10 +181,7 @@ actor FileSender {
                 "\(peer.name) cannot receive files from this version of nigh; update nigh there", .version)
         case .file(let fault):
             if let progress, progress.itemsDone + progress.itemsFailed == progress.itemCount { return true }
-            if isStuck {
-                throw FileFailure(
-                    "nothing has moved for \(Moment.Span(plan.giveUp)); --give-up sets this time", .cancelled)
-            }
+            if isStuck { throw stuck }
             if fault.reason == .declined || fault.reason == .tooLarge { record?.remove() }
             throw FileFailure.stopped(fault, by: "\(peer.name)", canResume: files.canBeRepeated)
         default:
@@ -188,6 +192,11 @@ actor FileSender {
             reportLink("ended", error)
             return false
         }
+    }
+
+    private var stuck: FileFailure {
+        FileFailure(
+            "nothing has moved for \(Moment.Span(plan.giveUp)); --give-up sets this time", .cancelled)
     }
 
     // MARK: Events
@@ -239,9 +248,14 @@ actor FileSender {
         {
             movedAt = thread.now
         }
+        if progress.done != before?.done ?? 0 || progress.resumed != before?.resumed ?? 0
+            || before?.state.pause != nil
+        {
+            advancedAt = thread.now
+        }
         let isAnswered = progress.state != .waiting && (progress.state != .ended || progress.isBegun)
         if before?.state ?? .waiting == .waiting, isAnswered {
-            begunAt = begunAt ?? LoopThread.now
+            if begunAt == nil { (begunAt, advancedAt) = (LoopThread.now, thread.now) }
             reportStart(progress)
         }
         if before?.state.pause != progress.state.pause { reportPause(progress) }
