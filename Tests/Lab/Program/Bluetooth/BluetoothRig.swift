@@ -43,7 +43,9 @@ enum BluetoothRig {
             throw Failure("a name")
         }
         rig.service = service
-        rig.timeout = .seconds(40)
+        // If both ends close with bytes under way, Linux may keep the channel for 40 s, and refuses it to new connections.
+        // A dial has nine tenths of this time.
+        rig.timeout = .seconds(50)
         rig.quietTime = .milliseconds(300)
         rig.bulkByteCount = 2 * 1024 * 1024
         rig.pipesAtOnce = 1
