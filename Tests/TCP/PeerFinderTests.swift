@@ -56,6 +56,19 @@ struct PeerFinderTests {
         #expect(finding.probeCount == 1)
     }
 
+    /// Announces each peer under a name and at a place of its own.
+    private func announce(_ peers: [PeerID], to finder: PeerFinder) {
+        for (number, peer) in peers.enumerated() {
+            let text = [("v", "1"), ("id", peer.description)].compactMap {
+                TextEntry(key: $0.0, value: $0.1)
+            }
+            finder.serviceFoundOrChanged(
+                DiscoveredService(
+                    key: DiscoveredService.Key(name: "Puma \(number)", interface: 2),
+                    places: [place(UInt8(number))], texts: [text], isOwn: false))
+        }
+    }
+
     /// While the one interface of the transport is down, the session forgets all peers, and nobody announces them anew.
     @Test func peersThatAreStillAnnouncedAreFoundAgain() throws {
         let loop = UVEventLoop()
@@ -69,15 +82,7 @@ struct PeerFinderTests {
             }
             finder.reportAgain()
             finder.browse("game")
-            for (number, peer) in peers.enumerated() {
-                let text = [("v", "1"), ("id", peer.description)].compactMap {
-                    TextEntry(key: $0.0, value: $0.1)
-                }
-                finder.serviceFoundOrChanged(
-                    DiscoveredService(
-                        key: DiscoveredService.Key(name: "Puma \(number)", interface: 2),
-                        places: [place(UInt8(number))], texts: [text], isOwn: false))
-            }
+            announce(peers, to: finder)
             finder.serviceLost(DiscoveredService.Key(name: "Puma 0", interface: 2))
             finding.changes = []
             finder.reportAgain()
@@ -109,15 +114,7 @@ struct PeerFinderTests {
             }
             probed.finder = finder
             finder.browse("game")
-            for (number, peer) in peers.enumerated() {
-                let text = [("v", "1"), ("id", peer.description)].compactMap {
-                    TextEntry(key: $0.0, value: $0.1)
-                }
-                finder.serviceFoundOrChanged(
-                    DiscoveredService(
-                        key: DiscoveredService.Key(name: "Puma \(number)", interface: 2),
-                        places: [place(UInt8(number))], texts: [text], isOwn: false))
-            }
+            announce(peers, to: finder)
             finder.pipeEnded(to: nil, host: .v4(0x0A00_0000), saidSomething: false)
             finder.pipeEnded(to: nil, host: .v4(0x0A00_0001), saidSomething: true)
         }
