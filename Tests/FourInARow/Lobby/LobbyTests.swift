@@ -129,15 +129,23 @@ struct LobbyTests {
         #expect(try group.wait(until: { owl.table?.game != nil }))
     }
 
+    /// Has a host open a table, and two others ask for the seat.
+    private func letBothAsk(
+        _ one: PlayerGroup.Player, _ other: PlayerGroup.Player, at host: PlayerGroup.Player,
+        in group: PlayerGroup
+    ) throws {
+        host.lobby.host()
+        try #require(try group.wait(until: { !one.view.tables.isEmpty && !other.view.tables.isEmpty }))
+        one.lobby.join(host.id, as: .seat)
+        other.lobby.join(host.id, as: .seat)
+        try #require(try group.wait(until: { host.view.seatRequests.count == 2 }))
+    }
+
     @Test("If two players ask at once, one gets the seat and the other gets the reason")
     func twoAskers() throws {
         let group = PlayerGroup()
         let (puma, lynx, owl) = (group.player("Puma"), group.player("Lynx"), group.player("Owl"))
-        puma.lobby.host()
-        try #require(try group.wait(until: { !lynx.view.tables.isEmpty && !owl.view.tables.isEmpty }))
-        lynx.lobby.join(puma.id, as: .seat)
-        owl.lobby.join(puma.id, as: .seat)
-        try #require(try group.wait(until: { puma.view.seatRequests.count == 2 }))
+        try letBothAsk(lynx, owl, at: puma, in: group)
         for request in puma.view.seatRequests { puma.lobby.answer(request.id, accept: true) }
         #expect(try group.wait(until: { [lynx, owl].count { $0.view.place == .lobby } == 1 }))
         #expect(try group.wait(until: { [lynx, owl].count { $0.table?.game != nil } == 1 }))
@@ -153,11 +161,7 @@ struct LobbyTests {
     func othersDeclined() throws {
         let group = PlayerGroup()
         let (puma, lynx, owl) = (group.player("Puma"), group.player("Lynx"), group.player("Owl"))
-        puma.lobby.host()
-        try #require(try group.wait(until: { !lynx.view.tables.isEmpty && !owl.view.tables.isEmpty }))
-        lynx.lobby.join(puma.id, as: .seat)
-        owl.lobby.join(puma.id, as: .seat)
-        try #require(try group.wait(until: { puma.view.seatRequests.count == 2 }))
+        try letBothAsk(lynx, owl, at: puma, in: group)
         puma.lobby.answer(lynx.id, accept: true)
         try #require(try group.wait(1, until: { owl.view.place == .lobby && lynx.table?.game != nil }))
         #expect(puma.view.seatRequests.isEmpty)
