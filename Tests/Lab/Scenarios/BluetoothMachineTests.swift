@@ -136,8 +136,10 @@ import Testing
             let air = try await BluetoothAir()
             let options = ["--discoverable", "--air", air.socket]
             let server = try Self.machine(options, ["\(Self.folder)/probes/rfcomm", "serve", "hci0"])
-            try await until("somebody serves: \(server.output)") { server.output.contains("serving ") }
-            let address = try #require(server.output.split { $0.isWhitespace }.last)
+            // The line comes in parts.
+            let serving = #/serving ([0-9A-F:]{17})\s/#
+            try await until("somebody serves: \(server.output)") { server.output.contains(serving) }
+            let address = try #require(server.output.firstMatch(of: serving)).1
             let client = try Self.machine(
                 options, ["\(Self.folder)/probes/rfcomm", "call", "hci0", String(address)])
             try await until("numbers come back: \(client.output)\(server.output)") {
