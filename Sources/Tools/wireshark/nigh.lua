@@ -287,9 +287,6 @@ end
 local dissect = {}
 
 dissect[0x01] = function(r, context)
-    if context.first_pass then
-        context.state.hello[context.side] = context.state.hello[context.side] or context.number
-    end
     if context.state.hello[context.side] ~= context.number then r:fail("a second hello") end
     local lowest = r:number(f.lowest, 1, "the hello's lowest version")
     local highest = r:number(f.highest, 1, "the hello's highest version")
@@ -624,11 +621,12 @@ local function on_lane(lane, kind)
             r:finish("a message's beginning")
             return words .. ", " .. (size or "?") .. " bytes follow"
         end
-        if kind == "kind-message" then
+        -- What was not captured as a whole cannot be read.
+        local is_whole = r.length == context.length
+        if kind == "kind-message" and (is_whole or r:left() > 0) then
             local more, layer = message_kind(r)
             words = words .. more
-            -- What was not captured as a whole cannot be read.
-            if layer == 2 and r.length == context.length then
+            if layer == 2 and is_whole then
                 return words .. introduction_records(r) .. ", " .. context.length .. " bytes"
             end
         end
@@ -646,6 +644,7 @@ for lane = 0, 1 do
 end
 
 dissect[0x18] = function(r, context)
+    if r.length < 4 and r.length < context.length then return context.length .. " bytes" end
     local number = r:number(f.stream, 4, "a stream's number")
     if number == nil then return "" end
     if context.length == 4 then r:fail("a stream's frame without bytes") end
@@ -745,6 +744,8 @@ local function dissect_frame(tvb, tree, context)
         subtree:add_proto_expert_info(
             violation, "a frame of " .. length .. " bytes, the receiver takes " .. limit)
     end
+    -- A hello counts even if not all of it was captured.
+    if type == 0x01 and context.first_pass then context.state.hello[context.side] = hello or context.number end
     local payload = held > 0 and tvb:range(4):tvb() or nil
     local read = dissect[type]
     local words = ""
@@ -938,7 +939,7 @@ function stream.dissector(tvb, pinfo, tree)
     while offset < tvb:len() do
         local left = tvb:len() - offset
         local context = {
-            state = state, side = side, number = pinfo.number, offset = offset, time = pinfo.rel_ts,
+            state = state, side = side, number = pinfo.number, offset = tvb:offset() + offset, time = pinfo.rel_ts,
             first_pass = not pinfo.visited, knows_beginning = true,
         }
         local rest = tvb:range(offset):tvb()

@@ -174,6 +174,16 @@ import Testing
         return bytes.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
     }
 
+    @Test("Nothing is said to be wrong with a frame of which only the beginning was recorded")
+    func beginnings() throws {
+        let hello = "00005001", kind = "00000A16", data = "00000A18"
+        let capture = try capture([hello, kind, kind + "01", data, data + "0000", data + "00000001"])
+        let rows = try fields(["_ws.expert.message", "_ws.col.Info"], of: capture)
+        #expect(rows.count == 6)
+        for row in rows { #expect(row[0] == "Only the beginning of this was captured", "\(row)") }
+        #expect(rows[2][1].contains("kind 1") && rows[5][1].contains("stream 1, 6 bytes"), "\(rows)")
+    }
+
     @Test("Introductions are shown as `nigh trace` shows them, and the peers of relayed pipes by their names")
     func introductions() throws {
         let (puma, hare) = (Identity.ephemeral(seed: 1), Identity.ephemeral(seed: 3).peerID)
