@@ -66,8 +66,10 @@ struct CompletionTests {
             ])
     }
 
-    @Test("Fish offers the words that can come next")
-    func fish() throws {
+    @Test(
+        "Fish offers the words that can come next, before version 4 and since",
+        arguments: ["no-qmark-noglob", "qmark-noglob"])
+    func fish(feature: String) throws {
         var text = Sample.program.completion(for: .fish)
         for (line, _) in Self.cases {
             text +=
@@ -75,7 +77,8 @@ struct CompletionTests {
         }
         text += "complete --do-complete 'try-it send --to p'\ncomplete --do-complete 'try-it send --verb'\n"
         let script = try Script(text)
-        let said = try Script.lines(of: "env HOME=/nonexistent fish --no-config \(script.path)")
+        let said = try Script.lines(
+            of: "env HOME=/nonexistent fish --no-config --features \(feature) \(script.path)")
         let expected = Self.cases.map { $0.offered.isEmpty ? "\($0.line) =>" : "\($0.line) => \($0.offered)" }
         #expect(
             said == expected + [

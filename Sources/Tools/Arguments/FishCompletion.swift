@@ -41,7 +41,9 @@ struct FishCompletion {
                         set wants 1
                     case '* --'
                         set ended 1
-                    case '* -?*'
+                    case '* -'
+                        set operands (math $operands + 1)
+                    case '* -*'
                     case '*'
                         set operands (math $operands + 1)
                 end
