@@ -130,6 +130,7 @@ struct DoctorCommand: Subcommand {
             choice: peer, service: service, security: security, timeout: timeout,
             runners: peer.isAddress ? checks.map(\.runner) : working)
         let path = try await search.report(to: reporter)
+        for check in checks { await check.reportSearch(to: reporter) }
         if let path, let warning = OwnFiles.warning(about: path) { reporter.report(warning) }
         return (working.count, path)
     }

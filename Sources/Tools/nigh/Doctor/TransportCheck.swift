@@ -17,6 +17,8 @@ struct TransportCheck: Sendable {
 
     /// Lines that only count activity. They are reported only if they are no pass.
     private static let unremarkable: Set = ["pipes", "devices", "peers", "services-seen"]
+    /// Lines about what a search for peers has seen, which are there once a transport has searched.
+    private static let ofSearch: Set = ["services-seen", "announcements"]
     /// Lines about hardware that a machine may lack.
     private static let hardware: Set = ["kernel", "adapter"]
 
@@ -54,6 +56,13 @@ struct TransportCheck: Sendable {
             try await Task.sleep(for: Self.pause)
         }
         return await runner.condition(within: .zero) == .up
+    }
+
+    /// Reports what was wrong with what a search for peers has seen.
+    func reportSearch(to reporter: FindingReporter) async {
+        for line in await runner.diagnose() where Self.ofSearch.contains(line.id) && line.verdict != .pass {
+            reporter.report(Finding(line, of: scheme))
+        }
     }
 
     private func report(_ line: Diagnosis, to reporter: FindingReporter) async throws {

@@ -172,5 +172,15 @@ enum Doctors {
             "the cure is named",
             blocked.advice("peer.address").contains("does no firewall drop TCP port 4000?"))
         try lab.check("the status is 1", blocked.status == 1)
+        lab.step("another kind of program has the same service name")
+        let hare = try lab.host("hare", daemon: true)
+        _ = try hare.start(["avahi-publish-service", "Printer", "_lab._tcp", "9100", "pages=7"])
+        let strange = try lynx.doctor(call + ["Nobody", "--timeout", "10s"])
+        try lab.check("Nobody is not found", strange.finding("peer.found", "fail") != nil)
+        try lab.check(
+            "the other program is named",
+            strange.finding("tcp.announcements", "warn")?.contains("\"Printer\" has") == true)
+        try lab.check(
+            "the cause is named", strange.advice("tcp.announcements").contains("same service name"))
     }
 }
