@@ -14,6 +14,8 @@ open class GKPeerPickerController: NSObject {
     open private(set) var isVisible = false
 
     private var dialog: PeerPickerDialog?
+    /// This picker while it is shown, because many programs do not keep it.
+    private var shown: GKPeerPickerController?
     private var session: GKSession?
     /// Whether the program had made the session available before the picker did.
     private var wasAvailable = false
@@ -28,6 +30,7 @@ open class GKPeerPickerController: NSObject {
             return
         }
         isVisible = true
+        shown = self
         dialog = PeerPickerDialog(.choosingConnection, of: self)
         if connectionTypesMask.contains([.online, .nearby]) {
             present()
@@ -41,6 +44,7 @@ open class GKPeerPickerController: NSObject {
     open func dismiss() {
         guard isVisible, let dialog else { return }
         isVisible = false
+        defer { shown = nil }
         if let session {
             switch dialog.stage {
             case .waiting(let peer): session.cancelConnect(toPeer: peer.id)

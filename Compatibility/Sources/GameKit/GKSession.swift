@@ -149,6 +149,9 @@ open class GKSession: NSObject {
         isAvailableNow = isOn
     }
 
+    /// The longest time that a call can ask for. Programs ask for infinity.
+    private static let longestTime: TimeInterval = 86_400
+
     /// The silence after which a peer is disconnected; 20 s by default. Until then the session looks for another link to the peer,
     /// which stays connected. Set it before the session becomes available for the first time. Later changes have no effect.
     open var disconnectTimeout: TimeInterval {
@@ -166,7 +169,7 @@ open class GKSession: NSObject {
         var configuration = SessionConfiguration(
             service: ServiceName(sessionID: id), name: DisplayName(fitting: name), role: role)
         // First a silent peer loses its link, then there is some time to make another.
-        let silence = Duration.seconds(max(timeout, 0.1)) * 3 / 5
+        let silence = Duration.seconds(timeout > 0.1 ? min(timeout, Self.longestTime) : 0.1) * 3 / 5
         configuration.timings.pingAfter = silence / 3
         configuration.timings.loseAfter = silence
         configuration.timings.grace = silence * 2 / 3
@@ -202,7 +205,7 @@ open class GKSession: NSObject {
             }
             return
         }
-        engine.call(peer, timeout: .seconds(timeout > 0 ? timeout : 30))
+        engine.call(peer, timeout: .seconds(timeout > 0 ? min(timeout, Self.longestTime) : 30))
     }
 
     /// Withdraws a request of this session. Both delegates get the error `cancelledError`.
@@ -285,11 +288,18 @@ open class GKSession: NSObject {
     open func sendData(toAllPeers data: Data!, with mode: GKSendDataMode) throws {
         guard let data else { throw GKSessionError(.invalidParameterError, "there are no data to send") }
         guard let outlet = outlet.withLock({ $0.outlet }) else { return }
-        try send(data, to: outlet.low.connectedPeers, mode, outlet)
+        try send(data, to: outlet.low.connectedPeers, mode, outlet) { cause in
+            // It has just left, or is about to.
+            switch cause {
+            case .left, .notConnected, .peerLeft: true
+            default: false
+            }
+        }
     }
 
     private func send(
-        _ data: Data, to peers: some Collection<PeerID>, _ mode: GKSendDataMode, _ outlet: Outlet
+        _ data: Data, to peers: some Collection<PeerID>, _ mode: GKSendDataMode, _ outlet: Outlet,
+        passingOver isNoFailure: (NighError.Cause) -> Bool = { _ in false }
     ) throws {
         guard data.count <= outlet.messageLimit || peers.isEmpty else {
             throw GKSessionError(
@@ -302,7 +312,7 @@ open class GKSession: NSObject {
                 do throws(NighError) {
                     try outlet.low.trySend(bytes, to: peer, isReliable ? .reliable : .unordered)
                 } catch {
-                    failure = error
+                    if !isNoFailure(error.cause) { failure = error }
                 }
             }
         }
@@ -359,6 +369,11 @@ extension GKSession {
         case .invitationEnded(let invitation, let cause): requestEnded(invitation, cause)
         case .transportChanged(let scheme, .up): lock.withLock { _ = failedTransports.remove(scheme) }
         case .transportChanged(let scheme, .down(let error)): transportFailed(scheme, error)
+        case .advertised(let scheme, _): lock.withLock { _ = failedTransports.remove(scheme) }
+        case .transportFailed(let error):
+            let isOfThis =
+                error.stage == .advertising ? mode != .client : error.stage == .browsing && mode != .server
+            if isOfThis, let scheme = error.transport { transportFailed(scheme, error) }
         default: break
         }
     }

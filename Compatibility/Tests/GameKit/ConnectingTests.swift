@@ -22,6 +22,20 @@ import Testing
         #expect(host.session.peers(with: .stateAvailable).isEmpty)
     }
 
+    @Test("takes infinite times for very long ones")
+    func infinite() async {
+        let host = Player("Puma", of: game, .server, over: .memory)
+        let guest = Player("Lynx", of: game, .client, over: .memory)
+        await guest.wait { $0.ids(.stateAvailable) == [host.id] }
+        guest.session.connect(toPeer: host.id, withTimeout: .infinity)
+        await guest.wait { $0.isConnected(to: host) }
+        NighGameKit.configure { $0.transports = Wire.memory.transports }
+        let session = GKSession(sessionID: game, displayName: "Hare", sessionMode: .client)
+        session?.disconnectTimeout = .infinity
+        session?.isAvailable = true
+        #expect(session?.isAvailable == true)
+    }
+
     @Test(
         "connects after the server has accepted, and both go from connecting to connected",
         arguments: Wire.allCases)

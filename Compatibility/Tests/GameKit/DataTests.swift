@@ -37,6 +37,22 @@ import Testing
         #expect(guests.map { $0.data(from: host).count } == [2, 1, 2])
     }
 
+    @Test("go to all who are connected, also while one of them is being disconnected")
+    func whileOneLeaves() async throws {
+        let host = Player("Puma", of: game, .server, over: .memory)
+        // Only one of them reads, so for the other one data wait that must arrive before it is disconnected.
+        let guests = ["Lynx", "Hare"].map {
+            Player($0, of: game, .client, over: .memory, handlesData: $0 == "Lynx")
+        }
+        for guest in guests { await guest.join(host) }
+        try host.session.send(Data(count: 8 << 20), toPeers: [guests[1].id], with: .reliable)
+        host.session.disconnectPeer(fromAllPeers: guests[1].id)
+        for number in 0..<100 {
+            try host.session.sendData(toAllPeers: Data([UInt8(number)]), with: .reliable)
+        }
+        await guests[0].wait { $0.data(from: host).count == 100 }
+    }
+
     @Test("arrive before the end of the connection is told", arguments: Wire.allCases)
     func beforeTheEnd(wire: Wire) async throws {
         let host = Player("Puma", of: game, .server, over: wire)

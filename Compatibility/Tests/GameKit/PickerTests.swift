@@ -125,6 +125,19 @@ import Testing
         #expect(screen.dismissed == 2)
     }
 
+    @Test("lasts for as long as it is shown, although no program keeps it")
+    func unkept() {
+        weak var picker: GKPeerPickerController?
+        do {
+            let made = GKPeerPickerController()
+            picker = made
+            made.show()
+        }
+        #expect(picker?.isVisible == true)
+        picker?.dismiss()
+        #expect(picker == nil)
+    }
+
     @Test("tells the one who chose that the other has declined, and both can choose again")
     func decline() async {
         let (puma, lynx) = (device("Puma"), device("Lynx"))

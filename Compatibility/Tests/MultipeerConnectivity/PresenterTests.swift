@@ -1,5 +1,6 @@
 #if os(Linux)
     import MultipeerConnectivity
+    import Synchronization
     import Testing
 
     /// What takes the place of Apple's windows. The presenter is one for the whole program, so these tests are one after the other.
@@ -33,6 +34,10 @@
             #expect(await watcher.finished.value() == 1)
             await lynx.wait(for: .state(puma.id, .connected))
             #expect(watcher.presented == ["will", "did"])
+            // Shown once more, it lists whom it finds then.
+            controller.show()
+            #expect(await presenter.again.value() == [lynx.id])
+            controller.cancel()
             assistant.stop()
             puma.end()
             lynx.end()
@@ -59,17 +64,21 @@
         let first = Held<MCPeerID>()
         let asked = Held<MCPeerID>()
         let connected = Held<MCPeerID>()
+        /// What is listed when a controller is shown for the second time.
+        let again = Held<[MCPeerID]>()
+        private let shows = Atomic(0)
 
         func ask(about invitation: NighInvitation, answer: @escaping (Bool) -> Void) {
             answer(true)
             asked.give(invitation.peerID)
         }
 
-        func show(_ browser: MCBrowserViewController) {}
+        func show(_ browser: MCBrowserViewController) { shows.add(1, ordering: .relaxed) }
 
         func update(_ browser: MCBrowserViewController) {
             guard let peer = browser.peers.first else { return }
             first.give(peer)
+            if shows.load(ordering: .relaxed) == 2 { again.give(browser.peers) }
             if browser.state(of: peer) == .connected { connected.give(peer) }
         }
     }

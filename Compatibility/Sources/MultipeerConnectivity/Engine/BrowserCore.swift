@@ -68,7 +68,7 @@ final class BrowserCore: @unchecked Sendable {
         }
         session.invite(
             peer.id, in: engine, context: context.map { Array($0) },
-            timeout: timeout > 0 ? timeout : defaultTimeout)
+            timeout: timeout > 0 ? min(timeout, Engine.longestInvitation) : defaultTimeout)
     }
 
     private func notify(

@@ -5,11 +5,20 @@ import Dispatch
 ///
 /// What runs on it never waits for a program's code, so a program may wait for it.
 enum Control {
-    private static let queue = DispatchQueue(label: "nigh.multipeer.control")
+    /// Marks the queue.
+    private static let mark = DispatchSpecificKey<Bool>()
+    private static let queue = {
+        let queue = DispatchQueue(label: "nigh.multipeer.control")
+        queue.setSpecific(key: mark, value: true)
+        return queue
+    }()
 
     static func async(_ work: @escaping @Sendable () -> Void) { queue.async(execute: work) }
 
-    static func sync<Value>(_ work: () throws -> Value) rethrows -> Value { try queue.sync(execute: work) }
+    /// Runs `work` and returns its result. On the queue itself at once: letting go of a program's object there can end sessions.
+    static func sync<Value>(_ work: () throws -> Value) rethrows -> Value {
+        DispatchQueue.getSpecific(key: mark) == true ? try work() : try queue.sync(execute: work)
+    }
 
     static func after(_ seconds: TimeInterval, _ work: @escaping @Sendable () -> Void) {
         queue.asyncAfter(deadline: .now() + seconds, execute: work)

@@ -13,7 +13,9 @@ extension Engine {
                 return withdraw(number, sessions, id)
             }
             end(attempt)
-            attempt.session.connect(to: id, session: sessions.from, in: self)
+            if !attempt.session.connect(to: id, session: sessions.from, in: self) {
+                attempt.session.failed(attempt, in: self)
+            }
             forget(attempt.session)
         case .withdraw(let number, let sessions):
             SessionDirectory.session(sessions.to)?.peerLeft(id, sessions.from, invitation: number)
@@ -67,8 +69,8 @@ extension Engine {
     private static let waitingInvitationLimit = 64
     /// The most invitations of one peer that are remembered, to answer them in the same way if they come again.
     private static let invitationLimit = 16_384
-    /// The longest time that an invitation may have.
-    private static let longestInvitation: UInt32 = 3_600
+    /// The longest time that an invitation may have. Programs ask for infinity.
+    static let longestInvitation: TimeInterval = 3_600
 
     private func invited(
         _ key: InvitationKey, from session: UInt64, seconds: UInt32, _ context: [UInt8]?
@@ -86,7 +88,7 @@ extension Engine {
         invitations[key] = IncomingInvitation(from: session)
         peer.invitationCount += 1
         peer.waitingInvitationCount += 1
-        Control.after(TimeInterval(min(seconds, Self.longestInvitation))) { [weak self] in
+        Control.after(min(TimeInterval(seconds), Self.longestInvitation)) { [weak self] in
             self?.forgetInvitation(key)
         }
         advertiser.invited(

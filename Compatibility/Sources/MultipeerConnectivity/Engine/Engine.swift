@@ -61,6 +61,8 @@ final class Engine: @unchecked Sendable {
         configuration.limits.sendBuffer = settings.sendBuffer
         configuration.limits.message = settings.messageLimit + WireMessage.dataHeaderCount
         configuration.limits.peers = 512
+        // Programs send as many files at once as they have.
+        configuration.limits.streams = 4_096
         configuration.timings.grace = settings.reconnectionTime
         let transports = try TransportChoice.make(list)
         self.key = key
@@ -95,6 +97,8 @@ final class Engine: @unchecked Sendable {
         case .streamOpened(let stream): Control.async { self.opened(stream) }
         case .listening(let scheme, let addresses):
             Control.async { self.listens(at: addresses.map { "\($0)" }, by: scheme) }
+        case .advertised(let scheme, _):
+            Control.async { self.failures[.advertising]?[scheme] = nil }
         case .transportFailed(let error): Control.async { self.failed(error) }
         case .transportChanged(let scheme, .down(let error)):
             Control.async { self.transportIsDown(scheme, error) }
@@ -127,6 +131,11 @@ final class Engine: @unchecked Sendable {
         } else if !isVisible, peer.isVisible {
             peer.isVisible = false
             for browser in browsers { browser.lost(peer) }
+        } else if isVisible, peer.info != info.pairs {
+            // A program changes what it advertises by another advertiser, so others expect this.
+            for browser in browsers { browser.lost(peer) }
+            peer.info = info.pairs
+            for browser in browsers { browser.found(peer) }
         } else {
             peer.info = info.pairs
         }

@@ -50,6 +50,8 @@ open class MCBrowserViewController: NSObject, MCNearbyServiceBrowserDelegate {
 
     /// Begins to browse, and has the presenter show this. Apple's controller does so when it is presented.
     open func show() {
+        // The browser finds everybody anew.
+        lock.withLock { found = [] }
         browser?.startBrowsingForPeers()
         NighMultipeer.presenter?.show(self)
     }

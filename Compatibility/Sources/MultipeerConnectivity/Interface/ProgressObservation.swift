@@ -54,8 +54,9 @@ extension Progress {
         }
         let timer = DispatchSource.makeTimerSource(queue: Self.observers)
         timer.schedule(deadline: .now(), repeating: .milliseconds(50))
-        timer.setEventHandler { [weak self] in
-            guard let self, case let value = self[keyPath: keyPath], value != last else { return }
+        // The observation keeps the progress: its end would not be reported if the module were the last to hold it.
+        timer.setEventHandler { [self] in
+            guard case let value = self[keyPath: keyPath], value != last else { return }
             let change = NSKeyValueObservedChange(newValue: value, oldValue: last)
             last = value
             changeHandler(self, change)

@@ -21,7 +21,7 @@ final class IncomingResource: Sendable {
     /// Gives the transfer up.
     func end(_ error: MCError) {
         reason.withLock { if $0 == nil { $0 = error } }
-        stream.cancel(because: "cancelled")
+        stream.cancel(because: MCError.words(for: error))
     }
 
     /// Receives the file, and calls `completion` once.
@@ -62,16 +62,12 @@ final class IncomingResource: Sendable {
             throw MCError(.cancelled, "the file is longer than announced")
         }
         try piece.withUnsafeBytes { try file.write($0) }
-        progress.completedUnitCount = count + Int64(piece.count)
+        Progress.counting.withLock { progress.completedUnitCount = count + Int64(piece.count) }
         return count + Int64(piece.count)
     }
 
     private static func readable(_ error: any Error) -> any Error {
-        guard let error = error as? NighError else { return error }
-        if case .streamCancelled = error.cause {
-            return MCError(.cancelled, "the other side has cancelled it")
-        }
-        return MCError(.notConnected, "\(error)")
+        (error as? NighError).map { MCError(ofTransfer: $0) } ?? error
     }
 
     /// Removes what the program has not moved away.

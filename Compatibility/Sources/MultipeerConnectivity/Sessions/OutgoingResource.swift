@@ -26,20 +26,26 @@ final class OutgoingResource: Sendable {
         let transfers = member.transfers
         let gone = MCError(.notConnected, "the peer is no longer connected")
         guard let number = transfers.add({ self.end(gone) }) else { return end(gone) }
-        progress.cancellationHandler = { self.end(MCError(.cancelled, "this side has cancelled it")) }
+        // Set once: a program may cancel on another thread.
+        progress.cancellationHandler = { [weak self] in
+            self?.end(MCError(.cancelled, "this side has cancelled it"))
+        }
         let header = StreamHeader(sessions: member.sessions, name: name, content: .resource(size: file.size))
         member.low.openStream(named: StreamHeader.streamName, to: member.id) {
             [self] result in
             switch result {
             case .failure(let error):
-                end(MCError(.unavailable, "\(error)"))
+                end(MCError(ofTransfer: error))
                 transfers.remove(number)
             case .success(let stream):
                 let isOver = state.withLock {
                     $0.stream = stream
                     return $0.isOver
                 }
-                if isOver { return stream.cancel(because: "cancelled") }
+                if isOver {
+                    transfers.remove(number)
+                    return stream.cancel(because: MCError.cancelledWords)
+                }
                 Task(executorPreference: QueueExecutor(label: "nigh.multipeer.resource")) { [self] in
                     await send(header, on: stream)
                     transfers.remove(number)
@@ -53,7 +59,7 @@ final class OutgoingResource: Sendable {
             try await stream.write(header.bytes)
             while let piece = try file.read() {
                 try await stream.write(piece)
-                progress.completedUnitCount += Int64(piece.count)
+                Progress.counting.withLock { progress.completedUnitCount += Int64(piece.count) }
             }
             stream.finish()
             guard let answer = try await stream.read(), answer.bytes == [Self.receipt] else {
@@ -61,26 +67,20 @@ final class OutgoingResource: Sendable {
             }
             end(nil)
         } catch let error as NighError {
-            if case .streamCancelled = error.cause {
-                end(MCError(.cancelled, "the other side has cancelled it"))
-            } else {
-                end(MCError(.notConnected, "\(error)"))
-            }
+            end(MCError(ofTransfer: error))
         } catch {
             end(error)
         }
     }
 
-    /// Ends the transfer, unless it is over.
+    /// Ends the transfer, unless it is over. The file is closed when nobody reads it any more.
     private func end(_ error: (any Error)?) {
         let (isFirst, stream) = state.withLock { state in
             defer { state.isOver = true }
             return (!state.isOver, state.stream)
         }
         guard isFirst else { return }
-        progress.cancellationHandler = nil
-        try? file.close()
-        if error != nil { stream?.cancel(because: "cancelled") }
+        if let error { stream?.cancel(because: MCError.words(for: error)) }
         finish(error)
     }
 }

@@ -48,6 +48,8 @@ extension SessionCore {
         Control.async { [self] in
             do throws(NighError) {
                 let engine = try EngineDirectory.engine(of: local, service: EngineDirectory.directService)
+                // It listens until the session is disconnected.
+                uses(engine)
                 let (peer, number) = (local.known.id, number)
                 engine.whenListening { addresses in
                     completion(
@@ -64,11 +66,12 @@ extension SessionCore {
         Control.async { [self] in
             let id = peerID.value.known.id
             guard let data = ConnectionData(data), data.peer == id,
-                link(to: id, session: data.session) == nil,
                 let engine = try? EngineDirectory.engine(of: local, service: EngineDirectory.directService)
             else {
                 return notify(peerID.value, .notConnected)
             }
+            // Members may have introduced the two to each other.
+            guard link(to: id, session: data.session) == nil else { return }
             let peer = engine.peer(id)
             peer.name = peerID.value.displayName
             peer.listening = data.addresses

@@ -14,8 +14,13 @@ extension SessionCore {
     func received(
         _ message: NighCore.Message, from id: PeerID, session: UInt64, following: () -> Following
     ) -> NighCore.Message? {
-        guard let member = member(id), member.sessions.to == session else { return nil }
+        // What the peer sends at once after it was connected may be here before the queue that decides has noted that.
+        guard let member = member(id) ?? Control.sync({ member(id) }), member.sessions.to == session else {
+            return nil
+        }
         return queue.sync {
+            // The delegate may have ended all this.
+            guard self.member(id) === member else { return nil }
             let version = version.load(ordering: .acquiring)
             guard let owner, let delegate = owner.delegate else { return nil }
             // Something else gets its turn with each tick of this clock, which is many times as fast to read as an exact one.

@@ -17,7 +17,7 @@ extension SessionCore {
             }
             let file = try ResourceFile(reading: url)
             // A child of the current progress, if there is one.
-            let progress = Progress(totalUnitCount: file.size)
+            let progress = Progress.counting.withLock { Progress(totalUnitCount: file.size) }
             progress.isCancellable = true
             let transfer = OutgoingResource(file, progress, finish)
             transfer.start(named: name, to: member)
@@ -41,14 +41,15 @@ extension SessionCore {
                 transfer.end(MCError(.notConnected, "the peer is no longer connected"))
             })
         else { return }
-        progress.cancellationHandler = { transfer.end(MCError(.cancelled, "this side has cancelled it")) }
+        progress.cancellationHandler = { [weak transfer] in
+            transfer?.end(MCError(.cancelled, "this side has cancelled it"))
+        }
         let peerID = Handover(member.peerID)
         notify {
             $1.session($0, didStartReceivingResourceWithName: name, fromPeer: peerID.value, with: progress)
         }
         transfer.receive(rest) { [self] result in
             member.transfers.remove(number)
-            progress.cancellationHandler = nil
             queue.async {
                 // Explicitly optional, so that this is not the method of older programs.
                 let url: URL? = try? result.get()

@@ -17,7 +17,7 @@ extension SessionCore {
                     transfers.remove(number)
                 }
             case .failure(let error):
-                output.fail(MCError(.unavailable, "\(error)"))
+                output.fail(MCError(ofTransfer: error))
                 transfers.remove(number)
             }
         }

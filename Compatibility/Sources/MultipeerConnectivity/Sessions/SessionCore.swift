@@ -16,6 +16,8 @@ final class SessionCore: @unchecked Sendable {
         let peerID: MCPeerID
         /// The peer's invitation that this side has accepted last.
         var invitation: UInt64?
+        /// Whether the program was asked about the peer's certificate.
+        var wasAsked = false
         /// Whether the program accepts the peer's certificate.
         var isAccepted = false
         var peerIsReady = false
@@ -91,10 +93,13 @@ final class SessionCore: @unchecked Sendable {
         members.withLock { $0.first { $0.id == id } }
     }
 
-    private func setMember(_ id: PeerID, _ member: Member?) {
+    /// Makes a peer a member, or no member any more, and tells the delegate. Both at once, so that what a member sends is told
+    /// behind the one and before the other.
+    private func setMember(_ id: PeerID, _ member: Member?, _ peerID: MCPeerID) {
         members.withLock { members in
             members.removeAll { $0.id == id }
             if let member { members.append(member) }
+            notify(peerID, member == nil ? .notConnected : .connected)
         }
         version.add(1, ordering: .releasing)
     }
@@ -154,19 +159,21 @@ final class SessionCore: @unchecked Sendable {
     }
 
     /// Begins to connect with a session of a peer. Does nothing if that is so already. If there is another session of the peer's, that
-    /// one stays.
-    func connect(to id: PeerID, session: UInt64, in engine: Engine, invitation: UInt64? = nil) {
+    /// one stays. Returns false if there is no room for the peer.
+    @discardableResult
+    func connect(to id: PeerID, session: UInt64, in engine: Engine, invitation: UInt64? = nil) -> Bool {
         guard mayConnect(to: id, session: session) else {
-            return engine.send(.leave(sessions(session)), to: id)
+            engine.send(.leave(sessions(session)), to: id)
+            return false
         }
         engine.endAttempts(of: self, with: id)
         if let link = links[id] {
-            guard let invitation, invitation != link.invitation else { return }
+            guard let invitation, invitation != link.invitation else { return true }
             link.invitation = invitation
             // The peer may have taken no notice of what followed the acceptance before.
             greet(id, link)
             if link.isAccepted { engine.send(.ready(sessions(session)), to: id) }
-            return
+            return true
         }
         let link = Link(engine, session, engine.peer(id).peerID)
         link.invitation = invitation
@@ -181,6 +188,7 @@ final class SessionCore: @unchecked Sendable {
             guard let self, let link, links[id] === link, !link.isConnected else { return }
             leave(id)
         }
+        return true
     }
 
     private func greet(_ id: PeerID, _ link: Link) {
@@ -188,7 +196,8 @@ final class SessionCore: @unchecked Sendable {
     }
 
     func received(certificates: [[UInt8]]?, from id: PeerID, _ session: UInt64) {
-        guard let link = link(to: id, session: session), !link.isAccepted else { return }
+        guard let link = link(to: id, session: session), !link.wasAsked else { return }
+        link.wasAsked = true
         let shown = certificates.map { $0.map { Data($0) } }
         let handler: @Sendable (Bool) -> Void = { [weak self] accepts in
             Control.async { [weak self] in
@@ -218,8 +227,7 @@ final class SessionCore: @unchecked Sendable {
     private func considerConnected(_ id: PeerID, _ link: Link) {
         guard link.isAccepted, link.peerIsReady, !link.isConnected else { return }
         link.isConnected = true
-        setMember(id, Member(id, link, sessions(link.session)))
-        notify(link.peerID, .connected)
+        setMember(id, Member(id, link, sessions(link.session)), link.peerID)
         tellMembers(of: id, link)
         link.engine.reconsiderStreams(of: self)
     }
@@ -234,9 +242,8 @@ final class SessionCore: @unchecked Sendable {
     /// Ends what there is with a peer.
     private func end(_ id: PeerID) {
         guard let link = links.removeValue(forKey: id) else { return }
-        setMember(id, nil)
+        setMember(id, nil, link.peerID)
         link.transfers.end()
-        notify(link.peerID, .notConnected)
         link.engine.forget(self)
         link.engine.considerIdle(id)
     }
@@ -256,6 +263,10 @@ final class SessionCore: @unchecked Sendable {
 
     /// An attempt has led nowhere.
     func failed(_ attempt: Attempt, in engine: Engine) {
+        // Another one may take its place among those of which members have told.
+        if case .join(let session) = attempt.kind, introduced[attempt.peer] == session {
+            introduced[attempt.peer] = nil
+        }
         let wantsStill = engine.attempts.values.contains { $0.session === self && $0.peer == attempt.peer }
         guard attempt.isReported, attempt.sessionNumber == number, links[attempt.peer] == nil, !wantsStill
         else {

@@ -84,12 +84,17 @@ final class StreamEvents: @unchecked Sendable {
         let anchor = Timer(fire: .distantFuture, interval: 1e9, repeats: true) { _ in
             withExtendedLifetime(kept) {}
         }
-        let isNew = lock.withLock {
-            guard !state.places.contains(where: { $0.loop === loop && $0.mode == mode }) else { return false }
-            state.places.append(Place(loop: loop, mode: mode, anchor: anchor))
-            return true
+        let place = Place(loop: loop, mode: mode, anchor: anchor)
+        let (isNew, isSignalled) = lock.withLock { () -> (Bool, Bool) in
+            guard !state.places.contains(where: { $0.loop === loop && $0.mode == mode }) else {
+                return (false, false)
+            }
+            state.places.append(place)
+            return (true, state.isSignalled)
         }
         if isNew { loop.add(anchor, forMode: mode) }
+        // The loop on which the delegate is to be called may not run any more.
+        if isSignalled { addCall(to: place) }
         signal()
     }
 
@@ -121,10 +126,12 @@ final class StreamEvents: @unchecked Sendable {
             state.isSignalled = true
             return state.places
         }
-        for place in places {
-            let timer = Timer(timeInterval: 0, repeats: false) { [weak self] _ in self?.tell() }
-            place.loop.add(timer, forMode: place.mode)
-        }
+        for place in places { addCall(to: place) }
+    }
+
+    private func addCall(to place: Place) {
+        let timer = Timer(timeInterval: 0, repeats: false) { [weak self] _ in self?.tell() }
+        place.loop.add(timer, forMode: place.mode)
     }
 
     /// Tells the delegate one thing, and comes back if there is more.

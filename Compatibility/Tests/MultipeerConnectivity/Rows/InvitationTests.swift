@@ -33,6 +33,15 @@ import Testing
         lynx.end()
     }
 
+    @Test("may have any time for its answer, also an infinite one", arguments: [.infinity, 1e300, 0.01e9])
+    func anyTime(_ timeout: TimeInterval) async {
+        let (puma, lynx) = pair()
+        await puma.invite(lynx, timeout: timeout)
+        await puma.wait(for: .state(lynx.id, .connected))
+        puma.end()
+        lynx.end()
+    }
+
     @Test("that is declined, or whose handler is gone, leaves the inviter not connected")
     func declined() async {
         for answer in [Device.Answer.decline, .nothing] {

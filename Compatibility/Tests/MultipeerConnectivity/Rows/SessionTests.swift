@@ -40,6 +40,26 @@ import Testing
         for device in devices + [next] { device.end() }
     }
 
+    @Test("that has invited more peers than it may have tells which of those that accepted had no room")
+    func overbooked() async throws {
+        let host = Device("host", service: service)
+        let guests = (0..<memberLimit).map { Device("guest \($0)", service: service) }
+        for guest in guests {
+            guest.answer = .keep
+            await host.invite(guest)
+            await guest.wait(for: .invitation(host.id, nil))
+        }
+        for guest in guests { guest.handlers[0](true, guest.session) }
+        for guest in guests {
+            await host.wait { events in
+                events.contains(.state(guest.id, .connected))
+                    || events.contains(.state(guest.id, .notConnected))
+            }
+        }
+        #expect(host.session.connectedPeers.count == memberLimit - 1)
+        for device in [host] + guests { device.end() }
+    }
+
     @Test("is one of several of a peer, also with the same other peer, and none gets what is for another")
     func several() async throws {
         let (puma, lynx) = (Device("Puma", service: service), Device("Lynx", service: service))
