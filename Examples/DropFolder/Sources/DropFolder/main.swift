@@ -13,15 +13,54 @@ guard let folder = arguments.first else {
 let (files, arrivals) = (FileManager.default, folder + "/from others")
 try files.createDirectory(atPath: arrivals, withIntermediateDirectories: true)
 
-/// Sends what is in the folder and was not sent to this peer, until the conversation ends.
-func serve(_ peer: Peer) async {
-    var sent: Set = ["from others"]
+/// How a file looked. If that differs, it is another file, or somebody is still writing it.
+struct Look: Equatable {
+    let size: Int
+    let changed: [Int]
+
+    init(of path: String) {
+        var facts = stat()
+        stat(path, &facts)
+        (size, changed) = (Int(facts.st_size), [Int(facts.st_mtim.tv_sec), Int(facts.st_mtim.tv_nsec)])
+    }
+}
+
+/// How everything in the folder looks now, by name.
+func looks() throws -> [String: Look] {
+    var looks: [String: Look] = [:]
+    for name in try files.contentsOfDirectory(atPath: folder)
+    where !name.hasPrefix(".") && name != "from others" {
+        looks[name] = Look(of: folder + "/" + name)
+    }
+    return looks
+}
+
+/// What each peer was sent since the program started, so that nothing is sent twice if it comes again.
+actor Deliveries {
+    private var sent: [PeerID: [String: Look]] = [:]
+
+    /// Notes a file as sent. Returns whether it was not sent before as it looks now.
+    func add(_ name: String, _ look: Look, to peer: PeerID) -> Bool {
+        sent[peer, default: [:]].updateValue(look, forKey: name) != look
+    }
+
+    func remove(_ name: String, to peer: PeerID) { sent[peer]?[name] = nil }
+}
+
+let deliveries = Deliveries()
+
+/// Sends what is in the folder and was not sent to this peer, for as long as it is connected. A file is sent once it
+/// looks the same for a second, so that it is not sent while somebody still copies it there.
+func serve(_ peer: Peer, in session: Session) async {
+    var before: [String: Look] = [:]
     do {
-        while true {
-            let names = try files.contentsOfDirectory(atPath: folder)
-            for name in names where !name.hasPrefix(".") && sent.insert(name).inserted {
+        while session.peer(peer.id).isConnected {
+            let now = try looks()
+            for (name, look) in now where before[name] == look {
+                guard await deliveries.add(name, look, to: peer.id) else { continue }
                 try await send(name, to: peer)
             }
+            before = now
             try await Task.sleep(for: .seconds(1))
         }
     } catch { print("\(peer.name): \(error)") }
@@ -35,8 +74,13 @@ func send(_ name: String, to peer: Peer) async throws(NighError) {
         }
         try await transfer.finish()
     } catch {
-        // A file that cannot be sent does not stop the others. Any other error ends the conversation.
-        guard case .file = error.cause else { throw error }
+        // A file that cannot be sent does not stop the others. Any other error ends the conversation, and then the file
+        // continues in the next one.
+        guard case .file(let fault) = error.cause else {
+            await deliveries.remove(name, to: peer.id)
+            throw error
+        }
+        if fault.reason == .changed { await deliveries.remove(name, to: peer.id) }
         print(error)
     }
 }
@@ -53,7 +97,7 @@ do {
     } _: { session in
         await withDiscardingTaskGroup { group in
             for await event in session.events {
-                if case .connected(let peer) = event { group.addTask { await serve(peer) } }
+                if case .connected(let peer) = event { group.addTask { await serve(peer, in: session) } }
                 if case .filesAccepted(let transfer) = event { group.addTask { await receive(transfer) } }
             }
             group.cancelAll()

@@ -89,7 +89,8 @@ final class TerminalPresenter: NighPresenter, @unchecked Sendable {
             lines.append("\(tinted("1", "\(number + 1)")) \(peer.displayName)  \(state)")
         }
         for transfer in transfers {
-            let part = transfer.progress.fractionCompleted
+            // A file that has grown since counts for more than the whole.
+            let part = min(max(transfer.progress.fractionCompleted, 0), 1)
             let full = Int(part * 24)
             let bar = String(repeating: "█", count: full) + String(repeating: "░", count: 24 - full)
             lines.append("\(transfer.title)  \(tinted("36", bar)) \(Int(part * 100)) %")

@@ -21,7 +21,7 @@ struct SendWindow {
 
     /// Returns the next bytes to send, as far as the other end has room; nil if there are none.
     mutating func nextPiece() -> (number: UInt64, bytes: [UInt8])? {
-        let count = min(kept.byteCount - inFlight, Frame.pieceLimit, Int(max(limit, next) - next))
+        let count = min(kept.byteCount - inFlight, Frame.pieceLimit, Int(clamping: max(limit, next) - next))
         guard count > 0 else { return nil }
         var bytes: [UInt8] = []
         bytes.reserveCapacity(count)

@@ -104,4 +104,15 @@ import Testing
         while let piece = sending.nextPiece() { room += piece.bytes.count }
         #expect(read > 0 && room == read)
     }
+
+    @Test("an acknowledgement that gives more room than there are numbers is worth a piece at a time")
+    func boundlessCredit() {
+        var sending = SendWindow()
+        var queue = ByteQueue()
+        queue.append(ByteSlice([UInt8](repeating: 1, count: 3 * Frame.pieceLimit)))
+        sending.append(&queue)
+        _ = sending.acknowledge(.init(received: 0, limit: .max, isGap: false))
+        let next = sending.nextPiece()
+        #expect(next?.bytes.count == Frame.pieceLimit)
+    }
 }

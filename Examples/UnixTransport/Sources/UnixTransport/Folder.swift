@@ -70,6 +70,8 @@ final class Folder {
             let id = String(name.dropFirst().prefix(16))
             guard UInt64(id, radix: 16) != nil, name == ".\(id).lock" else { continue }
             let lock = openFile(name)
+            // Without a descriptor nobody can say whether that program runs.
+            if lock < 0, [EMFILE, ENFILE, ENOMEM].contains(errno) { return nil }
             let isAlive = lock >= 0 && flock(lock, LOCK_SH | LOCK_NB) != 0
             if isAlive { found[id] = advertisement("\(id).about") } else { remove(id) }
             close(lock)
