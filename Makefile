@@ -110,7 +110,7 @@ GUIDES = docs/guides/*.md docs/reference/glossary.md
 
 .PHONY: install
 install: setup ## Install nigh and fourinarow, with manual pages, completions and guides; PREFIX=~/.local says where
-	set -e; for entry in $(INSTALLED); do \
+	set -eo pipefail; for entry in $(INSTALLED); do \
 	    name=$${entry%:*}; section=$${entry#*:}; built=.build/release/$$name; \
 	    swift build $(FLAGS) -c release --product $$name; \
 	    install -D $$built $(DESTDIR)$(PREFIX)/bin/$$name; \
