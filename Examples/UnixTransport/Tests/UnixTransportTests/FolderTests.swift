@@ -63,6 +63,22 @@ import Testing
         browser.end()
     }
 
+    /// Runs in a process of its own, because the shortage of descriptors affects a whole process.
+    @Test("while there is no descriptor to look with, nobody counts as dead")
+    func noDescriptors() async {
+        await #expect(processExitsWith: .success) {
+            let (place, id) = (TemporaryFolder(), "1234567890abcdef")
+            let folder = try Folder(at: place.path)
+            let file = open("\(place.path)/.\(id).lock", O_WRONLY | O_CREAT, 0o600)
+            #expect(flock(file, LOCK_EX | LOCK_NB) == 0)
+            for count in Int32(0)..<3 {
+                ResourceLimits.limitDescriptors(leaving: count)
+                _ = folder.advertisements()
+                #expect(access("\(place.path)/.\(id).lock", F_OK) == 0, "\(count)")
+            }
+        }
+    }
+
     @Test("a peer that is killed after it was found is reported as lost")
     func killedWhileSeen() {
         let id = "1234567890abcdef"
