@@ -371,9 +371,10 @@ extension GKSession {
         case .transportChanged(let scheme, .down(let error)): transportFailed(scheme, error)
         case .advertised(let scheme, _): lock.withLock { _ = failedTransports.remove(scheme) }
         case .transportFailed(let error):
-            let isOfThis =
-                error.stage == .advertising ? mode != .client : error.stage == .browsing && mode != .server
-            if isOfThis, let scheme = error.transport { transportFailed(scheme, error) }
+            // Nobody finds a server that is not advertised. Other sessions can still do something.
+            if mode == .server, error.stage == .advertising, let scheme = error.transport {
+                transportFailed(scheme, error)
+            }
         default: break
         }
     }

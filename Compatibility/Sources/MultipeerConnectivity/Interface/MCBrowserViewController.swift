@@ -50,7 +50,8 @@ open class MCBrowserViewController: NSObject, MCNearbyServiceBrowserDelegate {
 
     /// Begins to browse, and has the presenter show this. Apple's controller does so when it is presented.
     open func show() {
-        // The browser finds everybody anew.
+        // So that the browser finds everybody anew, also if it was browsing already.
+        browser?.stopBrowsingForPeers()
         lock.withLock { found = [] }
         browser?.startBrowsingForPeers()
         NighMultipeer.presenter?.show(self)
@@ -108,7 +109,10 @@ open class MCBrowserViewController: NSObject, MCNearbyServiceBrowserDelegate {
             delegate?.browserViewController(self, shouldPresentNearbyPeer: peerID, withDiscoveryInfo: info)
             ?? true
         guard isWanted else { return }
-        lock.withLock { found.append((peerID, info)) }
+        lock.withLock {
+            found.removeAll { $0.peer == peerID }
+            found.append((peerID, info))
+        }
         NighMultipeer.presenter?.update(self)
     }
 

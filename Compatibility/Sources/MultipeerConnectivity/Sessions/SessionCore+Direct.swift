@@ -48,7 +48,7 @@ extension SessionCore {
         Control.async { [self] in
             do throws(NighError) {
                 let engine = try EngineDirectory.engine(of: local, service: EngineDirectory.directService)
-                // It listens until the session is disconnected.
+                // So that a disconnect ends it.
                 uses(engine)
                 let (peer, number) = (local.known.id, number)
                 engine.whenListening { addresses in
