@@ -13,15 +13,17 @@ guard let folder = arguments.first else {
 let (files, arrivals) = (FileManager.default, folder + "/from others")
 try files.createDirectory(atPath: arrivals, withIntermediateDirectories: true)
 
-/// How a file looked. If that differs, it is another file, or somebody is still writing it.
+/// How a file looked, or a folder with all that is in it. If that differs, it has another content, or somebody is still
+/// writing it.
 struct Look: Equatable {
-    let size: Int
-    let changed: [Int]
+    private var parts: [String: [Int]] = [:]
 
     init(of path: String) {
-        var facts = stat()
-        stat(path, &facts)
-        (size, changed) = (Int(facts.st_size), [Int(facts.st_mtim.tv_sec), Int(facts.st_mtim.tv_nsec)])
+        for name in [""] + ((try? files.subpathsOfDirectory(atPath: path)) ?? []) {
+            var facts = stat()
+            lstat(path + "/" + name, &facts)
+            parts[name] = [Int(facts.st_size), Int(facts.st_mtim.tv_sec), Int(facts.st_mtim.tv_nsec)]
+        }
     }
 }
 
@@ -49,8 +51,8 @@ actor Deliveries {
 
 let deliveries = Deliveries()
 
-/// Sends what is in the folder and was not sent to this peer, for as long as it is connected. A file is sent once it
-/// looks the same for a second, so that it is not sent while somebody still copies it there.
+/// Sends what is in the folder and was not sent to this peer, for as long as it is connected. What is
+/// there is sent once it looks the same for a second, so that it is not sent while somebody still copies it there.
 func serve(_ peer: Peer, in session: Session) async {
     var before: [String: Look] = [:]
     do {

@@ -70,24 +70,30 @@ final class Folder {
             let id = String(name.dropFirst().prefix(16))
             guard UInt64(id, radix: 16) != nil, name == ".\(id).lock" else { continue }
             let lock = openFile(name)
-            // Without a descriptor nobody can say whether that program runs.
-            if lock < 0, [EMFILE, ENFILE, ENOMEM].contains(errno) { return nil }
-            let isAlive = lock >= 0 && flock(lock, LOCK_SH | LOCK_NB) != 0
-            if isAlive { found[id] = advertisement("\(id).about") } else { remove(id) }
-            close(lock)
+            // Without a descriptor nobody can say whether that program runs, and what it advertises.
+            if lock < 0, isOutOfDescriptors { return nil }
+            defer { close(lock) }
+            guard lock >= 0, flock(lock, LOCK_SH | LOCK_NB) != 0 else {
+                remove(id)
+                continue
+            }
+            let about = openFile("\(id).about")
+            if about < 0, isOutOfDescriptors { return nil }
+            defer { close(about) }
+            found[id] = advertisement(in: about)
         }
         return found
     }
 
     /// Reads an advertisement; nil for any other kind of file and for malformed content.
-    private func advertisement(_ name: String) -> Advertisement? {
-        let file = openFile(name)
-        defer { close(file) }
+    private func advertisement(in file: Int32) -> Advertisement? {
         var (facts, bytes) = (stat(), [UInt8](repeating: 0, count: Advertisement.maximumByteCount + 1))
         guard fstat(file, &facts) == 0, facts.st_mode & S_IFMT == S_IFREG else { return nil }
         let count = read(file, &bytes, bytes.count)
         return count < 0 ? nil : Advertisement(bytes: Array(bytes.prefix(count)))
     }
+
+    private var isOutOfDescriptors: Bool { [EMFILE, ENFILE, ENOMEM].contains(errno) }
 
     /// Opens a file that others may have put there: follows no link, and does not wait for the end of a named pipe.
     private func openFile(_ name: String) -> Int32 {
