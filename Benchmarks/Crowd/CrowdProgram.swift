@@ -100,6 +100,7 @@ enum CrowdProgram {
     static func transport() -> TCPTransport {
         var options = TCPOptions()
         options.discovery = .off
+        options.interface = "lo"
         return TCPTransport(options)
     }
 }

@@ -62,8 +62,9 @@ struct Ages {
 }
 
 func receive(at port: String, into folder: String) async throws {
-    let session = try Session(service: "positions", name: "receiver", transports: "tcp:mdns=off,port=\(port)")
-    {
+    let session = try Session(
+        service: "positions", name: "receiver", transports: "tcp:interface=lo,mdns=off,port=\(port)"
+    ) {
         adjust(&$0)
         $0.files = .everyone(into: folder)
         $0.browses = false
@@ -84,7 +85,7 @@ func receive(at port: String, into folder: String) async throws {
 }
 
 func send(to address: String, for seconds: Double, values: Bool, file: String?) async throws {
-    let session = try Session(service: "positions", name: "sender", transports: "tcp:mdns=off") {
+    let session = try Session(service: "positions", name: "sender", transports: "tcp:interface=lo,mdns=off") {
         adjust(&$0)
         $0.advertises = false
     }

@@ -59,8 +59,9 @@ struct BenchmarkSetting: @unchecked Sendable {
 
     private var transport: String {
         if isOverBluetooth { return "bluetooth:adapter=hci\(options.serves ? 1 : 0)" }
-        // What finds peers, if that is the work.
-        return "tcp:mdns=\(options.work == BENCHMARK_FOUND ? String(cString: options.way) : "off")"
+        // What finds peers, if that is the work. All else stays within this machine.
+        return options.work == BENCHMARK_FOUND
+            ? "tcp:mdns=\(String(cString: options.way))" : "tcp:interface=lo,mdns=off"
     }
 
     var size: Int { options.size }
