@@ -143,7 +143,10 @@ public struct ConformanceReport: Sendable, CustomStringConvertible {
     public let outcomes: [Outcome]
 
     /// Whether at least one check was run and none failed.
-    public var isPassed: Bool { !outcomes.isEmpty && outcomes.allSatisfy(\.isPassed) }
+    public var isPassed: Bool {
+        let hasRun = outcomes.contains { if case .passed = $0.verdict { true } else { false } }
+        return hasRun && outcomes.allSatisfy(\.isPassed)
+    }
 
     /// The descriptions of all outcomes, one below the other.
     public var description: String { outcomes.map(\.description).joined(separator: "\n") }

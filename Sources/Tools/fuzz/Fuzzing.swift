@@ -22,7 +22,7 @@ struct Fuzzing {
     func run(report: (String) -> Void, willRun: (Target, UInt64) -> Void = { _, _ in }) -> [String] {
         var findings: [String] = []
         for target in options.targets {
-            let count = options.one == nil ? options.inputs / options.targets.count : 1
+            let count = options.one == nil ? max(1, options.inputs / options.targets.count) : 1
             let first = options.one ?? options.seed
             let watch = Stopwatch()
             var lastReport = 0.0

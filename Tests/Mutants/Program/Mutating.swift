@@ -45,7 +45,9 @@ struct Mutating {
             }
         }
         report(score, survivors)
-        return score.percent >= options.least && stale.isEmpty
+        let isEmpty = score.effective + score.harmless == 0
+        if isEmpty { tell("nothing was tried") }
+        return !isEmpty && score.percent >= options.least && stale.isEmpty
     }
 
     private func report(_ score: Score, _ survivors: [MutatedPackage.Mutant]) {

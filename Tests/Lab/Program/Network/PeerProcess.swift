@@ -107,7 +107,8 @@ final class PeerProcess {
         if !options.isEncrypted { command.append("--unencrypted") }
         let child = try host.lab.supervisor.start(label, command)
         self.init(name, options, label: label, child: child, on: host)
-        child.onLine = { [unowned self] stream, line in handle(line, from: stream) }
+        // A peer that is not ready in time is gone before its process is.
+        child.onLine = { [weak self] stream, line in self?.handle(line, from: stream) }
         try host.lab.supervisor.wait("\(label) to be ready", within: .seconds(20)) { !id.isEmpty }
     }
 
