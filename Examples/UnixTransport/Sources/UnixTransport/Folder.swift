@@ -69,18 +69,12 @@ final class Folder {
             }
             let id = String(name.dropFirst().prefix(16))
             guard UInt64(id, radix: 16) != nil, name == ".\(id).lock" else { continue }
-            let lock = openFile(name)
-            // Without a descriptor nobody can say whether that program runs, and what it advertises.
-            if lock < 0, isOutOfDescriptors { return nil }
-            defer { close(lock) }
-            guard lock >= 0, flock(lock, LOCK_SH | LOCK_NB) != 0 else {
-                remove(id)
-                continue
-            }
-            let about = openFile("\(id).about")
-            if about < 0, isOutOfDescriptors { return nil }
-            defer { close(about) }
-            found[id] = advertisement(in: about)
+            let (lock, about) = (openFile(name), openFile("\(id).about"))
+            defer { for file in [lock, about] { close(file) } }
+            // Without descriptors nobody can say whether that program runs, and what it advertises.
+            if lock < 0 || about < 0, [EMFILE, ENFILE, ENOMEM].contains(errno) { return nil }
+            let isAlive = lock >= 0 && flock(lock, LOCK_SH | LOCK_NB) != 0
+            if isAlive { found[id] = advertisement(in: about) } else { remove(id) }
         }
         return found
     }
@@ -92,8 +86,6 @@ final class Folder {
         let count = read(file, &bytes, bytes.count)
         return count < 0 ? nil : Advertisement(bytes: Array(bytes.prefix(count)))
     }
-
-    private var isOutOfDescriptors: Bool { [EMFILE, ENFILE, ENOMEM].contains(errno) }
 
     /// Opens a file that others may have put there: follows no link, and does not wait for the end of a named pipe.
     private func openFile(_ name: String) -> Int32 {
