@@ -22,6 +22,7 @@ struct CompletionTests {
         ("try-it trust add puma ", ""),
         ("try-it offer ", "bash fish zsh"),
         ("try-it offer --rate 64kbit/s f", "fish"),
+        ("try-it offer --rate=64kbit/s f", "fish"),
         ("try-it offer bash ", ""),
         ("try-it send /etc/os-rel", "/etc/os-release"),
         ("try-it send --limit 1 /etc/os-rel", "/etc/os-release"),
