@@ -11,7 +11,7 @@ open class GKPeerPickerController: NSObject {
     /// The object that is notified of the person's choices.
     open weak var delegate: (any GKPeerPickerControllerDelegate)?
     /// Whether the picker is shown.
-    open private(set) var isVisible = false
+    open var isVisible: Bool { shown != nil }
 
     private var dialog: PeerPickerDialog?
     /// This picker while it is shown, because many programs do not keep it.
@@ -29,7 +29,6 @@ open class GKPeerPickerController: NSObject {
             delegate?.peerPickerControllerDidCancel(self)
             return
         }
-        isVisible = true
         shown = self
         dialog = PeerPickerDialog(.choosingConnection, of: self)
         if connectionTypesMask.contains([.online, .nearby]) {
@@ -43,8 +42,7 @@ open class GKPeerPickerController: NSObject {
     /// withdrawn.
     open func dismiss() {
         guard isVisible, let dialog else { return }
-        isVisible = false
-        defer { shown = nil }
+        shown = nil
         if let session {
             switch dialog.stage {
             case .waiting(let peer): session.cancelConnect(toPeer: peer.id)

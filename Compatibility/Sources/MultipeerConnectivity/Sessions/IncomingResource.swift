@@ -45,7 +45,7 @@ final class IncomingResource: Sendable {
         do {
             var count = try write(ByteSlice(rest), to: file, after: 0)
             while let piece = try await stream.read() { count = try write(piece, to: file, after: count) }
-            guard count == size else { throw MCError(.cancelled, "the other side has cancelled it") }
+            guard count == size else { throw MCError.cancelledThere }
         } catch {
             try? file.close()
             throw error

@@ -24,12 +24,9 @@ final class OutgoingResource: Sendable {
 
     func start(named name: String, to member: SessionCore.Member) {
         let transfers = member.transfers
-        let gone = MCError(.notConnected, "the peer is no longer connected")
-        guard let number = transfers.add({ self.end(gone) }) else { return end(gone) }
+        guard let number = transfers.add({ self.end(MCError.gone) }) else { return end(MCError.gone) }
         // Set once: a program may cancel on another thread.
-        progress.cancellationHandler = { [weak self] in
-            self?.end(MCError(.cancelled, "this side has cancelled it"))
-        }
+        progress.cancellationHandler = { [weak self] in self?.end(MCError.cancelledHere) }
         let header = StreamHeader(sessions: member.sessions, name: name, content: .resource(size: file.size))
         member.low.openStream(named: StreamHeader.streamName, to: member.id) {
             [self] result in
@@ -44,7 +41,7 @@ final class OutgoingResource: Sendable {
                 }
                 if isOver {
                     transfers.remove(number)
-                    return stream.cancel(because: MCError.cancelledWords)
+                    return stream.cancel(because: MCError.words(for: MCError.cancelledHere))
                 }
                 Task(executorPreference: QueueExecutor(label: "nigh.multipeer.resource")) { [self] in
                     await send(header, on: stream)
@@ -63,7 +60,7 @@ final class OutgoingResource: Sendable {
             }
             stream.finish()
             guard let answer = try await stream.read(), answer.bytes == [Self.receipt] else {
-                return end(MCError(.cancelled, "the other side has cancelled it"))
+                return end(MCError.cancelledThere)
             }
             end(nil)
         } catch let error as NighError {

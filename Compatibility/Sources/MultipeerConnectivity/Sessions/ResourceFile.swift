@@ -40,31 +40,3 @@ final class ResourceFile: @unchecked Sendable {
     /// Closes the file. An error means that what was written may not be there.
     func close() throws { try handle.close() }
 }
-
-extension Progress {
-    /// Held while a progress is made or counts. Foundation's has no lock of its own on Linux, and several resources may count for
-    /// one parent.
-    static let counting = NSLock()
-}
-
-extension MCError {
-    /// What a side says when it gives up a transfer.
-    static let cancelledWords = "cancelled"
-    /// What it says when it does so because the session has ended with the peer.
-    private static let goneWords = "not connected"
-
-    /// What to say to the other side about a transfer that ends with this error.
-    static func words(for error: any Error) -> String {
-        MCError.notConnected ~= error ? goneWords : cancelledWords
-    }
-
-    /// Why a transfer has ended, from the error of its stream.
-    init(ofTransfer error: NighError) {
-        switch error.cause {
-        case .streamCancelled(Self.goneWords): self.init(.notConnected, "the peer is no longer connected")
-        case .streamCancelled: self.init(.cancelled, "the other side has cancelled it")
-        case .limit: self.init(.unavailable, "\(error)")
-        default: self.init(.notConnected, "\(error)")
-        }
-    }
-}

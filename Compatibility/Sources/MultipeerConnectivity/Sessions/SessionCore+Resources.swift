@@ -37,13 +37,9 @@ extension SessionCore {
         progress.isCancellable = true
         let transfer = IncomingResource(stream, progress, size: size)
         guard
-            let number = member.transfers.add({
-                transfer.end(MCError(.notConnected, "the peer is no longer connected"))
-            })
+            let number = member.transfers.add({ transfer.end(.gone) })
         else { return }
-        progress.cancellationHandler = { [weak transfer] in
-            transfer?.end(MCError(.cancelled, "this side has cancelled it"))
-        }
+        progress.cancellationHandler = { [weak transfer] in transfer?.end(.cancelledHere) }
         let peerID = Handover(member.peerID)
         notify {
             $1.session($0, didStartReceivingResourceWithName: name, fromPeer: peerID.value, with: progress)

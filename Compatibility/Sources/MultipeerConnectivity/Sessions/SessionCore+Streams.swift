@@ -1,13 +1,11 @@
 import NighCore
 
 extension SessionCore {
-    private static let gone = MCError(.notConnected, "the peer is no longer connected")
-
     /// Opens a stream to a connected peer.
     func startStream(named name: String, to member: Member) throws -> OutputStream {
         let output = StreamOutput()
         let transfers = member.transfers
-        guard let number = transfers.add({ output.fail(Self.gone) }) else { throw Self.gone }
+        guard let number = transfers.add({ output.fail(MCError.gone) }) else { throw MCError.gone }
         let header = StreamHeader(sessions: member.sessions, name: name, content: .stream)
         member.low.openStream(named: StreamHeader.streamName, to: member.id) { result in
             switch result {
@@ -28,7 +26,7 @@ extension SessionCore {
     func received(_ stream: ByteStream, named name: String, rest: [UInt8], from member: Member) {
         let input = StreamInput()
         let transfers = member.transfers
-        guard let number = transfers.add({ input.fail(Self.gone) }) else { return }
+        guard let number = transfers.add({ input.fail(MCError.gone) }) else { return }
         // This side writes nothing.
         stream.finish()
         Task {

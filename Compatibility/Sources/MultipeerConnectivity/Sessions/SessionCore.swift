@@ -93,8 +93,8 @@ final class SessionCore: @unchecked Sendable {
         members.withLock { $0.first { $0.id == id } }
     }
 
-    /// Makes a peer a member, or no member any more, and tells the delegate. Both at once, so that what a member sends is told
-    /// behind the one and before the other.
+    /// Makes a peer a member, or ends that, and tells the delegate. The lock is held for both, so the delegate gets the messages of
+    /// a peer only between these two calls.
     private func setMember(_ id: PeerID, _ member: Member?, _ peerID: MCPeerID) {
         members.withLock { members in
             members.removeAll { $0.id == id }

@@ -74,7 +74,7 @@ final class StreamOutput: @unchecked Sendable {
             if condition.withLock({ error == nil }) {
                 stream.finish()
             } else {
-                stream.cancelWriting(because: "the peer is no longer connected")
+                stream.cancelWriting(because: MCError.goneWords)
             }
         } catch {
             fail(MCError(.notConnected, "\(error)"))
