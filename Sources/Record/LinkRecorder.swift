@@ -129,10 +129,10 @@ public final class LinkRecorder: LinkObserver, @unchecked Sendable {
 
 /// Entries on their way from a loop to a disk. The queue is bounded, and adding to it never waits.
 ///
-/// `@unchecked Sendable`: the mutex guards what changes.
+/// `@unchecked Sendable`: the lock guards what changes.
 final class RecordQueue: @unchecked Sendable {
-    private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
-    private let changed = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
+    private let lock = Lock()
+    private let changed = Condition()
     private let limit: Int
     private var waiting: [UInt8]
     private var missing = (entries: 0 as UInt64, bytes: 0 as UInt64)
@@ -142,35 +142,25 @@ final class RecordQueue: @unchecked Sendable {
     init(limit: Int, beginning: [UInt8]) {
         self.limit = limit
         waiting = beginning
-        pthread_mutex_init(mutex, nil)
-        pthread_cond_init(changed, nil)
-    }
-
-    deinit {
-        pthread_cond_destroy(changed)
-        pthread_mutex_destroy(mutex)
-        changed.deallocate()
-        mutex.deallocate()
     }
 
     /// Adds the bytes of an entry. If there is no room, or a gap has begun that cannot be recorded yet, the entry
     /// counts as missing.
     func add(_ bytes: [UInt8], of entry: RecordEntry) {
-        pthread_mutex_lock(mutex)
-        defer { pthread_mutex_unlock(mutex) }
-        guard failed == nil else { return }
-        if missing.entries > 0, waiting.count + Self.gapByteCount + bytes.count <= limit {
-            closeGap(at: entry.time)
+        lock.withLock {
+            guard failed == nil else { return }
+            if missing.entries > 0, waiting.count + Self.gapByteCount + bytes.count <= limit {
+                closeGap(at: entry.time)
+            }
+            guard missing.entries == 0, waiting.count + bytes.count <= limit else {
+                missing.entries += 1
+                missing.bytes += UInt64(entry.linkByteCount)
+                return
+            }
+            if waiting.isEmpty { changed.notify() }
+            waiting += bytes
+            lastTime = entry.time
         }
-        guard missing.entries == 0, waiting.count + bytes.count <= limit else {
-            missing.entries += 1
-            missing.bytes += UInt64(entry.linkByteCount)
-            return
-        }
-        let wakes = waiting.isEmpty
-        waiting += bytes
-        lastTime = entry.time
-        if wakes { pthread_cond_signal(changed) }
     }
 
     private static let gapByteCount = 37
@@ -185,37 +175,33 @@ final class RecordQueue: @unchecked Sendable {
 
     /// Ends the queue. Nothing is added any more.
     func end() {
-        pthread_mutex_lock(mutex)
-        if missing.entries > 0 { closeGap(at: lastTime) }
-        hasEnded = true
-        pthread_cond_signal(changed)
-        pthread_mutex_unlock(mutex)
+        lock.withLock {
+            if missing.entries > 0 { closeGap(at: lastTime) }
+            hasEnded = true
+            changed.notify()
+        }
     }
 
     /// Waits for bytes, and replaces what is in `bytes` with all that wait. Returns false at the end.
     func take(into bytes: inout [UInt8]) -> Bool {
         bytes.removeAll(keepingCapacity: true)
-        pthread_mutex_lock(mutex)
-        defer { pthread_mutex_unlock(mutex) }
-        while waiting.isEmpty, !hasEnded { pthread_cond_wait(changed, mutex) }
-        swap(&waiting, &bytes)
+        lock.withLock {
+            while waiting.isEmpty, !hasEnded { changed.wait(with: lock) }
+            swap(&waiting, &bytes)
+        }
         return !bytes.isEmpty
     }
 
     /// Notes that writing has failed. What waits and what still comes is dropped.
     func fail(_ number: Int32) {
-        pthread_mutex_lock(mutex)
-        failed = failed ?? number
-        waiting.removeAll()
-        pthread_mutex_unlock(mutex)
+        lock.withLock {
+            failed = failed ?? number
+            waiting.removeAll()
+        }
     }
 
     /// The `errno` if writing has failed.
-    var failure: Int32? {
-        pthread_mutex_lock(mutex)
-        defer { pthread_mutex_unlock(mutex) }
-        return failed
-    }
+    var failure: Int32? { lock.withLock { failed } }
 }
 
 extension RecordEntry {

@@ -36,15 +36,9 @@ struct Ring<Element> {
     @inlinable
     var first: Element? { count == 0 ? nil : storage[head] }
 
+    /// Adds an element, which is moved if the caller does not use it again.
     @inlinable
-    mutating func append(_ element: Element) {
-        if count == storage.count { grow() }
-        storage[slot(count)] = element
-        count &+= 1
-    }
-
-    /// Adds an element that is moved and not copied, which matters if it is large.
-    mutating func append(moving element: consuming Element) {
+    mutating func append(_ element: consuming Element) {
         if count == storage.count { grow() }
         storage[slot(count)] = element
         count &+= 1

@@ -7,10 +7,17 @@ import Glibc
 ///
 /// `@unchecked Sendable`: a pthread mutex may be used from any thread, and the pointer never changes.
 @usableFromInline
-package final class Lock: @unchecked Sendable {
+package struct Lock: ~Copyable, @unchecked Sendable {
     @usableFromInline let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
 
-    package init() { pthread_mutex_init(mutex, nil) }
+    /// - Parameter isRecursive: whether the thread that holds the lock may take it again.
+    package init(isRecursive: Bool = false) {
+        var attributes = pthread_mutexattr_t()
+        pthread_mutexattr_init(&attributes)
+        if isRecursive { pthread_mutexattr_settype(&attributes, Int32(PTHREAD_MUTEX_RECURSIVE)) }
+        pthread_mutex_init(mutex, &attributes)
+        pthread_mutexattr_destroy(&attributes)
+    }
 
     deinit {
         pthread_mutex_destroy(mutex)
@@ -20,7 +27,7 @@ package final class Lock: @unchecked Sendable {
     /// Runs `body` with the lock held.
     @inlinable
     @inline(__always)
-    package func withLock<Result, Failure: Error>(
+    package borrowing func withLock<Result, Failure: Error>(
         _ body: () throws(Failure) -> Result
     ) throws(Failure) -> Result {
         pthread_mutex_lock(mutex)
@@ -34,27 +41,16 @@ package final class Lock: @unchecked Sendable {
 /// `@unchecked Sendable`: `withLock` is the only access to the value. For the same reason, the run-time check for exclusive
 /// access would find nothing.
 final class Guarded<Value: ~Copyable>: @unchecked Sendable {
-    // Not a `Lock`, which would be one more object for each peer.
-    private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
+    private let lock = Lock()
     @exclusivity(unchecked) private var value: Value
 
-    init(_ value: consuming Value) {
-        self.value = value
-        pthread_mutex_init(mutex, nil)
-    }
-
-    deinit {
-        pthread_mutex_destroy(mutex)
-        mutex.deallocate()
-    }
+    init(_ value: consuming Value) { self.value = value }
 
     /// Runs `body` with the lock held.
     @inline(__always)
     func withLock<Result, Failure: Error>(
         _ body: (inout Value) throws(Failure) -> Result
     ) throws(Failure) -> Result {
-        pthread_mutex_lock(mutex)
-        defer { pthread_mutex_unlock(mutex) }
-        return try body(&value)
+        try lock.withLock { () throws(Failure) in try body(&value) }
     }
 }

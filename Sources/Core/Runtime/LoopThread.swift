@@ -6,13 +6,13 @@ import Synchronization
 /// Process-wide signals are blocked on it, so that the program's own threads handle them. `SIGPIPE` is blocked too, so
 /// that writing to something the other side has closed is an ordinary error.
 ///
-/// `@unchecked Sendable`: `thread` is written before anybody else has the object, the mutex guards `hasEnded` and
+/// `@unchecked Sendable`: `thread` is written before anybody else has the object, the lock guards `hasEnded` and
 /// `isJoinedOrDetached`, and the rest is atomic.
 package final class LoopThread: @unchecked Sendable {
     private var thread = pthread_t()
     private let number = Atomic<UInt>(0)
-    private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
-    private let ended = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
+    private let lock = Lock()
+    private let ended = Condition()
     private var hasEnded = false
     /// Whether some caller has joined or detached the thread, or is about to.
     private var isJoinedOrDetached = false
@@ -23,17 +23,7 @@ package final class LoopThread: @unchecked Sendable {
     }
 
     /// Creates a thread that is not started yet.
-    package init() {
-        pthread_mutex_init(mutex, nil)
-        pthread_cond_init(ended, nil)
-    }
-
-    deinit {
-        pthread_cond_destroy(ended)
-        pthread_mutex_destroy(mutex)
-        ended.deallocate()
-        mutex.deallocate()
-    }
+    package init() {}
 
     /// Starts the thread, which calls `run` and then ends. Fails if the system cannot create a thread.
     package func start(_ run: @escaping () -> Void) throws(NighError) {
@@ -84,20 +74,21 @@ package final class LoopThread: @unchecked Sendable {
     /// does not wait, and detaches the thread.
     package func join() {
         let isCurrent = isCurrent
-        pthread_mutex_lock(mutex)
-        let isFirst = !isJoinedOrDetached
-        isJoinedOrDetached = true
-        while !isCurrent, !isFirst, !hasEnded { pthread_cond_wait(ended, mutex) }
-        pthread_mutex_unlock(mutex)
+        let isFirst = lock.withLock {
+            let isFirst = !isJoinedOrDetached
+            isJoinedOrDetached = true
+            while !isCurrent, !isFirst, !hasEnded { ended.wait(with: lock) }
+            return isFirst
+        }
         guard isFirst else { return }
         if isCurrent { pthread_detach(pthread_self()) } else { pthread_join(thread, nil) }
     }
 
     private func end() {
-        pthread_mutex_lock(mutex)
-        hasEnded = true
-        pthread_cond_broadcast(ended)
-        pthread_mutex_unlock(mutex)
+        lock.withLock {
+            hasEnded = true
+            ended.notify()
+        }
     }
 
     private static func blockSignals() {

@@ -24,15 +24,15 @@ package enum SystemShortage {
 
     /// Returns why `count` more threads cannot be started, or nil if they can.
     package static func ofThreads(_ count: Int) -> NighError? {
-        let gate = Lock()
+        let gate = Guarded(())
         var threads: [LoopThread] = []
         defer { for thread in threads { thread.join() } }
-        return gate.withLock {
+        return gate.withLock { _ in
             while threads.count < count {
                 let thread = LoopThread()
                 do throws(NighError) {
                     // Each thread waits for the gate, so all of them exist at the same time.
-                    try thread.start { gate.withLock {} }
+                    try thread.start { gate.withLock { _ in } }
                 } catch {
                     return NighError(
                         .starting,

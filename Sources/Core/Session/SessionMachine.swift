@@ -126,7 +126,7 @@ final class SessionMachine {
 
     /// Has the driver report an event, after it has carried out all directives before.
     func report(_ event: consuming SessionEvent) {
-        events.append(moving: event)
+        events.append(event)
         directives.append(.report)
     }
 

@@ -1,4 +1,3 @@
-import Glibc
 import NighCore
 
 /// Writes to the standard output and the standard error on a thread of its own, in the order of the calls.
@@ -6,7 +5,7 @@ import NighCore
 /// A terminal may be stopped and a reader slow, and many callers are event loops, which must not wait for them. So a
 /// caller waits only while more than `limit` bytes are not written yet.
 ///
-/// `@unchecked Sendable`: the mutex guards all mutable state.
+/// `@unchecked Sendable`: the lock guards all mutable state.
 final class OutputThread: @unchecked Sendable {
     /// The one thread of this program.
     static let shared = OutputThread()
@@ -16,22 +15,19 @@ final class OutputThread: @unchecked Sendable {
     /// The number of bytes from which on the reader counts as slow.
     private static let slowFrom = 64 << 10
 
-    private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
-    private let changed = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
+    private let lock = Lock()
+    private let changed = Condition()
     private let thread = LoopThread()
     private var isRunning = false
     private var waiting: [(byteCount: Int, write: @Sendable () -> Void)] = []
     /// The bytes that were passed to `write`, and those that were written, since the beginning.
     private var (passed, written) = (0, 0)
 
-    private init() {
-        pthread_mutex_init(mutex, nil)
-        pthread_cond_init(changed, nil)
-    }
+    private init() {}
 
     /// Starts the thread. Until then, and if the system has no thread to give, everything is written at once.
     func start() {
-        locked {
+        lock.withLock {
             guard !isRunning else { return }
             isRunning = (try? thread.start { [self] in run() }) != nil
         }
@@ -39,13 +35,13 @@ final class OutputThread: @unchecked Sendable {
 
     /// Calls `write`, which writes `byteCount` bytes, after everything before it.
     func write(_ byteCount: Int, _ write: @escaping @Sendable () -> Void) {
-        let isQueued = locked {
+        let isQueued = lock.withLock {
             guard isRunning else { return false }
             // What the thread itself calls must not wait for it.
-            while passed - written > Self.limit, !thread.isCurrent { pthread_cond_wait(changed, mutex) }
+            while passed - written > Self.limit, !thread.isCurrent { changed.wait(with: lock) }
             waiting.append((byteCount, write))
             passed += byteCount
-            pthread_cond_broadcast(changed)
+            changed.notify()
             return true
         }
         if !isQueued { write() }
@@ -53,35 +49,29 @@ final class OutputThread: @unchecked Sendable {
 
     /// Waits until everything is written that was passed before.
     func flush() {
-        locked {
+        lock.withLock {
             let end = passed
-            while written < end, !thread.isCurrent { pthread_cond_wait(changed, mutex) }
+            while written < end, !thread.isCurrent { changed.wait(with: lock) }
         }
     }
 
     /// Whether so much waits that the reader is slow, or does not read.
-    var isBehind: Bool { locked { passed - written > Self.slowFrom } }
+    var isBehind: Bool { lock.withLock { passed - written > Self.slowFrom } }
 
     private func run() {
         while true {
-            let batch = locked {
-                while waiting.isEmpty { pthread_cond_wait(changed, mutex) }
+            let batch = lock.withLock {
+                while waiting.isEmpty { changed.wait(with: lock) }
                 defer { waiting = [] }
                 return waiting
             }
             for entry in batch {
                 entry.write()
-                locked {
+                lock.withLock {
                     written += entry.byteCount
-                    pthread_cond_broadcast(changed)
+                    changed.notify()
                 }
             }
         }
-    }
-
-    private func locked<Value>(_ body: () -> Value) -> Value {
-        pthread_mutex_lock(mutex)
-        defer { pthread_mutex_unlock(mutex) }
-        return body()
     }
 }

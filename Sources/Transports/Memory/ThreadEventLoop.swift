@@ -1,4 +1,3 @@
-import Glibc
 import NighCore
 import Synchronization
 
@@ -11,7 +10,7 @@ import Synchronization
 /// The thread starts with the loop and ends with ``shutdown()``; until then it keeps the loop alive. Once its arrays
 /// have grown, `execute` with a closure made beforehand allocates nothing, and neither does running a task's job.
 ///
-/// `@unchecked Sendable`: the mutex guards `incoming` and `isAsleep`. Only the loop's thread touches `timers` and
+/// `@unchecked Sendable`: the lock guards `incoming` and `isAsleep`. Only the loop's thread touches `timers` and
 /// `turnMoment`. The rest is atomic or constant.
 public final class ThreadEventLoop: @unchecked Sendable {
     private struct TimedWork {
@@ -21,8 +20,8 @@ public final class ThreadEventLoop: @unchecked Sendable {
     /// If a burst has grown an array beyond this many elements, its memory is released.
     private static let keptCapacity = 16_384
 
-    private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
-    private let condition = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
+    private let lock = Lock()
+    private let woken = Condition()
     @exclusivity(unchecked) private var incoming = ContiguousArray<LoopWork>()
     @exclusivity(unchecked) private var isAsleep = false
     @exclusivity(unchecked) private var timers = TimerQueue<TimedWork>()
@@ -32,44 +31,27 @@ public final class ThreadEventLoop: @unchecked Sendable {
 
     /// Starts the loop and its thread. Stops the program if the system has no thread to give.
     public init() {
-        var attributes = pthread_condattr_t()
-        pthread_condattr_init(&attributes)
-        pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC)
-        pthread_cond_init(condition, &attributes)
-        pthread_condattr_destroy(&attributes)
-        pthread_mutex_init(mutex, nil)
         turnMoment = LoopThread.now
         thread.startOrStopProgram { self.run() }
-    }
-
-    deinit {
-        pthread_cond_destroy(condition)
-        pthread_mutex_destroy(mutex)
-        condition.deallocate()
-        mutex.deallocate()
     }
 
     /// Ends the loop and its thread. Work that is running is finished. What waits (work, timers, jobs of tasks) is
     /// dropped. Waits for the thread, except when called on it. Callable on any thread, any number of times.
     public func shutdown() {
         let isFirst = !isStopping.exchange(true, ordering: .sequentiallyConsistent)
-        if isFirst {
-            pthread_mutex_lock(mutex)
-            pthread_cond_signal(condition)
-            pthread_mutex_unlock(mutex)
-        }
+        if isFirst { lock.withLock { woken.notify() } }
         thread.join()
     }
 
     private func add(_ work: LoopWork) {
         guard !isStopping.load(ordering: .relaxed) else { return }
-        pthread_mutex_lock(mutex)
-        incoming.append(work)
-        if isAsleep {
-            isAsleep = false
-            pthread_cond_signal(condition)
+        lock.withLock {
+            incoming.append(work)
+            if isAsleep {
+                isAsleep = false
+                woken.notify()
+            }
         }
-        pthread_mutex_unlock(mutex)
     }
 
     private func run() {
@@ -90,32 +72,28 @@ public final class ThreadEventLoop: @unchecked Sendable {
             }
             batch.removeAll(keepingCapacity: batch.count <= Self.keptCapacity)
         }
-        // Releasing closures may run any code, so it happens here on the loop and without the mutex.
-        pthread_mutex_lock(mutex)
-        swap(&incoming, &batch)
-        pthread_mutex_unlock(mutex)
+        // Releasing closures may run any code, so it happens here on the loop and without the lock.
+        lock.withLock { swap(&incoming, &batch) }
         batch.removeAll()
         timers.removeAll()
     }
 
     /// Sleeps until there is work, a timer is due or the loop stops; then takes all work there is.
     private func waitForWork(into batch: inout ContiguousArray<LoopWork>) {
-        pthread_mutex_lock(mutex)
-        while incoming.isEmpty, !isStopping.load(ordering: .relaxed) {
-            guard let due = timers.earliest, due != .never else {
+        lock.withLock {
+            while incoming.isEmpty, !isStopping.load(ordering: .relaxed) {
+                guard let due = timers.earliest, due != .never else {
+                    isAsleep = true
+                    woken.wait(with: lock)
+                    continue
+                }
+                guard due > LoopThread.now else { break }
                 isAsleep = true
-                pthread_cond_wait(condition, mutex)
-                continue
+                woken.wait(with: lock, until: due)
             }
-            guard due > LoopThread.now else { break }
-            var until = timespec(
-                tv_sec: Int(due.nanoseconds / 1_000_000_000), tv_nsec: Int(due.nanoseconds % 1_000_000_000))
-            isAsleep = true
-            pthread_cond_timedwait(condition, mutex, &until)
+            isAsleep = false
+            swap(&incoming, &batch)
         }
-        isAsleep = false
-        swap(&incoming, &batch)
-        pthread_mutex_unlock(mutex)
     }
 }
 
