@@ -50,17 +50,13 @@ package final class DatagramPath {
     @exclusivity(unchecked) private var change: Change?
     /// What it was told last.
     private var lastChange: Change?
-    private var generator: SeededGenerator
+    @exclusivity(unchecked) private var generator: SeededGenerator
 
     // What the other side has offered.
     @exclusivity(unchecked) private var theirConnection: UInt64 = 0
     @exclusivity(unchecked) private var sealing: DatagramCipher?
     @exclusivity(unchecked) private var opening: DatagramCipher?
-    /// Where packets go: to the place of the offer, until the other side moves.
-    @exclusivity(unchecked) private var destination: DatagramSource?
-    /// Where the other side's last packet came from, if that is elsewhere and has not answered, and how many bytes more may go there
-    /// before it has.
-    @exclusivity(unchecked) private var candidate: (source: DatagramSource, budget: Int, token: UInt64)?
+    @exclusivity(unchecked) private var destination = PacketDestination()
 
     // Sending.
     @exclusivity(unchecked) private var sent = SentPackets()
@@ -124,7 +120,7 @@ package final class DatagramPath {
         opening: DatagramCipher, now: Moment
     ) {
         guard phase == .waitingForOffer else { return }
-        destination = source
+        destination.begin(at: source)
         theirConnection = theirs.connection
         sizes.limit(to: min(theirs.longestPacket, offer.longestPacket))
         self.sealing = sealing
@@ -226,7 +222,7 @@ package final class DatagramPath {
     private func emit(
         _ content: DatagramContent, length: Int = 0, to source: DatagramSource? = nil, now: Moment
     ) {
-        guard let sealing, let place = source ?? destination else { return }
+        guard let sealing, let place = source ?? destination.place else { return }
         let longest = max(sizes.longest, length)
         let number = sent.nextNumber
         let isQueued = output.add(atMost: longest, to: place) { packet in
@@ -288,7 +284,7 @@ package final class DatagramPath {
 
     private func sendPings(now: Moment) {
         for ping in pings.depart(now: now) {
-            let length = min(overhead + DatagramContent.tokenByteCount + ping.padding, sizes.longest)
+            let length = min(shortPacket + ping.padding, sizes.longest)
             emit(.probe(token: ping.token), length: length, now: now)
         }
     }
@@ -335,8 +331,8 @@ package final class DatagramPath {
         lastHeardAt = now
         receipts.note(isHighest: isHighest, now: now)
         statistics.packetsReceived &+= 1
-        if isHighest { noteSource(source, byteCount: raw.count) }
-        defer { if candidate != nil { probeCandidate(now: now) } }
+        if isHighest { destination.note(source, byteCount: raw.count, generator: &generator) }
+        defer { if destination.hasCandidate { probeCandidate(now: now) } }
         do throws(WireError) {
             guard let content = try DatagramContent(reading: plain) else { return nil }
             return handle(content, number: number, from: source, now: now)
@@ -350,7 +346,8 @@ package final class DatagramPath {
         _ content: DatagramContent, number: UInt64, from source: DatagramSource, now: Moment
     ) -> Received? {
         switch content {
-        case .probe(let token): emit(.answer(token: token), to: answerPlace(source), now: now)
+        case .probe(let token):
+            emit(.answer(token: token), to: destination.answerPlace(source, byteCount: shortPacket), now: now)
         case .answer(let token): answered(token, now: now)
         case .report(let report): self.report(report, now: now)
         case .message(let order, let bytes):
@@ -381,42 +378,20 @@ package final class DatagramPath {
         return Received(bytes: bytes, whole: whole)
     }
 
-    /// An answer goes where the probe came from, if that is where packets go, or where they may go once it has answered.
-    private func answerPlace(_ source: DatagramSource) -> DatagramSource? {
-        let length = overhead + DatagramContent.tokenByteCount
-        guard let candidate, candidate.source == source, candidate.budget >= length else {
-            return destination
-        }
-        self.candidate?.budget -= length
-        return source
-    }
-
     // MARK: The place of the other side
 
-    /// Notices that the other side's packets come from another place. Packets go there once it has answered, and until then no more
-    /// bytes than came from it.
-    private func noteSource(_ source: DatagramSource, byteCount: Int) {
-        guard source != destination else {
-            candidate = nil
-            return
-        }
-        if candidate?.source != source { candidate = (source, 0, generator.next()) }
-        candidate?.budget += byteCount
-    }
+    /// The length of a packet that asks for an answer, or is one.
+    private var shortPacket: Int { overhead + DatagramContent.tokenByteCount }
 
     /// Asks for an answer from the place where the other side's packets come from. What came from there was answered first: if both
     /// sides have moved and both only asked, they would go on asking, and neither would get an answer.
     private func probeCandidate(now: Moment) {
-        let length = overhead + DatagramContent.tokenByteCount
-        guard let candidate, candidate.budget >= length else { return }
-        self.candidate?.budget -= length
-        emit(.probe(token: candidate.token), to: candidate.source, now: now)
+        guard let probe = destination.takeProbe(byteCount: shortPacket) else { return }
+        emit(.probe(token: probe.token), to: probe.place, now: now)
     }
 
     /// Sends to the place that has answered from now on, first a packet long enough for the other side to answer and to ask in turn.
-    private func move(to source: DatagramSource, now: Moment) {
-        destination = source
-        candidate = nil
+    private func noteMove(now: Moment) {
         statistics.moves &+= 1
         emit(.probe(token: token), length: sizes.longest, now: now)
     }
@@ -449,7 +424,7 @@ package final class DatagramPath {
     private func answered(_ answer: UInt64, now: Moment) {
         heard()
         if pings.answered(answer, now: now) { return }
-        if let candidate, candidate.token == answer { return move(to: candidate.source, now: now) }
+        if destination.noteAnswer(answer) { return noteMove(now: now) }
         if sizes.isProbe(answer) {
             if let probe = sizes.answered(token: generator.next(), now: now) { send(probe, now: now) }
             return

@@ -190,34 +190,11 @@ package final class LinkMachine {
     /// Whether this side may.
     var offersDatagrams: Bool { settings.hello.hasDatagrams }
 
-    /// Returns what protects the packets beside the link, once both sides have made their offers: those of this side, and those of
-    /// the other side.
+    /// Returns what protects the packets beside the link, once both sides have made their offers.
     func datagramCiphers(
         ours: DatagramOffer, theirs: DatagramOffer
     ) -> (sealing: DatagramCipher, opening: DatagramCipher)? {
-        guard let channel else { return nil }
-        let protection = channel.datagramProtection
-        guard protection != .checksum else {
-            return (
-                DatagramCipher(.checksum, secret: nil, isSealing: true),
-                DatagramCipher(.checksum, secret: nil, isSealing: false)
-            )
-        }
-        let (dialling, accepting) = side == .dialling ? (ours, theirs) : (theirs, ours)
-        var writer = FieldWriter()
-        writer.write(dialling.connection)
-        writer.write(accepting.connection)
-        guard
-            let material = channel.keyingMaterial(
-                label: DatagramCipher.exporterLabel, context: writer.bytes,
-                count: 2 * DatagramCipher.secretByteCount)
-        else { return nil }
-        let (first, second) = material.halves
-        let (own, other) = side == .dialling ? (first, second) : (second, first)
-        return (
-            DatagramCipher(protection, secret: own, isSealing: true),
-            DatagramCipher(protection, secret: other, isSealing: false)
-        )
+        channel?.datagramCiphers(of: side, ours: ours, theirs: theirs)
     }
 
     /// Returns a ticket for the next link to this peer, once.
