@@ -12,7 +12,9 @@ extension Session {
     ) {
         let token = newToken()
         onLoop { driver in
-            driver.begin(token, completion) { machine, now in machine.pair(peer, token: token, now: now) }
+            driver.begin(.pairing, token, completion) { machine, now in
+                machine.pair(peer, token: token, now: now)
+            }
         }
     }
 

@@ -247,7 +247,7 @@ public final class Session: Sendable {
         completion: @escaping @Sendable (Result<PeerID, NighError>) -> Void
     ) {
         onLoop { driver in
-            driver.begin(token, completion) { machine, now in
+            driver.begin(.inviting, token, completion) { machine, now in
                 machine.invite(
                     peer, context: context, introduction: introduction, timeout: timeout, token: token,
                     now: now)
@@ -260,7 +260,7 @@ public final class Session: Sendable {
         completion: @escaping @Sendable (Result<PeerID, NighError>) -> Void
     ) {
         onLoop { driver in
-            driver.begin(token, completion) { machine, now in
+            driver.begin(.inviting, token, completion) { machine, now in
                 machine.call(address, context: context, timeout: timeout, token: token, now: now)
             }
         }
@@ -331,7 +331,9 @@ public final class Session: Sendable {
     ) {
         let token = newToken()
         onLoop { driver in
-            driver.begin(token, completion) { machine, now in machine.leave(peer, token: token, now: now) }
+            driver.begin(.conversing, token, completion) { machine, now in
+                machine.leave(peer, token: token, now: now)
+            }
         }
     }
 

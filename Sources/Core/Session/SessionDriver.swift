@@ -493,11 +493,14 @@ final class SessionDriver: @unchecked Sendable {
     }
 
     /// Runs `call` on the machine, which reports the outcome under `token`; `completion` gets it.
+    ///
+    /// - Parameter stage: the stage of the error if the session is not open.
     func begin(
-        _ token: CallToken, _ completion: @escaping @Sendable (Result<PeerID, NighError>) -> Void,
+        _ stage: NighError.Stage, _ token: CallToken,
+        _ completion: @escaping @Sendable (Result<PeerID, NighError>) -> Void,
         _ call: (SessionMachine, Moment) -> Void
     ) {
-        guard hasStarted, !isClosed else { return completion(.failure(NighError(.inviting, .closed))) }
+        guard hasStarted, !isClosed else { return completion(.failure(NighError(stage, .closed))) }
         calls[token.number] = completion
         inTurn { call(machine, loop.now) }
     }

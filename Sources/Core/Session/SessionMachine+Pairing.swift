@@ -118,7 +118,7 @@ extension SessionMachine {
             }
             // What was on its way when this side ended the pairing does not matter any more.
             guard case .commitment = message else { return }
-            guard isAskedToPair(by: peer, on: link, now: now) else { return }
+            guard acceptPairing(askedBy: peer, on: link, now: now) else { return }
         }
         do throws(PairingExchange.Violation) {
             guard let step = try peer.pairing?.exchange?.receive(message) else { return }
@@ -130,8 +130,8 @@ extension SessionMachine {
         }
     }
 
-    /// Handles a request for a pairing. Returns whether this side takes part.
-    private func isAskedToPair(by peer: PeerRecord, on link: Link, now: Moment) -> Bool {
+    /// Takes part in a pairing for which the peer asks, or refuses. Returns whether it takes part.
+    private func acceptPairing(askedBy peer: PeerRecord, on link: Link, now: Moment) -> Bool {
         if peer.pairing?.exchange?.showsCode == true {
             // The other side starts again over another link, so the digits on the screen are not valid any more.
             endPairing(with: peer, .superseded, saying: nil)

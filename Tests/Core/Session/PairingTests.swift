@@ -284,6 +284,15 @@ import Testing
         #expect(paired.pairingEnds == [.pairingRefused(.declined)])
     }
 
+    @Test func aClosedSessionSaysThatItCannotPair() throws {
+        let (puma, lynx) = try two()
+        puma.session.close {}
+        try place.run(.seconds(1))
+        puma.pair(with: lynx)
+        try place.run(.seconds(1))
+        #expect(puma.failure?.stage == .pairing && puma.failure?.cause == .closed)
+    }
+
     @Test func anUnknownPeerCannotBePaired() throws {
         let (puma, _) = try two()
         puma.session.pair(Identity.ephemeral().peerID) { [weak puma] in puma?.outcomes.append($0) }
