@@ -81,6 +81,27 @@ struct NetworkWatchTests {
         }
     }
 
+    /// Runs in a process of its own, because the shortage of descriptors affects a whole process.
+    @Test func aWatchThatBeginsWithoutDescriptorsHearsOfChangesOnceThereAreSome() async {
+        await #expect(processExitsWith: .success) {
+            let loop = UVEventLoop()
+            let notes = Notes()
+            ResourceLimits.limitDescriptors()
+            loop.execute {
+                let watch = NetworkWatch(on: loop) {
+                    notes.monitor.change { notes.names += notes.watch?.addresses.map(\.interface) ?? [] }
+                }
+                notes.watch = watch
+                notes.monitor.change { notes.descriptor = watch.descriptor }
+            }
+            try #require(notes.monitor.wait(within: .seconds(20)) { notes.descriptor == -1 })
+            ResourceLimits.limitDescriptors(leaving: 100)
+            try #require(notes.monitor.wait(within: .seconds(20)) { !notes.names.isEmpty })
+            loop.execute { notes.monitor.change { notes.descriptor = notes.watch?.descriptor } }
+            #expect(notes.monitor.wait(within: .seconds(20)) { notes.descriptor ?? -1 >= 0 })
+        }
+    }
+
     /// Returns whether everything in the socket is read within 5 s.
     private func isRead(_ notes: Notes, on loop: UVEventLoop) -> Bool {
         let monitor = Monitor()

@@ -20,7 +20,7 @@ final class NetworkWatch: @unchecked Sendable {
     /// A change comes as several messages, for example an address after an interface. Those within this time are
     /// handled together.
     private static let quietTime = Moment.Span.milliseconds(50)
-    /// How soon the addresses are read again if the kernel did not give them.
+    /// How soon the addresses are read again if the kernel did not give them, or if no descriptor was left for the socket.
     private static let retryTime = Moment.Span.seconds(1)
 
     /// The addresses that can be used now, in the order of the interfaces.
@@ -46,14 +46,18 @@ final class NetworkWatch: @unchecked Sendable {
         self.read = read
         self.changed = changed
         assigned = []
-        openSocket()
-        if let now = read() { assigned = now } else { readAgain(after: Self.retryTime) }
+        let isOpen = openSocket()
+        let now = read()
+        if let now { assigned = now }
+        if !isOpen || now == nil { readAgain(after: Self.retryTime) }
     }
 
-    private func openSocket() {
+    /// Opens the routing socket, unless it is open. Returns false if no descriptor is left, so that it may succeed later.
+    private func openSocket() -> Bool {
+        guard descriptor < 0 else { return true }
         let type = Int32(SOCK_RAW.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue)
         descriptor = socket(AF_NETLINK, type, NETLINK_ROUTE)
-        guard descriptor >= 0 else { return }
+        guard descriptor >= 0 else { return !SocketFault(errno).isShortage }
         var address = sockaddr_nl()
         address.nl_family = sa_family_t(AF_NETLINK)
         address.nl_groups = UInt32(RTMGRP_LINK | RTMGRP_IPV4_IFADDR | RTMGRP_IPV6_IFADDR)
@@ -62,7 +66,7 @@ final class NetworkWatch: @unchecked Sendable {
                 bind(descriptor, $0, socklen_t(MemoryLayout<sockaddr_nl>.size))
             }
         }
-        guard status == 0 else { return }
+        guard status == 0 else { return true }
         // If the kernel does not report changes (in some sandboxes), the addresses stay as they were at the start.
         watch = try? loop.watch(descriptor, for: .readable) { [weak self] events in
             self?.readMessages()
@@ -70,6 +74,7 @@ final class NetworkWatch: @unchecked Sendable {
             // watching.
             if events.isEmpty { self?.watch?.resume() }
         }
+        return true
     }
 
     private func readMessages() {
@@ -88,8 +93,11 @@ final class NetworkWatch: @unchecked Sendable {
         timer = loop.schedule(at: loop.now + pause) { [weak self] in
             guard let self else { return }
             timer = nil
+            let isOpen = openSocket()
+            let now = read()
+            if !isOpen || now == nil { readAgain(after: Self.retryTime) }
             // What was there before counts until it is known what is there now.
-            guard let now = read() else { return readAgain(after: Self.retryTime) }
+            guard let now else { return }
             guard now != assigned else { return }
             assigned = now
             changed()
