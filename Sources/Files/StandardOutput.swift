@@ -15,6 +15,9 @@ package final class StandardOutput {
         descriptor = OpenDescriptor(fcntl(number, F_DUPFD_CLOEXEC, 0))
     }
 
+    /// Whether anything was written, so that no other transfer can follow.
+    package var isBegun: Bool { count > 0 }
+
     fileprivate var isUsed: FileFailure {
         FileFailure(
             "the standard output has the beginning of an earlier transfer, which cannot be taken back",
@@ -44,7 +47,7 @@ package final class StandardOutputStore: FileStore {
                 "only a single file can be written to the standard output",
                 other: "only a single file can be received there")
         }
-        guard output.count == 0 else { throw output.isUsed }
+        guard !output.isBegun else { throw output.isUsed }
         return StandardOutputPart(output)
     }
 

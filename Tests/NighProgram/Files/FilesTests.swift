@@ -121,6 +121,23 @@ import Testing
         #expect(got.status == 0 && got.lines == (0..<1_000).map { "line \($0)" }, "\(got.errors)")
     }
 
+    @Test("A receiver that writes to another program ends with an error if the sender is killed half way")
+    func killedHalfWay() throws {
+        let child = try receiver.start(
+            ["receive", "--accept", "any", "-o", "-", "-n", "Puma"]
+                + ["-t", "tcp:interface=lo,mdns=off"], reads: false)
+        let waiting = try address(ofWords: child)
+        let sending = try sender.start(
+            "send", waiting, "-", "-t", Self.transportOptions[1], "--as", "notes", reads: true)
+        sending.type("first line")
+        _ = try child.line(with: "first line")
+        sending.send(SIGKILL)
+        #expect(try NighCall(finishing: sending).status == -SIGKILL)
+        let got = try NighCall(finishing: child)
+        #expect(got.status == 1 && got.lines == ["first line"], "\(got)")
+        #expect(got.errors.contains { $0.contains("cannot be taken back") }, "\(got)")
+    }
+
     /// The address that a receiver prints when its output is not JSON.
     private func address(ofWords child: Child) throws -> String {
         let line = try child.error(with: "waiting for files")

@@ -333,6 +333,12 @@ actor FileReceiver {
         } else if let error {
             reportFailure(incoming, error)
         }
+        if case .standardOutput = plan.destination, output.isBegun, !outcome.hasWholeTransfer, !isInterrupted
+        {
+            results.remark(
+                "what was written to the standard output cannot be taken back, so no other file can follow")
+            end()
+        }
         guard let error else { return }
         if isInterrupted, !isDecided { outcome.error = FileFailure("interrupted", .cancelled) }
         guard plan.isOnce, case .file(let fault) = error.cause,
