@@ -115,10 +115,11 @@ final class CrowdHost: @unchecked Sendable {
         for peer in session.connectedPeers { _ = try await session.ping(peer) }
         result.pings = pinging.step
 
+        let connections = descriptors()
         result.back = try await step(
             "coming back", until: { self.cut.count == self.size && self.connected + self.ended == self.size }
         ) {
-            for descriptor in self.descriptors() { shutdown(descriptor, Int32(SHUT_RDWR)) }
+            for descriptor in connections { shutdown(descriptor, Int32(SHUT_RDWR)) }
         }
         result.ended = ended
         for guest in guests { guest.end() }

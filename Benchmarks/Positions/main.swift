@@ -13,8 +13,10 @@ import Nigh
 
 let words = Array(CommandLine.arguments.dropFirst())
 let byteCount = 200
-/// The values that are sent before anything is measured, so that the path has been tried.
+/// The number of values that are sent before anything is measured, so that the path has been tried.
 let warmUp = 60
+/// The byte of a value that says whether it is measured. Before it is the time when the value was sent.
+let markIndex = 8
 let pause = Duration.nanoseconds(1_000_000_000 / 60)
 /// How many of the ages of the newest value are taken, each a millisecond after the one before.
 let step: Int64 = 1_000_000
@@ -75,6 +77,7 @@ func receive(at port: String, into folder: String) async throws {
         let moment = now()
         guard !message.isReliable else { break }
         message.withBytes { bytes in
+            guard bytes.unsafeLoad(fromByteOffset: markIndex, as: UInt8.self) != 0 else { return }
             ages.add(bytes.unsafeLoadUnaligned(as: Int64.self), at: moment)
         }
     }
@@ -90,32 +93,32 @@ func send(to address: String, for seconds: Double, values: Bool, file: String?) 
         $0.advertises = false
     }
     let peer = try await session.invite(at: address)
-    var value = [UInt8](repeating: 7, count: byteCount)
+    var value = [UInt8](repeating: 0, count: byteCount)
     func show() {
         withUnsafeBytes(of: now()) { value.replaceSubrange(0..<8, with: $0) }
         try? peer.sendUnreliably(bytes: value)
     }
-    // The path is tried before anything is measured.
     for _ in 0..<warmUp {
         show()
         try await Task.sleep(for: pause)
     }
+    value[markIndex] = 1
     let start = ContinuousClock.now
     let transfer = if let file { try await peer.send(file: file) } else { nil as FileTransfer? }
-    var sent = 0
+    var turns = 0
     var fileEnd: Duration?
     while ContinuousClock.now - start < .seconds(seconds) {
         if values { show() }
-        sent += 1
+        turns += 1
         if fileEnd == nil, let progress = transfer?.progress, let total = progress.total, total > 0,
             progress.done == total
         {
             fileEnd = ContinuousClock.now - start
         }
-        try await Task.sleep(until: start + pause * sent)
+        try await Task.sleep(until: start + pause * turns)
     }
     let statistics = await session.lowLevel.statistics().peers[peer.id]
-    print("sent \(warmUp + sent), packets \(session.peer(peer.id).hasDatagrams)")
+    print("sent \(values ? turns : 0), packets \(session.peer(peer.id).hasDatagrams)")
     if let transfer {
         let time = (fileEnd ?? ContinuousClock.now - start) / .seconds(1)
         print("file \(Int(Double(transfer.progress.done) / time)) bytes a second, whole \(fileEnd != nil)")

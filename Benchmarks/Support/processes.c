@@ -56,6 +56,14 @@ static pid_t spawn(char *const *arguments, int input, int output) {
     return identifier;
 }
 
+/// The number that the kernel has given to the processor which is at `index` among those in the set, or -1.
+static int number_of_processor(int index, const cpu_set_t *set) {
+    for (int number = 0; number < CPU_SETSIZE; number++) {
+        if (CPU_ISSET(number, set) && index-- == 0) return number;
+    }
+    return -1;
+}
+
 struct benchmark_process benchmark_start(char *const *arguments, int processor) {
     struct benchmark_process process = {.identifier = -1, .input = -1, .output = -1};
     int input[2], output[2];
@@ -67,14 +75,15 @@ struct benchmark_process benchmark_start(char *const *arguments, int processor) 
     }
     // The started program inherits the processors that it may run on.
     cpu_set_t all, one;
-    sched_getaffinity(0, sizeof all, &all);
-    if (processor >= 0) {
+    bool is_placed = processor < 0;
+    if (processor >= 0 && sched_getaffinity(0, sizeof all, &all) == 0) {
+        int number = number_of_processor(processor, &all);
         CPU_ZERO(&one);
-        CPU_SET(processor, &one);
-        sched_setaffinity(0, sizeof one, &one);
+        if (number >= 0) CPU_SET(number, &one);
+        is_placed = sched_setaffinity(0, sizeof one, &one) == 0;
     }
-    process.identifier = spawn(arguments, input[0], output[1]);
-    if (processor >= 0) sched_setaffinity(0, sizeof all, &all);
+    if (is_placed) process.identifier = spawn(arguments, input[0], output[1]);
+    if (is_placed && processor >= 0) sched_setaffinity(0, sizeof all, &all);
     close(input[0]);
     close(output[1]);
     process.input = input[1];

@@ -12,7 +12,8 @@ struct benchmark_process {
     int output;
 };
 
-/// Starts a program on one processor, or on any if `processor` is negative. If that fails, the identifier is negative.
+/// Starts a program on one processor, or on any if `processor` is negative. Processors are counted from 0 among those that this
+/// process may use. If that fails, the identifier is negative.
 struct benchmark_process benchmark_start(char *const *arguments, int processor);
 
 /// Returns the number of processors that this process may use.
