@@ -33,13 +33,13 @@ bluetooth-lab: setup-test ## Build the Bluetooth lab's kernel and fetch its fore
 build: setup ## Build everything, the tests too
 	swift build --build-tests $(FLAGS)
 
-# Tests run in groups, and in each only a limited number at once, so that a missed deadline says something about Nigh and not about
-# the other tests. First come tests that need only a processor. They keep both busy, so nothing runs beside them. Then come three
-# groups that wait for most of their time, at once: programs and builds; the lab's networks; sockets, terminals and the rest. Last come
-# machines with emulated Bluetooth, which need the processors to themselves, because otherwise their own daemons and kernels run out of
-# time. From the second on, the machines' kernel and the release builds take, at the lowest priority, what the tests leave. A group
-# whose output would mix with another's shows it once it is complete. EVENTS=FILE writes what the test runner reports to
-# FILE-units.jsonl and so on.
+# Tests run in groups, and in each only a limited number at once, so that a missed deadline says something about Nigh
+# and not about the other tests. First come tests that need only a processor. They keep both busy, so nothing runs
+# beside them. Then come three groups that wait for most of their time, at once: programs and builds; the lab's
+# networks; sockets, terminals and the rest. Last come machines with emulated Bluetooth, which need the processors to
+# themselves, because otherwise their own daemons and kernels run out of time. From the second on, the machines' kernel
+# and the release builds take, at the lowest priority, what the tests leave. A group whose output would mix with
+# another's shows it once it is complete. EVENTS=FILE writes what the test runner reports to FILE-units.jsonl and so on.
 UNIT_TESTS := '^(Arguments|Core|FourInARow|Fuzz|Groups|Introductions|Measuring|Memory|Mutants|Record|Relays|TestKit)Tests[.]'
 PROGRAM_TESTS := '^NighProgramTests[.]'
 LAB_TESTS := '^LabTests[.]'
@@ -48,7 +48,8 @@ events = $(if $(EVENTS),--event-stream-output-path $(EVENTS)-$(1).jsonl)
 # A toolchain before 6.3 does not know the variable, and runs all tests of a group at once.
 width = SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH=$(1)
 swift_test = $(call width,$(1)) swift test --disable-xctest $(FLAGS) $(TEST_ARGUMENTS)
-# Runs the program that `swift test` has built and would run. Only one `swift test` at a time may use the folder of the build.
+# Runs the program that `swift test` has built and would run. Only one `swift test` at a time may use the folder of the
+# build.
 built_tests = $(call width,$(1)) .build/debug/NighPackageTests.xctest --testing-library swift-testing $(TEST_ARGUMENTS)
 # Shows the output of a command once it is complete.
 at_its_end = >.build/$(1).log 2>&1; status=$$?; cat .build/$(1).log; exit $$status
@@ -168,6 +169,9 @@ lab: setup-test ## Run scenarios on real networks by name; ARGUMENTS="--list" na
 .PHONY: lint
 lint: setup-test setup-docs ## Check style, Core's floors, that nothing compiles with a warning, that the public interface is written down and described, and that the docs are true
 	swift format lint --strict --recursive $(SOURCES)
+	@LC_ALL=C.UTF-8 grep --recursive --line-number --perl-regexp --include='*.swift' --exclude-dir=.build \
+	    '^(?=\s*//(?!/ \|)).{121}' $(SOURCES); \
+	    [ $$? = 1 ] || { echo 'These comments are wider than 120 columns.' >&2; false; }
 	@.ci/floors
 	swift build --build-tests $(FLAGS)
 	@.ci/api check

@@ -2,8 +2,8 @@
 import Glibc
 import PackageDescription
 
-/// Makes a program of this package, which has Nigh built into it, lend it to plugins: it exports what plugins may use, and
-/// stands for the library that plugins are linked to, by that library's name. Only lld gives a program such a name.
+/// Makes a program of this package, which has Nigh built into it, lend it to plugins: it exports what plugins may use,
+/// and stands for the library that plugins are linked to, by that library's name. Only lld gives a program such a name.
 let presentsNigh: [LinkerSetting] = [
     .unsafeFlags([
         "-use-ld=lld", "-Xlinker", "-soname=libNighShared.so",
@@ -28,8 +28,9 @@ let package = Package(
             targets: [
                 "NighBluetooth", "NighCore", "NighLoop", "NighMemory", "NighPlugins", "NighTCP", "NighUV",
             ]),
-        // All of it as one shared library: for programs that load plugins, for plugins, and for the tests of both, since host and
-        // plugin must share one copy. Programs that link it, and `presentsNigh` below, are what a plugin finds it in.
+        // All of it as one shared library: for programs that load plugins, for plugins, and for the tests of both,
+        // since host and plugin must share one copy. Programs that link it, and `presentsNigh` below, are what a plugin
+        // finds it in.
         .library(
             name: "NighShared", type: .dynamic,
             targets: [

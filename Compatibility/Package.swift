@@ -1,8 +1,9 @@
 // swift-tools-version: 6.2
 import PackageDescription
 
-// What connects Nigh with Foundation. It is a package of its own, because Foundation consists of 54 MB of libraries. A program that
-// does not need it should not load them. For the same reason nobody gets modules with names of Apple's without asking for them.
+// What connects Nigh with Foundation. It is a package of its own, because Foundation consists of 54 MB of libraries. A
+// program that does not need it should not load them. For the same reason nobody gets modules with names of Apple's
+// without asking for them.
 let package = Package(
     name: "NighCompatibility",
     products: [

@@ -2,14 +2,15 @@ import FoundationEssentials
 import Glibc
 import Nigh
 
-// Measures how old the newest position of a player is at another player, as a game would send it: 60 values a second, each of
-// 200 bytes, of which only the newest counts. A file may travel to the same peer meanwhile. `Tests/Lab/trials/positions` runs
-// both programs and compares.
+// Measures how old the newest position of a player is at another player, as a game would send it: 60 values a second,
+// each of 200 bytes, of which only the newest counts. A file may travel to the same peer meanwhile.
+// `Tests/Lab/trials/positions` runs both programs and compares.
 //
 //   bench-positions receive PORT FOLDER                   prints what it has seen
 //   bench-positions send ADDRESS SECONDS yes|no [FILE]    sends the values or none, and the file
 //
-// With NIGH_DATAGRAMS=off values travel on the link. Both programs read the same clock, so they must run on one machine.
+// With NIGH_DATAGRAMS=off values travel on the link. Both programs read the same clock, so they must run on one
+// machine.
 
 let words = Array(CommandLine.arguments.dropFirst())
 let byteCount = 200

@@ -2,8 +2,8 @@ import CBenchmark
 import Dispatch
 import NighLoop
 
-/// Takes the bytes of a stream in a task of the global pool, checks them as the messages that the sender's bytes consist of,
-/// and answers the last one with a message.
+/// Takes the bytes of a stream in a task of the global pool, checks them as the messages that the sender's bytes
+/// consist of, and answers the last one with a message.
 ///
 /// `@unchecked Sendable`: one task reads the stream.
 final class BytesReceiver: @unchecked Sendable {
@@ -64,8 +64,8 @@ final class BytesReceiver: @unchecked Sendable {
     }
 }
 
-/// Writes to a stream, from a task of the global pool, for as long as the command line says. Ends when the last bytes are
-/// answered.
+/// Writes to a stream, from a task of the global pool, for as long as the command line says. Ends when the last bytes
+/// are answered.
 ///
 /// `@unchecked Sendable`: once connected, one task touches it.
 final class BytesSender: @unchecked Sendable {

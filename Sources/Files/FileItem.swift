@@ -12,9 +12,9 @@ public struct FileItem: Hashable, Sendable {
 
     /// What it is.
     public var kind: Kind
-    /// The path within the offer: the name, or for what is in an offered folder, the names of the folders from the offered one
-    /// down, with "/" between them. It is the sender's choice and may contain anything; what it is called on the
-    /// receiver's disk follows from it by safe rules.
+    /// The path within the offer: the name, or for what is in an offered folder, the names of the folders from the
+    /// offered one down, with "/" between them. It is the sender's choice and may contain anything; what it is called
+    /// on the receiver's disk follows from it by safe rules.
     public var path: String
     /// The number of bytes; nil if the sender knows it only at the end. 0 for a folder.
     public var size: Int?

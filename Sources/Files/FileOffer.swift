@@ -19,11 +19,11 @@ public struct FileOffer: Sendable {
     /// The number of bytes in all; nil if the peer does not know the size of a file.
     public var totalSize: Int? { transfer.progress.total }
 
-    /// Takes the files into a folder. A file gets its name there once it is whole, verified and on the disk. No existing file is
-    /// replaced, and nothing is written outside the folder.
+    /// Takes the files into a folder. A file gets its name there once it is whole, verified and on the disk. No
+    /// existing file is replaced, and nothing is written outside the folder.
     ///
-    /// Fails if the folder does not exist or cannot be written to. If there is too little room, the transfer ends with that
-    /// reason.
+    /// Fails if the folder does not exist or cannot be written to. If there is too little room, the transfer ends with
+    /// that reason.
     @discardableResult
     public func accept(into folder: String) throws(NighError) -> FileTransfer {
         let place: ReceivingFolder

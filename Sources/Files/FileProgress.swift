@@ -6,7 +6,8 @@ public struct FileProgress: Hashable, Sendable {
         case waiting
         /// The receiver has taken the offer.
         case transferring
-        /// Nothing moves until one side goes on. The reason is for a person; `isHere` says whether this side has paused.
+        /// Nothing moves until one side goes on. The reason is for a person; `isHere` says whether this side has
+        /// paused.
         case paused(isHere: Bool, reason: String)
         /// Every file was kept or has failed, or the transfer was stopped or lost.
         case ended

@@ -1,7 +1,7 @@
 import NighCore
 
-/// What the two sides of a transfer say to each other on its stream. docs/reference/PROTOCOL.md describes the bytes: a kind,
-/// a length, and the bytes that have this length.
+/// What the two sides of a transfer say to each other on its stream. docs/reference/PROTOCOL.md describes the bytes: a
+/// kind, a length, and the bytes that have this length.
 ///
 /// A decoded record is well formed; `OutgoingFiles` and `IncomingFiles` decide whether it is allowed now.
 package enum FileRecord: Equatable {

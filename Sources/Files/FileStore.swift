@@ -38,8 +38,8 @@ package protocol StoredPart: AnyObject {
     /// opens the file waits for that.
     var isUntouched: Bool { get }
 
-    /// Reserves space for the bytes before `end` of a file of `size` bytes, if the file system can do that. Fails if there is
-    /// not enough for the whole file; the file may be written nevertheless, as far as there is room.
+    /// Reserves space for the bytes before `end` of a file of `size` bytes, if the file system can do that. Fails if
+    /// there is not enough for the whole file; the file may be written nevertheless, as far as there is room.
     func reserve(_ size: Int, upTo end: Int) throws(FileFailure)
 
     /// Reads bytes that begin at `offset`. Returns how many; fewer than there is room for only at the end.
@@ -51,7 +51,8 @@ package protocol StoredPart: AnyObject {
     /// Drops what is behind `count`.
     func truncate(to count: Int) throws(FileFailure)
 
-    /// Gives the whole file, which has this hash, its name, once it is on the disk. Returns its path; nil if it has none.
+    /// Gives the whole file, which has this hash, its name, once it is on the disk. Returns its path; nil if it has
+    /// none.
     func keep(_ hash: [UInt8]) throws(FileFailure) -> String?
 
     /// Drops what is there.

@@ -4,8 +4,8 @@ import Synchronization
 extension FileTransfer {
     /// Offers files on a stream that was opened for that.
     ///
-    /// - Parameter onAllKept: called on the thread of the transfer when the receiver has kept everything, before the receiver learns
-    ///   that this is known here.
+    /// - Parameter onAllKept: called on the thread of the transfer when the receiver has kept everything, before the
+    ///   receiver learns that this is known here.
     package static func begin(
         _ source: sending any FileSource, metadata: [UInt8] = [], on stream: ByteStream,
         onAllKept: @escaping @Sendable () -> Void = {}

@@ -3,8 +3,9 @@ import Synchronization
 
 /// Files on their way to or from a peer.
 ///
-/// The transfer goes on by itself, also when the program lets go of this object. If the link breaks it waits for another one.
-/// If the conversation ends, the transfer fails; when the same files are offered again, it continues where it was.
+/// The transfer goes on by itself, also when the program lets go of this object. If the link breaks it waits for
+/// another one. If the conversation ends, the transfer fails; when the same files are offered again, it continues where
+/// it was.
 public final class FileTransfer: Sendable {
     /// The peer at the other end.
     public let peer: PeerID
@@ -61,8 +62,8 @@ public final class FileTransfer: Sendable {
     /// How far the transfer is now.
     public var progress: FileProgress { state.withLock { Self.progress($0) } }
 
-    /// How far the transfer is now, and again when that has changed, ten times a second at most. A slow reader gets the newest
-    /// only. The sequence ends with the transfer.
+    /// How far the transfer is now, and again when that has changed, ten times a second at most. A slow reader gets the
+    /// newest only. The sequence ends with the transfer.
     public var updates: some AsyncSequence<FileProgress, Never> & Sendable {
         let (stream, continuation) = AsyncStream.makeStream(
             of: FileProgress.self, bufferingPolicy: .bufferingNewest(1))
@@ -97,8 +98,8 @@ public final class FileTransfer: Sendable {
     /// Goes on after `pause`.
     public func resume() { order(.resume) }
 
-    /// Ends the transfer. The other program gets the reason. What the receiver has of a file stays, and if the files are offered
-    /// again, the transfer continues from there.
+    /// Ends the transfer. The other program gets the reason. What the receiver has of a file stays, and if the files
+    /// are offered again, the transfer continues from there.
     public func cancel(because reason: String = "") {
         order(.stop(FileFault(.cancelled, reason.isEmpty ? "it was cancelled" : reason)))
     }

@@ -3,8 +3,8 @@ import NighCore
 
 /// Receives the files of one offer into a folder.
 ///
-/// What is incomplete of each offered file or folder is in a folder `NAME.part`, from which the same sender can continue.
-/// Everything that this store needs to continue is there, so that nothing is lost if the program is killed.
+/// What is incomplete of each offered file or folder is in a folder `NAME.part`, from which the same sender can
+/// continue. Everything that this store needs to continue is there, so that nothing is lost if the program is killed.
 package final class FolderStore: FileStore {
     private let destination: OpenFolder
     private let sender: PeerID
@@ -170,8 +170,8 @@ package final class FolderStore: FileStore {
         return numbers.mapValues { $0.sorted() }
     }
 
-    /// Creates a part under the first number whose names are free. If files are replaced, a name is also free if its file
-    /// may be.
+    /// Creates a part under the first number whose names are free. If files are replaced, a name is also free if its
+    /// file may be.
     private func createPart(of top: Int) throws(FileFailure) -> PartFolder {
         let base = base(of: top)
         let isFile = tops[top].items.allSatisfy { items[$0].kind == .file && items[$0].components.count < 2 }

@@ -1,7 +1,7 @@
 import NighCore
 
-/// The receiver's side of a transfer: reports what it has of each file, writes what comes, and gives a file its name once it
-/// is whole, verified and on the disk.
+/// The receiver's side of a transfer: reports what it has of each file, writes what comes, and gives a file its name
+/// once it is whole, verified and on the disk.
 ///
 /// It prepares files ahead of those that are coming, so that many small files need no round trip each.
 package final class IncomingFiles: TransferSide {
@@ -368,8 +368,8 @@ package final class IncomingFiles: TransferSide {
         }
     }
 
-    /// Reserves space for the first bytes of a file of `size` bytes. The rest follows while nothing else is to be done: in a
-    /// file system in memory this takes as long as writing, and bytes that come do not wait for it.
+    /// Reserves space for the first bytes of a file of `size` bytes. The rest follows while nothing else is to be done:
+    /// in a file system in memory this takes as long as writing, and bytes that come do not wait for it.
     private func beginReserving(_ part: IncomingPart, of size: Int) {
         if reserve(part, of: size) { unreserved.append(part.index) }
     }

@@ -28,7 +28,8 @@ final class IncomingPart {
         count = file.count
     }
 
-    /// Reads the next bytes that are not in the hash yet, and adds them to it. Returns none if the file is shorter than it was.
+    /// Reads the next bytes that are not in the hash yet, and adds them to it. Returns none if the file is shorter than
+    /// it was.
     func readNext(into buffer: UnsafeMutableRawBufferPointer) throws(FileFailure) -> UnsafeRawBufferPointer {
         let room = UnsafeMutableRawBufferPointer(rebasing: buffer.prefix(count - hashed))
         let read = try file.read(into: room, at: hashed)

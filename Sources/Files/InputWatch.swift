@@ -2,13 +2,14 @@ import Dispatch
 import Glibc
 import NighCore
 
-/// Waits on a thread of its own until there is something to read in a pipe. Dispatch's own sources for that crash now and then
-/// when one is cancelled while its event comes.
+/// Waits on a thread of its own until there is something to read in a pipe. Dispatch's own sources for that crash now
+/// and then when one is cancelled while its event comes.
 final class InputWatch: Sendable {
     /// A byte that is written here ends the wait, and so does the end of this object.
     private let stop: OpenDescriptor?
 
-    /// The longest time between two looks at the pipe if there is no descriptor left to end the wait with, in milliseconds.
+    /// The longest time between two looks at the pipe if there is no descriptor left to end the wait with, in
+    /// milliseconds.
     private static let shortest: Int32 = 100
 
     /// Calls `body` when there is something to read, or when the time is over, or after `cancel`.

@@ -1,7 +1,7 @@
 import NighCore
 
-/// What the note of an incomplete transfer says. It consists of lines, so that it can grow, and so that a person can read
-/// it. Bytes that could end a line or act on a terminal are written as `\xHH`.
+/// What the note of an incomplete transfer says. It consists of lines, so that it can grow, and so that a person can
+/// read it. Bytes that could end a line or act on a terminal are written as `\xHH`.
 struct NoteContent {
     /// What the transfer is.
     struct Header: Equatable {
@@ -44,7 +44,8 @@ struct NoteContent {
 
     init(_ header: Header) { self.header = header }
 
-    /// Parses the lines of a note. Returns nil if they do not begin with a header. Ignores other lines that are damaged.
+    /// Parses the lines of a note. Returns nil if they do not begin with a header. Ignores other lines that are
+    /// damaged.
     init?(_ bytes: ArraySlice<UInt8>) {
         var lines = bytes.split(separator: Self.newline, omittingEmptySubsequences: false)[...]
         guard lines.popFirst()?.elementsEqual(Self.explanation.utf8) == true,
@@ -110,8 +111,8 @@ struct NoteContent {
         return nil
     }
 
-    /// Returns `count` words behind the first. The last may contain blanks. Returns nil if the first is another, or if there
-    /// are fewer.
+    /// Returns `count` words behind the first. The last may contain blanks. Returns nil if the first is another, or if
+    /// there are fewer.
     private static func words(_ line: ArraySlice<UInt8>, _ first: String, _ count: Int) -> [String]? {
         let words = line.split(separator: space, maxSplits: count, omittingEmptySubsequences: false)
         guard words.count == count + 1, words[0].elementsEqual(first.utf8) else { return nil }

@@ -23,8 +23,8 @@ package final class OpenDescriptor: Sendable {
         }
     }
 
-    /// Reads at `offset` until `bytes` is full or the file ends. Returns the number of bytes read, or -1 with the reason
-    /// in `errno`.
+    /// Reads at `offset` until `bytes` is full or the file ends. Returns the number of bytes read, or -1 with the
+    /// reason in `errno`.
     package func fill(_ bytes: UnsafeMutableRawBufferPointer, at offset: Int) -> Int {
         var count = 0
         while count < bytes.count {

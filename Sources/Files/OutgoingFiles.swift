@@ -2,8 +2,9 @@ import NighCore
 
 /// The sender's side of a transfer: offers the items, learns what the receiver has of each, and sends what is missing.
 ///
-/// The receiver reports each file in pieces with hashes. This side reads the same pieces of its own file and sends those
-/// that differ. So the bytes of a file pass through the running hash once, in order, whether they are sent or not.
+/// The receiver reports each file in pieces with hashes. This side reads the same pieces of its own file and sends
+/// those that differ. So the bytes of a file pass through the running hash once, in order, whether they are sent or
+/// not.
 package final class OutgoingFiles: TransferSide {
     /// What the receiver has said of an item that is not finished.
     private final class Report {
@@ -19,7 +20,8 @@ package final class OutgoingFiles: TransferSide {
 
         init(_ index: Int) { self.index = index }
 
-        /// Adds a piece. Only the last one may be short, so that there are no more pieces than the size of the file allows.
+        /// Adds a piece. Only the last one may be short, so that there are no more pieces than the size of the file
+        /// allows.
         func add(_ piece: Piece, ofAtMost size: Int) throws(WireError) {
             guard count.isMultiple(of: FileRecord.longestPiece), count + piece.count <= size else {
                 throw .malformed("a report on more bytes than a file has, or in pieces that are too short")
@@ -68,8 +70,9 @@ package final class OutgoingFiles: TransferSide {
     private var unfinished: Int
     private let output = RecordOutput()
 
-    /// Called once it is known what becomes of each item, before the receiver learns that this side knows it. From then on the
-    /// receiver takes the same files for new ones, so a program that sends unfinished files again has to forget them now.
+    /// Called once it is known what becomes of each item, before the receiver learns that this side knows it. From then
+    /// on the receiver takes the same files for new ones, so a program that sends unfinished files again has to forget
+    /// them now.
     package var onDecided: (([ItemOutcome]) -> Void)?
 
     package init(_ source: any FileSource, metadata: [UInt8] = []) {

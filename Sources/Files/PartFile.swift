@@ -4,8 +4,8 @@ import NighCore
 
 /// A file that is not whole yet. Its data is in the folder `NAME.part`; when it is whole, the open file gets its name.
 ///
-/// The file is locked while it is open. Symbolic links are not followed, and only a plain file is opened that belongs to
-/// this user and has no other name.
+/// The file is locked while it is open. Symbolic links are not followed, and only a plain file is opened that belongs
+/// to this user and has no other name.
 final class PartFile: StoredPart {
     private let part: PartFolder
     private let item: FileItem

@@ -1,6 +1,7 @@
 import Glibc
 
-/// Gives whole files and folders their names. Nothing that exists is replaced, unless the user wants that of a single file.
+/// Gives whole files and folders their names. Nothing that exists is replaced, unless the user wants that of a single
+/// file.
 extension PartFolder {
     /// Where a file or folder got its name.
     struct Final {
@@ -10,7 +11,8 @@ extension PartFolder {
         let path: String
     }
 
-    /// Opens the folder for an offered folder. Creates it, and those that it is in, if this transfer did not do so before.
+    /// Opens the folder for an offered folder. Creates it, and those that it is in, if this transfer did not do so
+    /// before.
     func finalFolder(_ names: some Collection<String>) throws(FileFailure) -> Final {
         var folder = Final(folder: destination, path: "")
         var offered = ""
@@ -44,8 +46,8 @@ extension PartFolder {
         throw outer.allTaken(base)
     }
 
-    /// Gives an open file its name: the first of its names that is free. It is the open file that gets the name, and not
-    /// something else that was put in its place.
+    /// Gives an open file its name: the first of its names that is free. It is the open file that gets the name, and
+    /// not something else that was put in its place.
     func place(
         _ file: OpenDescriptor, _ key: String, _ names: [String], replacing: Bool
     ) throws(FileFailure) -> Final {

@@ -78,8 +78,8 @@ final class PartFolder {
         return Array(hash.prefix(16)).hexadecimal
     }
 
-    /// Opens the data of a file, new or left from before. Anything else that has its name is removed, since the folder is
-    /// for nothing else: a link, or a file with another name, which is not to be written to.
+    /// Opens the data of a file, new or left from before. Anything else that has its name is removed, since the folder
+    /// is for nothing else: a link, or a file with another name, which is not to be written to.
     func openData(_ key: String) throws(FileFailure) -> OpenDescriptor {
         if let status = folder.status(of: key), !Self.isData(status) { folder.remove(key) }
         let path = folder.path(of: key)

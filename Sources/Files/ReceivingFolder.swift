@@ -1,8 +1,8 @@
 import Glibc
 import NighCore
 
-/// The folder that files are received into. It is held open, and everything happens by names in the open folder: nothing
-/// is written anywhere else.
+/// The folder that files are received into. It is held open, and everything happens by names in the open folder:
+/// nothing is written anywhere else.
 package final class ReceivingFolder: Sendable {
     let folder: OpenFolder
 
@@ -48,8 +48,8 @@ package final class ReceivingFolder: Sendable {
             part: part)
     }
 
-    /// Removes what is left of a transfer. The files that are whole and have their names stay. Throws if the transfer is
-    /// being continued.
+    /// Removes what is left of a transfer. The files that are whole and have their names stay. Throws if the transfer
+    /// is being continued.
     package func remove(_ transfer: UnfinishedTransfer) throws(FileFailure) {
         let place = PartFolder.Place(
             destination: folder, base: SafeFileName(keeping: String(transfer.part.dropLast(5))), number: 1)

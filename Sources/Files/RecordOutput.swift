@@ -1,5 +1,5 @@
-/// What one side of a transfer says: the records that wait to be sent, whether it has paused the transfer, and the memory that
-/// it reads pieces of files into.
+/// What one side of a transfer says: the records that wait to be sent, whether it has paused the transfer, and the
+/// memory that it reads pieces of files into.
 final class RecordOutput {
     private var waiting: [UInt8] = []
     /// Whether this side has paused the transfer.
@@ -17,7 +17,8 @@ final class RecordOutput {
         UnsafeMutableRawBufferPointer(rebasing: memory[FileRecord.headerLength...])
     }
 
-    /// Returns the first bytes of the piece as a `data` record to send. They stay in place until the memory is used again.
+    /// Returns the first bytes of the piece as a `data` record to send. They stay in place until the memory is used
+    /// again.
     func data(_ count: Int) -> TransferWork {
         FileRecord.data(count: count).bytes.withUnsafeBytes { memory.copyMemory(from: $0) }
         return .send(UnsafeRawBufferPointer(rebasing: memory[..<(FileRecord.headerLength + count)]))

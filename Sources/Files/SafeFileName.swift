@@ -20,8 +20,8 @@ package struct SafeFileName: Hashable {
 
     /// Creates the safe name that is closest to what the peer calls the file.
     ///
-    /// - Parameter mayBeHidden: whether a dot at the front stays: in a folder that was made for what the peer sends, it hides
-    ///   nothing of the user's, and the folder would not be complete without it.
+    /// - Parameter mayBeHidden: whether a dot at the front stays: in a folder that was made for what the peer sends, it
+    ///   hides nothing of the user's, and the folder would not be complete without it.
     package init(_ announced: String, mayBeHidden: Bool = false) {
         let last = announced.pathComponents.last ?? ""
         var kept = ""
@@ -98,8 +98,8 @@ extension Unicode.Scalar {
 }
 
 extension String {
-    /// The names in a path. A "/" separates them even with a combining character behind it, which makes another `Character`
-    /// of it but not another byte for the file system.
+    /// The names in a path. A "/" separates them even with a combining character behind it, which makes another
+    /// `Character` of it but not another byte for the file system.
     package var pathComponents: [String] {
         utf8.split(separator: UInt8(ascii: "/")).map { String(decoding: $0, as: UTF8.self) }
     }

@@ -1,7 +1,7 @@
 import Glibc
 
-/// The note of an incomplete transfer, which says whose it is and which of its files are whole. It is locked while it is
-/// open, so that two programs do not continue the same transfer.
+/// The note of an incomplete transfer, which says whose it is and which of its files are whole. It is locked while it
+/// is open, so that two programs do not continue the same transfer.
 final class TransferNote {
     /// What it says.
     private(set) var content: NoteContent
@@ -38,8 +38,8 @@ final class TransferNote {
         return TransferNote(content, file, end: end, path: folder.path(of: name))
     }
 
-    /// Creates the note in a folder and locks it. A note that a program left before its header was whole is written anew.
-    /// Returns nil if there is a note already.
+    /// Creates the note in a folder and locks it. A note that a program left before its header was whole is written
+    /// anew. Returns nil if there is a note already.
     static func create(_ header: NoteContent.Header, in folder: OpenFolder) throws(FileFailure)
         -> TransferNote?
     {

@@ -62,7 +62,8 @@ package final class TransferSteps {
     /// Gives the side what has come. Returns whether it was anything.
     private func read() -> Bool {
         var count = 0
-        // A side that takes no bytes now, because its disk is full or somebody has paused it, has to know of the end, too.
+        // A side that takes no bytes now, because its disk is full or somebody has paused it, has to know of the end,
+        // too.
         if !side.takesBytes, !side.hasEnded, let failure = stream.failure ?? writingFailure {
             side.receiveEnd(failure)
             return true
@@ -110,8 +111,8 @@ package final class TransferSteps {
     }
 }
 
-/// Drives one side of a transfer in one task, on a thread of its own where the disk may block, and does what the program
-/// asks for.
+/// Drives one side of a transfer in one task, on a thread of its own where the disk may block, and does what the
+/// program asks for.
 struct TransferRun {
     let stream: ByteStream
     let side: any TransferSide

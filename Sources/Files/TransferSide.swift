@@ -1,8 +1,8 @@
 import NighCore
 
-/// One side of a transfer, `OutgoingFiles` or `IncomingFiles`: takes what comes on the stream, and does the work on the disk
-/// between. It knows no stream, no clock and no thread. Its driver gives it the bytes that came, calls `work`, and does
-/// what that returns.
+/// One side of a transfer, `OutgoingFiles` or `IncomingFiles`: takes what comes on the stream, and does the work on the
+/// disk between. It knows no stream, no clock and no thread. Its driver gives it the bytes that came, calls `work`, and
+/// does what that returns.
 package protocol TransferSide: AnyObject {
     /// Whether bytes that come can be taken now. While they cannot, they wait in the stream, and so does the sender.
     var takesBytes: Bool { get }

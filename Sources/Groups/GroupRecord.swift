@@ -1,8 +1,10 @@
 import NighCore
 
-/// What two sessions say to each other about groups: messages of the kind `kind`. docs/reference/PROTOCOL.md describes the bytes.
+/// What two sessions say to each other about groups: messages of the kind `kind`. docs/reference/PROTOCOL.md describes
+/// the bytes.
 ///
-/// Each side numbers its own memberships. A number is used once in a session, so what is late cannot be taken for something newer.
+/// Each side numbers its own memberships. A number is used once in a session, so what is late cannot be taken for
+/// something newer.
 package enum GroupRecord: Equatable {
     /// The sender has joined a group.
     case join(number: UInt32, name: GroupName, context: [UInt8])

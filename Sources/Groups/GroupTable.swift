@@ -2,8 +2,8 @@ import NighCore
 
 /// The groups that a session has joined, those that its peers have joined, and who is a member of which.
 ///
-/// A peer is a member of a group if both sessions have joined it and neither refuses the other. So two peers always agree, once
-/// what each has said has reached the other. A value without I/O: `flush` sends what a peer has to be told.
+/// A peer is a member of a group if both sessions have joined it and neither refuses the other. So two peers always
+/// agree, once what each has said has reached the other. A value without I/O: `flush` sends what a peer has to be told.
 package struct GroupTable {
     /// Decides about a peer that is in a group, from what the peer's program has added. Returns a reason to refuse it.
     package typealias Decision = (_ peer: PeerID, _ context: [UInt8]) -> String?

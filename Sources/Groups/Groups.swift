@@ -10,8 +10,8 @@ package struct Membership: Hashable, Sendable {
 
 /// The groups of one session: keeps its `GroupTable` in step with the session, and carries messages to groups.
 ///
-/// The owner of the session passes it the session's events, and sets `handler` in the session's configuration. What changes the
-/// table happens on the session's loop; messages can be sent from any thread.
+/// The owner of the session passes it the session's events, and sets `handler` in the session's configuration. What
+/// changes the table happens on the session's loop; messages can be sent from any thread.
 package final class Groups: Sendable {
     /// A group as other threads see it.
     private struct View {
@@ -160,9 +160,9 @@ package final class Groups: Sendable {
         }
     }
 
-    /// Sends a message to the other members of a group, and waits for room at each in turn. It is no error if a member leaves
-    /// meanwhile. Throws a `NighError` if this session is not in the group, or a `PartialSendError` with the members to which it
-    /// was not sent.
+    /// Sends a message to the other members of a group, and waits for room at each in turn. It is no error if a member
+    /// leaves meanwhile. Throws a `NighError` if this session is not in the group, or a `PartialSendError` with the
+    /// members to which it was not sent.
     package func send(_ payload: ByteSlice, to group: Membership, of session: Session) async throws {
         guard let (message, members) = message(payload, to: group) else {
             throw NighError(

@@ -7,13 +7,15 @@ package enum IntroductionRecord: Equatable {
     case here(Presence)
     /// A peer has a conversation with the sender.
     case member(Listing)
-    /// A peer that the sender has named has no conversation with it any more, or the receiver need not know of it any more.
+    /// A peer that the sender has named has no conversation with it any more, or the receiver need not know of it any
+    /// more.
     case gone(PeerID)
     /// The sender asks to be introduced to a peer that the receiver has named.
     case ask(PeerID)
     /// Where a peer can be reached, and the token with which the receiver can show that it was introduced.
     case introduction(PeerID, addresses: [TransportAddress], token: [UInt8])
-    /// What the sender's conversation with a peer that it has named runs over. Only a receiver that wants to know gets this.
+    /// What the sender's conversation with a peer that it has named runs over. Only a receiver that wants to know gets
+    /// this.
     case path(PeerID, ConversationPath)
 }
 
@@ -25,7 +27,8 @@ package struct Presence: Equatable, Sendable {
     package var acceptsRelays: Bool
     /// Whether the receiver is asked what its conversations run over.
     package var wantsPaths = false
-    /// A random number of the session for this conversation. What the receiver signs for others is valid with this number only.
+    /// A random number of the session for this conversation. What the receiver signs for others is valid with this
+    /// number only.
     package var nonce: UInt64
     package var advertisement: Advertisement
     /// Where the session can be reached, the best first.

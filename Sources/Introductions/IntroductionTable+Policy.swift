@@ -9,8 +9,8 @@ extension IntroductionTable {
         package var acceptsRelays: (PeerID) -> Bool
         /// Whether this session carries a pipe between two peers.
         package var carries: (PeerID, PeerID) -> Bool
-        /// Returns why this session is not to be connected to an introduced peer; nil if it may be. Gets what others tell of the
-        /// peer, which is not proven.
+        /// Returns why this session is not to be connected to an introduced peer; nil if it may be. Gets what others
+        /// tell of the peer, which is not proven.
         package var refuses: (PeerID, Advertisement?) -> String?
         /// Whether peers are asked what their conversations run over.
         package var wantsPaths: Bool

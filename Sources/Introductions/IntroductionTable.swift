@@ -3,9 +3,9 @@ import NighRelays
 
 /// What a session tells its peers of each other, and what they have told it.
 ///
-/// What has to be told follows from the table, so nothing queues while a peer has no room for it. Whom a session of a mesh has to
-/// be connected to follows from what was heard; `MeshPlan` decides when. A value without I/O or clock: `flush` sends what a peer
-/// has to be told, and `takeActions` returns what else is to be done.
+/// What has to be told follows from the table, so nothing queues while a peer has no room for it. Whom a session of a
+/// mesh has to be connected to follows from what was heard; `MeshPlan` decides when. A value without I/O or clock:
+/// `flush` sends what a peer has to be told, and `takeActions` returns what else is to be done.
 package struct IntroductionTable {
     /// What is to be done.
     package enum Action: Equatable {
@@ -75,8 +75,8 @@ package struct IntroductionTable {
     private var own: (advertisement: Advertisement, addresses: [TransportAddress])
     private var peers: [PeerID: Entry] = [:]
     private var hearsay = Hearsay()
-    /// The peers of which somebody tells that have ended their conversation with this session, or with which it has. They are
-    /// not asked for.
+    /// The peers of which somebody tells that have ended their conversation with this session, or with which it has.
+    /// They are not asked for.
     private var left: Set<PeerID> = []
     /// Those of them that this session has left. They are not accepted either.
     private var turnedAway: Set<PeerID> = []
@@ -440,10 +440,11 @@ package struct IntroductionTable {
         else {
             return plan.forget(id)
         }
-        // The side with the greater PeerID invites, and the other one only if it does not. A link that broke is likely to come
-        // back along the routes that are known.
+        // The side with the greater PeerID invites, and the other one only if it does not. A link that broke is likely
+        // to come back along the routes that are known.
         let isFirst = identity.peerID > id && !interrupted.contains(id)
-        // The peer may have invited this session through a carrier, so that this session has not asked for its addresses yet.
+        // The peer may have invited this session through a carrier, so that this session has not asked for its
+        // addresses yet.
         let pause =
             relayed.contains(id) && direct[id] != nil
             ? Self.relayedPause : isFirst && !relayed.contains(id) ? Self.haste : Self.courtesy

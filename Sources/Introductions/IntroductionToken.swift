@@ -1,7 +1,8 @@
 import NighCore
 
-/// What a peer shows when it invites, to prove that a common peer has introduced it: a signature of that common peer. It is valid
-/// once, between the two whom it names, and only for as long as the introducer's conversation with the invited session lasts.
+/// What a peer shows when it invites, to prove that a common peer has introduced it: a signature of that common peer.
+/// It is valid once, between the two whom it names, and only for as long as the introducer's conversation with the
+/// invited session lasts.
 package struct IntroductionToken: Equatable {
     /// The introducer's public key, which is the one of its PeerID.
     package let publicKey: [UInt8]

@@ -4,8 +4,9 @@ import NighRelays
 /// Tells the peers of one session of each other, connects the sessions of a mesh, and has peers carry pipes: keeps an
 /// `IntroductionTable` in step with the session, and does what it says.
 ///
-/// The owner sets `handler` and `streamHandler` in the session's configuration, gives the session the `transports`, attaches this
-/// to it, passes it the session's events, and asks it about invitations. Everything happens on the session's loop.
+/// The owner sets `handler` and `streamHandler` in the session's configuration, gives the session the `transports`,
+/// attaches this to it, passes it the session's events, and asks it about invitations. Everything happens on the
+/// session's loop.
 package final class Introductions: Sendable {
     /// Who learns what becomes of introductions.
     package struct Observer: Sendable {
@@ -55,8 +56,8 @@ package final class Introductions: Sendable {
     /// - Parameters:
     ///   - isMesh: whether the session is one of a mesh.
     ///   - policy: the peers for which the session carries pipes, and which may carry pipes to it.
-    ///   - refuse: returns why the session is not to be connected to an introduced peer; nil if it may be. Gets what others tell of
-    ///     the peer, which is not proven. Called on the loop.
+    ///   - refuse: returns why the session is not to be connected to an introduced peer; nil if it may be. Gets what
+    ///     others tell of the peer, which is not proven. Called on the loop.
     ///   - wantsPaths: whether peers are asked what their conversations run over.
     package init(
         _ identity: Identity, of configuration: SessionConfiguration, isMesh: Bool,
@@ -103,8 +104,8 @@ package final class Introductions: Sendable {
         relays.attach(to: session)
     }
 
-    /// Ends the pipes that are carried for others, so that their ends hear of it at once. Call it on the loop before the session
-    /// closes.
+    /// Ends the pipes that are carried for others, so that their ends hear of it at once. Call it on the loop before
+    /// the session closes.
     package func stop() { relays.stop() }
 
     // MARK: What the session reports

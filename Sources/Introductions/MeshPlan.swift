@@ -2,8 +2,8 @@ import NighCore
 
 /// Whom a session of a mesh still has to be connected to, and when it asks for an introduction to whom.
 ///
-/// It bounds what others can make this session do: a few invitations at once, longer and longer pauses after failures, and a rest
-/// from peers whose introductions lead nowhere. A value without I/O or clock.
+/// It bounds what others can make this session do: a few invitations at once, longer and longer pauses after failures,
+/// and a rest from peers whose introductions lead nowhere. A value without I/O or clock.
 struct MeshPlan {
     private enum Phase {
         /// Nothing is done before this moment.

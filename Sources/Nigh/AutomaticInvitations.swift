@@ -1,7 +1,7 @@
 import NighCore
 
-/// Decides which peers a session invites without being asked, and when. A value without I/O: its owner makes the invitations
-/// and reports what happens to peers.
+/// Decides which peers a session invites without being asked, and when. A value without I/O: its owner makes the
+/// invitations and reports what happens to peers.
 struct AutomaticInvitations {
     private static let firstPause = Moment.Span.milliseconds(500)
     private static let longestPause = Moment.Span.seconds(30)
@@ -10,7 +10,8 @@ struct AutomaticInvitations {
         /// Invite the peer at this moment.
         case due(Moment)
         case inviting
-        /// Do not invite the peer until it is lost and found again: it declined, or the conversation ended in good order.
+        /// Do not invite the peer until it is lost and found again: it declined, or the conversation ended in good
+        /// order.
         case finished
     }
 
@@ -32,8 +33,8 @@ struct AutomaticInvitations {
     /// A conversation with the peer began, by an invitation of either side.
     mutating func connected(_ peer: PeerID) { candidates[peer] = Candidate(standing: .inviting) }
 
-    /// The conversation with the peer ended. After an end in good order the peer is left alone; after a failure it is invited
-    /// again.
+    /// The conversation with the peer ended. After an end in good order the peer is left alone; after a failure it is
+    /// invited again.
     mutating func disconnected(_ peer: PeerID, because error: NighError, at now: Moment) {
         switch error.cause {
         case .left, .peerLeft: finish(peer)

@@ -16,8 +16,8 @@ public enum FileAcceptance: Hashable, Sendable {
 
 /// The files that peers offer. Each offer goes to one reader, so use one loop for all of them.
 ///
-/// An offer waits until it is answered, and at most 16 wait at once: more are declined. The sequence ends when the session is
-/// closed.
+/// An offer waits until it is answered, and at most 16 wait at once: more are declined. The sequence ends when the
+/// session is closed.
 public struct FileOffers: AsyncSequence, Sendable {
     let inbox: Inbox<FileOffer>
 
@@ -78,7 +78,8 @@ final class FileReception: Sendable {
         }
     }
 
-    /// Adds an offer for the program, and drops those that have ended or were accepted meanwhile. `IncomingOffers` bounds the others.
+    /// Adds an offer for the program, and drops those that have ended or were accepted meanwhile. `IncomingOffers`
+    /// bounds the others.
     private func add(_ offer: FileOffer) {
         adding.withLock { _ in
             var waiting: [FileOffer] = []
@@ -99,17 +100,17 @@ final class FileReception: Sendable {
 }
 
 extension Peer {
-    /// Offers a file, or a folder with all that is in it, to the peer, whose program accepts or declines it. Returns when the offer
-    /// is on its way; ``FileTransfer/finish()`` waits for the end.
+    /// Offers a file, or a folder with all that is in it, to the peer, whose program accepts or declines it. Returns
+    /// when the offer is on its way; ``FileTransfer/finish()`` waits for the end.
     ///
     /// If the same file was offered before and did not arrive whole, only what is missing is sent.
     public func send(file path: String, metadata: [UInt8] = []) async throws(NighError) -> FileTransfer {
         try await send(files: [path], metadata: metadata)
     }
 
-    /// Offers files and folders to the peer, in one transfer; see ``send(file:metadata:)``. Fails if there are no paths,
-    /// or if one of them cannot be read. A file in a folder that cannot be read, or one that changes while it is sent, does not stop the
-    /// others.
+    /// Offers files and folders to the peer, in one transfer; see ``send(file:metadata:)``. Fails if there are no
+    /// paths, or if one of them cannot be read. A file in a folder that cannot be read, or one that changes while it is
+    /// sent, does not stop the others.
     ///
     /// - Parameter metadata: Bytes that the peer's program gets with the offer: at most 4,096.
     public func send(files paths: [String], metadata: [UInt8] = []) async throws(NighError) -> FileTransfer {
@@ -121,8 +122,9 @@ extension Session {
     /// The files that peers offer, with ``FileAcceptance/ask`` in ``SessionSettings/files``.
     public var fileOffers: FileOffers { core.reception.offers }
 
-    /// Offers files and folders to each of these peers, in a transfer of its own; see ``Peer/send(files:metadata:)``. The transfers are
-    /// in the order of the peers. Fails if one peer cannot be sent files; those before it have their offers then.
+    /// Offers files and folders to each of these peers, in a transfer of its own; see ``Peer/send(files:metadata:)``.
+    /// The transfers are in the order of the peers. Fails if one peer cannot be sent files; those before it have their
+    /// offers then.
     public func send(
         files paths: [String], metadata: [UInt8] = [], to peers: [Peer]
     ) async throws(NighError) -> [FileTransfer] {

@@ -7,29 +7,29 @@ public enum GroupAdmission: Sendable {
     case everyone
     /// Paired peers. Others are refused.
     case paired
-    /// The peers that `accepts` returns true for. It gets the peer and the bytes that its program has joined with. It is
-    /// called on the session's own thread, which it must not block.
+    /// The peers that `accepts` returns true for. It gets the peer and the bytes that its program has joined with. It
+    /// is called on the session's own thread, which it must not block.
     case chosen(accepts: @Sendable (_ peer: Peer, _ context: [UInt8]) -> Bool)
 }
 
 /// A group that a session has joined: the connected peers that have joined a group of the same name.
 ///
-/// Two sessions are members for each other if they are connected, both have joined, and neither refuses the other. A group
-/// needs no leader, and ends for a session when that leaves it or is closed.
+/// Two sessions are members for each other if they are connected, both have joined, and neither refuses the other. A
+/// group needs no leader, and ends for a session when that leaves it or is closed.
 public struct Group: Sendable {
     /// The name, which is the same for all members.
     public let name: String
     let membership: Membership
     let session: SessionCore
-    /// The messages to the group from its other members. Each message goes to one reader. Messages that are not read slow
-    /// their senders down.
+    /// The messages to the group from its other members. Each message goes to one reader. Messages that are not read
+    /// slow their senders down.
     public let messages: Messages
 
     /// The other members now, by PeerID.
     public var members: [Peer] { session.members(of: membership) }
 
-    /// The other members now, and again after each change; for user interfaces. A slow reader gets the newest list only. Ends
-    /// when the session leaves the group.
+    /// The other members now, and again after each change; for user interfaces. A slow reader gets the newest list
+    /// only. Ends when the session leaves the group.
     public var memberLists: some AsyncSequence<[Peer], Never> & Sendable {
         session.memberLists(of: membership)
     }
@@ -39,8 +39,8 @@ public struct Group: Sendable {
         TypedMessages(session: session, messages: messages.low)
     }
 
-    /// Sends a value as JSON to all other members, to each reliably and in order. Waits while the send buffer of one is full. It
-    /// is no error if a member disconnects in the meantime, or if there is none.
+    /// Sends a value as JSON to all other members, to each reliably and in order. Waits while the send buffer of one is
+    /// full. It is no error if a member disconnects in the meantime, or if there is none.
     public func send(_ value: some Encodable) async throws {
         try await send(bytes: MessageCoding.encode(value))
     }
@@ -55,8 +55,8 @@ public struct Group: Sendable {
 }
 
 extension Session {
-    /// Joins a group: the connected peers that have joined a group of the same name exchange messages within it. The session may
-    /// be in up to 64 groups.
+    /// Joins a group: the connected peers that have joined a group of the same name exchange messages within it. The
+    /// session may be in up to 64 groups.
     ///
     /// - Parameters:
     ///   - name: 1 to 63 bytes without control characters.

@@ -1,8 +1,8 @@
 import NighCore
 import Synchronization
 
-/// The identity of a session, kept from other sessions for as long as this one needs it: two sessions of one identity and one
-/// service are one peer to everybody else.
+/// The identity of a session, kept from other sessions for as long as this one needs it: two sessions of one identity
+/// and one service are one peer to everybody else.
 final class IdentityUse: Sendable {
     let identity: Identity
     let trust: TrustStore
@@ -39,8 +39,8 @@ final class IdentityUse: Sendable {
         self.use = use
     }
 
-    /// Reads the identity from its file. If another program, or another session of this service, uses the saved identity, this
-    /// gives a temporary one instead.
+    /// Reads the identity from its file. If another program, or another session of this service, uses the saved
+    /// identity, this gives a temporary one instead.
     static func begin(_ choice: SessionIdentity, service: ServiceName) throws(NighError) -> IdentityUse {
         switch choice {
         case .temporary: return IdentityUse(.ephemeral(), .ephemeral())

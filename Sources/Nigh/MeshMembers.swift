@@ -7,9 +7,9 @@ public enum MeshAdmission: Sendable {
     case everyone
     /// Paired peers.
     case paired
-    /// The peers that `accepts` returns true for. It is called on the session's own thread, which it must not block, and may be
-    /// called several times about one peer. Before the two have met, name and info are what other members tell of the peer;
-    /// only its ID is proven later.
+    /// The peers that `accepts` returns true for. It is called on the session's own thread, which it must not block,
+    /// and may be called several times about one peer. Before the two have met, name and info are what other members
+    /// tell of the peer; only its ID is proven later.
     case chosen(accepts: @Sendable (_ peer: Peer) -> Bool)
 }
 
@@ -27,8 +27,8 @@ final class MeshMembers: Sendable {
     /// Answers for this session from now on.
     func attach(to core: SessionCore) { session.withLock { $0.core = core } }
 
-    /// Returns why the session is not to be connected to an introduced peer, of which others tell this; nil if it may be. Called on
-    /// the session's loop.
+    /// Returns why the session is not to be connected to an introduced peer, of which others tell this; nil if it may
+    /// be. Called on the session's loop.
     func reason(against id: PeerID, _ told: Advertisement? = nil) -> String? {
         if case .everyone = admission { return nil }
         guard let core = session.withLock({ $0.core }) else { return "the session is closing" }

@@ -1,7 +1,7 @@
 import NighCore
 
-/// The messages of all peers. Each message goes to one reader, so use one loop for all of them. Messages that are not read
-/// slow their senders down.
+/// The messages of all peers. Each message goes to one reader, so use one loop for all of them. Messages that are not
+/// read slow their senders down.
 ///
 /// The sequence ends when the session is closed, after the last message was read.
 public struct Messages: AsyncSequence, Sendable {

@@ -11,8 +11,8 @@ public struct Peer: Identifiable, Sendable {
     public let name: String
     /// What the peer advertises about itself.
     public let info: [String: String]
-    /// Whether the peer advertises that it accepts no more peers, because it has as many as its `limits.peers` allows. An
-    /// invitation would be refused. It says nothing about a conversation that this session has with the peer.
+    /// Whether the peer advertises that it accepts no more peers, because it has as many as its `limits.peers` allows.
+    /// An invitation would be refused. It says nothing about a conversation that this session has with the peer.
     public let isFull: Bool
     /// Whether the peer can be reached, is being connected, or is connected.
     public let state: PeerState
@@ -66,8 +66,8 @@ public struct Peer: Identifiable, Sendable {
     /// Whether messages can be sent to the peer now. During a reconnection they wait until there is a link again.
     public var isConnected: Bool { state == .connected || state == .reconnecting }
 
-    /// Invites the peer and waits until it is connected. Returns at once if it already is. If the task is cancelled, the
-    /// invitation is withdrawn.
+    /// Invites the peer and waits until it is connected. Returns at once if it already is. If the task is cancelled,
+    /// the invitation is withdrawn.
     ///
     /// - Parameters:
     ///   - context: Bytes that the peer gets with the invitation.
@@ -76,8 +76,8 @@ public struct Peer: Identifiable, Sendable {
         try await session.low.invite(id, context: context, timeout: timeout)
     }
 
-    /// Sends a value as JSON. Waits while the peer's send buffer is full. Returns when the session has accepted the message,
-    /// which is before it arrives.
+    /// Sends a value as JSON. Waits while the peer's send buffer is full. Returns when the session has accepted the
+    /// message, which is before it arrives.
     public func send(_ value: some Encodable) async throws(NighError) {
         try await send(bytes: MessageCoding.encode(value, to: self))
     }
@@ -87,17 +87,18 @@ public struct Peer: Identifiable, Sendable {
         try await session.low.send(bytes, to: id)
     }
 
-    /// Sends bytes as they are, to arrive soon or not at all: they never wait behind other messages and are never repeated.
-    /// For values of which only the newest counts, such as positions.
+    /// Sends bytes as they are, to arrive soon or not at all: they never wait behind other messages and are never
+    /// repeated. For values of which only the newest counts, such as positions.
     ///
-    /// - Parameter key: a number from 0 to 253, if the program sends several such values, for instance one for each player. A
-    ///   message then replaces an earlier one with its key that has not left yet, and no message with another key.
+    /// - Parameter key: a number from 0 to 253, if the program sends several such values, for instance one for each
+    ///   player. A message then replaces an earlier one with its key that has not left yet, and no message with another
+    ///   key.
     public func sendUnreliably(bytes: some Collection<UInt8>, replacing key: UInt8? = nil) throws(NighError) {
         try session.low.trySend(ByteSlice(bytes), to: id, key.map { .newest(key: $0) } ?? .unreliable)
     }
 
-    /// Opens a stream of bytes to the peer, whose program finds it in ``Session/streams``. Fails if the peer is not connected,
-    /// accepts no more streams from this session, or has none because it is of an earlier version.
+    /// Opens a stream of bytes to the peer, whose program finds it in ``Session/streams``. Fails if the peer is not
+    /// connected, accepts no more streams from this session, or has none because it is of an earlier version.
     ///
     /// - Parameter name: The name that the peer's program sees: at most 255 bytes. Several streams may have the
     ///   same name.
@@ -114,8 +115,8 @@ public struct Peer: Identifiable, Sendable {
     /// Measures the round trip to a connected peer. The peer's session answers, not its program.
     public func ping() async throws(NighError) -> Duration { try await session.low.ping(id) }
 
-    /// Pairs with the peer: both people compare six digits, which arrive as ``SessionEvent/pairingCode(_:_:)``. Returns when
-    /// both have confirmed them with ``confirmPairing(digitsAgree:)``.
+    /// Pairs with the peer: both people compare six digits, which arrive as ``SessionEvent/pairingCode(_:_:)``. Returns
+    /// when both have confirmed them with ``confirmPairing(digitsAgree:)``.
     public func pair() async throws(NighError) { try await session.low.pair(id) }
 
     /// Reports whether the other screen shows the same six digits.

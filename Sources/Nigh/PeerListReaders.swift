@@ -1,5 +1,5 @@
-/// The readers of a list of peers that changes. Each gets the list as it is now, and again after each change; a slow one
-/// gets the newest list only.
+/// The readers of a list of peers that changes. Each gets the list as it is now, and again after each change; a slow
+/// one gets the newest list only.
 struct PeerListReaders {
     private var readers: [Int: AsyncStream<[Peer]>.Continuation] = [:]
     private var lastNumber = 0

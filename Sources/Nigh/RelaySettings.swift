@@ -2,8 +2,9 @@ import NighRelays
 
 /// For whom a session carries connections, and whom it lets carry connections to it.
 ///
-/// Where two peers cannot reach each other, a peer that is connected to both may carry a connection for them. The two encrypt it
-/// end to end, so that peer reads nothing. Their conversation moves to a direct connection as soon as there is one.
+/// Where two peers cannot reach each other, a peer that is connected to both may carry a connection for them. The two
+/// encrypt it end to end, so that peer reads nothing. Their conversation moves to a direct connection as soon as there
+/// is one.
 public struct RelaySettings: Sendable {
     /// A set of peers.
     public enum Allowance: Sendable {
@@ -15,11 +16,13 @@ public struct RelaySettings: Sendable {
         case everyone
     }
 
-    /// The peers for which the session carries connections, if both ends are among them, and whom it lets carry connections to it.
+    /// The peers for which the session carries connections, if both ends are among them, and whom it lets carry
+    /// connections to it.
     public var allowed = Allowance.paired
     /// Connections that the session carries at once.
     public var connections = 16
-    /// Bytes that each may carry, in both directions together. After that the two cannot use this session for ten minutes.
+    /// Bytes that each may carry, in both directions together. After that the two cannot use this session for ten
+    /// minutes.
     public var bytes = 1 << 30
     /// How long each may last.
     public var time = Duration.seconds(3_600)

@@ -2,11 +2,11 @@ import NighGroups
 import NighIntroductions
 import NighLoop
 
-/// This program's place among its peers: it sees the sessions of the same service around it, connects to them, and exchanges
-/// messages with them.
+/// This program's place among its peers: it sees the sessions of the same service around it, connects to them, and
+/// exchanges messages with them.
 ///
-/// A session begins when it is made and ends with ``close()``. ``withSession(service:name:transports:configure:_:)`` does both.
-/// Every method can be called from any thread.
+/// A session begins when it is made and ends with ``close()``. ``withSession(service:name:transports:configure:_:)``
+/// does both. Every method can be called from any thread.
 public final class Session: Sendable {
     let core: SessionCore
     /// The service, which is the same in all programs that are to find each other.
@@ -24,10 +24,10 @@ public final class Session: Sendable {
     ///
     /// - Parameters:
     ///   - service: 1 to 15 characters of a–z, 0–9 and "-", the same in all programs that are to find each other.
-    ///   - name: The name that the session shows to people. Control characters are left out, and it is cut at 63 bytes. By
-    ///     default it is the user's name for this device.
-    ///   - transports: What carries the session, as a flag takes it: "tcp", "tcp:port=4000,bluetooth", the scheme of a plugin.
-    ///     By default everything that this machine has.
+    ///   - name: The name that the session shows to people. Control characters are left out, and it is cut at 63 bytes.
+    ///     By default it is the user's name for this device.
+    ///   - transports: What carries the session, as a flag takes it: "tcp", "tcp:port=4000,bluetooth", the scheme of a
+    ///     plugin. By default everything that this machine has.
     ///   - configure: Changes other settings.
     public init(
         service: String, name: String? = nil, transports: String? = nil,
@@ -105,8 +105,8 @@ public final class Session: Sendable {
     /// A session that nobody uses any more ends by itself, in good order.
     deinit { core.close() }
 
-    /// Ends all conversations after what was sent has arrived, stops advertising, and returns when nothing of the session runs
-    /// any more. Its sequences end. Calling it again does nothing.
+    /// Ends all conversations after what was sent has arrived, stops advertising, and returns when nothing of the
+    /// session runs any more. Its sequences end. Calling it again does nothing.
     public func close() async {
         await withCheckedContinuation { continuation in core.close { continuation.resume() } }
     }
@@ -115,8 +115,8 @@ public final class Session: Sendable {
     public var id: PeerID { core.low.id }
 
     /// Saves the session's identity, which may be temporary, so that later sessions are the same peer: those with
-    /// ``SessionIdentity/file(_:)`` and this path, or, without a path, those of the user's own identity. Fails if another
-    /// identity is there; no file is replaced.
+    /// ``SessionIdentity/file(_:)`` and this path, or, without a path, those of the user's own identity. Fails if
+    /// another identity is there; no file is replaced.
     public func saveIdentity(to path: String? = nil) throws(NighError) {
         let file = if let path { IdentityFile(path: path) } else { try IdentityFile() }
         try core.saveIdentity(in: file)
@@ -136,14 +136,16 @@ public final class Session: Sendable {
     /// All peers now, and again after each change; for user interfaces. A slow reader gets the newest list only.
     public var peerLists: some AsyncSequence<[Peer], Never> & Sendable { core.peerLists() }
 
-    /// What happens from now on. Each call gives a sequence of its own, which begins with the peers that are known already.
+    /// What happens from now on. Each call gives a sequence of its own, which begins with the peers that are known
+    /// already.
     public var events: SessionEvents { core.events() }
 
     /// The peer with this ID as the session last saw it.
     public func peer(_ id: PeerID) -> Peer { core.peer(id) }
 
-    /// Whether the session invites every peer that it finds, accepts every invitation, and connects again after a failure. It
-    /// leaves a peer alone that declined or that ended the conversation, until that peer is lost and found again.
+    /// Whether the session invites every peer that it finds, accepts every invitation, and connects again after a
+    /// failure. It leaves a peer alone that declined or that ended the conversation, until that peer is lost and found
+    /// again.
     public var connectsAutomatically: Bool {
         get { core.connectsAutomatically }
         set { core.connectsAutomatically = newValue }
@@ -165,14 +167,14 @@ public final class Session: Sendable {
 
     // MARK: Sending and receiving
 
-    /// The messages of all peers as values of one type, which they were sent as with ``send(_:to:)``, ``broadcast(_:)`` or
-    /// ``Peer/send(_:)``. Each message goes to one reader: for several kinds of messages, use an enum.
+    /// The messages of all peers as values of one type, which they were sent as with ``send(_:to:)``, ``broadcast(_:)``
+    /// or ``Peer/send(_:)``. Each message goes to one reader: for several kinds of messages, use an enum.
     public func messages<Content: Decodable & Sendable>(of type: Content.Type) -> TypedMessages<Content> {
         TypedMessages(session: core, messages: messages.low)
     }
 
-    /// Sends a value as JSON to these peers. Waits while the send buffer of one is full. The error names the peers that it was
-    /// not sent to.
+    /// Sends a value as JSON to these peers. Waits while the send buffer of one is full. The error names the peers that
+    /// it was not sent to.
     public func send(_ value: some Encodable, to peers: [Peer]) async throws {
         try await send(bytes: MessageCoding.encode(value), to: peers)
     }
@@ -182,8 +184,8 @@ public final class Session: Sendable {
         try await core.low.send(ByteSlice(bytes), to: peers.map(\.id))
     }
 
-    /// Sends a value as JSON to all connected peers. Waits while the send buffer of one is full. It is no error if a peer
-    /// disconnects in the meantime, or if there is none.
+    /// Sends a value as JSON to all connected peers. Waits while the send buffer of one is full. It is no error if a
+    /// peer disconnects in the meantime, or if there is none.
     public func broadcast(_ value: some Encodable) async throws {
         try await broadcast(bytes: MessageCoding.encode(value))
     }

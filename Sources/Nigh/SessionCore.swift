@@ -95,8 +95,8 @@ final class SessionCore: Sendable {
             }, onMessage: onMessage)
     }
 
-    /// Ends all conversations in good order, then the loop. Calls `completion` when nothing of the session runs any more, on
-    /// whatever thread that is known.
+    /// Ends all conversations in good order, then the loop. Calls `completion` when nothing of the session runs any
+    /// more, on whatever thread that is known.
     func close(completion: @escaping @Sendable () -> Void = {}) {
         let (isFirst, isClosed) = state.withLock { state in
             guard !state.isClosed else { return (false, true) }

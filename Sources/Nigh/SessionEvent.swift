@@ -28,8 +28,8 @@ public enum SessionEvent: Sendable {
     case invitationEnded(Invitation, NighError)
     /// The peer had invited, too, so the two are connected without a question. `context` is what its invitation said.
     case invitationsCrossed(Peer, context: [UInt8])
-    /// An automatic invitation failed; see ``Session/connectsAutomatically`` and ``Topology/mesh``. The session invites the peer again later, unless
-    /// the peer has declined.
+    /// An automatic invitation failed; see ``Session/connectsAutomatically`` and ``Topology/mesh``. The session invites
+    /// the peer again later, unless the peer has declined.
     case automaticInvitationFailed(Peer, NighError)
 
     /// The peer has opened a stream of this name, which waits in ``Session/streams``.
@@ -40,7 +40,8 @@ public enum SessionEvent: Sendable {
     /// Files that a peer offered are being received, as ``SessionSettings/files`` says.
     case filesAccepted(FileTransfer)
 
-    /// The peer is a member of a group that this session is in, from now on. `context` is what its program has joined with.
+    /// The peer is a member of a group that this session is in, from now on. `context` is what its program has joined
+    /// with.
     case memberJoined(Peer, group: String, context: [UInt8])
     /// The peer is no longer a member of the group.
     case memberLeft(Peer, group: String)

@@ -10,9 +10,9 @@ public struct SessionSettings: Sendable {
     public var browses = true
     /// Who is connected to whom: pairs that have invited each other, all with all, or guests with their host.
     public var topology = Topology.pairs
-    /// In a mesh: the peers with which the session is connected without a question to its program, because another member
-    /// introduces them, or by ``connectsAutomatically``. Others are declined. About a peer that invites without an introduction, a
-    /// program that does not connect automatically is asked as in other topologies.
+    /// In a mesh: the peers with which the session is connected without a question to its program, because another
+    /// member introduces them, or by ``connectsAutomatically``. Others are declined. About a peer that invites without
+    /// an introduction, a program that does not connect automatically is asked as in other topologies.
     public var meshMembers = MeshAdmission.everyone
     /// For whom the session carries connections that these cannot have directly, and whom it lets do that for it.
     public var relays = RelaySettings()
@@ -26,8 +26,8 @@ public struct SessionSettings: Sendable {
     public var acceptsPairing = false
     /// Which files the session accepts.
     public var files = FileAcceptance.none
-    /// Whether ``Peer/sendUnreliably(bytes:replacing:)`` may send beside the link, as packets that nothing delays, where the transport and the
-    /// peer can do that. ``Peer/hasDatagrams`` says whether it does.
+    /// Whether ``Peer/sendUnreliably(bytes:replacing:)`` may send beside the link, as packets that nothing delays,
+    /// where the transport and the peer can do that. ``Peer/hasDatagrams`` says whether it does.
     public var datagrams = true
     /// Plugin files to load transports from, besides those in the plugin folders.
     public var plugins: [String] = []
@@ -44,8 +44,8 @@ public struct SessionSettings: Sendable {
 
 /// Where a session's key pair comes from.
 public enum SessionIdentity: Hashable, Sendable {
-    /// The user's own identity, so that peers recognize this user. One program has it at a time, from its first session until it
-    /// exits, and in that program one session of each service. Every other session gets a temporary one.
+    /// The user's own identity, so that peers recognize this user. One program has it at a time, from its first session
+    /// until it exits, and in that program one session of each service. Every other session gets a temporary one.
     case saved
     /// The identity in a file, which is made if it does not exist.
     case file(String)

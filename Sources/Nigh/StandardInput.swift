@@ -3,7 +3,8 @@ import Synchronization
 
 /// The lines that a person types, without blocking a thread of Swift's concurrency runtime.
 public enum StandardInput {
-    /// The lines of the standard input without their ends. The sequence ends with the input, or if the task is cancelled.
+    /// The lines of the standard input without their ends. The sequence ends with the input, or if the task is
+    /// cancelled.
     public static var lines: some AsyncSequence<String, Never> & Sendable {
         AsyncStream { await reader.next() }
     }

@@ -1,8 +1,8 @@
 import Dispatch
 import NighCore
 
-/// Begins a session, runs `body` with it, and ends it in good order, also if `body` throws. Ctrl-C (and SIGTERM) cancels
-/// `body`, so that its loops end; a second Ctrl-C ends the program at once.
+/// Begins a session, runs `body` with it, and ends it in good order, also if `body` throws. Ctrl-C (and SIGTERM)
+/// cancels `body`, so that its loops end; a second Ctrl-C ends the program at once.
 ///
 ///     try await withSession(service: "hello") { session in
 ///         session.connectsAutomatically = true

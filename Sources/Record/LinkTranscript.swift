@@ -1,7 +1,7 @@
 import NighCore
 
-/// Makes entries from what a `LinkObserver` observes: cuts the bytes of each link into frames, takes packets as they are,
-/// and converts moments to calendar time. A value for one session; used on its loop only.
+/// Makes entries from what a `LinkObserver` observes: cuts the bytes of each link into frames, takes packets as they
+/// are, and converts moments to calendar time. A value for one session; used on its loop only.
 public struct LinkTranscript {
     private let headLimit: Int
     private let wallClock: () -> Int64

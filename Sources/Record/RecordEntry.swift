@@ -1,6 +1,7 @@
 import NighCore
 
-/// One event of a link in a record: what happened, on which link, and when. docs/reference/nigh/trace.md describes the bytes.
+/// One event of a link in a record: what happened, on which link, and when. docs/reference/nigh/trace.md describes the
+/// bytes.
 public struct RecordEntry: Equatable, Sendable {
     /// Nanoseconds since 1970-01-01 00:00 UTC.
     public var time: Int64
@@ -73,8 +74,8 @@ public struct RecordedFrame: Equatable, Sendable {
     }
 }
 
-/// A packet of the datagram path beside a link, or the part of it that was recorded: before it is sealed, or after it was
-/// opened.
+/// A packet of the datagram path beside a link, or the part of it that was recorded: before it is sealed, or after it
+/// was opened.
 public struct RecordedPacket: Equatable, Sendable {
     /// The direction of the packet.
     public var direction: PacketDirection

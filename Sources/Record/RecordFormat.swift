@@ -1,7 +1,7 @@
 import NighCore
 
-/// The byte format of a record, which docs/reference/nigh/trace.md describes, and how entries are written. `RecordReader` reads
-/// them.
+/// The byte format of a record, which docs/reference/nigh/trace.md describes, and how entries are written.
+/// `RecordReader` reads them.
 public enum RecordFormat {
     /// The first bytes of a record: `NIGHREC` and a newline, so that nobody takes the file for text.
     public static let magic: [UInt8] = Array("NIGHREC\n".utf8)

@@ -24,7 +24,8 @@ package final class Relays: Sendable {
 
     private let onLoop = LoopState()
 
-    /// Creates the relays of a session that carries pipes for the peers that `policy` names, and takes pipes that they carry.
+    /// Creates the relays of a session that carries pipes for the peers that `policy` names, and takes pipes that they
+    /// carry.
     package init(carryingFor policy: RelayPolicy, limits: RelayLimits = RelayLimits()) {
         carrier = RelayCarrier(for: policy, limits: limits)
     }
@@ -63,8 +64,8 @@ package final class Relays: Sendable {
         }
     }
 
-    /// Ends the pipes through a carrier that cannot be reached for a while, to peers to which there are other routes. They would wait
-    /// for as long as the conversation with the carrier does.
+    /// Ends the pipes through a carrier that cannot be reached for a while, to peers to which there are other routes.
+    /// They would wait for as long as the conversation with the carrier does.
     private func giveUpLater(_ carrier: PeerID) {
         guard let session = onLoop.session else { return }
         session.loop.schedule(at: session.loop.now + Self.patience) { [weak session, transport] in

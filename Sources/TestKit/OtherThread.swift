@@ -10,8 +10,8 @@ package enum OtherThread {
 
     /// Runs `work` and returns its result.
     ///
-    /// The closure is declared as escaping, although it does not escape: the compiler's check of that writes down how long the
-    /// path of this file was in the build, and then no two builds are equal.
+    /// The closure is declared as escaping, although it does not escape: the compiler's check of that writes down how
+    /// long the path of this file was in the build, and then no two builds are equal.
     package static func run<Result>(_ work: @escaping () -> Result) -> Result {
         var result: Result?
         let box = WorkBox { result = work() }

@@ -1,8 +1,9 @@
 import NighCore
 
-// Swift finds the operators of a type only where the module that declares them is imported as a whole. Authors of transports
-// import `NighTransport` alone, so it declares them again. `@_disfavoredOverload`: code that imports both uses NighCore's.
-// `@_alwaysEmitIntoClient`: a plugin contains them, since the program that loads it has no NighTransport.
+// Swift finds the operators of a type only where the module that declares them is imported as a whole. Authors of
+// transports import `NighTransport` alone, so it declares them again. `@_disfavoredOverload`: code that imports both
+// uses NighCore's. `@_alwaysEmitIntoClient`: a plugin contains them, since the program that loads it has no
+// NighTransport.
 
 extension Moment {
     /// Returns the moment `span` later. Saturates instead of overflowing.

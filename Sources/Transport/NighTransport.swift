@@ -1,5 +1,5 @@
-// What the author of a transport imports: the contract of transports, event loops and sockets, and how a plugin offers its
-// transport. It brings no session.
+// What the author of a transport imports: the contract of transports, event loops and sockets, and how a plugin offers
+// its transport. It brings no session.
 
 @_exported import CNighPlugin
 @_exported import struct NighCore.Advertisement

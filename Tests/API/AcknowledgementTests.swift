@@ -4,7 +4,8 @@ import Testing
 struct AcknowledgementTests {
     private let fixture = Fixture()
 
-    /// Writes the dump, then a list in docs/reference/stability.md that begins with the entry that `write` printed, followed by `words`.
+    /// Writes the dump, then a list in docs/reference/stability.md that begins with the entry that `write` printed,
+    /// followed by `words`.
     private func acknowledge(_ words: String) throws {
         let (status, lines, errors) = try fixture.api("write")
         try #require(status == 0, "\(errors)")

@@ -103,7 +103,8 @@ struct CompletionTests {
         #expect(said == expected)
     }
 
-    /// Types the command lines into zsh in a pseudo-terminal, each followed by Tab and Return; returns what zsh then ran.
+    /// Types the command lines into zsh in a pseudo-terminal, each followed by Tab and Return; returns what zsh then
+    /// ran.
     private func zsh(_ program: String, _ completion: String, _ lines: [String]) throws -> [String] {
         let completion = try Script(completion)
         #expect(try Script.lines(of: "zsh -n \(completion.path)") == [])

@@ -6,8 +6,8 @@ import Testing
 @testable import NighBluetooth
 
 struct DeviceQueryTests {
-    /// Without Bluetooth, and by an adapter that does not exist, a query fails in the turn after it began, and reports that in
-    /// another turn. It may be stopped in between.
+    /// Without Bluetooth, and by an adapter that does not exist, a query fails in the turn after it began, and reports
+    /// that in another turn. It may be stopped in between.
     @Test(arguments: [false, true])
     func aStoppedQueryReportsNothing(isStopped: Bool) {
         let loop = UVEventLoop()

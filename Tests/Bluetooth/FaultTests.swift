@@ -9,7 +9,8 @@ struct FaultTests {
     private static let adapterOff = "this machine's adapter is off or was unplugged"
     private static let bus = BusFault(name: "org.example.Error.Strange", message: "no idea")
 
-    /// An adapter that is unplugged may disappear while a call to it is on its way. People are told once, by its removal.
+    /// An adapter that is unplugged may disappear while a call to it is on its way. People are told once, by its
+    /// removal.
     @Test(arguments: [
         ("org.bluez.Error.InProgress", true), ("org.bluez.Error.NotReady", true),
         ("org.freedesktop.DBus.Error.UnknownObject", true), ("org.bluez.Error.NotAuthorized", false),

@@ -31,14 +31,15 @@ package enum BuiltPackages {
         return "\(scratch)/debug"
     }
 
-    /// Builds the tests of the package `name` in `folder` of the repository, once; returns the path of the program that runs them.
+    /// Builds the tests of the package `name` in `folder` of the repository, once; returns the path of the program that
+    /// runs them.
     package static func buildTests(of name: String, in folder: String) throws -> String {
         try once("tests of \(name)") { try swift(["build", "--build-tests"], at: "\(root)/\(folder)") }
         return "\(scratch)/debug/\(name)PackageTests.xctest"
     }
 
-    /// Runs the tests of the package `name` in `folder` of the repository: all of them, or those that match the filter. They
-    /// compete with other programs for the processors, so only a few run at once.
+    /// Runs the tests of the package `name` in `folder` of the repository: all of them, or those that match the filter.
+    /// They compete with other programs for the processors, so only a few run at once.
     package static func test(
         _ name: String, in folder: String, filter: String? = nil, environment: [String: String] = [:]
     ) throws {
@@ -72,8 +73,9 @@ package enum BuiltPackages {
         }
     }
 
-    /// Builds a copy of the package `name` in Tests/Packages, with `sources` of the repository added to its target `name`;
-    /// returns the folder with its products. The sources are copied, because the package manager notices no change behind a link.
+    /// Builds a copy of the package `name` in Tests/Packages, with `sources` of the repository added to its target
+    /// `name`; returns the folder with its products. The sources are copied, because the package manager notices no
+    /// change behind a link.
     package static func assemble(_ name: String, with sources: [String]) throws -> String {
         try once(name) {
             let copy = "\(root)/.build/assembled/\(name)"

@@ -1,7 +1,8 @@
 import Glibc
 import NighTestKit
 
-/// Runs a program in a process of its own and reads its output line by line. The process is killed with the last reference.
+/// Runs a program in a process of its own and reads its output line by line. The process is killed with the last
+/// reference.
 package final class Child {
     package struct Failure: Error, CustomStringConvertible {
         package let description: String
@@ -18,9 +19,9 @@ package final class Child {
     private var errors: Reader
     private var isReaped = false
 
-    /// Starts the program of this package with that name, or the program at that absolute path. `environment` is added to this
-    /// process's own variables. Standard input is empty unless the program `reads`. `patience` limits every wait, in seconds of a
-    /// machine that has a processor for every program.
+    /// Starts the program of this package with that name, or the program at that absolute path. `environment` is added
+    /// to this process's own variables. Standard input is empty unless the program `reads`. `patience` limits every
+    /// wait, in seconds of a machine that has a processor for every program.
     package init(
         _ program: String, _ arguments: [String], environment: [String: String] = [:], reads: Bool = false,
         patience: Int = 60

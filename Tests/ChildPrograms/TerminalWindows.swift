@@ -90,7 +90,8 @@ package final class TerminalWindows {
 
     @discardableResult
     private func tmux(_ arguments: [String]) throws -> String {
-        // A file instead of a pipe: a program that another test starts at this moment could inherit the other end of a pipe.
+        // A file instead of a pipe: a program that another test starts at this moment could inherit the other end of a
+        // pipe.
         let path = socket + ".out"
         let file = Glibc.open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0o600)
         guard file >= 0 else { throw Failure(description: "\(path) cannot be written") }

@@ -32,7 +32,8 @@ final class SidePair {
         generator = SeededGenerator(seed: seed)
     }
 
-    /// Moves both sides until both have ended, nothing moves any more, or `turns` are over. Returns whether both have ended.
+    /// Moves both sides until both have ended, nothing moves any more, or `turns` are over. Returns whether both have
+    /// ended.
     @discardableResult
     func run(turns: Int = .max) -> Bool {
         var left = turns

@@ -24,7 +24,8 @@ import Testing
                 #expect(harness.session.inconsistencies == [], "\(scenario.name)")
                 let statistics = try harness.statistics()
                 let name = "\(scenario.name) \(scenario.own)"
-                // A session forgets a peer that has left and is no longer seen, so this keeps the last statistics with a peer.
+                // A session forgets a peer that has left and is no longer seen, so this keeps the last statistics with
+                // a peer.
                 if !statistics.peers.isEmpty || reached[name] == nil { reached[name] = statistics }
             }
             try harness.close()

@@ -206,8 +206,8 @@ private final class Tables {
                 && GroupName(String(repeating: "x", count: 64)) == nil)
     }
 
-    /// Whatever is joined, left, refused, cut and delayed, and in whatever order: once everything has arrived, two connected
-    /// sessions agree on whether they are members of the same group.
+    /// Whatever is joined, left, refused, cut and delayed, and in whatever order: once everything has arrived, two
+    /// connected sessions agree on whether they are members of the same group.
     @Test("agree in the end", arguments: 0..<300 as Range<UInt64>)
     func agreement(_ seed: UInt64) throws {
         var random = SeededGenerator(seed: seed)

@@ -179,8 +179,8 @@ private final class Network {
         try network.close()
     }
 
-    /// Joins, leaves, messages, cuts, and ends of conversations in any order. What a member sends to a group arrives at each other
-    /// one in order and never twice, and in the end all agree on the members.
+    /// Joins, leaves, messages, cuts, and ends of conversations in any order. What a member sends to a group arrives at
+    /// each other one in order and never twice, and in the end all agree on the members.
     @Test("keep their order and agree in the end, whatever happens", arguments: 0..<40 as Range<UInt64>)
     func disturbed(_ seed: UInt64) throws {
         var random = SeededGenerator(seed: seed)

@@ -164,7 +164,8 @@ final class MeshNetwork {
         }
     }
 
-    /// Checks that every pair has one link, that nobody is connected to somebody who is gone, and that nobody broke a rule.
+    /// Checks that every pair has one link, that nobody is connected to somebody who is gone, and that nobody broke a
+    /// rule.
     func checkLinks(_ location: SourceLocation = #_sourceLocation) {
         for member in members {
             let others = members.filter { $0 !== member }.map(\.id).sorted()

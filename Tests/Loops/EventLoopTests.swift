@@ -80,7 +80,8 @@ struct EventLoopTests {
         #expect(loop.now > before)
     }
 
-    /// A turn must not use the time at which the loop went to sleep. Otherwise the deadlines that it sets would pass at once.
+    /// A turn must not use the time at which the loop went to sleep. Otherwise the deadlines that it sets would pass at
+    /// once.
     @Test(arguments: kinds) func aTurnDoesNotUseTheTimeBeforeTheLoopSlept(_ kind: Kind) async {
         let loop = kind.make()
         defer { loop.shutdown() }

@@ -42,7 +42,8 @@ final class Later: @unchecked Sendable {
     func wait() -> Bool { monitor.wait(within: .seconds(20)) { hasCome } }
 }
 
-/// A socket without a pipe. Its calls block until they are done, for up to 20 s. It is closed with the last reference, or before.
+/// A socket without a pipe. Its calls block until they are done, for up to 20 s. It is closed with the last reference,
+/// or before.
 final class BareEnd: @unchecked Sendable {
     private(set) var descriptor: Int32
 

@@ -6,7 +6,8 @@ import Testing
 
 /// Tests `SocketListener` and `ConnectingSocket` over Unix sockets.
 @Suite struct SocketListenerTests {
-    /// Records what is reported on a loop. `@unchecked Sendable`: guarded by its monitor; the rest is confined to the loop.
+    /// Records what is reported on a loop. `@unchecked Sendable`: guarded by its monitor; the rest is confined to the
+    /// loop.
     private final class Notes: @unchecked Sendable {
         let loop = UVEventLoop()
         let monitor = Monitor()

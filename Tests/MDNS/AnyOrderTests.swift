@@ -28,7 +28,8 @@ struct AnyOrderTests {
             }
         }
         #expect(reportCount > 20)
-        // When browsing stops, everything that was found is forgotten. The publication stays, because nobody withdrew it.
+        // When browsing stops, everything that was found is forgotten. The publication stays, because nobody withdrew
+        // it.
         network.daemon.up(as: "own.local")
         network.call { $0.stopBrowsing() }
         try network.run(.seconds(60))

@@ -43,7 +43,8 @@ struct EmbeddedTests {
         // The second asks only for a moment whether the name is free. On a busy machine it may miss the first. Then one
         // of the two takes another name as soon as Avahi sees both.
         _ = try await second.wait { [$0.name, first.lastName].contains("Puma #2") ? true : nil }
-        // The third has the same `id` as the holder of the name. So it counts as that program after a restart, and gets the name.
+        // The third has the same `id` as the holder of the name. So it counts as that program after a restart, and gets
+        // the name.
         let third = Neighbour(service)
         third.publish("Puma", port: 4_003, text: first.lastName == "Puma" ? "a" : "b")
         #expect(try await third.wait { $0.name } == "Puma")
@@ -207,8 +208,8 @@ private final class Neighbour: ServiceDiscoveryEvents, @unchecked Sendable {
     var losses: [String] { lock.withLock { seen.losses } }
     var lastName: String? { lock.withLock { seen.name } }
 
-    /// Waits up to 30 s until `look` finds something in what was reported. It looks again whenever something is reported
-    /// to this one or to one of `others`.
+    /// Waits up to 30 s until `look` finds something in what was reported. It looks again whenever something is
+    /// reported to this one or to one of `others`.
     func wait<Result: Sendable>(
         noticing others: [Neighbour] = [], for look: @escaping (Seen) -> Result?
     ) async throws -> Result {

@@ -324,8 +324,8 @@ import Testing
         await puma.close()
     }
 
-    /// The last has a transport that cannot work here, and uses the other. One after the other, since those of one network would
-    /// meet.
+    /// The last has a transport that cannot work here, and uses the other. One after the other, since those of one
+    /// network would meet.
     @Test(
         "works over any transport that a flag names", .serialized,
         arguments: [

@@ -95,8 +95,8 @@ import Testing
         try room.wait("the unreliable message comes", lynx) { $0.texts.contains("again") }
     }
 
-    /// Makes a packet that is cut short, damaged, repeated or sealed with another key. Where nothing is sealed, anybody can
-    /// make one that is genuine, so there it is never a new one.
+    /// Makes a packet that is cut short, damaged, repeated or sealed with another key. Where nothing is sealed, anybody
+    /// can make one that is genuine, so there it is never a new one.
     private static func packet(
         to connection: UInt64, of accepted: [[UInt8]], isSealed: Bool, _ random: inout SeededGenerator
     ) -> [UInt8] {

@@ -29,7 +29,8 @@ struct NetworkWatchTests {
             notes.watch = watch
             var size: Int32 = 0
             setsockopt(watch.descriptor, SOL_SOCKET, SO_RCVBUF, &size, 4)
-            // Answers to questions on the same socket arrive as changes do, and at some point there is no room for them.
+            // Answers to questions on the same socket arrive as changes do, and at some point there is no room for
+            // them.
             while ask(watch.descriptor) {}
             notes.monitor.change { notes.descriptor = watch.descriptor }
         }

@@ -98,7 +98,8 @@ struct PeerFinderTests {
         #expect(finding.probeCount == 2)
     }
 
-    /// Without this rule, two peers that have found each other, but have no conversation, would probe each other forever.
+    /// Without this rule, two peers that have found each other, but have no conversation, would probe each other
+    /// forever.
     @Test func aPeerThatOnlyProbedIsNotProbed() throws {
         let loop = UVEventLoop()
         defer { loop.shutdown() }

@@ -17,8 +17,9 @@ final class PlainSocket: Sendable {
         port = Self.port(of: descriptor)
     }
 
-    /// Connects to `port` of `127.0.0.1`, and waits until it is connected. Many connections at once need a source address
-    /// of their own: a session's socket is bound to an interface, so the kernel may give its port to others as a free one.
+    /// Connects to `port` of `127.0.0.1`, and waits until it is connected. Many connections at once need a source
+    /// address of their own: a session's socket is bound to an interface, so the kernel may give its port to others as
+    /// a free one.
     init(connectedTo port: UInt16, from source: UInt32 = 0x7F00_0001) {
         let socket = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
         descriptor = socket

@@ -8,7 +8,8 @@ import Testing
 
 /// Packets between the ports beside TCP connections, over loopback.
 @Suite("Ports for packets beside TCP connections") struct UDPPortTests {
-    /// A port that remembers its packets. `@unchecked Sendable`: the monitor guards what came; the port is used on its loop.
+    /// A port that remembers its packets. `@unchecked Sendable`: the monitor guards what came; the port is used on its
+    /// loop.
     private final class Port: DatagramHandler, @unchecked Sendable {
         let port: UDPPort
         private let neighbour: Neighbour
@@ -166,7 +167,8 @@ import Testing
         guest.shutdown()
     }
 
-    /// The pipe may belong to another session on the same loop. Its unread bytes are read so that it ends without a reset.
+    /// The pipe may belong to another session on the same loop. Its unread bytes are read so that it ends without a
+    /// reset.
     @Test("Packets that have come together stay whole while the first one's handler ends a pipe")
     func endedPipe() throws {
         let (host, guest, number) = try pair()

@@ -23,7 +23,8 @@ import Testing
         #expect(job.terminal.settings == before)
     }
 
-    /// Waits until the program has taken over the terminal and drawn; returns the settings that the terminal had before.
+    /// Waits until the program has taken over the terminal and drawn; returns the settings that the terminal had
+    /// before.
     private func taken(_ job: Job) throws -> [UInt32] {
         let usual = try PseudoTerminal().settings
         try job.terminal.awaitText("ready:80x24")

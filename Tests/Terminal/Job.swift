@@ -19,7 +19,8 @@ final class Job {
     private static let timeout: Int32 = 30_000
     private static let program = BuiltPrograms.path(of: "TerminalCrasher")
 
-    /// Makes a crash end the program by its signal: Swift's backtrace takes seconds, and a sanitizer would exit instead.
+    /// Makes a crash end the program by its signal: Swift's backtrace takes seconds, and a sanitizer would exit
+    /// instead.
     private static let unwatched = ["segv", "abort", "sigill", "sigtrap", "sigbus", "sigfpe"]
         .map { "handle_\($0)=0" }.joined(separator: ":")
 

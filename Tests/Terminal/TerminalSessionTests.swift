@@ -111,7 +111,8 @@ import Testing
         #expect(Difference.first(between: shown, and: canvas) == nil)
     }
 
-    /// Two threads of a program change the content and paint. The picture of one must not hide what the other has changed.
+    /// Two threads of a program change the content and paint. The picture of one must not hide what the other has
+    /// changed.
     @Test("The terminal gets the newest canvas when it accepts output, not the one that was painted before")
     func newest() throws {
         let terminal = try PseudoTerminal(columns: 400, rows: 250)

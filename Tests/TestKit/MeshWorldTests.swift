@@ -4,7 +4,8 @@ import Testing
 @testable import NighTestKit
 
 @Suite("A simulated mesh") struct MeshWorldTests {
-    /// Without relays, with them, encrypted without them and with them, and one in which a carrier was out of reach for a moment.
+    /// Without relays, with them, encrypted without them and with them, and one in which a carrier was out of reach for
+    /// a moment.
     @Test("holds every rule, and is the same each time", arguments: [3, 5, 12, 4, 10_966])
     func rules(_ seed: UInt64) {
         let report = MeshWorld.run(seed: seed)

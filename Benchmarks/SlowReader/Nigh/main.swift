@@ -57,7 +57,8 @@ func send(to port: String, size: Int, rate: Double, seconds: Double) async throw
         try await peer.send(bytes: bytes)
         sent += 1
         report("sent", sent)
-        // A busy machine may delay it, and then it catches up. Where the session held it back, it goes on at the same pace.
+        // A busy machine may delay it, and then it catches up. Where the session held it back, it goes on at the same
+        // pace.
         next += .seconds(1 / rate)
         if .now > next + longestDelay { next = .now }
         try await Task.sleep(until: next)

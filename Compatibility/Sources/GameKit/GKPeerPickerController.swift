@@ -1,5 +1,5 @@
-/// Lets a person choose a device nearby and connects a session to it. Both persons open a picker; one of them chooses the other, who
-/// accepts or declines.
+/// Lets a person choose a device nearby and connects a session to it. Both persons open a picker; one of them chooses
+/// the other, who accepts or declines.
 ///
 /// It has no user interface of its own: ``NighGameKit/presenter`` shows it. Use it on the main queue only.
 open class GKPeerPickerController: NSObject {
@@ -38,8 +38,8 @@ open class GKPeerPickerController: NSObject {
         }
     }
 
-    /// Takes the picker away. The session stays connected to the peer that was chosen; otherwise everything under way is
-    /// withdrawn.
+    /// Takes the picker away. The session stays connected to the peer that was chosen; otherwise everything under way
+    /// is withdrawn.
     open func dismiss() {
         guard isVisible, let dialog else { return }
         shown = nil

@@ -1,7 +1,7 @@
 /// What a picker tells its program, on the main queue. Each method has a default implementation.
 public protocol GKPeerPickerControllerDelegate: NSObjectProtocol {
-    /// The person has chosen a kind of connection. After ``GKPeerPickerConnectionType/online`` the program dismisses the picker
-    /// and makes the connection itself.
+    /// The person has chosen a kind of connection. After ``GKPeerPickerConnectionType/online`` the program dismisses
+    /// the picker and makes the connection itself.
     func peerPickerController(
         _ picker: GKPeerPickerController, didSelect type: GKPeerPickerConnectionType)
 

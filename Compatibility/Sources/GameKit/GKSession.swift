@@ -1,14 +1,15 @@
 import NighLoop
 import Synchronization
 
-/// This program's place among the devices nearby: it finds the sessions of the same session ID, connects to them, and exchanges data
-/// with them. The devices are Linux machines; sessions on Apple's systems speak another protocol.
+/// This program's place among the devices nearby: it finds the sessions of the same session ID, connects to them, and
+/// exchanges data with them. The devices are Linux machines; sessions on Apple's systems speak another protocol.
 ///
-/// The methods can be called from any thread. The delegate and the data handler are called on the main queue, which is also where
-/// the main actor runs. Something has to serve it: `RunLoop.main.run()`, `dispatchMain()`, or an asynchronous `main`.
+/// The methods can be called from any thread. The delegate and the data handler are called on the main queue, which is
+/// also where the main actor runs. Something has to serve it: `RunLoop.main.run()`, `dispatchMain()`, or an
+/// asynchronous `main`.
 ///
-/// A session leaves in good order when nobody holds it any more. What was sent before is still delivered, as long as the process
-/// lives.
+/// A session leaves in good order when nobody holds it any more. What was sent before is still delivered, as long as
+/// the process lives.
 open class GKSession: NSObject {
     /// The name of the service: sessions with the same ID find each other.
     open var sessionID: String! { id }
@@ -87,8 +88,8 @@ open class GKSession: NSObject {
         set { lock.withLock { currentDelegate = newValue } }
     }
 
-    /// Sets the object that gets the data of all peers, a ``GKSessionDataReceiver``. The session does not retain it. While there is
-    /// none, data wait, and the peers that send them are slowed down.
+    /// Sets the object that gets the data of all peers, a ``GKSessionDataReceiver``. The session does not retain it.
+    /// While there is none, data wait, and the peers that send them are slowed down.
     ///
     /// - Parameter context: passed to the object with all data.
     open func setDataReceiveHandler(_ handler: Any!, withContext context: UnsafeMutableRawPointer!) {
@@ -118,8 +119,8 @@ open class GKSession: NSObject {
 
     // MARK: Being available
 
-    /// Whether the session advertises or browses, depending on its mode. False at first. A game turns it off once it begins: peers
-    /// stay connected, no other peer finds the session, and requests are denied.
+    /// Whether the session advertises or browses, depending on its mode. False at first. A game turns it off once it
+    /// begins: peers stay connected, no other peer finds the session, and requests are denied.
     open var isAvailable: Bool {
         get { lock.withLock { isAvailableNow } }
         set {
@@ -152,8 +153,9 @@ open class GKSession: NSObject {
     /// The longest time that a call can ask for. Programs ask for infinity.
     private static let longestTime: TimeInterval = 86_400
 
-    /// The silence after which a peer is disconnected; 20 s by default. Until then the session looks for another link to the peer,
-    /// which stays connected. Set it before the session becomes available for the first time. Later changes have no effect.
+    /// The silence after which a peer is disconnected; 20 s by default. Until then the session looks for another link
+    /// to the peer, which stays connected. Set it before the session becomes available for the first time. Later
+    /// changes have no effect.
     open var disconnectTimeout: TimeInterval {
         get { lock.withLock { timeout } }
         set { lock.withLock { timeout = newValue } }
@@ -214,8 +216,8 @@ open class GKSession: NSObject {
         low?.cancelInvitation(of: peer)
     }
 
-    /// Accepts the request of a peer. The delegate is notified when it is connected, or of the reason why it is not. Fails if there
-    /// is no such request, or if it has ended.
+    /// Accepts the request of a peer. The delegate is notified when it is connected, or of the reason why it is not.
+    /// Fails if there is no such request, or if it has ended.
     open func acceptConnection(fromPeer peerID: String!) throws {
         let id = peerID ?? ""
         let request = lock.withLock { () -> Request? in
@@ -234,8 +236,8 @@ open class GKSession: NSObject {
         if let request, !request.isAccepted { low?.decline(request.invitation) }
     }
 
-    /// Ends the connection to a peer, or with this session's own ID all connections. What was sent before still arrives. The peer's
-    /// connections to others are its own.
+    /// Ends the connection to a peer, or with this session's own ID all connections. What was sent before still
+    /// arrives. The peer's connections to others are its own.
     open func disconnectPeer(fromAllPeers peerID: String!) {
         if peerID == self.peerID { return disconnectFromAllPeers() }
         guard let peer = peerID.flatMap({ PeerID($0) }) else { return }
@@ -247,10 +249,11 @@ open class GKSession: NSObject {
 
     // MARK: Sending
 
-    /// Sends data to peers. Returns before the data arrive. If one of the peers is not connected, or the data are too large, they are
-    /// sent to no peer.
+    /// Sends data to peers. Returns before the data arrive. If one of the peers is not connected, or the data are too
+    /// large, they are sent to no peer.
     ///
-    /// Fails with `transportError` if a peer reads too slowly and 64 MiB already wait for it. The other peers still get the data.
+    /// Fails with `transportError` if a peer reads too slowly and 64 MiB already wait for it. The other peers still get
+    /// the data.
     open func send(_ data: Data!, toPeers peers: [Any]!, with mode: GKSendDataMode) throws {
         guard let data, let peers, !peers.isEmpty else { throw Self.nothingToSend }
         if peers.count == 1 {

@@ -1,5 +1,5 @@
-/// What a session tells its program. All calls come on the main queue. Each method has a default implementation, so a delegate has
-/// only those that it needs.
+/// What a session tells its program. All calls come on the main queue. Each method has a default implementation, so a
+/// delegate has only those that it needs.
 public protocol GKSessionDelegate: NSObjectProtocol {
     /// A peer has changed its state. ``GKSession/peers(with:)`` has the new state already.
     func session(_ session: GKSession, peer peerID: String, didChange state: GKPeerConnectionState)

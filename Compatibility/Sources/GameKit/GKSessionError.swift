@@ -1,7 +1,8 @@
 /// The domain of a session's errors.
 public let GKSessionErrorDomain: String = "com.apple.gamekit.GKSessionErrorDomain"
 
-/// An error of a session. It can be caught as itself, by its code (`catch GKSessionError.declinedError`), and as `NSError`.
+/// An error of a session. It can be caught as itself, by its code (`catch GKSessionError.declinedError`), and as
+/// `NSError`.
 public struct GKSessionError: _BridgedStoredNSError, _ObjectiveCBridgeable {
     /// The error as an `NSError`.
     public let _nsError: NSError

@@ -16,7 +16,8 @@ public final class PeerPickerDialog {
         case choosingPeer([Peer])
         /// Nothing: the peer that was chosen has to accept.
         case waiting(for: Peer)
-        /// Whether to accept the peer that asks; answered by ``PeerPickerDialog/accept()`` or ``PeerPickerDialog/decline()``.
+        /// Whether to accept the peer that asks; answered by ``PeerPickerDialog/accept()`` or
+        /// ``PeerPickerDialog/decline()``.
         case asked(by: Peer)
         /// Nothing: the session is connected to the peer.
         case connected(to: Peer)

@@ -1,4 +1,5 @@
-/// Shows a picker to people: a window, a terminal, or a test. Give it to ``NighGameKit/presenter``. It is called on the main queue.
+/// Shows a picker to people: a window, a terminal, or a test. Give it to ``NighGameKit/presenter``. It is called on the
+/// main queue.
 public protocol PeerPickerPresenter: AnyObject {
     /// Shows the dialog, or what has changed in it.
     func show(_ dialog: PeerPickerDialog)

@@ -1,7 +1,7 @@
 import NighLoop
 
-/// The peers of a session as its delegate knows them. Peers that are gone are forgotten in the order in which they went, beyond a
-/// number, so that the names of those that were lost last are still known.
+/// The peers of a session as its delegate knows them. Peers that are gone are forgotten in the order in which they
+/// went, beyond a number, so that the names of those that were lost last are still known.
 struct PeerTable {
     private struct Record {
         var name: String

@@ -2,11 +2,12 @@ import NighCompatibility
 import NighLoop
 import Synchronization
 
-/// The low-level session under a `GKSession`, on a loop of its own, and the way of everything that happens there to the main queue.
+/// The low-level session under a `GKSession`, on a loop of its own, and the way of everything that happens there to the
+/// main queue.
 ///
-/// Events and messages reach the program in the order in which they came. Messages wait in the low-level session until the main
-/// queue has time for them, so a slow program slows down those who send to it. The messages that came before the end of a
-/// connection are taken out before it, since they have to be delivered before it.
+/// Events and messages reach the program in the order in which they came. Messages wait in the low-level session until
+/// the main queue has time for them, so a slow program slows down those who send to it. The messages that came before
+/// the end of a connection are taken out before it, since they have to be delivered before it.
 final class SessionEngine: Sendable {
     /// What waits for the main queue. The messages that still are in the low-level session come after it.
     private struct Waiting {
@@ -32,7 +33,8 @@ final class SessionEngine: Sendable {
 
     /// How many batches the main queue deals with before it does something else.
     private static let share = 16
-    /// How many messages are taken out of the low-level session at once, and of how many bytes, before the program has handled them.
+    /// How many messages are taken out of the low-level session at once, and of how many bytes, before the program has
+    /// handled them.
     private static let batch = (messages: 64, bytes: 64 << 10)
 
     let low: NighCore.Session

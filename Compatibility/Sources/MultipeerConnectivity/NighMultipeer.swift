@@ -7,18 +7,20 @@ import Synchronization
 public enum NighMultipeer {
     /// The settings.
     public struct Settings: Sendable {
-        /// What carries sessions, as Nigh's flags take it: "tcp", "bluetooth", "tcp:port=4000,bluetooth", the scheme of a plugin. By
-        /// default what the environment variable `NIGH_TRANSPORTS` says, else everything that this machine has.
+        /// What carries sessions, as Nigh's flags take it: "tcp", "bluetooth", "tcp:port=4000,bluetooth", the scheme of
+        /// a plugin. By default what the environment variable `NIGH_TRANSPORTS` says, else everything that this machine
+        /// has.
         public var transports = TransportChoice.byDefault
-        /// What carries the sessions of one peer of this program's, if not `transports`. In tests each peer has a Bluetooth adapter of
-        /// its own.
+        /// What carries the sessions of one peer of this program's, if not `transports`. In tests each peer has a
+        /// Bluetooth adapter of its own.
         package var transportsOfPeer: @Sendable (MCPeerID) -> String? = { _ in nil }
         /// The folder for the private keys of peers that were archived. By default what the environment variable
         /// `NIGH_MULTIPEER_KEYS` says, else a folder of this user's.
         public var identityFolder: String
         /// The most peers in one session, oneself included.
         public var maximumNumberOfPeers = kMCSessionMaximumNumberOfPeers
-        /// How many bytes of reliable messages may wait for one peer before `MCSession.send` throws `MCError.unavailable`.
+        /// How many bytes of reliable messages may wait for one peer before `MCSession.send` throws
+        /// `MCError.unavailable`.
         public var sendBuffer = 64 << 20
         /// The most bytes in one message. `MCSession.send` throws `MCError.invalidParameter` for more.
         public var messageLimit = 64 << 20
@@ -26,8 +28,8 @@ public enum NighMultipeer {
         public var reconnectionTime = Duration.seconds(10)
         /// How long an invitation may take whose timeout is 0 or less. A browser takes it when it is made.
         public var invitationTime = Duration.seconds(30)
-        /// How long connecting may take once an invitation is accepted. That includes the time that certificate handlers take to
-        /// answer. A session takes it when it is made.
+        /// How long connecting may take once an invitation is accepted. That includes the time that certificate
+        /// handlers take to answer. A session takes it when it is made.
         public var connectingTime = Duration.seconds(30)
 
         init() {
@@ -54,8 +56,9 @@ public enum NighMultipeer {
 
     private static let presenterBox = Mutex<(any NighPresenter)?>(nil)
 
-    /// What shows invitations and lists of peers to the person, for `MCAdvertiserAssistant` and `MCBrowserViewController`, which
-    /// have no windows here. Without a presenter an assistant declines every invitation.
+    /// What shows invitations and lists of peers to the person, for `MCAdvertiserAssistant` and
+    /// `MCBrowserViewController`, which have no windows here. Without a presenter an assistant declines every
+    /// invitation.
     public static var presenter: (any NighPresenter)? {
         get { presenterBox.withLock { $0 } }
         set { presenterBox.withLock { $0 = newValue } }

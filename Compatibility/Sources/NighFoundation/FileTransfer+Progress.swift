@@ -4,11 +4,11 @@ import Nigh
 extension FileTransfer {
     /// Returns a Foundation `Progress` of this transfer, for user interfaces and code that expect one.
     ///
-    /// It counts bytes, and is indeterminate while the size of a file is unknown. It follows the transfer to its end, up to ten times
-    /// a second, whether or not the program keeps it. `cancel()`, `pause()` and `resume()` of the progress do the same to the
-    /// transfer; the other program gets the reason. The keys `fileTotalCountKey` and `fileCompletedCountKey` have the numbers of
-    /// files and folders, `throughputKey` the bytes a second and `estimatedTimeRemainingKey` the seconds that are left, if they are
-    /// known.
+    /// It counts bytes, and is indeterminate while the size of a file is unknown. It follows the transfer to its end,
+    /// up to ten times a second, whether or not the program keeps it. `cancel()`, `pause()` and `resume()` of the
+    /// progress do the same to the transfer; the other program gets the reason. The keys `fileTotalCountKey` and
+    /// `fileCompletedCountKey` have the numbers of files and folders, `throughputKey` the bytes a second and
+    /// `estimatedTimeRemainingKey` the seconds that are left, if they are known.
     ///
     /// Each call returns another object.
     public func foundationProgress() -> Progress {

@@ -1,7 +1,8 @@
 import MultipeerConnectivity
 import Testing
 
-/// A device as programs build it: a peer with a session, an advertiser and a browser. It keeps what its delegates are told.
+/// A device as programs build it: a peer with a session, an advertiser and a browser. It keeps what its delegates are
+/// told.
 final class Device: NSObject, @unchecked Sendable {
     enum Event: Equatable {
         case state(MCPeerID, MCSessionState)

@@ -3,7 +3,8 @@
     import Synchronization
     import Testing
 
-    /// What takes the place of Apple's windows. The presenter is one for the whole program, so these tests are one after the other.
+    /// What takes the place of Apple's windows. The presenter is one for the whole program, so these tests are one
+    /// after the other.
     @Suite("A presenter", .serialized, .timeLimit(.minutes(2))) struct PresenterTests {
         private let service = Device.service()
 

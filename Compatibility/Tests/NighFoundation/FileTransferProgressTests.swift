@@ -14,7 +14,8 @@ import Testing
         try Data(count: 3_000_000).write(to: folder.appendingPathComponent("film"))
     }
 
-    /// Connects two sessions, offers the file, and ends them after `body`, which gets the sender's transfer and the offer.
+    /// Connects two sessions, offers the file, and ends them after `body`, which gets the sender's transfer and the
+    /// offer.
     private func withOffer(_ body: (FileTransfer, FileOffer) async throws -> Void) async throws {
         let network = "memory:hub=test-\(UInt64.random(in: 0 ... .max))"
         func session(_ name: String) throws -> Session {

@@ -1,7 +1,8 @@
 // swift-tools-version: 6.2
 import PackageDescription
 
-// Programs by others, which `run` fetches into Fetched/, with shims for what is neither Foundation nor MultipeerConnectivity.
+// Programs by others, which `run` fetches into Fetched/, with shims for what is neither Foundation nor
+// MultipeerConnectivity.
 let multipeer = Target.Dependency.product(name: "MultipeerConnectivity", package: "NighCompatibility")
 let package = Package(
     name: "Others",

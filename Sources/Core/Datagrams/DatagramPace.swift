@@ -1,7 +1,8 @@
-/// How fast packets may leave on a datagram path: a bucket that fills at a rate, and a rate that falls when packets are lost or
-/// delayed.
+/// How fast packets may leave on a datagram path: a bucket that fills at a rate, and a rate that falls when packets are
+/// lost or delayed.
 ///
-/// A program that sends less than the path carries never notices it. One that sends more shares the path with the link beside it.
+/// A program that sends less than the path carries never notices it. One that sends more shares the path with the link
+/// beside it.
 struct DatagramPace {
     /// Bytes a second.
     private(set) var rate = 2.5e6

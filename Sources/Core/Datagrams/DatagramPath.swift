@@ -1,7 +1,8 @@
 /// The way of unreliable messages beside a link: packets that are never queued behind anything and never sent again.
 ///
-/// Both sides offer a place over the link. Then each asks the other for an answer over the path, and sends messages there only once
-/// an answer has come. When answers fail to come, messages travel on the link again, and the path is tried from time to time.
+/// Both sides offer a place over the link. Then each asks the other for an answer over the path, and sends messages
+/// there only once an answer has come. When answers fail to come, messages travel on the link again, and the path is
+/// tried from time to time.
 ///
 /// A machine without I/O, which a link owns. Packets to send are in `output`. Loop only.
 package final class DatagramPath {
@@ -156,8 +157,8 @@ package final class DatagramPath {
 
     // MARK: Sending
 
-    /// Sends a message, or says why not. A message that is longer than a packet travels in parts. The newest message of a key is
-    /// sent as soon as the path has room, unless a newer one has come until then.
+    /// Sends a message, or says why not. A message that is longer than a packet travels in parts. The newest message of
+    /// a key is sent as soon as the path has room, unless a newer one has come until then.
     package func send(_ message: UnsafeRawBufferPointer, _ order: DatagramOrder, now: Moment) -> Sending {
         let hasReplaced = order.mayWait && newest.remove(order)
         let sending = sendNow(message, order, now: now)
@@ -300,7 +301,8 @@ package final class DatagramPath {
 
     // MARK: Receiving
 
-    /// Takes a packet. Returns the message that it completes, if it does. What is forged, damaged or repeated changes nothing.
+    /// Takes a packet. Returns the message that it completes, if it does. What is forged, damaged or repeated changes
+    /// nothing.
     package func receive(
         _ packet: UnsafeMutableRawBufferPointer, from source: DatagramSource, now: Moment
     ) -> Received? {
@@ -383,14 +385,15 @@ package final class DatagramPath {
     /// The length of a packet that asks for an answer, or is one.
     private var shortPacket: Int { overhead + DatagramContent.tokenByteCount }
 
-    /// Asks for an answer from the place where the other side's packets come from. What came from there was answered first: if both
-    /// sides have moved and both only asked, they would go on asking, and neither would get an answer.
+    /// Asks for an answer from the place where the other side's packets come from. What came from there was answered
+    /// first: if both sides have moved and both only asked, they would go on asking, and neither would get an answer.
     private func probeCandidate(now: Moment) {
         guard let probe = destination.takeProbe(byteCount: shortPacket) else { return }
         emit(.probe(token: probe.token), to: probe.place, now: now)
     }
 
-    /// Sends to the place that has answered from now on, first a packet long enough for the other side to answer and to ask in turn.
+    /// Sends to the place that has answered from now on, first a packet long enough for the other side to answer and to
+    /// ask in turn.
     private func noteMove(now: Moment) {
         statistics.moves &+= 1
         emit(.probe(token: token), length: sizes.longest, now: now)
@@ -411,8 +414,9 @@ package final class DatagramPath {
         lastWantedAt = now
     }
 
-    /// Asks whether packets pass, with a packet of the length that every path must carry. On an open path that has fallen silent it is
-    /// first one of the greatest length in use: if that gets no answer and a shorter one does, longer ones no longer pass.
+    /// Asks whether packets pass, with a packet of the length that every path must carry. On an open path that has
+    /// fallen silent it is first one of the greatest length in use: if that gets no answer and a shorter one does,
+    /// longer ones no longer pass.
     private func probe(now: Moment) {
         if phase != .open || probesSent > 0 { sizes.shrink() }
         emit(.probe(token: token), length: sizes.longest, now: now)

@@ -1,13 +1,13 @@
-/// Where the packets of a path go: to the place that the other side has offered, and after the other side has moved to the place
-/// from which it has answered.
+/// Where the packets of a path go: to the place that the other side has offered, and after the other side has moved to
+/// the place from which it has answered.
 ///
-/// Whoever sees a packet can send it on from another place. So a new place gets only what asks for an answer, and answers, until its
-/// own answer has come, and no more bytes than came from it.
+/// Whoever sees a packet can send it on from another place. So a new place gets only what asks for an answer, and
+/// answers, until its own answer has come, and no more bytes than came from it.
 struct PacketDestination {
     /// Nil before the other side's offer has come.
     private(set) var place: DatagramSource?
-    /// Where the other side's last packet came from, if that is elsewhere and has not answered; and how many bytes more may go there
-    /// before it has.
+    /// Where the other side's last packet came from, if that is elsewhere and has not answered; and how many bytes more
+    /// may go there before it has.
     private var candidate: (place: DatagramSource, budget: Int, token: UInt64)?
 
     /// Whether packets come from a place that has not answered yet.
@@ -28,15 +28,16 @@ struct PacketDestination {
         candidate?.budget += byteCount
     }
 
-    /// Returns where an answer of `byteCount` bytes goes: to the source of the question, if that may have so many, and otherwise
-    /// where all packets go.
+    /// Returns where an answer of `byteCount` bytes goes: to the source of the question, if that may have so many, and
+    /// otherwise where all packets go.
     mutating func answerPlace(_ source: DatagramSource, byteCount: Int) -> DatagramSource? {
         guard let candidate, candidate.place == source, candidate.budget >= byteCount else { return place }
         self.candidate?.budget -= byteCount
         return source
     }
 
-    /// Returns what a new place is asked with a packet of `byteCount` bytes; nil if there is none, or if it may not have so many.
+    /// Returns what a new place is asked with a packet of `byteCount` bytes; nil if there is none, or if it may not
+    /// have so many.
     mutating func takeProbe(byteCount: Int) -> (token: UInt64, place: DatagramSource)? {
         guard let candidate, candidate.budget >= byteCount else { return nil }
         self.candidate?.budget -= byteCount

@@ -1,6 +1,7 @@
 /// The pings on a datagram path: each is a probe of which the answer is waited for.
 ///
-/// A ping that is wanted before the path is open waits until that is decided. No packet is sent twice, so a lost ping stays lost.
+/// A ping that is wanted before the path is open waits until that is decided. No packet is sent twice, so a lost ping
+/// stays lost.
 struct PacketPings {
     /// Why a ping has no answer.
     enum Failure: Error, Equatable {

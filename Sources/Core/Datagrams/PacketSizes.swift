@@ -1,5 +1,5 @@
-/// Finds the longest packets that a path carries. It begins with the length that every path must carry, and tries longer ones with
-/// probes, one length after another.
+/// Finds the longest packets that a path carries. It begins with the length that every path must carry, and tries
+/// longer ones with probes, one length after another.
 struct PacketSizes {
     /// A probe to send.
     struct Probe: Equatable {

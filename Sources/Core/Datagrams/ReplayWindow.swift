@@ -8,7 +8,8 @@ package struct ReplayWindow {
 
     package init() {}
 
-    /// Whether a packet may count: it is new, and not older than the window. A forged packet must not be noted, so this only looks.
+    /// Whether a packet may count: it is new, and not older than the window. A forged packet must not be noted, so this
+    /// only looks.
     package func admits(_ number: UInt64) -> Bool {
         guard number < end else { return number < UInt64.max }
         return end - number <= Self.size && !hasSeen(number)

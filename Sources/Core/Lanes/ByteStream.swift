@@ -1,11 +1,11 @@
 /// A stream of bytes to and from a connected peer, next to other streams and to messages.
 ///
-/// Each direction has its own end: after `finish` the other direction goes on. Every byte arrives exactly once and in order,
-/// also when the link breaks and another link takes over; otherwise both programs get an error with the reason. A stream
-/// whose bytes are not read slows its own writer and nothing else.
+/// Each direction has its own end: after `finish` the other direction goes on. Every byte arrives exactly once and in
+/// order, also when the link breaks and another link takes over; otherwise both programs get an error with the reason.
+/// A stream whose bytes are not read slows its own writer and nothing else.
 ///
-/// Any task may use a stream; let one write and one read. A stream that nobody refers to any more is cancelled, but what was
-/// written before `finish` still arrives.
+/// Any task may use a stream; let one write and one read. A stream that nobody refers to any more is cancelled, but
+/// what was written before `finish` still arrives.
 public final class ByteStream: Sendable {
     let port: StreamPort
 
@@ -29,11 +29,11 @@ public final class ByteStream: Sendable {
 
     // MARK: Writing
 
-    /// Writes all of `bytes`. Waits while as many bytes wait to be sent as `limits.streamWindow` says. Returns when they are
-    /// accepted, which is before they arrive.
+    /// Writes all of `bytes`. Waits while as many bytes wait to be sent as `limits.streamWindow` says. Returns when
+    /// they are accepted, which is before they arrive.
     ///
-    /// Fails if the peer has stopped reading, the stream is finished or cancelled, or the conversation has ended. If the
-    /// task is cancelled, some of the bytes may have been written.
+    /// Fails if the peer has stopped reading, the stream is finished or cancelled, or the conversation has ended. If
+    /// the task is cancelled, some of the bytes may have been written.
     public nonisolated(nonsending) func write(_ bytes: some Collection<UInt8>) async throws(NighError) {
         try await write(ByteSlice(bytes))
     }
@@ -95,8 +95,8 @@ public final class ByteStream: Sendable {
         }
     }
 
-    /// Gives up reading: what has not been read is dropped, and the peer's program gets an error with the reason as soon as
-    /// it writes.
+    /// Gives up reading: what has not been read is dropped, and the peer's program gets an error with the reason as
+    /// soon as it writes.
     public func cancelReading(because reason: String = "") { port.cancelReading(reason) }
 
     /// Gives up both directions.
@@ -108,8 +108,8 @@ public final class ByteStream: Sendable {
 
 // For code that reads and writes in one task.
 extension ByteStream {
-    /// Waits until `wake` was called, or with `bytes` until there is something to read or reading has ended, or with `room` until
-    /// there is room to write or writing has ended.
+    /// Waits until `wake` was called, or with `bytes` until there is something to read or reading has ended, or with
+    /// `room` until there is room to write or writing has ended.
     package nonisolated(nonsending) func waitForActivity(bytes: Bool, room: Bool) async {
         await port.waitForActivity(bytes: bytes, room: room)
     }
@@ -123,7 +123,8 @@ extension ByteStream {
         port.notify(bytes: bytes, room: room, on: loop, work)
     }
 
-    /// Why no more bytes come, whatever has come and is not read yet; nil if more may come, or they ended in good order.
+    /// Why no more bytes come, whatever has come and is not read yet; nil if more may come, or they ended in good
+    /// order.
     package var failure: NighError? { port.failure }
 
     /// Ends the present or the next `waitForActivity`.

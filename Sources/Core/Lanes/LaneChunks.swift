@@ -1,7 +1,7 @@
 /// The chunks in which lanes encode their messages: a small one for a lane that was empty, and large ones behind it.
 ///
-/// So a peer that now and then gets a small message costs little memory, however many such peers there are, and a lane that
-/// is never empty is written in few parts. Loop only.
+/// So a peer that now and then gets a small message costs little memory, however many such peers there are, and a lane
+/// that is never empty is written in few parts. Loop only.
 struct LaneChunks {
     private var small: ChunkPool
     private var large: ChunkPool

@@ -1,13 +1,13 @@
-/// The bytes of a stream that are written and not sent, in the frames in which they travel. The last frame grows until it is
-/// full or taken.
+/// The bytes of a stream that are written and not sent, in the frames in which they travel. The last frame grows until
+/// it is full or taken.
 struct StreamFrameQueue {
     private let number: UInt32
     private let frameRoom: Int
     private let chunks: Guarded<ChunkPool>
     /// Whole frames, each within one slice.
     private var frames = ByteQueue()
-    /// The chunk that frames are written to, and the frame at its end that may still grow: where it begins, and how many
-    /// bytes of the stream it has.
+    /// The chunk that frames are written to, and the frame at its end that may still grow: where it begins, and how
+    /// many bytes of the stream it has.
     private var chunk: Chunk?
     private var growing: (start: Int, count: Int)?
     /// The bytes of the stream in all these frames.

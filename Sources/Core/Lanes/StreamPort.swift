@@ -5,11 +5,11 @@ protocol StreamAttention: AnyObject, Sendable {
     func attend(to stream: StreamPort)
 }
 
-/// The part of a stream that any thread may touch: what the program has written and not sent yet, what has come and is not
-/// read yet, how each direction ended, and which tasks wait.
+/// The part of a stream that any thread may touch: what the program has written and not sent yet, what has come and is
+/// not read yet, how each direction ended, and which tasks wait.
 ///
-/// Bytes are copied once on the way out, into the frames that travel. The lock is held for a few memory operations and that
-/// copy, never during a call to other code.
+/// Bytes are copied once on the way out, into the frames that travel. The lock is held for a few memory operations and
+/// that copy, never during a call to other code.
 final class StreamPort: Sendable {
     let number: UInt32
     let name: String
@@ -122,7 +122,8 @@ final class StreamPort: Sendable {
         attention.attend(to: self)
     }
 
-    /// Marks the port as not listed. What the program does from now on lists it again. Call it before looking at the port.
+    /// Marks the port as not listed. What the program does from now on lists it again. Call it before looking at the
+    /// port.
     func markUnlisted() { isListed.store(false, ordering: .sequentiallyConsistent) }
 
     // MARK: Writing
@@ -384,8 +385,8 @@ final class StreamPort: Sendable {
 
     // MARK: The loop: receiving
 
-    /// Takes bytes that have come. They are kept as a slice, or copied if the slice would keep a far larger chunk. Returns
-    /// whether tasks wait for them, which `wakeReaders` resumes.
+    /// Takes bytes that have come. They are kept as a slice, or copied if the slice would keep a far larger chunk.
+    /// Returns whether tasks wait for them, which `wakeReaders` resumes.
     func deliver(_ bytes: UnsafeRawBufferPointer, retained: () -> ByteSlice) -> Bool {
         state.withLock { state in
             guard isOpen(state.receiving) else { return false }
@@ -412,8 +413,8 @@ final class StreamPort: Sendable {
 
     /// Shorter pieces are always copied.
     private static let leastSlice = 4 << 10
-    /// A slice of a chunk that would hold more of its size is copied. In a chunk of four TLS records there are four frames of
-    /// full length, which are a little shorter than a record.
+    /// A slice of a chunk that would hold more of its size is copied. In a chunk of four TLS records there are four
+    /// frames of full length, which are a little shorter than a record.
     private static let mostSlices = 5
 
     private func copy(_ bytes: UnsafeRawBufferPointer, _ state: inout State) {
@@ -466,9 +467,9 @@ final class StreamPort: Sendable {
         }
     }
 
-    /// Returns the number of bytes that the program has read since the beginning, if that is worth telling the other side:
-    /// if a quarter of the window was read since the last time. What is less goes on counting. Otherwise nobody would
-    /// notice that the program has read a quarter in several parts.
+    /// Returns the number of bytes that the program has read since the beginning, if that is worth telling the other
+    /// side: if a quarter of the window was read since the last time. What is less goes on counting. Otherwise nobody
+    /// would notice that the program has read a quarter in several parts.
     func takeRead() -> UInt64? {
         state.withLock { state in
             guard state.read &- state.readTaken >= notifyAfter else { return nil }

@@ -1,9 +1,9 @@
-/// The streams of one conversation: how many there may be, whose turn it is to send, how much each may send, and what the
-/// other side may not do.
+/// The streams of one conversation: how many there may be, whose turn it is to send, how much each may send, and what
+/// the other side may not do.
 ///
-/// The frames of all streams go through one lane of their own, which counts them, keeps them until they are acknowledged,
-/// and sends them again on the next link. The lane has no grants, because each stream has a credit: so nothing in the lane
-/// ever waits for a reader. A machine without I/O; the conversation owns it. Loop only.
+/// The frames of all streams go through one lane of their own, which counts them, keeps them until they are
+/// acknowledged, and sends them again on the next link. The lane has no grants, because each stream has a credit: so
+/// nothing in the lane ever waits for a reader. A machine without I/O; the conversation owns it. Loop only.
 final class StreamTable {
     /// What the two sides have agreed about streams.
     struct Agreement {
@@ -178,8 +178,8 @@ final class StreamTable {
         turns.append(stream)
     }
 
-    /// The bytes that may be unacknowledged before new frames wait. So a side that acknowledges nothing does not fill the
-    /// other's memory, whatever it makes it answer.
+    /// The bytes that may be unacknowledged before new frames wait. So a side that acknowledges nothing does not fill
+    /// the other's memory, whatever it makes it answer.
     private static let laneLimit = 4 << 20
 
     /// Whether something can be written to the present link.
@@ -216,7 +216,8 @@ final class StreamTable {
         return given
     }
 
-    /// Lets the next stream add its frames to the lane: what it has to say, and one frame of bytes. Nothing else adds frames.
+    /// Lets the next stream add its frames to the lane: what it has to say, and one frame of bytes. Nothing else adds
+    /// frames.
     private func takeTurn() {
         guard unacknowledged < Self.laneLimit, let stream = turns.popFirst() else { return }
         stream.waitsForTurn = false
@@ -247,8 +248,9 @@ final class StreamTable {
 
     /// Tells the other side how much more it may send, once that is worth a frame.
     ///
-    /// A window grows when half of it was not read: then the link brings bytes faster than they are read, at least for a
-    /// while, and a larger window lets neither wait for the other. On a slow link it would only make messages wait behind it.
+    /// A window grows when half of it was not read: then the link brings bytes faster than they are read, at least for
+    /// a while, and a larger window lets neither wait for the other. On a slow link it would only make messages wait
+    /// behind it.
     private func grantMore(_ stream: Stream) {
         guard !stream.hasReceivingEnded, let read = stream.port.takeRead() else { return }
         if stream.received &- read >= stream.window / 2 {
@@ -272,8 +274,8 @@ final class StreamTable {
         unacknowledged &+= FrameHeader.byteCount &+ payload.count
     }
 
-    /// Forgets a stream of the other side that is over, and tells it so. A stream of this side is forgotten when the other
-    /// side says so.
+    /// Forgets a stream of the other side that is over, and tells it so. A stream of this side is forgotten when the
+    /// other side says so.
     private func releaseIfOver(_ stream: Stream) {
         guard !stream.port.isOwn, stream.isOver else { return }
         append(.release, stream.port.number)
@@ -349,8 +351,8 @@ final class StreamTable {
     /// Whether tasks wait for what has come.
     var hasReadersToWake: Bool { !streamsToWake.isEmpty }
 
-    /// Resumes the tasks that wait for what has come: once for all that was received together, since waking a task costs about
-    /// as much as decrypting a frame.
+    /// Resumes the tasks that wait for what has come: once for all that was received together, since waking a task
+    /// costs about as much as decrypting a frame.
     func wakeReaders() {
         for port in streamsToWake { port.wakeReaders() }
         streamsToWake.removeAll(keepingCapacity: true)

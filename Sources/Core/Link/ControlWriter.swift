@@ -1,11 +1,11 @@
 /// The chunks that the control writers of several links share. Loop only.
 final class ControlChunks {
-    // Touched on the loop only, and no access lasts across a call to other code. So it needs no run-time check for exclusive
-    // access.
+    // Touched on the loop only, and no access lasts across a call to other code. So it needs no run-time check for
+    // exclusive access.
     @exclusivity(unchecked) private var pool: ChunkPool
 
-    /// Creates chunks of `chunkSize` bytes, of which up to 8 are kept for reuse. The size is just large enough for what a
-    /// link begins with.
+    /// Creates chunks of `chunkSize` bytes, of which up to 8 are kept for reuse. The size is just large enough for what
+    /// a link begins with.
     init(chunkSize: Int = 256, keepAtMost: Int = 8) {
         pool = ChunkPool(chunkSize: chunkSize, keepAtMost: keepAtMost)
     }
@@ -15,8 +15,8 @@ final class ControlChunks {
     func recycle(_ chunk: consuming Chunk) { pool.recycle(chunk) }
 }
 
-/// Collects small frames for the next write, in reused chunks. Once those exist, it does not allocate. It has a chunk only
-/// while something waits in it, so that an idle link has none.
+/// Collects small frames for the next write, in reused chunks. Once those exist, it does not allocate. It has a chunk
+/// only while something waits in it, so that an idle link has none.
 package struct ControlWriter {
     private var queue = ByteQueue()
     private var chunk: Chunk?
@@ -67,7 +67,8 @@ package struct ControlWriter {
         return chunk.slice(from: start)
     }
 
-    /// Returns a whole frame whose payload is one number and, if there is one, a byte behind it. The frame is not queued.
+    /// Returns a whole frame whose payload is one number and, if there is one, a byte behind it. The frame is not
+    /// queued.
     mutating func standaloneFrame(_ type: FrameType, number: UInt32, last: UInt8? = nil) -> ByteSlice {
         let length = last == nil ? 4 : 5
         let chunk = roomFor(FrameHeader.byteCount + length)

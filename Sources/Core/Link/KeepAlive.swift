@@ -1,11 +1,11 @@
 /// Decides when a silent link is pinged, suspected and lost.
 ///
-/// Any byte from the other side counts as a sign of life, so a peer that is only slow or busy is never lost. But bytes that
-/// never become a whole record of TLS do not count for ever: if the length of a record was changed on the way, everything
-/// that follows would be taken for its rest.
+/// Any byte from the other side counts as a sign of life, so a peer that is only slow or busy is never lost. But bytes
+/// that never become a whole record of TLS do not count for ever: if the length of a record was changed on the way,
+/// everything that follows would be taken for its rest.
 ///
-/// Each step counts from the time when the step before it was taken, not from when that was due. A loop that stood still has
-/// not listened, so it pings and waits before it gives up a peer.
+/// Each step counts from the time when the step before it was taken, not from when that was due. A loop that stood
+/// still has not listened, so it pings and waits before it gives up a peer.
 struct KeepAlive {
     enum Verdict: Equatable {
         /// Send a ping.

@@ -74,8 +74,8 @@ extension LinkMachine {
         var scope: LinkClose.Scope { number.map(LinkClose.Scope.init(of:)) ?? .link }
     }
 
-    /// What all links of a session over one transport have in common. They share one object, which saves each of them the
-    /// memory and the copies.
+    /// What all links of a session over one transport have in common. They share one object, which saves each of them
+    /// the memory and the copies.
     final class Settings {
         let hello: Hello
         let timings: LinkTimings

@@ -1,5 +1,5 @@
-/// Tests whether packets pass beside a link in both directions. It belongs to a ``LinkProbe``, which exchanges the offers on the link.
-/// Loop only.
+/// Tests whether packets pass beside a link in both directions. It belongs to a ``LinkProbe``, which exchanges the
+/// offers on the link. Loop only.
 final class PacketProbe: DatagramHandler {
     private let port: any DatagramPort
     private let path: DatagramPath

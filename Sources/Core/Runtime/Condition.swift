@@ -2,8 +2,8 @@ import Glibc
 
 /// What threads wait for that need a change of what a `Lock` guards.
 ///
-/// A thread waits in a loop: with the lock held, it looks whether what it needs is there, and waits if not. Whoever changes it, with
-/// the lock held, calls `notify`.
+/// A thread waits in a loop: with the lock held, it looks whether what it needs is there, and waits if not. Whoever
+/// changes it, with the lock held, calls `notify`.
 ///
 /// `@unchecked Sendable`: a pthread condition may be used from any thread, and the pointer never changes.
 package struct Condition: ~Copyable, @unchecked Sendable {
@@ -23,7 +23,8 @@ package struct Condition: ~Copyable, @unchecked Sendable {
         condition.deallocate()
     }
 
-    /// Releases the lock, which the caller holds, until `notify` is called, and takes it again. May also return without a reason.
+    /// Releases the lock, which the caller holds, until `notify` is called, and takes it again. May also return without
+    /// a reason.
     package borrowing func wait(with lock: borrowing Lock) { pthread_cond_wait(condition, lock.mutex) }
 
     /// The same, but returns at `moment` at the latest.

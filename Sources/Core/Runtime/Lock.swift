@@ -38,8 +38,8 @@ package struct Lock: ~Copyable, @unchecked Sendable {
 
 /// A value that can be accessed only while its lock is held.
 ///
-/// `@unchecked Sendable`: `withLock` is the only access to the value. For the same reason, the run-time check for exclusive
-/// access would find nothing.
+/// `@unchecked Sendable`: `withLock` is the only access to the value. For the same reason, the run-time check for
+/// exclusive access would find nothing.
 final class Guarded<Value: ~Copyable>: @unchecked Sendable {
     private let lock = Lock()
     @exclusivity(unchecked) private var value: Value

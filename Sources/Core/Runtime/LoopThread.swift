@@ -101,8 +101,8 @@ package final class LoopThread: @unchecked Sendable {
     }
 }
 
-/// An event loop with one thread of its own from beginning to end. A session compares that thread itself: asking the loop
-/// would be a tenth of what a small message costs.
+/// An event loop with one thread of its own from beginning to end. A session compares that thread itself: asking the
+/// loop would be a tenth of what a small message costs.
 package protocol ThreadedEventLoop: EventLoop {
     /// The thread.
     var thread: LoopThread { get }

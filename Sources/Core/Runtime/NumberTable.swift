@@ -1,7 +1,8 @@
 /// Values by numbers that this process itself hands out, such as those of links and dials.
 ///
-/// It is used in place of a dictionary because nobody else chooses the numbers. So they need not be hashed in a way that an
-/// attacker cannot predict, which costs ten times as much as finding the value. The order of the values means nothing.
+/// It is used in place of a dictionary because nobody else chooses the numbers. So they need not be hashed in a way
+/// that an attacker cannot predict, which costs ten times as much as finding the value. The order of the values means
+/// nothing.
 struct NumberTable<Value> {
     // Open addressing: a number is at its home or in the next places behind it, without a gap. Zero marks a free place.
     private var numbers: ContiguousArray<UInt64> = []

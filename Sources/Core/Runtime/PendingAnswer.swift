@@ -1,7 +1,7 @@
 import Synchronization
 
-/// What a task waits for. If nobody is left who could answer, as when a loop ends with work that it has not done, the task gets
-/// `otherwise`.
+/// What a task waits for. If nobody is left who could answer, as when a loop ends with work that it has not done, the
+/// task gets `otherwise`.
 package final class PendingAnswer<Value: Sendable>: Sendable {
     private let continuation: Mutex<CheckedContinuation<Value, Never>?>
     private let otherwise: Value

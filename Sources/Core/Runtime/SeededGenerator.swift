@@ -21,7 +21,8 @@ public struct SeededGenerator: RandomNumberGenerator, Sendable {
         Int.random(in: 0..<max(chances, 1), using: &self) == 0
     }
 
-    /// Returns a random time between three quarters and five quarters of `span`, so that those who wait do not all act at once.
+    /// Returns a random time between three quarters and five quarters of `span`, so that those who wait do not all act
+    /// at once.
     package mutating func jittered(_ span: Moment.Span) -> Moment.Span {
         // A span that stands for "never" must not overflow.
         let quarter = min(max(span.nanoseconds / 4, 1), .max / 5)

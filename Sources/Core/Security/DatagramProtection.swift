@@ -23,10 +23,11 @@ package enum DatagramProtection: Equatable, Sendable {
     }
 }
 
-/// Seals packets or opens them, for one direction of a path. The nonce is the packet's number, so a number is used once.
+/// Seals packets or opens them, for one direction of a path. The nonce is the packet's number, so a number is used
+/// once.
 ///
-/// Keys change by themselves: a range of 2^22 packet numbers, an *epoch*, has a key of its own, which follows from the one before.
-/// So a path never reaches the number of packets up to which one key is safe.
+/// Keys change by themselves: a range of 2^22 packet numbers, an *epoch*, has a key of its own, which follows from the
+/// one before. So a path never reaches the number of packets up to which one key is safe.
 ///
 /// For one thread at a time, because every call changes a libcrypto context.
 package final class DatagramCipher {
@@ -108,8 +109,8 @@ package final class DatagramCipher {
 
     // MARK: Packets
 
-    /// Protects the first `count` bytes of `packet`, of which the first `headerCount` stay readable. Writes the tag behind them.
-    /// Returns the length of the whole packet.
+    /// Protects the first `count` bytes of `packet`, of which the first `headerCount` stay readable. Writes the tag
+    /// behind them. Returns the length of the whole packet.
     package func seal(
         _ packet: UnsafeMutableRawBufferPointer, headerCount: Int, count: Int, number: UInt64
     ) -> Int {
@@ -138,7 +139,8 @@ package final class DatagramCipher {
         return count + tagByteCount
     }
 
-    /// Opens a packet in place. Returns the bytes between header and tag; nil if anybody has changed the packet, or made it.
+    /// Opens a packet in place. Returns the bytes between header and tag; nil if anybody has changed the packet, or
+    /// made it.
     func open(
         _ packet: UnsafeMutableRawBufferPointer, headerCount: Int, number: UInt64
     ) -> UnsafeRawBufferPointer? {

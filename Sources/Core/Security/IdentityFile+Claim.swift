@@ -13,12 +13,14 @@ extension IdentityFile {
     /// Whether a program has claimed the file.
     package var isClaimed: Bool {
         guard let descriptor = open() else { return false }
-        // This claims the file for a moment. A program that wants to claim it in this moment takes that for another claim.
+        // This claims the file for a moment. A program that wants to claim it in this moment takes that for another
+        // claim.
         defer { close(descriptor) }
         return flock(descriptor, LOCK_SH | LOCK_NB) != 0
     }
 
-    /// Nil if the file cannot be opened. It was just read, so somebody is changing it; the session reports what is wrong with it.
+    /// Nil if the file cannot be opened. It was just read, so somebody is changing it; the session reports what is
+    /// wrong with it.
     private func open() -> Int32? {
         // Not blocking, since a pipe in the file's place would block the program.
         let descriptor = Glibc.open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)

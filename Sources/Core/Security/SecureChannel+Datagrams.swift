@@ -1,6 +1,6 @@
 extension SecureChannel {
-    /// Returns what protects the packets that a side sends beside the link, and what opens those of the other side. Nil before the
-    /// handshake has ended.
+    /// Returns what protects the packets that a side sends beside the link, and what opens those of the other side. Nil
+    /// before the handshake has ended.
     ///
     /// - Parameters:
     ///   - side: the side of this channel.

@@ -27,8 +27,8 @@ package enum Signature {
 }
 
 extension Identity {
-    /// Signs a message with the private key. Begin each kind of message with words of its own, so that no signature can be taken
-    /// for one of another kind.
+    /// Signs a message with the private key. Begin each kind of message with words of its own, so that no signature can
+    /// be taken for one of another kind.
     package func signature(of message: [UInt8]) -> [UInt8] {
         let context = EVP_MD_CTX_new()
         defer { EVP_MD_CTX_free(context) }

@@ -168,7 +168,8 @@ public final class TrustStore: Sendable {
         }
     }
 
-    /// Ends an observation that `addObserver` began. A call that is already in progress on another thread may still come.
+    /// Ends an observation that `addObserver` began. A call that is already in progress on another thread may still
+    /// come.
     func removeObserver(_ observation: TrustObservation) {
         state.withLock { _ = $0.observers.removeValue(forKey: observation) }
     }

@@ -1,5 +1,6 @@
-/// Everything that two sessions send each other, over any number of links: two ordered lanes of messages in each direction
-/// and one for the frames of streams, which are counted, kept until acknowledged, and sent again on the next link.
+/// Everything that two sessions send each other, over any number of links: two ordered lanes of messages in each
+/// direction and one for the frames of streams, which are counted, kept until acknowledged, and sent again on the next
+/// link.
 ///
 /// It does no I/O, like the machines around it. The session machine owns it from the first request to the end. Loop
 /// only.
@@ -102,8 +103,8 @@ package final class Conversation: FrameSource {
     /// Set when this side is leaving, which it does once everything that it sent is acknowledged.
     @exclusivity(unchecked) var departure: Departure?
 
-    /// Stops accepting messages, and reports `error` to all that wait for room. Staged messages can still be taken. With
-    /// `keepsRelays`, streams for relays go on, and the conversation is not drained before this side has ended its
+    /// Stops accepting messages, and reports `error` to all that wait for room. Staged messages can still be taken.
+    /// With `keepsRelays`, streams for relays go on, and the conversation is not drained before this side has ended its
     /// writing to them.
     func stopAccepting(_ error: NighError, keepsRelays: Bool = false) {
         acceptsMessages = false
@@ -279,8 +280,8 @@ package final class Conversation: FrameSource {
         return hasUnsent
     }
 
-    /// Whether the peer has acknowledged more than `standing` says. A request with it is out of date: it was held up on its
-    /// way, and the peer gave it up and went on reading another link.
+    /// Whether the peer has acknowledged more than `standing` says. A request with it is out of date: it was held up on
+    /// its way, and the peer gave it up and went on reading another link.
     func hasOvertaken(_ standing: Standing) -> Bool {
         (0..<2).contains { standing.received[$0] < sending[$0].acknowledged }
             || standing.streamFrames < streams?.acknowledged ?? 0

@@ -59,8 +59,8 @@ final class DialRace {
         self.isHurried = isHurried
     }
 
-    /// Notes an address as dialled, reached or about to be dialled. Returns whether it is new. The addresses are so few that
-    /// looking at each is faster than hashing one.
+    /// Notes an address as dialled, reached or about to be dialled. Returns whether it is new. The addresses are so few
+    /// that looking at each is faster than hashing one.
     @discardableResult
     func noteSeen(_ address: TransportAddress) -> Bool {
         guard !hasSeen(address) else { return false }

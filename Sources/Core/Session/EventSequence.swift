@@ -1,7 +1,7 @@
 /// The events of a session in order, for one task at a time.
 ///
-/// Bounded by `SessionLimits.unreadEvents`: beyond it the oldest events are dropped, and `.eventsDropped` reports how many.
-/// Ends after `.closed`.
+/// Bounded by `SessionLimits.unreadEvents`: beyond it the oldest events are dropped, and `.eventsDropped` reports how
+/// many. Ends after `.closed`.
 public struct EventSequence: AsyncSequence, Sendable {
     let inbox: Inbox<SessionEvent>
 

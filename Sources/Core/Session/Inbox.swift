@@ -21,8 +21,8 @@ package final class Inbox<Element: Sendable>: Sendable {
 
     package init() {}
 
-    /// Appends an element, and wakes the task that waits. Returns how many elements wait now; nil if the inbox is finished,
-    /// and takes none.
+    /// Appends an element, and wakes the task that waits. Returns how many elements wait now; nil if the inbox is
+    /// finished, and takes none.
     @discardableResult
     package func append(_ element: Element) -> Int? {
         let (reader, count) = state.withLock { state -> (UnsafeContinuation<Bool, Never>?, Int?) in
@@ -59,8 +59,8 @@ package final class Inbox<Element: Sendable>: Sendable {
     /// Returns the next element without waiting, or nil if there is none now.
     package func poll() -> Element? { state.withLock { $0.waiting.popFirst() } }
 
-    /// Waits for the next element. Returns nil if the inbox is finished and empty, or if the task is cancelled and there is
-    /// nothing. Only one task may wait at a time; see `wait`.
+    /// Waits for the next element. Returns nil if the inbox is finished and empty, or if the task is cancelled and
+    /// there is nothing. Only one task may wait at a time; see `wait`.
     package nonisolated(nonsending) func next() async -> Element? {
         while true {
             if let element = poll() { return element }

@@ -1,5 +1,5 @@
-/// An invitation that the program has not answered. An object, so that the phase of a peer, which is copied often, stays
-/// small.
+/// An invitation that the program has not answered. An object, so that the phase of a peer, which is copied often,
+/// stays small.
 final class IncomingInvitation {
     let number: UInt64
     let link: Link

@@ -71,8 +71,8 @@ final class Link {
         census.purposeChanged(from: false, to: isStranger)
     }
 
-    /// Whether it is an accepted pipe without a conversation. One with an invitation counts, because it lingers like any
-    /// other if it is refused.
+    /// Whether it is an accepted pipe without a conversation. One with an invitation counts, because it lingers like
+    /// any other if it is refused.
     var isStranger: Bool { isStranger(for: purpose) }
 
     private func isStranger(for purpose: Purpose) -> Bool {

@@ -75,8 +75,8 @@ final class MessageInbox: @unchecked Sendable {
 
     /// A reader that keeps up seldom has more runs before it.
     private static let mostLooseRuns = 16
-    /// While the reader is behind, a run is copied if its chunk has more than this many times its size. Otherwise a peer
-    /// could make each small message keep a large chunk.
+    /// While the reader is behind, a run is copied if its chunk has more than this many times its size. Otherwise a
+    /// peer could make each small message keep a large chunk.
     private static let mostSpace = 4
     private static let tailSize = 4 << 10
 

@@ -2,9 +2,9 @@
 /// to many recipients. A value without I/O. The session machine has one, and finds the conversations.
 struct Outbox {
     /// The chunks of encoded messages, given back when acknowledged. It keeps the number that one peer needs while
-    /// messages are sent to it without a pause, because new memory from the system costs more than the message. The small
-    /// ones are longer than `SessionDriver.flowByteCount`: a pipe in memory passes on chunk by chunk, and the first must not
-    /// look like all there is.
+    /// messages are sent to it without a pause, because new memory from the system costs more than the message. The
+    /// small ones are longer than `SessionDriver.flowByteCount`: a pipe in memory passes on chunk by chunk, and the
+    /// first must not look like all there is.
     var pool = LaneChunks(smallSize: 4 << 10, largeSize: 32 << 10, keepAtMost: 128)
     /// The chunk in which messages to several peers are encoded.
     private var shared: Chunk?

@@ -6,8 +6,8 @@ public struct Peer: Hashable, Sendable, Identifiable {
     public let name: DisplayName
     /// The discovery info that the peer advertises.
     public let info: DiscoveryInfo
-    /// Whether the peer advertises that it accepts no more peers, because it has as many as its `limits.peers` allows. It
-    /// says nothing about a conversation that this session has with the peer.
+    /// Whether the peer advertises that it accepts no more peers, because it has as many as its `limits.peers` allows.
+    /// It says nothing about a conversation that this session has with the peer.
     public let isFull: Bool
     /// The state of the peer in this session.
     public let state: PeerState

@@ -98,8 +98,8 @@ extension Session {
         }
     }
 
-    /// Returns what carries the conversation with a peer now: the scheme of a transport, and whether this session is leaving the
-    /// peer. Returns nil if no link does. It costs less than an inspection. Call it on the loop.
+    /// Returns what carries the conversation with a peer now: the scheme of a transport, and whether this session is
+    /// leaving the peer. Returns nil if no link does. It costs less than an inspection. Call it on the loop.
     package func carriage(of peer: PeerID) -> (scheme: String, isLeaving: Bool)? {
         guard let record = driver.machine.peers[peer], let scheme = driver.machine.scheme(inUseWith: record)
         else { return nil }

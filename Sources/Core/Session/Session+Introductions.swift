@@ -1,6 +1,6 @@
 extension Session {
-    /// Makes a peer known of which another peer has told, with the addresses at which it can be reached. They take the place of
-    /// those that were given before.
+    /// Makes a peer known of which another peer has told, with the addresses at which it can be reached. They take the
+    /// place of those that were given before.
     package func introduce(_ peer: IntroducedPeer) {
         onLoop { driver in driver.inTurn { driver.machine.introduce(peer, now: driver.loop.now) } }
     }

@@ -1,16 +1,16 @@
 extension Session {
     /// Opens a stream to a connected peer, whose program gets it as an event. Waits for nothing but the loop.
     ///
-    /// Fails if the peer is not connected, has as many streams from this session as it accepts, or speaks an earlier version
-    /// of the protocol, which has no streams.
+    /// Fails if the peer is not connected, has as many streams from this session as it accepts, or speaks an earlier
+    /// version of the protocol, which has no streams.
     ///
     /// - Parameter name: the name that the peer's program sees; at most 255 bytes without control characters.
     public func openStream(named name: String, to peer: PeerID) async throws(NighError) -> ByteStream {
         try await openStream(named: name, to: peer, for: .program)
     }
 
-    /// Opens a stream and passes it to `completion`: at once if called on the loop, otherwise soon, on the loop. See the
-    /// first `openStream`.
+    /// Opens a stream and passes it to `completion`: at once if called on the loop, otherwise soon, on the loop. See
+    /// the first `openStream`.
     public func openStream(
         named name: String, to peer: PeerID,
         completion: @escaping @Sendable (Result<ByteStream, NighError>) -> Void
@@ -25,7 +25,8 @@ extension Session {
         try await result { openStream(named: name, to: peer, for: purpose, completion: $0) }
     }
 
-    /// Opens a stream for a purpose and passes it to `completion`: at once if called on the loop, otherwise soon, on the loop.
+    /// Opens a stream for a purpose and passes it to `completion`: at once if called on the loop, otherwise soon, on
+    /// the loop.
     package func openStream(
         named name: String, to peer: PeerID, for purpose: StreamPurpose,
         completion: @escaping @Sendable (Result<ByteStream, NighError>) -> Void

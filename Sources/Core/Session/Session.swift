@@ -150,8 +150,8 @@ public final class Session: Sendable {
     /// Starts the session for a program that reads `messages` with `poll`, on whatever thread and whenever it is ready.
     /// A peer whose messages it does not read is slowed down.
     ///
-    /// - Parameter onWaitingMessages: called on the loop after messages have come, and after the events that came before
-    ///   them. One call may stand for several messages.
+    /// - Parameter onWaitingMessages: called on the loop after messages have come, and after the events that came
+    ///   before them. One call may stand for several messages.
     public func start(onEvent: EventHandler? = nil, onWaitingMessages: @escaping @Sendable () -> Void) {
         onLoop { $0.start(onEvent: onEvent, onWaitingMessages: onWaitingMessages) }
     }
@@ -356,8 +356,9 @@ public final class Session: Sendable {
     /// Measures the round trip to a connected peer, whose session answers without its program. A ping is small and
     /// overtakes waiting messages.
     ///
-    /// - Parameter path: whether it travels on the link, or beside it as unreliable messages do. Beside the link it is lost
-    ///   if one of its two packets is, and then fails after 5 s. When another link takes over, it is sent again there.
+    /// - Parameter path: whether it travels on the link, or beside it as unreliable messages do. Beside the link it is
+    ///   lost if one of its two packets is, and then fails after 5 s. When another link takes over, it is sent again
+    ///   there.
     public func ping(
         _ peer: PeerID, over path: PingPath = .link, payload: [UInt8] = [],
         completion: @escaping @Sendable (Result<Duration, NighError>) -> Void

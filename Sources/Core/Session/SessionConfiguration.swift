@@ -16,8 +16,8 @@ public struct SessionConfiguration: Sendable {
     public var limits: SessionLimits
     /// The timeouts and intervals of the session.
     public var timings: SessionTimings
-    /// Whether unreliable messages may travel beside the link, as packets that nothing delays, where the transport and the peer can
-    /// do that. Otherwise they travel within the link; see [the guide](docs/guides/sending.md).
+    /// Whether unreliable messages may travel beside the link, as packets that nothing delays, where the transport and
+    /// the peer can do that. Otherwise they travel within the link; see [the guide](docs/guides/sending.md).
     public var datagrams = true
     /// Whether the session checks that each transport keeps its contract (see ``CheckedTransport``). A transport that
     /// breaks a rule is cut off and reported as down, and the report names the rule. On in debug builds. Off in other
@@ -36,14 +36,14 @@ public struct SessionConfiguration: Sendable {
     /// The observer that sees every byte of every link in plaintext, for tracing. Without one, this costs nothing. The
     /// session keeps a strong reference to it.
     public var observer: (any LinkObserver)?
-    /// Called on the loop with each stream that a peer opens to send files; nil if this session accepts no files. Peers learn
-    /// from the hello whether it does. The session keeps a strong reference to it.
+    /// Called on the loop with each stream that a peer opens to send files; nil if this session accepts no files. Peers
+    /// learn from the hello whether it does. The session keeps a strong reference to it.
     package var fileStreams: (@Sendable (ByteStream) -> Void)?
-    /// Called on the loop with each stream that a peer opens as a pipe to or from a third one; nil if this session accepts none.
-    /// Peers learn from the hello whether it does. The session keeps a strong reference to it.
+    /// Called on the loop with each stream that a peer opens as a pipe to or from a third one; nil if this session
+    /// accepts none. Peers learn from the hello whether it does. The session keeps a strong reference to it.
     package var relayStreams: (@Sendable (ByteStream) -> Void)?
-    /// Called on the loop with each message of a kind; nil if this session takes none. Peers learn from the hello whether it
-    /// does. The session keeps a strong reference to it.
+    /// Called on the loop with each message of a kind; nil if this session takes none. Peers learn from the hello
+    /// whether it does. The session keeps a strong reference to it.
     package var kindMessages: KindMessageHandler?
 
     /// What gets the streams that are not the program's.

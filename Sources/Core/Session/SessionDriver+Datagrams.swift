@@ -16,8 +16,8 @@ extension SessionDriver {
         machine.datagramPlaceFound(offer, source, on: link, now: loop.now)
     }
 
-    /// Sends the packets that wait, at the end of the input that made them: each is a call of its own anyway, so nothing is won by
-    /// gathering them. One that cannot leave at once is dropped.
+    /// Sends the packets that wait, at the end of the input that made them: each is a call of its own anyway, so
+    /// nothing is won by gathering them. One that cannot leave at once is dropped.
     @inline(__always)
     func sendPackets() {
         while let link = machine.nextLinkWithPackets() {

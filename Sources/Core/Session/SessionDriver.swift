@@ -1,9 +1,9 @@
 /// Connects the session machine to the world: pipes, transports, timers and the program's handlers on one side, the
 /// machine's inputs and outputs on the other. It decides nothing.
 ///
-/// `@unchecked Sendable`: after `start` everything here is touched on the loop only, which `Session` ensures. What is used
-/// for each peer or message needs no run-time check for exclusive access either: no access lasts across a call to other
-/// code.
+/// `@unchecked Sendable`: after `start` everything here is touched on the loop only, which `Session` ensures. What is
+/// used for each peer or message needs no run-time check for exclusive access either: no access lasts across a call to
+/// other code.
 final class SessionDriver: @unchecked Sendable {
     let machine: SessionMachine
     let directory: PortDirectory
@@ -337,8 +337,8 @@ final class SessionDriver: @unchecked Sendable {
         loop.execute(flushWork)
     }
 
-    /// Sends an unreliable message. Drops it if the pipe's room is used up, because it would have to wait. A message may have a path
-    /// beside the link opened, so this is an input like any other.
+    /// Sends an unreliable message. Drops it if the pipe's room is used up, because it would have to wait. A message
+    /// may have a path beside the link opened, so this is an input like any other.
     func send(
         unreliable bytes: UnsafeRawBufferPointer, _ order: DatagramOrder, to peer: PeerID
     ) throws(NighError) {

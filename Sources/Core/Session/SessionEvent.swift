@@ -2,7 +2,8 @@
 public enum SessionEvent: Sendable {
     /// The peer's state has changed from `from` to `peer.state`. If something failed or ended, `cause` says why.
     case stateChanged(Peer, from: PeerState, cause: NighError?)
-    /// The peer's name, info, routes or trust has changed, or the transport in use, or whether unreliable messages travel beside it.
+    /// The peer's name, info, routes or trust has changed, or the transport in use, or whether unreliable messages
+    /// travel beside it.
     case peerChanged(Peer)
     /// A peer asks for a conversation.
     case invited(Invitation)

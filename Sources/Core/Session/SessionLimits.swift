@@ -32,17 +32,18 @@ public struct SessionLimits: Hashable, Sendable {
     /// Bytes from one peer that the program has not read yet, for each lane. Beyond this limit the peer may send no
     /// more. A message that is being received may exceed it by its own size.
     public var receiveWindow = 1 << 20
-    /// Streams that one peer may have open at once, besides those that this session has open to it; at most 65,535. With 0
-    /// the session has no streams in either direction.
+    /// Streams that one peer may have open at once, besides those that this session has open to it; at most 65,535.
+    /// With 0 the session has no streams in either direction.
     public var streams = 256
-    /// Bytes of one stream that wait in each direction: from the program, and for it. Beyond this limit `write` waits. Of
-    /// files that come, up to four times this may wait for the disk.
+    /// Bytes of one stream that wait in each direction: from the program, and for it. Beyond this limit `write` waits.
+    /// Of files that come, up to four times this may wait for the disk.
     public var streamWindow = 256 << 10
     /// Bytes of a ping's payload; at most 1,024.
     public var pingPayload = 1_024
     /// Pings to one peer that wait for their answer; at most 192.
     public var pendingPings = 64
-    /// Events that wait to be read. Beyond this limit the oldest are dropped, and `.eventsDropped` reports their number.
+    /// Events that wait to be read. Beyond this limit the oldest are dropped, and `.eventsDropped` reports their
+    /// number.
     public var unreadEvents = 1_024
 
     /// Creates the default limits.

@@ -21,8 +21,8 @@ extension SessionMachine {
         return (peer, pending)
     }
 
-    /// Accepts an invitation, of which the program knows. If there is no room for one more peer, the invitation is declined,
-    /// and the program is told.
+    /// Accepts an invitation, of which the program knows. If there is no room for one more peer, the invitation is
+    /// declined, and the program is told.
     ///
     /// - Parameters:
     ///   - own: what the program says in an invitation of its own, if that is its way to accept.

@@ -80,8 +80,8 @@ extension SessionMachine {
         watch(link)
     }
 
-    /// Ends the previous link after `link` has taken over from it. Pings on it that wait are sent once more, and a pairing
-    /// that shows no digits yet starts again.
+    /// Ends the previous link after `link` has taken over from it. Pings on it that wait are sent once more, and a
+    /// pairing that shows no digits yet starts again.
     func replaceLink(of peer: PeerRecord, by link: Link, now: Moment) {
         guard let old = peer.link, old !== link else { return }
         link.isBetter = transports[link.transport].priority < transports[old.transport].priority

@@ -312,8 +312,8 @@ extension SessionMachine {
         }
     }
 
-    /// Fails the pings on a link and beside it. Their answers come on the link they were sent on, or on one that took over
-    /// from it, or never.
+    /// Fails the pings on a link and beside it. Their answers come on the link they were sent on, or on one that took
+    /// over from it, or never.
     func failPings(on link: Link, with makeError: @autoclosure () -> NighError) {
         let packetPings = link.takePacketPings()
         guard !packetPings.isEmpty || !pings.isEmpty else { return }

@@ -1,8 +1,10 @@
-// Unreliable messages beside a link. A path begins with the first such message of either side: the transport opens a port, and each
-// side tells the other over the link where it takes packets. Until the path has been tried, messages travel within the link.
+// Unreliable messages beside a link. A path begins with the first such message of either side: the transport opens a
+// port, and each side tells the other over the link where it takes packets. Until the path has been tried, messages
+// travel within the link.
 
 extension SessionMachine {
-    /// Sends a message on the path of a link, or says that the link has to carry it. The first message has a path opened.
+    /// Sends a message on the path of a link, or says that the link has to carry it. The first message has a path
+    /// opened.
     func send(
         _ bytes: UnsafeRawBufferPointer, _ order: DatagramOrder, besides link: Link, now: Moment
     ) -> DatagramPath.Sending {
@@ -21,8 +23,8 @@ extension SessionMachine {
         output(.openDatagrams(link))
     }
 
-    /// Begins a path with the port that the transport has opened beside the pipe of a link. Returns the offer that goes to the other
-    /// side; nil if the link has no use for the port.
+    /// Begins a path with the port that the transport has opened beside the pipe of a link. Returns the offer that goes
+    /// to the other side; nil if the link has no use for the port.
     func datagramPortOpened(
         on link: Link, place: [UInt8], longestPacket: Int, now: Moment
     ) -> DatagramOffer? {

@@ -1,11 +1,12 @@
-// Addresses of peers that other peers have given. They are routes like those that discovery finds, until they are taken back.
+// Addresses of peers that other peers have given. They are routes like those that discovery finds, until they are taken
+// back.
 
 extension SessionMachine {
     /// The most addresses of one peer that are kept of those that others have given, besides those of discovery.
     static let introducedRoutes = 6
 
-    /// Takes the addresses at which a peer can be reached, in place of those that were given before. Addresses of transports that
-    /// this session does not have are left out.
+    /// Takes the addresses at which a peer can be reached, in place of those that were given before. Addresses of
+    /// transports that this session does not have are left out.
     func introduce(_ introduced: IntroducedPeer, now: Moment) {
         guard introduced.id != hello.peer, !isClosing,
             peers[introduced.id] != nil || !introduced.addresses.isEmpty,

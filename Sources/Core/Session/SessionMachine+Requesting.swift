@@ -123,8 +123,8 @@ extension SessionMachine {
         requestFailed(peer, with: error, now: now)
     }
 
-    /// Sends the request on a dialled link that is open and whose peer is the right one. Called for something that came on
-    /// that link, so it leaves with what else is owed for that.
+    /// Sends the request on a dialled link that is open and whose peer is the right one. Called for something that came
+    /// on that link, so it leaves with what else is owed for that.
     func sendRequest(on link: Link, to peer: PeerRecord, now: Moment) {
         guard let attempt = peer.attempt else { return close(link, .cancelled) }
         guard attempt.deadline > now else {

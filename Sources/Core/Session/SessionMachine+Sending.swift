@@ -1,5 +1,6 @@
 // What the program sends: each message goes into its conversation, and the conversation's link joins those that have
-// something to write. Each reliable `send` returns whether the driver has to flush because it may have added such a link.
+// something to write. Each reliable `send` returns whether the driver has to flush because it may have added such a
+// link.
 
 extension SessionMachine {
     // MARK: From the loop

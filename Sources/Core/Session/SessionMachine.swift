@@ -13,8 +13,8 @@ final class SessionMachine {
         var hasDatagrams = false
     }
 
-    // All of this is touched on the loop only, and no access lasts across a call to other code. So nothing needs a run-time
-    // check for exclusive access, which would cost as much as a message.
+    // All of this is touched on the loop only, and no access lasts across a call to other code. So nothing needs a
+    // run-time check for exclusive access, which would cost as much as a message.
 
     @exclusivity(unchecked) private(set) var hello: Hello { didSet { forgetLinkSettings() } }
     /// The settings of links over each transport, once there was one.
@@ -220,7 +220,8 @@ final class SessionMachine {
         if let peer = link.peer, peer.pairing?.link === link { endPairing(with: peer, .left, saying: nil) }
     }
 
-    /// What this side counts for a goodbye of its own. A code that means "I leave" tells the peer that the peer has left.
+    /// What this side counts for a goodbye of its own. A code that means "I leave" tells the peer that the peer has
+    /// left.
     private static func ownCause(of close: LinkClose) -> NighError.Cause {
         switch close.code {
         case .left, .sessionClosed: .left
@@ -504,8 +505,8 @@ final class SessionMachine {
     /// The number of peers that count against `limits.peers`.
     var engagedPeers: Int { census.engaged }
 
-    /// Whether there are as many conversations as `limits.peers` allows. Invitations under way do not count here: each of
-    /// them ends soon, perhaps without a conversation.
+    /// Whether there are as many conversations as `limits.peers` allows. Invitations under way do not count here: each
+    /// of them ends soon, perhaps without a conversation.
     var isFull: Bool { census.conversing >= limits.peers }
 
     /// Returns all counts: those of the session by cause, and those of each peer together with the counts of its link.

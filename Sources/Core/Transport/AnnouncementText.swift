@@ -1,5 +1,5 @@
-/// What a session announces about itself, in the pairs of a text record: `v`, `id`, the program's own, and the key `full`
-/// without a value while the session accepts no more peers.
+/// What a session announces about itself, in the pairs of a text record: `v`, `id`, the program's own, and the key
+/// `full` without a value while the session accepts no more peers.
 package enum AnnouncementText {
     /// The version of the pairs. A peer that also understands a later one says so in the hello.
     private static let version = "1"

@@ -1,7 +1,7 @@
 /// What carries packets beside a pipe: each arrives whole or not at all, perhaps late, in another order or twice.
 ///
-/// A transport that has such a way returns a port from ``Pipe/openDatagrams()``. The port belongs to that pipe: it is closed by the
-/// session, and by the pipe's end.
+/// A transport that has such a way returns a port from ``Pipe/openDatagrams()``. The port belongs to that pipe: it is
+/// closed by the session, and by the pipe's end.
 ///
 /// ## The contract, for every member
 /// - Everything happens on the transport's loop.
@@ -9,8 +9,8 @@
 /// - It never waits: a packet that cannot leave at once is dropped.
 /// - It sends to the host at the other end of the pipe, and to sources that have sent packets here, and to no other.
 public protocol DatagramPort: AnyObject {
-    /// What the other end has to know to send packets here, in the transport's own notation: at most 64 bytes. Empty if the
-    /// address of the pipe's end is enough. Packets pass a relay between the two ends only if it is empty.
+    /// What the other end has to know to send packets here, in the transport's own notation: at most 64 bytes. Empty if
+    /// the address of the pipe's end is enough. Packets pass a relay between the two ends only if it is empty.
     var place: [UInt8] { get }
 
     /// The length of the longest packet that the port can send and receive: at least 1,200 bytes.
@@ -19,13 +19,13 @@ public protocol DatagramPort: AnyObject {
     /// Sets the handler and begins to receive. Called once.
     ///
     /// - Parameters:
-    ///   - prefix: the first eight bytes of each packet for this port, as a big-endian number. Ports that share a socket are told
-    ///     apart by it, whatever the source of a packet is. Nil if the caller does not know it, as a relay does not: then the
-    ///     port gets the packets of the other end of its pipe, which is `source(of: [])`.
+    ///   - prefix: the first eight bytes of each packet for this port, as a big-endian number. Ports that share a
+    ///     socket are told apart by it, whatever the source of a packet is. Nil if the caller does not know it, as a
+    ///     relay does not: then the port gets the packets of the other end of its pipe, which is `source(of: [])`.
     func start(handler: any DatagramHandler, prefix: UInt64?)
 
-    /// Returns the source that packets from this place of the other end have; nil if the place makes no sense here. The empty place
-    /// is the other end of the pipe itself.
+    /// Returns the source that packets from this place of the other end have; nil if the place makes no sense here. The
+    /// empty place is the other end of the pipe itself.
     func source(of place: [UInt8]) -> DatagramSource?
 
     /// Sends a packet, to a source that ``source(of:)`` has returned or from which packets came.

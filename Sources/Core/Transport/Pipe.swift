@@ -37,7 +37,8 @@ public protocol Pipe: AnyObject {
     /// Continues reading after `pauseReading`.
     func resumeReading()
 
-    /// Opens a way for packets to the other end beside the pipe; nil if there is none. Called at most once, while the pipe is open.
+    /// Opens a way for packets to the other end beside the pipe; nil if there is none. Called at most once, while the
+    /// pipe is open.
     func openDatagrams() -> (any DatagramPort)?
 
     /// Ends the pipe. `.afterWriting` first sends what was written, in the background and for a bounded time, and then

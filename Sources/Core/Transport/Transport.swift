@@ -35,8 +35,8 @@ public protocol Transport: AnyObject, Sendable {
     /// are reported by `advertisingFailed`. Called again, it replaces what was advertised.
     func advertise(_ advertisement: Advertisement)
 
-    /// Changes name, info and `isFull` of what is advertised, without closing the listener or a pipe. Ignored if nothing is
-    /// advertised.
+    /// Changes name, info and `isFull` of what is advertised, without closing the listener or a pipe. Ignored if
+    /// nothing is advertised.
     func updateAdvertisement(_ advertisement: Advertisement)
 
     /// Stops advertising: this session is no longer found, and no inbound pipes open. Pipes that are already open stay.

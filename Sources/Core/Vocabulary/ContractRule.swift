@@ -1,8 +1,8 @@
 /// The rules of the contract of ``Transport`` and ``Pipe`` that a ``CheckedTransport`` checks while a session runs.
 ///
 /// These are the rules whose breaking can be seen from outside. A rule is identified by its raw value, which never
-/// changes; `docs/reference/transport-rules.md` says how each broken rule is noticed. That no call blocks is not among them,
-/// because on a busy machine every call can take long.
+/// changes; `docs/reference/transport-rules.md` says how each broken rule is noticed. That no call blocks is not among
+/// them, because on a busy machine every call can take long.
 public enum ContractRule: String, Hashable, Sendable, CaseIterable {
     /// Events are reported on the session's loop.
     case eventsOnTheLoop = "events-on-the-loop"

@@ -16,11 +16,10 @@ public struct DiscoveryInfo: Hashable, Sendable {
 
     /// Creates discovery info from `pairs`. Fails if they break a rule.
     ///
-    /// A key has 1 or more printable ASCII characters without `=`. It is not `v` or `id`, which are Nigh's own. A session
-    /// whose program uses the key `full` does not advertise that it accepts no more peers. A peer that speaks version 0.1
-    /// leaves out pairs whose key is longer than 9.
-    /// No two keys differ only in case, because DNS text records ignore case. A pair has at most 255 bytes,
-    /// and all pairs together at most 400.
+    /// A key has 1 or more printable ASCII characters without `=`. It is not `v` or `id`, which are Nigh's own. A
+    /// session whose program uses the key `full` does not advertise that it accepts no more peers. A peer that speaks
+    /// version 0.1 leaves out pairs whose key is longer than 9. No two keys differ only in case, because DNS text
+    /// records ignore case. A pair has at most 255 bytes, and all pairs together at most 400.
     public init(_ pairs: [String: String]) throws(NighError) {
         var folded: Set<String> = []
         for (key, value) in pairs {

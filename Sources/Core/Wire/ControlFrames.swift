@@ -7,8 +7,8 @@ package struct Standing: Equatable {
     package var received: InlineArray<2, UInt64> = [0, 0]
     /// The number of bytes of lane frames that the other side may send on this link in total, for each lane.
     package var granted: InlineArray<2, UInt64> = [0, 0]
-    /// The number of frames of streams received since the conversation began. It is not part of the 32 bytes: it stands at
-    /// the end of the frame, unless it is zero, so that a peer without streams never gets it.
+    /// The number of frames of streams received since the conversation began. It is not part of the 32 bytes: it stands
+    /// at the end of the frame, unless it is zero, so that a peer without streams never gets it.
     package var streamFrames: UInt64 = 0
 
     package static func == (left: Standing, right: Standing) -> Bool {

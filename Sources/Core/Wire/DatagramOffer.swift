@@ -1,4 +1,5 @@
-/// What one side of a link says so that the other can send it packets beside the link: the payload of a `datagrams` frame.
+/// What one side of a link says so that the other can send it packets beside the link: the payload of a `datagrams`
+/// frame.
 package struct DatagramOffer: Equatable {
     /// With what packets to the sender of the offer begin.
     package var connection: UInt64

@@ -3,7 +3,8 @@ package enum DatagramPacket {
     /// The length of the header: the receiver's connection (8), the number of the packet (8).
     package static let headerByteCount = 16
 
-    /// The length up to which every path must carry packets. It is the least that IPv6 networks carry, less the headers of IP and UDP.
+    /// The length up to which every path must carry packets. It is the least that IPv6 networks carry, less the headers
+    /// of IP and UDP.
     package static let leastLongest = 1_200
 
     /// Reads the connection at the beginning of a packet; nil if the packet is too short.
@@ -27,7 +28,8 @@ package enum DatagramPacket {
 
 /// What a packet says. Its first byte is the kind.
 package enum DatagramContent: Equatable {
-    /// Asks the other side for an answer with the same token. Zeros may follow, so that the packet has the length that is tried.
+    /// Asks the other side for an answer with the same token. Zeros may follow, so that the packet has the length that
+    /// is tried.
     case probe(token: UInt64)
     case answer(token: UInt64)
     /// A whole message.
@@ -74,8 +76,8 @@ package enum DatagramContent: Equatable {
     static let tokenByteCount = 9
     static let reportByteCount = 21
 
-    /// Reads the content of a packet. Returns nil if it is of a kind that only later versions know. Fails if it breaks the rules of
-    /// its kind; then the packet is ignored.
+    /// Reads the content of a packet. Returns nil if it is of a kind that only later versions know. Fails if it breaks
+    /// the rules of its kind; then the packet is ignored.
     package init?(reading bytes: UnsafeRawBufferPointer) throws(WireError) {
         var reader = FieldReader(bytes)
         switch Kind(rawValue: try reader.number(UInt8.self, "the kind of a packet")) {

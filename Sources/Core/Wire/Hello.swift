@@ -68,8 +68,8 @@ package struct Hello: Equatable {
 
     /// The bits of `abilities`.
     enum Ability {
-        /// Streams: the frames `stream-data` and `stream-control`, and the count at the end of standings. They are used only
-        /// if both sides have them.
+        /// Streams: the frames `stream-data` and `stream-control`, and the count at the end of standings. They are used
+        /// only if both sides have them.
         static let streams: UInt32 = 1 << 0
         /// The sender accepts streams for files. Without `streams` it means nothing.
         static let files: UInt32 = 1 << 1
@@ -77,8 +77,8 @@ package struct Hello: Equatable {
         static let kinds: UInt32 = 1 << 2
         /// A datagram path: the frame `datagrams`. It is used only if both sides have it.
         static let datagrams: UInt32 = 1 << 3
-        /// The sender accepts streams for relays: as the end of a pipe that a common peer carries, or as that peer. Without
-        /// `streams` it means nothing.
+        /// The sender accepts streams for relays: as the end of a pipe that a common peer carries, or as that peer.
+        /// Without `streams` it means nothing.
         static let relays: UInt32 = 1 << 4
     }
 }

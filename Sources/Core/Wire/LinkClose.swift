@@ -64,8 +64,8 @@ extension LinkClose: FramePayload {
 }
 
 extension LinkClose.Scope {
-    /// Determines the scope of a close frame with this code; see docs/reference/PROTOCOL.md, section 6. The higher byte of a code
-    /// from 0x0100 on states its scope, so that the scope is known even for codes of later versions.
+    /// Determines the scope of a close frame with this code; see docs/reference/PROTOCOL.md, section 6. The higher byte
+    /// of a code from 0x0100 on states its scope, so that the scope is known even for codes of later versions.
     package init(of number: UInt16) {
         switch LinkClose.Code(rawValue: number) {
         case .left, .protocolViolation, .restarted, .notPaired: self = .conversation

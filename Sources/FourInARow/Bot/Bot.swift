@@ -4,8 +4,8 @@ import NighCore
 ///
 /// Create one bot for each game against the machine, and call `choose` when it is the bot's turn. Any thread may call
 /// it, but not one that must not block, because an answer may take a second. A bot is a value without shared state. It
-/// does not drop the disc itself, and knows nothing of tables, turns or peers. `docs/internals/fourinarow-bot.md` describes how
-/// it chooses.
+/// does not drop the disc itself, and knows nothing of tables, turns or peers. `docs/internals/fourinarow-bot.md`
+/// describes how it chooses.
 public struct Bot: Sendable {
     /// The levels, from the weakest to the one that plays perfectly.
     public static let levels = 1...9

@@ -33,8 +33,8 @@ package struct OpeningBook: Sendable {
 
     /// Makes the digits of a book, however long that takes. What the solver remembers saves time and changes no digit.
     ///
-    /// `progress` is called before each position is searched, with the number of its discs and the number of positions with
-    /// as many discs that follow.
+    /// `progress` is called before each position is searched, with the number of its discs and the number of positions
+    /// with as many discs that follow.
     package static func make(with solver: consuming Solver, progress: (_ discs: Int, _ waiting: Int) -> Void)
         -> String
     {

@@ -46,8 +46,8 @@ public struct HostTable: Sendable {
 
     /// Gives the seat, which must be free, to `peer`. The waiting game goes on; if there is none, another game begins.
     ///
-    /// - Parameter canStay: whether the peer can stay at the table when the host leaves. Only such a peer may continue a
-    ///   waiting game.
+    /// - Parameter canStay: whether the peer can stay at the table when the host leaves. Only such a peer may continue
+    ///   a waiting game.
     public mutating func seat(_ peer: PeerID, name: Words, canStay: Bool = false) -> [Output] {
         precondition(guest == nil, "a seat was given to two")
         precondition(canStay || !table.isWaiting, "a game was continued by a peer that cannot")

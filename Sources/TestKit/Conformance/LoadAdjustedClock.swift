@@ -18,8 +18,8 @@ package final class LoadAdjustedClock {
     private let processors: Int
     private var lastAdvance: ContinuousClock.Instant
 
-    /// Starts measuring at `start`. `runnableThreads` returns how many threads on the whole machine want a processor now,
-    /// including the calling one.
+    /// Starts measuring at `start`. `runnableThreads` returns how many threads on the whole machine want a processor
+    /// now, including the calling one.
     package init(
         from start: ContinuousClock.Instant = .now,
         processors: Int = max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN))),

@@ -26,8 +26,8 @@ package final class Monitor: Sendable {
         }
     }
 
-    /// Waits until `isTrue` returns true, for at most `duration` as `LoadAdjustedClock` measures it, which is longer on a busy
-    /// machine. Calls `isTrue` with the lock held. Returns whether it became true.
+    /// Waits until `isTrue` returns true, for at most `duration` as `LoadAdjustedClock` measures it, which is longer on
+    /// a busy machine. Calls `isTrue` with the lock held. Returns whether it became true.
     package func wait(within duration: Duration, until isTrue: () -> Bool) -> Bool {
         let clock = LoadAdjustedClock()
         return lock.withLock {

@@ -1,7 +1,8 @@
 import NighCore
 import NighMemory
 
-/// What a check works with: transports and sessions on a rig, ways to wait for events, and a list of contract violations.
+/// What a check works with: transports and sessions on a rig, ways to wait for events, and a list of contract
+/// violations.
 final class Testbed: @unchecked Sendable {
     /// Why a check failed.
     struct Failure: Error {
@@ -127,8 +128,8 @@ final class Testbed: @unchecked Sendable {
         return probe
     }
 
-    /// The first of the addresses at which somebody listens. Fails if there is none, since a transport may lose its listener
-    /// at any time.
+    /// The first of the addresses at which somebody listens. Fails if there is none, since a transport may lose its
+    /// listener at any time.
     static func address(in listening: [TransportAddress]) throws -> TransportAddress {
         guard let address = listening.first else { throw Failure(message: "nobody listens") }
         return address

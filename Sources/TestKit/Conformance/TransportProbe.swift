@@ -16,8 +16,8 @@ final class TransportProbe: TransportEvents, @unchecked Sendable {
     let peer: PeerID
     let transport: CheckedTransport
     let loop: any EventLoop
-    /// Held strongly, because a transport that breaks the contract may report something at any time. The testbed releases
-    /// its transport probes at the end.
+    /// Held strongly, because a transport that breaks the contract may report something at any time. The testbed
+    /// releases its transport probes at the end.
     let testbed: Testbed
     /// Whether its pipes carry any bytes instead of patterns.
     let isRaw: Bool
@@ -164,7 +164,8 @@ final class TransportProbe: TransportEvents, @unchecked Sendable {
         }
     }
 
-    /// Records an error that the transport reported. Errors about a broken contract come from the checker, and are not recorded.
+    /// Records an error that the transport reported. Errors about a broken contract come from the checker, and are not
+    /// recorded.
     func note(_ error: NighError) {
         if case .contractBroken = error.cause { return }
         monitor.change { recordedError = error }

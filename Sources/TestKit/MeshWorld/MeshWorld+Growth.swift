@@ -4,7 +4,8 @@ import NighCore
 public struct MeshGrowth: Sendable {
     /// The number of sessions.
     public let size: Int
-    /// The virtual time from the first newcomer until all pairs were connected, in milliseconds; nil if they never were.
+    /// The virtual time from the first newcomer until all pairs were connected, in milliseconds; nil if they never
+    /// were.
     public let milliseconds: Int?
     /// The virtual time from the last newcomer's start until all pairs were connected.
     public let lastMilliseconds: Int?

@@ -1,11 +1,11 @@
 import NighCore
 import NighMemory
 
-/// Sessions of one mesh in virtual time, of which each knows little: one seed decides who is on which wire, what breaks, and who
-/// comes, goes and dies. In the end nothing breaks any more, and all must agree on who is there.
+/// Sessions of one mesh in virtual time, of which each knows little: one seed decides who is on which wire, what
+/// breaks, and who comes, goes and dies. In the end nothing breaks any more, and all must agree on who is there.
 ///
-/// Each world runs on the thread that calls `run`, and on no other. It is `@unchecked Sendable` because sessions require that of
-/// everything their handlers capture.
+/// Each world runs on the thread that calls `run`, and on no other. It is `@unchecked Sendable` because sessions
+/// require that of everything their handlers capture.
 public final class MeshWorld: @unchecked Sendable {
     static let service: ServiceName = "mesh"
     /// The most members that a session accepts.

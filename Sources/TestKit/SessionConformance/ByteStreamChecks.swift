@@ -77,7 +77,8 @@ extension Testbed {
         return (own, theirs)
     }
 
-    /// Sends bytes through a stream to the other side, which sends them back. The result comes once they have come back.
+    /// Sends bytes through a stream to the other side, which sends them back. The result comes once they have come
+    /// back.
     fileprivate func echo(
         _ bytes: [UInt8], from first: SessionProbe, to second: SessionProbe
     ) throws -> PendingResult<Int> {

@@ -112,8 +112,8 @@ package final class SessionProbe: @unchecked Sendable {
     /// Returns the state of a peer as last reported.
     package func state(of peer: PeerID) -> PeerState { monitor.read { reportedStates[peer] ?? .unavailable } }
 
-    /// Waits in real time until `isTrue` returns true, for at most 20 s as `LoadAdjustedClock` measures it. Returns whether it
-    /// became true.
+    /// Waits in real time until `isTrue` returns true, for at most 20 s as `LoadAdjustedClock` measures it. Returns
+    /// whether it became true.
     package func wait(_ isTrue: (SessionProbe) -> Bool) -> Bool {
         monitor.wait(within: .seconds(20)) { isTrue(self) }
     }

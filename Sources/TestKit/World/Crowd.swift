@@ -50,7 +50,8 @@ package final class Crowd: @unchecked Sendable {
         return present
     }
 
-    /// Every peer is seen again, under a name that begins with `name`. Returns how many changes the session has reported.
+    /// Every peer is seen again, under a name that begins with `name`. Returns how many changes the session has
+    /// reported.
     package func announceAll(as name: String) -> Int {
         changes = 0
         report(naming: name) { .changed($0) }

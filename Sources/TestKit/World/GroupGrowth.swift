@@ -6,8 +6,8 @@ import NighMemory
 public struct GroupGrowth: Sendable {
     /// The number of sessions, the host included.
     public let size: Int
-    /// The virtual time from the last guest's start until the host had all guests as members, and each guest the host, in
-    /// milliseconds; nil if that never happened.
+    /// The virtual time from the last guest's start until the host had all guests as members, and each guest the host,
+    /// in milliseconds; nil if that never happened.
     public let milliseconds: Int?
     /// The messages about groups that the host has received.
     public let hostRecords: Int

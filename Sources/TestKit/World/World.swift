@@ -46,7 +46,8 @@ public final class World: @unchecked Sendable {
     var groupGenerator: SeededGenerator
     /// The number of the last message to a group.
     var lastGroupMessage: UInt64 = 0
-    /// Whether sessions let peers into groups that they refuse. It is made wrong on purpose, to see that the rule notices.
+    /// Whether sessions let peers into groups that they refuse. It is made wrong on purpose, to see that the rule
+    /// notices.
     var forgetsRefusals = false
     var impostors: [Impostor] = []
     /// Whether the better of the two transports can be dialled.

@@ -10,8 +10,8 @@ struct WorldLog {
 
     init(keepsLines: Bool) { self.keepsLines = keepsLines }
 
-    /// Logs an event. The hash takes in `moment`, `kind`, `first` and `second`; the line of text has `moment`, `subject`
-    /// and `text`.
+    /// Logs an event. The hash takes in `moment`, `kind`, `first` and `second`; the line of text has `moment`,
+    /// `subject` and `text`.
     mutating func note(
         at moment: Moment, _ subject: @autoclosure () -> String, _ kind: Kind, _ first: Int = 0,
         _ second: Int = 0,

@@ -1,8 +1,8 @@
 /// A program's command line: one table of commands that the parser, help, errors, completion and manual are made from.
 ///
 /// A program declares what it accepts as values, and passes its arguments to `parse`. Everything here is pure: nothing
-/// is printed, read or run, and the caller handles the outcome or the `UsageError`. No value is looked up by a key that may
-/// be missing: a command's closure receives the values of the parameters that the command lists, in the same order.
+/// is printed, read or run, and the caller handles the outcome or the `UsageError`. No value is looked up by a key that
+/// may be missing: a command's closure receives the values of the parameters that the command lists, in the same order.
 ///
 /// ```
 /// enum Request: Sendable {

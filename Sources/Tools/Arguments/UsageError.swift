@@ -9,8 +9,8 @@ public struct UsageError: Error, Hashable, Sendable, CustomStringConvertible {
     /// The exit status of a program after a usage error.
     public static let status: Int32 = 2
 
-    /// Creates a usage error with this description. The description may repeat what the user typed: characters that would
-    /// move a terminal's cursor are replaced.
+    /// Creates a usage error with this description. The description may repeat what the user typed: characters that
+    /// would move a terminal's cursor are replaced.
     public init(_ description: String) { self.description = Wording.sanitized(description) }
 
     /// Returns the error with a reference to more help, such as `nigh ping --help`. The errors that `Program.parse`

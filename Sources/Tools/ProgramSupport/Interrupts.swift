@@ -51,8 +51,9 @@ public enum Interrupts {
         var signals = sigset_t()
         sigemptyset(&signals)
         for signal in [SIGINT, SIGTERM] { sigaddset(&signals, signal) }
-        // `nohup` lets a program ignore SIGHUP. If it were blocked, `sigwait` would get it nevertheless. SIGINT is handled
-        // in any case: a shell's script starts its background programs with that ignored, and may end them by it.
+        // `nohup` lets a program ignore SIGHUP. If it were blocked, `sigwait` would get it nevertheless. SIGINT is
+        // handled in any case: a shell's script starts its background programs with that ignored, and may end them by
+        // it.
         if !isIgnored(SIGHUP) { sigaddset(&signals, SIGHUP) }
         return signals
     }()

@@ -48,8 +48,8 @@ public final class LineOutput: @unchecked Sendable {
         enqueue("\(program): \(sanitized(text))\n", to: STDERR_FILENO)
     }
 
-    /// Writes `text`, which must be sanitized, after all lines before it. Once there is a `LineOutput`, the caller does not
-    /// wait for that, unless more than 1 MiB is not written yet.
+    /// Writes `text`, which must be sanitized, after all lines before it. Once there is a `LineOutput`, the caller does
+    /// not wait for that, unless more than 1 MiB is not written yet.
     public static func enqueue(_ text: String, to descriptor: Int32) {
         OutputThread.shared.write(text.utf8.count) { write(text, to: descriptor) }
     }

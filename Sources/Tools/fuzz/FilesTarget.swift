@@ -2,8 +2,8 @@ import NighCore
 import NighFiles
 import NighTestKit
 
-/// A transfer of files between two sides, or between one side and an attacker: what one says reaches the other changed, twice,
-/// in another order, cut anywhere, or not at all.
+/// A transfer of files between two sides, or between one side and an attacker: what one says reaches the other changed,
+/// twice, in another order, cut anywhere, or not at all.
 enum FilesTarget {
     /// The two sides, and what one says to the other.
     private struct Pair {
@@ -150,7 +150,8 @@ enum FilesTarget {
         ]
     }()
 
-    /// Checks what must hold whatever has come: a file that has a name is whole, and has the hash that was stated for it.
+    /// Checks what must hold whatever has come: a file that has a name is whole, and has the hash that was stated for
+    /// it.
     private static func check(_ pair: Pair) throws {
         for (item, outcome) in zip(pair.incoming.items, pair.incoming.outcomes) {
             guard case .kept(let path?, let hash?) = outcome else { continue }

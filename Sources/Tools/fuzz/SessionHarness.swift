@@ -96,8 +96,8 @@ final class SessionHarness: @unchecked Sendable {
         var all: [ByteStream] = []
     }
 
-    /// Returns whether a session accepts streams for files and messages of kinds. One of the two does, so that both cases are
-    /// met.
+    /// Returns whether a session accepts streams for files and messages of kinds. One of the two does, so that both
+    /// cases are met.
     static func acceptsMore(_ own: Int) -> Bool { own == 0 }
 
     /// Returns a configuration with limits so low that they are reached.

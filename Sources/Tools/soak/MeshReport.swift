@@ -14,7 +14,8 @@ enum MeshReport {
         return isSound
     }
 
-    /// Connects meshes of growing size by introductions, and prints what that took. Returns whether all became complete.
+    /// Connects meshes of growing size by introductions, and prints what that took. Returns whether all became
+    /// complete.
     static func grow(_ sizes: [Int]) -> Bool {
         var isComplete = true
         for size in sizes {

@@ -1,8 +1,8 @@
 import Glibc
 import NighCore
 
-/// What can be wrong with Bluetooth. Each case has its own cause and advice; docs/reference/transports/bluetooth.md lists them in
-/// a table.
+/// What can be wrong with Bluetooth. Each case has its own cause and advice; docs/reference/transports/bluetooth.md
+/// lists them in a table.
 enum BluetoothFault: Error, Hashable {
     /// The kernel has no Bluetooth support.
     case noKernelSupport

@@ -302,8 +302,8 @@ final class AvahiEmbedded: DiscoveryBackend, @unchecked Sendable {
         open()
     }
 
-    /// Publishes the addresses of the host's interfaces. Records that are still valid are not touched. If the kernel does
-    /// not list the interfaces, all records count as valid, and it is asked again later.
+    /// Publishes the addresses of the host's interfaces. Records that are still valid are not touched. If the kernel
+    /// does not list the interfaces, all records count as valid, and it is asked again later.
     private func publishAddresses() {
         if let addressTimer { loop.cancel(addressTimer) }
         addressTimer = nil

@@ -40,8 +40,8 @@ package protocol DiscoveryBackend: AnyObject {
 
 /// Receives the events of a backend.
 package protocol DiscoveryBackendEvents: AnyObject {
-    /// The backend can be asked from now on. If it was up already, the name of its host has changed, or it has begun anew:
-    /// what was watched and published must be watched and published again.
+    /// The backend can be asked from now on. If it was up already, the name of its host has changed, or it has begun
+    /// anew: what was watched and published must be watched and published again.
     func backendUp(_ backend: any DiscoveryBackend, host: DomainName)
 
     /// The backend cannot be used. It goes on trying, and calls `backendUp` if that succeeds.

@@ -11,8 +11,8 @@ struct NetworkInterface: Hashable, Sendable {
     /// The index of `lo`, the only interface on which loopback addresses are trusted.
     static var loopbackIndex: Int32 { Int32(clamping: if_nametoindex("lo")) }
 
-    /// The interfaces that are up and can carry mDNS, which excludes point-to-point ones; nil if the kernel does not list
-    /// them, for example because no descriptor is left.
+    /// The interfaces that are up and can carry mDNS, which excludes point-to-point ones; nil if the kernel does not
+    /// list them, for example because no descriptor is left.
     static func usable(named wanted: String? = nil) -> [NetworkInterface]? {
         var found: [Int32: (name: String, isLoopback: Bool, addresses: [HostAddress])] = [:]
         var list: UnsafeMutablePointer<ifaddrs>?

@@ -23,7 +23,8 @@ package struct RecordSet {
     /// The data on all interfaces, in no order.
     var all: [[UInt8]] { data.values.flatMap { $0.map(\.data) } }
 
-    /// Applies a change. Returns false if there was no room; a record from the middle was then dropped, see `takingFromBothEnds`.
+    /// Applies a change. Returns false if there was no room; a record from the middle was then dropped, see
+    /// `takingFromBothEnds`.
     mutating func apply(_ change: RecordChange) -> Bool {
         let interface = change.place.interface
         var all = data.removeValue(forKey: interface) ?? []

@@ -1,7 +1,7 @@
 import NighCore
 
-/// What a ``FaultyTransport`` does to the bytes, packets and dials that pass it. A seed decides what is random: the same plan
-/// and the same calls give the same faults.
+/// What a ``FaultyTransport`` does to the bytes, packets and dials that pass it. A seed decides what is random: the
+/// same plan and the same calls give the same faults.
 ///
 /// Made in code, or read from what a person writes, such as `delay=200ms,jitter=50ms,rate=64k,cut-after=5s,seed=7`:
 ///
@@ -92,8 +92,8 @@ public struct FaultPlan: Hashable, Sendable {
     public var flip: Odds?
     /// The share of packets that are lost.
     public var loss: Odds?
-    /// How many packets in a row are lost, on average; each is lost by itself if nil. Bursts are longer where the share of
-    /// ``loss`` cannot be reached otherwise.
+    /// How many packets in a row are lost, on average; each is lost by itself if nil. Bursts are longer where the share
+    /// of ``loss`` cannot be reached otherwise.
     public var lossBurst: Int?
     /// The share of packets that come twice.
     public var duplicate: Odds?
@@ -101,8 +101,8 @@ public struct FaultPlan: Hashable, Sendable {
     public var reorder: Odds?
     /// The length of the longest packet that passes.
     public var packetLimit: Int?
-    /// How long the packets of the other end come from one address. Then they come from another one, and what is sent to the old
-    /// one is lost, as when a router forgets which address it gave a device.
+    /// How long the packets of the other end come from one address. Then they come from another one, and what is sent
+    /// to the old one is lost, as when a router forgets which address it gave a device.
     public var rebind: Duration?
     /// The age of a pipe from which on bytes are held.
     public var stallAfter: Duration?

@@ -1,7 +1,7 @@
 import NighCore
 
-/// Wraps the packets beside a `FaultyPipe`: loses them, doubles them, delays them and so changes their order, by the same plan, the
-/// same rules and within the same rate.
+/// Wraps the packets beside a `FaultyPipe`: loses them, doubles them, delays them and so changes their order, by the
+/// same plan, the same rules and within the same rate.
 ///
 /// Confined to the loop; `@unchecked Sendable` so that its timers may hold it.
 package final class FaultyDatagramPort: DatagramPort, DatagramHandler, @unchecked Sendable {
@@ -78,7 +78,8 @@ package final class FaultyDatagramPort: DatagramPort, DatagramHandler, @unchecke
         }
     }
 
-    /// Decides what becomes of a packet of `count` bytes, and counts it. Returns when its copies pass; nil if nothing happens to it.
+    /// Decides what becomes of a packet of `count` bytes, and counts it. Returns when its copies pass; nil if nothing
+    /// happens to it.
     private func delays(_ direction: FaultPlan.Direction, _ count: Int) -> [Moment.Span]? {
         let delays = drawDelays(direction, count)
         let counts = direction == .outgoing ? \FaultyDatagramPort.outgoing : \.incoming
@@ -126,13 +127,14 @@ package final class FaultyDatagramPort: DatagramPort, DatagramHandler, @unchecke
     /// How many nanoseconds more a packet takes that later ones overtake.
     private static let heldBack: ClosedRange<Int64> = 20_000_000...60_000_000
 
-    /// Draws whether a packet is lost. With bursts, a direction loses all packets or none, and changes with odds that make the
-    /// bursts and the share of losses those of the plan (Gilbert's model).
+    /// Draws whether a packet is lost. With bursts, a direction loses all packets or none, and changes with odds that
+    /// make the bursts and the share of losses those of the plan (Gilbert's model).
     private func drawLoss(_ plan: FaultPlan, _ direction: FaultPlan.Direction) -> Bool {
         guard let loss = plan.loss else { return false }
         guard let burst = plan.lossBurst, loss != .all else { return loss.areHit(using: &random) }
         let share = loss.share
-        // Of a larger share than a half, bursts cannot be arbitrarily short: one packet at the least passes between two.
+        // Of a larger share than a half, bursts cannot be arbitrarily short: one packet at the least passes between
+        // two.
         let length = max(Double(burst), share / (1 - share))
         let state = direction == .outgoing ? \FaultyDatagramPort.losesOutgoing : \.losesIncoming
         let odds =

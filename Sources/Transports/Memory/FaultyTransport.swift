@@ -7,8 +7,8 @@ import NighCore
 /// Discovery stays as it is. Faults are added at this end only: wrap both ends to have them at both.
 ///
 /// Bytes that are held back count as waiting. From 1 MiB of them on, a direction counts as backed up; with a `rate`,
-/// from half a second's worth on (4 to 256 KiB). Packets never count as waiting: one that is held for too long, or while
-/// bytes are stalled or blocked, is lost.
+/// from half a second's worth on (4 to 256 KiB). Packets never count as waiting: one that is held for too long, or
+/// while bytes are stalled or blocked, is lost.
 public final class FaultyTransport: @unchecked Sendable {
     /// Changes the faults while the transport runs.
     public let control: FaultControl

@@ -20,7 +20,8 @@ final class NetworkWatch: @unchecked Sendable {
     /// A change comes as several messages, for example an address after an interface. Those within this time are
     /// handled together.
     private static let quietTime = Moment.Span.milliseconds(50)
-    /// How soon the addresses are read again if the kernel did not give them, or if no descriptor was left for the socket.
+    /// How soon the addresses are read again if the kernel did not give them, or if no descriptor was left for the
+    /// socket.
     private static let retryTime = Moment.Span.seconds(1)
 
     /// The addresses that can be used now, in the order of the interfaces.
@@ -52,7 +53,8 @@ final class NetworkWatch: @unchecked Sendable {
         if !isOpen || now == nil { readAgain(after: Self.retryTime) }
     }
 
-    /// Opens the routing socket, unless it is open. Returns false if no descriptor is left, so that it may succeed later.
+    /// Opens the routing socket, unless it is open. Returns false if no descriptor is left, so that it may succeed
+    /// later.
     private func openSocket() -> Bool {
         guard descriptor < 0 else { return true }
         let type = Int32(SOCK_RAW.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue)
@@ -116,8 +118,8 @@ final class NetworkWatch: @unchecked Sendable {
 
     deinit { if descriptor >= 0 { Glibc.close(descriptor) } }
 
-    /// Returns the addresses of this machine; nil if the kernel does not give them, for example because no descriptor is
-    /// left.
+    /// Returns the addresses of this machine; nil if the kernel does not give them, for example because no descriptor
+    /// is left.
     static func readAddresses() -> [InterfaceAddress]? {
         var first: UnsafeMutablePointer<ifaddrs>?
         guard getifaddrs(&first) == 0 else { return nil }

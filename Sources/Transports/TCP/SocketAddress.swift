@@ -41,8 +41,8 @@ package struct SocketAddress: Hashable, Sendable {
         self.init(v6, scope: scope, port: port)
     }
 
-    /// Parses an IPv4 address and a port, `192.168.1.5:4000`, in one pass. Returns nil for anything else, and for numbers that
-    /// are written in another way than usual; then the system's functions decide.
+    /// Parses an IPv4 address and a port, `192.168.1.5:4000`, in one pass. Returns nil for anything else, and for
+    /// numbers that are written in another way than usual; then the system's functions decide.
     package init?(dotted text: String) {
         var (bits, number): (UInt32, UInt32) = (0, 0)
         var (part, digits) = (0, 0)
@@ -175,8 +175,8 @@ extension SocketAddress: CustomStringConvertible {
         return "[\(hostDescription)]:\(port)"
     }
 
-    /// Returns four bytes with dots between them, and the port behind them if there is one, in one pass: each connection
-    /// needs the texts of its two ends, and interpolation costs several times as much.
+    /// Returns four bytes with dots between them, and the port behind them if there is one, in one pass: each
+    /// connection needs the texts of its two ends, and interpolation costs several times as much.
     private static func dotted(_ bits: UInt32, port: UInt16? = nil) -> String {
         withUnsafeTemporaryAllocation(of: UInt8.self, capacity: Int(INET_ADDRSTRLEN) + 6) { text in
             var count = 0

@@ -10,8 +10,8 @@ struct TCPConnection {
     let other: SocketAddress?
     private let interface: String?
 
-    /// Takes over a connected socket, and closes it on failure. Small messages are sent without delay. Packets go through
-    /// the same interface as the connection, if one is named.
+    /// Takes over a connected socket, and closes it on failure. Small messages are sent without delay. Packets go
+    /// through the same interface as the connection, if one is named.
     init(_ descriptor: Int32, by interface: String?, on loop: UVEventLoop) throws(NighError) {
         let (own, other) = TCPSocket.ends(of: descriptor)
         try self.init(descriptor, from: own, to: other, by: interface, on: loop)
@@ -39,8 +39,8 @@ struct TCPConnection {
         }
     }
 
-    /// Has the packets of an accepted connection go through the socket that all connections to its port share. If there can be
-    /// none, they go through a socket of their own.
+    /// Has the packets of an accepted connection go through the socket that all connections to its port share. If there
+    /// can be none, they go through a socket of their own.
     func sharePackets(through sockets: UDPSockets, on loop: UVEventLoop) {
         guard let own, let other else { return }
         pipe.makeDatagramPort = { [weak sockets, interface] in

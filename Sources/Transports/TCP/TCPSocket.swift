@@ -5,7 +5,8 @@ import NighUV
 
 /// The calls that TCP makes for the system's sockets. The sockets are non-blocking, and closed at exec.
 enum TCPSocket {
-    /// Creates a socket of `family`, for a stream unless another `kind` is given, bound to an interface if one is named.
+    /// Creates a socket of `family`, for a stream unless another `kind` is given, bound to an interface if one is
+    /// named.
     static func make(
         family: Int32, kind: __socket_type = SOCK_STREAM, interface: String?
     ) throws(SocketFault) -> Int32 {

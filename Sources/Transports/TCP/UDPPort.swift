@@ -27,9 +27,9 @@ final class UDPPort: DatagramPort, @unchecked Sendable {
         socket.add()
     }
 
-    /// Opens a port with a socket of its own: with the number of this end of the connection, so that the other end knows
-    /// it, or with another one if that is taken. Its packets go through `interface` if one is named. Returns nil if there
-    /// can be none.
+    /// Opens a port with a socket of its own: with the number of this end of the connection, so that the other end
+    /// knows it, or with another one if that is taken. Its packets go through `interface` if one is named. Returns nil
+    /// if there can be none.
     static func alone(
         from own: SocketAddress, to other: SocketAddress, by interface: String?, on loop: UVEventLoop
     ) -> UDPPort? {

@@ -32,7 +32,8 @@ struct ProfileRegistrationTests {
         try #require(room.wait(for: "registered"))
         let values = room.call { fake.calls(of: "RegisterProfile")[0].values }
         #expect(values[0].text?.hasPrefix("/nigh/") == true)
-        // A UUID of its own, because bluetoothd accepts each only once. The UUID that others search for is in the record.
+        // A UUID of its own, because bluetoothd accepts each only once. The UUID that others search for is in the
+        // record.
         #expect(values[1].text != BluetoothUUID(of: Samples.service).description)
         let options = try #require(values[2].entries)
         #expect(options["Role"] == .text("server"))

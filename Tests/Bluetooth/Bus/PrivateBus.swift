@@ -54,7 +54,8 @@ final class PrivateBus {
         for its in [STDIN_FILENO, STDOUT_FILENO] {
             posix_spawn_file_actions_adddup2(&actions, ends[1], its)
         }
-        // The threads that run tests block signals. With those blocked, the shell would wait for the end of its child forever.
+        // The threads that run tests block signals. With those blocked, the shell would wait for the end of its child
+        // forever.
         var attributes = posix_spawnattr_t()
         posix_spawnattr_init(&attributes)
         defer { posix_spawnattr_destroy(&attributes) }

@@ -35,7 +35,8 @@ import Testing
         #expect(pair.accepting.machine.provenPeer == Self.dialler.peerID)
     }
 
-    /// Bits without a meaning are ignored today and may get one in a later version, so a change of them must be detected.
+    /// Bits without a meaning are ignored today and may get one in a later version, so a change of them must be
+    /// detected.
     @Test(
         arguments: [(5, 0x01), (5, 0x04), (5, 0x80), (6, 0x01), (7, 0x80)], [LinkSide.dialling, .accepting])
     func bothSidesDetectAChangedPreface(_ change: (byte: Int, bits: UInt8), of side: LinkSide) throws {

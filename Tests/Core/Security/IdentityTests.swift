@@ -9,7 +9,8 @@ private func bytes(_ digits: String) -> [UInt8] {
 }
 
 @Suite struct IdentityTests {
-    /// The seeds and public keys are those of RFC 8032, section 7.1. The `openssl` and `base32` commands computed the PeerIDs.
+    /// The seeds and public keys are those of RFC 8032, section 7.1. The `openssl` and `base32` commands computed the
+    /// PeerIDs.
     @Test(arguments: [
         (
             seed: "9d61b19deffd5a60ba844af492ec2cc44449c5697b326919703bac031cae7f60",

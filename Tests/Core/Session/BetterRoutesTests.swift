@@ -39,7 +39,8 @@ import Testing
         }
     }
 
-    /// What arrived on the old link while it was held is delivered as soon as the move has failed, not with the next bytes.
+    /// What arrived on the old link while it was held is delivered as soon as the move has failed, not with the next
+    /// bytes.
     @Test func messagesReceivedDuringAFailedMoveAreDeliveredAtItsEnd() throws {
         let (first, second) = try pairOverSlow()
         let driver = first.session.driver

@@ -83,7 +83,8 @@ import Testing
         try place.run(.seconds(1))
     }
 
-    /// Both sides must count a message in pieces exactly alike. Room that one side forgets never comes back to the other.
+    /// Both sides must count a message in pieces exactly alike. Room that one side forgets never comes back to the
+    /// other.
     @Test func piecesNeverExhaustTheWindow() throws {
         let place = Neighbourhood()
         let (first, second) = try place.pair { $0.limits.receiveWindow = 16 << 10 }

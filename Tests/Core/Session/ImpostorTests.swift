@@ -10,7 +10,8 @@ import Testing
 
     private static let route = TransportAddress(scheme: "memory", value: "route")
 
-    /// A guest that sees `host` at one route. The route stands for `places`, and a dial of it goes to the first of them.
+    /// A guest that sees `host` at one route. The route stands for `places`, and a dial of it goes to the first of
+    /// them.
     private func guest(
         seeing host: PeerID, at places: @escaping () -> [TransportAddress],
         adjust: (inout SessionConfiguration) -> Void = { _ in }

@@ -4,7 +4,8 @@ import NighCore
 /// Behaves like another transport, but breaks one rule of the contract once it is told to misbehave: by itself, or at
 /// the next call that gives it the opportunity.
 ///
-/// CoreTests use it around the memory transport, and a plugin around its own transport. So it uses only public interfaces.
+/// CoreTests use it around the memory transport, and a plugin around its own transport. So it uses only public
+/// interfaces.
 final class RuleBreaker: Transport, @unchecked Sendable {
     // Confined to the loop, except for what it reports on a wrong thread.
     let rule: ContractRule?

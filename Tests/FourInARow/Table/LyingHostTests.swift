@@ -60,7 +60,8 @@ struct LyingHostTests {
         var simulation = try TableSimulation.playing("d")
         simulation.toGuest = [[]]
         simulation.deliverOne(toHost: false)
-        // The host did one more thing before it received the protest. The guest counts the unreadable message under that number.
+        // The host did one more thing before it received the protest. The guest counts the unreadable message under
+        // that number.
         try simulation.act(.say(Self.words("lost")), by: .red)
         simulation.toGuest = []
         try simulation.watch(TableSimulation.peer(2))

@@ -3,7 +3,8 @@ import Testing
 
 @testable import FourInARow
 
-/// The tables of a host, a guest and some watchers. Messages between host and guest wait until the test lets them through.
+/// The tables of a host, a guest and some watchers. Messages between host and guest wait until the test lets them
+/// through.
 struct TableSimulation {
     static let guestID = peer(1)
     var host = HostTable()
@@ -184,7 +185,8 @@ struct TableTests {
         #expect(simulation.guest?.pending == nil)
     }
 
-    /// The guest resigns the first game. Before this reaches the host, the host has resigned too and begun the second game.
+    /// The guest resigns the first game. Before this reaches the host, the host has resigned too and begun the second
+    /// game.
     @Test("An action for one game has no effect in the next")
     func lateResignation() throws {
         var simulation = try TableSimulation.playing("d")

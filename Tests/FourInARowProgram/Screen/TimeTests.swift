@@ -9,7 +9,8 @@ import Testing
 struct TimeTests {
     private let animated = ScreenStyle(isUnicode: true, animates: true)
 
-    /// The moments at which the screen announces a change, with what it shows then. It must not change before those moments.
+    /// The moments at which the screen announces a change, with what it shows then. It must not change before those
+    /// moments.
     private func frames(_ scene: Scene, _ peer: PeerID) throws -> [(Moment, String)] {
         var scene = scene
         var frames: [(Moment, String)] = []

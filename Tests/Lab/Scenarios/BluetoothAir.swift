@@ -39,7 +39,8 @@ final class BluetoothAir: Sendable {
     }
 }
 
-/// A `lab peer` over Bluetooth in a machine of its own. It invites every peer it finds, and ends with the last reference.
+/// A `lab peer` over Bluetooth in a machine of its own. It invites every peer it finds, and ends with the last
+/// reference.
 final class AirPeer: Sendable {
     /// A change of another peer's state, as it was reported.
     struct Move {

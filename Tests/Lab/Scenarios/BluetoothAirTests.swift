@@ -3,13 +3,14 @@ import Testing
 
 @testable import lab
 
-/// Tests two machines with Bluetooth on one air, each with a session of ours, and their conversation when the air is disturbed.
+/// Tests two machines with Bluetooth on one air, each with a session of ours, and their conversation when the air is
+/// disturbed.
 @Suite struct BluetoothAirTests {
     /// The number of messages in each direction, 20 ms apart.
     private static let count = 200
 
-    /// Lets a quarter of the messages pass, then calls `disturb` while the rest is on its way. All messages must arrive in
-    /// one conversation, and `course` says what else must be.
+    /// Lets a quarter of the messages pass, then calls `disturb` while the rest is on its way. All messages must arrive
+    /// in one conversation, and `course` says what else must be.
     private static func exchange(
         sourceLocation: SourceLocation = #_sourceLocation,
         course: @escaping @Sendable ([AirPeer], inout EmulatedTrial) -> Void = { _, _ in },
@@ -99,7 +100,8 @@ import Testing
                 #expect(cause.contains("no answer in time"), "\(cause)")
             }
             try await air.send("back", "0")
-            // An inquiry, a question to the device and a dial may each take 10 s, and the first of each come to nothing.
+            // An inquiry, a question to the device and a dial may each take 10 s, and the first of each come to
+            // nothing.
             try await until("both are connected again", within: .seconds(60)) {
                 peers.allSatisfy {
                     $0.moves.filter { $0.from == "connecting" && $0.to == "connected" }.count == 2

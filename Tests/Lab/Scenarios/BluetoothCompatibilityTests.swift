@@ -5,7 +5,8 @@ import Testing
 
 /// The tests of the module MultipeerConnectivity, with an adapter of its own for each device in them.
 @Suite struct BluetoothCompatibilityTests {
-    /// Tests that one machine runs. Every adapter more makes steps take longer, and the emulated controllers get stuck more often.
+    /// Tests that one machine runs. Every adapter more makes steps take longer, and the emulated controllers get stuck
+    /// more often.
     struct Load: Sendable, CustomTestStringConvertible {
         var adapters: Int
         /// The most members of a session.

@@ -28,7 +28,8 @@ import Testing
             let id = try #require(puma.events("ready").first?.first)
             // bluetooth://00:AA:01:00:00:42/7
             let route = try #require(puma.events("listening").first?.first?.split(separator: "/"))
-            // The stack prints errors in between when the session's request comes on a channel that is just being closed.
+            // The stack prints errors in between when the session's request comes on a channel that is just being
+            // closed.
             let told = stranger.output.split(separator: "\n").map(String.init).filter { line in
                 Self.words.contains(line.prefix { $0 != " " }.description)
             }

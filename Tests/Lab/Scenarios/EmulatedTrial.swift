@@ -1,12 +1,13 @@
 import class ChildPrograms.Permits
 import Testing
 
-/// The outcome of an attempt with emulated controllers, which may get stuck on a busy machine. An attempt that failed is
-/// repeated once with new controllers, unless its fault cannot be the emulation's.
+/// The outcome of an attempt with emulated controllers, which may get stuck on a busy machine. An attempt that failed
+/// is repeated once with new controllers, unless its fault cannot be the emulation's.
 struct EmulatedTrial {
     /// What is not as it must be.
     private(set) var faults: [String] = []
-    /// Whether a message arrived that must not arrive like that. No controller does this, so there is no second attempt.
+    /// Whether a message arrived that must not arrive like that. No controller does this, so there is no second
+    /// attempt.
     private(set) var isGrave = false
     /// Everything that the programs printed.
     var output = ""

@@ -55,8 +55,8 @@ import Testing
     }
 }
 
-/// Polls until `condition` holds, for up to 30 s as `LoadAdjustedClock` counts, because nothing reports that processes are gone.
-/// `words` are evaluated only on failure, so that they can say what there was instead.
+/// Polls until `condition` holds, for up to 30 s as `LoadAdjustedClock` counts, because nothing reports that processes
+/// are gone. `words` are evaluated only on failure, so that they can say what there was instead.
 func until(
     _ words: @autoclosure () -> String, within limit: Duration = .seconds(30),
     sourceLocation: SourceLocation = #_sourceLocation, _ condition: () -> Bool

@@ -86,7 +86,7 @@ final class LabProcess: Sendable {
 }
 
 extension Permits {
-    /// For tests of any suite that start machines. Each machine keeps a processor busy for a third to a half of its time, and
-    /// with too many at once, links break because they get too little time.
+    /// For tests of any suite that start machines. Each machine keeps a processor busy for a third to a half of its
+    /// time, and with too many at once, links break because they get too little time.
     static let machines = Permits(3)
 }

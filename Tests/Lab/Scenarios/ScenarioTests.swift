@@ -19,7 +19,8 @@ import Testing
         }
     }
 
-    /// Names must also differ from the program's own commands, which would do something else, and outside of any enclosure.
+    /// Names must also differ from the program's own commands, which would do something else, and outside of any
+    /// enclosure.
     @Test func scenarioNamesAreUnique() {
         #expect(Set(Scenario.all.map(\.name)).count == Scenario.all.count)
         let words = [CrowdProgram.name, "peer", "machine", Enclosure.insideMark]

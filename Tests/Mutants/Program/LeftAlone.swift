@@ -55,7 +55,8 @@ struct LeftAlone {
         }
     }
 
-    /// Marks the value of an enumeration's case, which is part of its declaration. The value of a condition is an expression.
+    /// Marks the value of an enumeration's case, which is part of its declaration. The value of a condition is an
+    /// expression.
     private mutating func markValue(after equals: Int, of start: Int) {
         guard tokens[start].isFirstOnLine, start > 0, !tokens[start - 1].isMark(",") else { return }
         var index = equals

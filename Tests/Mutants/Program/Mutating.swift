@@ -62,7 +62,8 @@ struct Mutating {
         "\(mutant.number) \(mutant.site.file):\(mutant.site.line): \(mutant.site.change)"
     }
 
-    /// Runs everything with no mutant switched on. All of it must pass, and the time it takes is the measure for timeouts.
+    /// Runs everything with no mutant switched on. All of it must pass, and the time it takes is the measure for
+    /// timeouts.
     private func measured(_ trials: [Trial]) throws -> [Trial] {
         try trials.map { trial in
             let before = Self.processorTime

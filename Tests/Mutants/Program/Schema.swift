@@ -1,5 +1,6 @@
-/// Puts all changes of a run into the sources at once, each switched on by its number. An operator is replaced by one of the
-/// same precedence that chooses between the two, a value is passed through a function, a statement is put behind an `if`.
+/// Puts all changes of a run into the sources at once, each switched on by its number. An operator is replaced by one
+/// of the same precedence that chooses between the two, a value is passed through a function, a statement is put behind
+/// an `if`.
 enum Schema {
     /// The environment variable with the number of the mutant to switch on. The mutated program reads it once.
     static let variable = "NIGH_MUTANT"
@@ -165,7 +166,8 @@ enum Schema {
 
     /// Returns `source` with all edits applied.
     static func applying(_ edits: [Site.Edit], to source: [UInt8]) -> [UInt8] {
-        // At one position, closing edits come first, the inner before the outer; then opening ones, the outer before the inner.
+        // At one position, closing edits come first, the inner before the outer; then opening ones, the outer before
+        // the inner.
         let ordered = edits.enumerated().sorted { left, right in
             let (one, other) = (left.element, right.element)
             if one.bytes.lowerBound != other.bytes.lowerBound {

@@ -6,7 +6,8 @@ struct Site: Equatable {
     struct Edit: Equatable {
         let bytes: Range<Int>
         let text: String
-        /// The length of what an insertion encloses. Of several insertions at one position, the longer ones are further out.
+        /// The length of what an insertion encloses. Of several insertions at one position, the longer ones are further
+        /// out.
         var reach = 0
     }
 

@@ -17,7 +17,8 @@ struct Trial {
 
     /// Limits the processor time and memory of a mutant, because it may loop forever and allocate each time.
     private var limits: String { "ulimit -t \(4 * usual + 5); ulimit -v 8388608; ulimit -c 0" }
-    /// The time limit in seconds, because a mutant that waits forever takes no processor time. It leaves room for a busy machine.
+    /// The time limit in seconds, because a mutant that waits forever takes no processor time. It leaves room for a
+    /// busy machine.
     private var patience: Int { 20 * usual + 120 }
 
     /// Runs the program with one mutant switched on, or none for 0. Stops at the first failure.

@@ -51,7 +51,8 @@ struct NighCall {
         try JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: Any]
     }
 
-    /// Expects that the output is valid by `docs/reference/schemas/nigh-COMMAND.json`. An independent program checks it.
+    /// Expects that the output is valid by `docs/reference/schemas/nigh-COMMAND.json`. An independent program checks
+    /// it.
     func expectSchema(_ command: String, lines isLines: Bool = false) throws {
         let here = "\(#filePath)".split(separator: "/").dropLast().reduce("") { "\($0)/\($1)" }
         let schema = "\(BuiltPackages.root)/docs/reference/schemas/nigh-\(command).json"

@@ -3,7 +3,8 @@ import Foundation
 import Testing
 
 @Suite("The pages in docs/guides", .callsPrograms) struct GuidePagesTests {
-    /// The package in which all their examples are compiled, those that begin with the same import in a target of their own.
+    /// The package in which all their examples are compiled, those that begin with the same import in a target of their
+    /// own.
     private static let folder = ".build/assembled/Guides"
     /// What examples import, with the products that have it, and the fewest examples of each.
     private static let modules = [

@@ -39,8 +39,8 @@ import Testing
         let markdown = """
             # Title
 
-            A [link](a.md) and **strong** words
-            on two lines.
+            A [link over
+            two](a.md) lines and **strong** words.
 
             - first `item`
               goes on
@@ -58,7 +58,7 @@ import Testing
         let lines = GuideText.lines(of: markdown, width: 24).map { $0.text(colours: false) }
         #expect(
             lines == [
-                "Title", "", "A link and strong words", "on two lines.", "", "- first `item` goes on", "",
+                "Title", "", "A link over two lines", "and strong words.", "", "- first `item` goes on", "",
                 "  `a`",
                 "      meaning: one", "      more: two", "", "    nigh  doctor", "", "[picture: A picture]",
             ])

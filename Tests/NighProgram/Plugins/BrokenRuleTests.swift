@@ -4,7 +4,8 @@ import NighCore
 import NighTestKit
 import Testing
 
-/// Tests plugins that break the transport contract on purpose, one rule at a time, in a program that checks the contract.
+/// Tests plugins that break the transport contract on purpose, one rule at a time, in a program that checks the
+/// contract.
 @Suite("A plugin that breaks its contract", .callsPrograms) struct BrokenRuleTests {
     /// The rules that a ping gives an opportunity to break. TransportChecksTests breaks the others.
     static let provoked: [ContractRule] = [

@@ -1,7 +1,8 @@
 import ChildPrograms
 import Glibc
 
-/// Two serial ports with a cable between them: two pseudo-terminals, each of which receives what is written to the other.
+/// Two serial ports with a cable between them: two pseudo-terminals, each of which receives what is written to the
+/// other.
 ///
 /// `@unchecked Sendable`: once the thread runs, only it uses the descriptors.
 final class NullModem: @unchecked Sendable {

@@ -15,6 +15,11 @@ import Testing
         ("```\nnigh dokter\n```", "there is no command `nigh dokter`"),
         ("```\nnigh send Puma a.txt --no-such\n```", "`nigh send` has no option --no-such"),
         ("Run `nigh discover --no-such`.", "`nigh discover` has no option --no-such"),
+        (
+            "```swift from Examples/Hello/Package.swift\nimport NoSuch\n```",
+            "is not in Examples/Hello/Package.swift"
+        ),
+        (String(repeating: "many words ", count: 11), "is wider than 100 columns"),
         ("```sh\nmake no-such-target\n```", "there is no `make no-such-target`"),
         ("```swift\nimport Nigh\n\nfunc f(_ peer: Peer) { peer.noSuch() }\n```", "has no member 'noSuch'"),
     ]

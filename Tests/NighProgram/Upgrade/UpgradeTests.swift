@@ -5,8 +5,8 @@ import Testing
 
 @testable import nigh
 
-/// Tests that this version goes on with what earlier ones have left on the disk. Each version has a folder here, with the data of
-/// Lynx, who was sending the file `film` when its program was killed, and of Puma, who was receiving it.
+/// Tests that this version goes on with what earlier ones have left on the disk. Each version has a folder here, with
+/// the data of Lynx, who was sending the file `film` when its program was killed, and of Puma, who was receiving it.
 @Suite(.callsPrograms) struct UpgradeTests: TransfersFiles {
     static let versions = ["0.2.0"]
 
@@ -15,8 +15,8 @@ import Testing
     let files = TemporaryFolder()
     let inbox = TemporaryFolder()
 
-    /// Copies a file or folder of an earlier version. Files of a user's data are readable by their owner only, which git does not
-    /// keep.
+    /// Copies a file or folder of an earlier version. Files of a user's data are readable by their owner only, which
+    /// git does not keep.
     private func restore(_ name: String, of version: String, to destination: String) throws {
         let source = URL(fileURLWithPath: "\(#filePath)").deletingLastPathComponent()
         try? FileManager.default.removeItem(atPath: destination)

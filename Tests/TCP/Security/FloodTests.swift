@@ -25,7 +25,8 @@ import Testing
 
     private static func flood() throws {
         let room = Room()
-        // A short handshake timeout, because the session keeps an entry for a stranger until the stranger's time is over.
+        // A short handshake timeout, because the session keeps an entry for a stranger until the stranger's time is
+        // over.
         let host = try room.join("Host") { $0.timings.handshake = .seconds(2) }
         let guest = try room.join("Guest")
         #expect(try room.call(guest, port: host.port) == .success(host.id))
@@ -59,15 +60,17 @@ import Testing
 
         #expect(left.heap - before.heap < connections * bytesLeft, "\(left.heap - before.heap) bytes")
         #expect(left.resident - before.resident < residentGrowth, "\(left.resident - before.resident) bytes")
-        // Most round trips fall between two strangers. Those that wait while a stranger is accepted, or reaches a key exchange,
-        // are too few to move the median. The floor allows for what a busy machine adds to some tens of microseconds. When the
-        // two threads wait for a processor, strangers accumulate meanwhile, and up to the limit of them are served in one go.
+        // Most round trips fall between two strangers. Those that wait while a stranger is accepted, or reaches a key
+        // exchange, are too few to move the median. The floor allows for what a busy machine adds to some tens of
+        // microseconds. When the two threads wait for a processor, strangers accumulate meanwhile, and up to the limit
+        // of them are served in one go.
         let floor: Duration = during.wasHeldUp ? .milliseconds(20) : .microseconds(200)
         let bound = max(max(usual.median, after.median) * 2, floor)
         #expect(during.count > 100)
         #expect(during.median <= bound, "\(during.median), usually \(usual.median)")
         #expect(mostStrangers > 0 && mostStrangers <= host.session.configuration.limits.unauthenticatedPipes)
-        // Of all strangers: those that wait, those that linger, and both ends of the connections that the flood holds open.
+        // Of all strangers: those that wait, those that linger, and both ends of the connections that the flood holds
+        // open.
         #expect(mostDescriptors - descriptors <= 64 + TCPTransport.lingeringLimit + Flood.held + 64)
         #expect(ProcessGauge.descriptorCount <= descriptors)
         #expect(statistics.pipesAccepted >= early + connections)
@@ -201,7 +204,8 @@ private struct Memory {
     }
 }
 
-/// Opens connections one after the other on a thread of its own: silent ones, garbage, and handshakes that end half-way.
+/// Opens connections one after the other on a thread of its own: silent ones, garbage, and handshakes that end
+/// half-way.
 ///
 /// `@unchecked Sendable`: the monitor guards everything that changes.
 private final class Flood: @unchecked Sendable {

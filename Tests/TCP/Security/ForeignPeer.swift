@@ -13,7 +13,8 @@ struct ForeignClient {
 
     var text: String { String(decoding: output, as: UTF8.self) }
 
-    /// Runs `openssl s_client` with these arguments against `port`, until `isEnough` returns true for its output or it ends.
+    /// Runs `openssl s_client` with these arguments against `port`, until `isEnough` returns true for its output or it
+    /// ends.
     init(
         port: UInt16, _ arguments: String, quiet: Bool = true,
         until isEnough: ([UInt8]) -> Bool = { _ in false }

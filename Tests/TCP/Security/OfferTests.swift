@@ -4,7 +4,8 @@ import Testing
 
 @testable import NighTCP
 
-/// Tests what a session offers to any client, as seen by `openssl`. The table in docs/reference/security.md says the same.
+/// Tests what a session offers to any client, as seen by `openssl`. The table in docs/reference/security.md says the
+/// same.
 @Suite struct OfferTests {
     private static let rules = "-tls1_3 -alpn nigh/1"
 

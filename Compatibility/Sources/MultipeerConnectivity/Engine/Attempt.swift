@@ -39,7 +39,8 @@ final class IncomingInvitation {
     init(from session: UInt64) { self.session = session }
 }
 
-/// The handler that a program gets with an invitation. An invitation whose handler is gone without having been called is declined.
+/// The handler that a program gets with an invitation. An invitation whose handler is gone without having been called
+/// is declined.
 ///
 /// `@unchecked Sendable`: it only passes on to the control queue.
 final class InvitationAnswer: @unchecked Sendable {
@@ -62,7 +63,8 @@ final class InvitationAnswer: @unchecked Sendable {
     }
 }
 
-/// A peer's request to join a session that does not expect the peer yet. The member that introduces the peer may be slower than the request.
+/// A peer's request to join a session that does not expect the peer yet. The member that introduces the peer may be
+/// slower than the request.
 struct ParkedJoin {
     let peer: PeerID
     let sessions: WireMessage.Sessions

@@ -1,7 +1,7 @@
 import Dispatch
 
-/// The queue on which this module decides: who is invited, who is in a session, which engine is used. Only messages, streams and
-/// resources go past it.
+/// The queue on which this module decides: who is invited, who is in a session, which engine is used. Only messages,
+/// streams and resources go past it.
 ///
 /// What runs on it never waits for a program's code, so a program may wait for it.
 enum Control {
@@ -15,7 +15,8 @@ enum Control {
 
     static func async(_ work: @escaping @Sendable () -> Void) { queue.async(execute: work) }
 
-    /// Runs `work` and returns its result. On the queue itself at once: letting go of a program's object there can end sessions.
+    /// Runs `work` and returns its result. On the queue itself at once: letting go of a program's object there can end
+    /// sessions.
     static func sync<Value>(_ work: () throws -> Value) rethrows -> Value {
         DispatchQueue.getSpecific(key: mark) == true ? try work() : try queue.sync(execute: work)
     }

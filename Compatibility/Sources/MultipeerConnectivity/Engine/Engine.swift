@@ -2,11 +2,12 @@ import NighCompatibility
 import NighCore
 import NighLoop
 
-/// One peer of this program's in one service: a session of Nigh, which advertisers, browsers and any number of `MCSession`s use.
+/// One peer of this program's in one service: a session of Nigh, which advertisers, browsers and any number of
+/// `MCSession`s use.
 ///
-/// Two engines have at most one conversation. Everything of this module is messages and streams in it; invitations, too, because so
-/// they can cross and be repeated, and several sessions of one pair do not get in each other's way. A conversation that nobody needs
-/// is ended after a while.
+/// Two engines have at most one conversation. Everything of this module is messages and streams in it; invitations,
+/// too, because so they can cross and be repeated, and several sessions of one pair do not get in each other's way. A
+/// conversation that nobody needs is ended after a while.
 ///
 /// `@unchecked Sendable`: everything that changes is confined to the control queue.
 final class Engine: @unchecked Sendable {
@@ -175,8 +176,8 @@ final class Engine: @unchecked Sendable {
         considerClosing()
     }
 
-    /// Listens while somebody may want to connect: a peer that sees the advertisement, or a member of a session. Only an advertiser
-    /// makes the engine visible.
+    /// Listens while somebody may want to connect: a peer that sees the advertisement, or a member of a session. Only
+    /// an advertiser makes the engine visible.
     func updateAdvertising() {
         guard !isClosed else { return }
         let isNeeded = !advertisers.isEmpty || isHidden || sessions.values.contains { $0.hasLinks(in: self) }
@@ -240,7 +241,8 @@ final class Engine: @unchecked Sendable {
     /// Where this engine listens.
     var ownAddresses: [String] { listening.sorted { $0.key < $1.key }.flatMap(\.value) }
 
-    /// Calls `done` on the control queue once it is known where the engine listens, or after 2 s with what is known then.
+    /// Calls `done` on the control queue once it is known where the engine listens, or after 2 s with what is known
+    /// then.
     func whenListening(_ done: @escaping @Sendable ([String]) -> Void) {
         updateAdvertising()
         guard ownAddresses.isEmpty else { return done(ownAddresses) }

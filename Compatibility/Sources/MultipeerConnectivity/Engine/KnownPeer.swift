@@ -1,7 +1,8 @@
 import NighCore
 import Synchronization
 
-/// What all `MCPeerID` objects of one peer share: its name, its PeerID, and its key if the peer is one of this program's.
+/// What all `MCPeerID` objects of one peer share: its name, its PeerID, and its key if the peer is one of this
+/// program's.
 final class KnownPeer: Sendable {
     let id: PeerID
     let name: String
@@ -26,8 +27,8 @@ final class KnownPeer: Sendable {
         identity = nil
     }
 
-    /// Keeps the key in a file, so that the peer is the same in a later run of the program. A failure is reported to the person,
-    /// because archiving has no way to do so.
+    /// Keeps the key in a file, so that the peer is the same in a later run of the program. A failure is reported to
+    /// the person, because archiving has no way to do so.
     func keep() {
         guard let identity else { return }
         do throws(NighError) {

@@ -2,8 +2,8 @@ import NighCore
 
 /// A conversation with a peer: reads its messages one after the other, and sends what the control queue has to say.
 ///
-/// A message is read when the program's delegate has returned from the one before it. So a slow program slows its peer, which may
-/// have `SessionLimits.receiveWindow` bytes under way and no more.
+/// A message is read when the program's delegate has returned from the one before it. So a slow program slows its peer,
+/// which may have `SessionLimits.receiveWindow` bytes under way and no more.
 ///
 /// `@unchecked Sendable`: `unsent` is confined to the control queue, and nothing else changes.
 final class PeerConversation: @unchecked Sendable {

@@ -1,7 +1,7 @@
 import NighCore
 
-/// The `MCPeerID` objects that programs got for other peers. A program gets the same object for a peer for as long as it holds it.
-/// Control queue only.
+/// The `MCPeerID` objects that programs got for other peers. A program gets the same object for a peer for as long as
+/// it holds it. Control queue only.
 enum PeerObjects {
     private struct Entry {
         weak var object: MCPeerID?

@@ -2,7 +2,8 @@ import NighCore
 
 /// Advertises the peer of a session, and has the person asked about invitations to it.
 ///
-/// There are no windows here, so `NighMultipeer.presenter` asks the person. Without a presenter every invitation is declined.
+/// There are no windows here, so `NighMultipeer.presenter` asks the person. Without a presenter every invitation is
+/// declined.
 open class MCAdvertiserAssistant: NSObject {
     /// The session that peers are invited into.
     public let session: MCSession

@@ -1,7 +1,7 @@
 /// Lets a person choose whom to invite into a session.
 ///
-/// There is no view here. `NighMultipeer.presenter` shows `peers` and calls `invite`, `finish` and `cancel`; a program may do the same
-/// itself.
+/// There is no view here. `NighMultipeer.presenter` shows `peers` and calls `invite`, `finish` and `cancel`; a program
+/// may do the same itself.
 open class MCBrowserViewController: NSObject, MCNearbyServiceBrowserDelegate {
     /// The browser that finds the peers.
     public let browser: MCNearbyServiceBrowser?
@@ -65,8 +65,8 @@ open class MCBrowserViewController: NSObject, MCNearbyServiceBrowserDelegate {
         lock.withLock { found.first { $0.peer == peer }?.info }
     }
 
-    /// How far it has come with a peer: `.connecting` from the invitation on, `.notConnected` if that led to nothing or is over, nil
-    /// for a peer that has nothing to do with the session.
+    /// How far it has come with a peer: `.connecting` from the invitation on, `.notConnected` if that led to nothing or
+    /// is over, nil for a peer that has nothing to do with the session.
     open func state(of peer: MCPeerID) -> MCSessionState? { lock.withLock { states[peer] } }
 
     private func note(_ state: MCSessionState, of peer: MCPeerID) {

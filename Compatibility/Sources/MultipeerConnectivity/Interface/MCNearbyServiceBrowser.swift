@@ -37,12 +37,13 @@ open class MCNearbyServiceBrowser: NSObject {
     /// Stops looking for peers. Sessions and invitations go on.
     open func stopBrowsingForPeers() { Control.sync { core.stop() } }
 
-    /// Invites a peer to a session, also if it was found earlier and the browser is stopped. The delegate of the session learns how it
-    /// ends.
+    /// Invites a peer to a session, also if it was found earlier and the browser is stopped. The delegate of the
+    /// session learns how it ends.
     ///
     /// - Parameters:
     ///   - context: What the other program gets with the invitation.
-    ///   - timeout: The seconds that everything may take; 30, or `invitationTime` of Nigh's settings, if it is not more than 0.
+    ///   - timeout: The seconds that everything may take; 30, or `invitationTime` of Nigh's settings, if it is not more
+    ///     than 0.
     open func invitePeer(
         _ peerID: MCPeerID, to session: MCSession, withContext context: Data?, timeout: TimeInterval
     ) {

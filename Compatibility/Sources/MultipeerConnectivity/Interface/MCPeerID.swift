@@ -2,9 +2,9 @@ import NighCore
 
 /// A peer: this one or another.
 ///
-/// Two peers with the same display name are two peers. A peer stays the same if its ID is archived and later unarchived: the
-/// archive has the name and the public part of the peer's key. The private part is in a file of this user's, so an archive that
-/// is given away does not let anybody else be this peer.
+/// Two peers with the same display name are two peers. A peer stays the same if its ID is archived and later
+/// unarchived: the archive has the name and the public part of the peer's key. The private part is in a file of this
+/// user's, so an archive that is given away does not let anybody else be this peer.
 open class MCPeerID: NSObject, NSCopying, NSSecureCoding {
     let known: KnownPeer
 
@@ -13,8 +13,9 @@ open class MCPeerID: NSObject, NSCopying, NSSecureCoding {
 
     /// Creates a new peer.
     ///
-    /// - Parameter myDisplayName: 1 to 63 bytes of UTF-8 without control characters. An empty name becomes the name of this host,
-    ///   because on Linux Foundation often has no `Host.current().localizedName`, from which programs make their name.
+    /// - Parameter myDisplayName: 1 to 63 bytes of UTF-8 without control characters. An empty name becomes the name of
+    ///   this host, because on Linux Foundation often has no `Host.current().localizedName`, from which programs make
+    ///   their name.
     public init(displayName myDisplayName: String) {
         let name =
             myDisplayName.isEmpty
@@ -41,7 +42,8 @@ open class MCPeerID: NSObject, NSCopying, NSSecureCoding {
     /// Archives have no other classes in them than those of Foundation.
     open class var supportsSecureCoding: Bool { true }
 
-    /// Reads an ID from an archive. If the peer's private key is a file of this user's, it is a peer of this user's again.
+    /// Reads an ID from an archive. If the peer's private key is a file of this user's, it is a peer of this user's
+    /// again.
     public required init?(coder: NSCoder) {
         guard let name = coder.decodeObject(of: NSString.self, forKey: Key.name),
             let bytes = coder.decodeObject(of: NSData.self, forKey: Key.id),

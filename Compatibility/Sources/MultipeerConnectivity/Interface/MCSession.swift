@@ -53,9 +53,9 @@ open class MCSession: NSObject {
 
     /// Sends a message to connected peers, and returns before it arrives.
     ///
-    /// Throws `MCError.invalidParameter` if there is no peer in the list or the message is too long, `MCError.notConnected` if one of the
-    /// peers is not connected, and `MCError.unavailable` if too much waits for one of the peers. In the first two cases nobody
-    /// gets the message; in the third one the peers with room get it.
+    /// Throws `MCError.invalidParameter` if there is no peer in the list or the message is too long,
+    /// `MCError.notConnected` if one of the peers is not connected, and `MCError.unavailable` if too much waits for one
+    /// of the peers. In the first two cases nobody gets the message; in the third one the peers with room get it.
     open func send(_ data: Data, toPeers peerIDs: [MCPeerID], with mode: MCSessionSendDataMode) throws {
         try core.send(data, to: peerIDs, mode)
     }
@@ -63,9 +63,11 @@ open class MCSession: NSObject {
     /// Leaves all peers. What was sent before still arrives. The session can be used again.
     open func disconnect() { Control.sync { core.disconnect() } }
 
-    /// Sends a file to a connected peer. Returns the progress of the transfer, which can cancel it; nil if the transfer cannot begin.
+    /// Sends a file to a connected peer. Returns the progress of the transfer, which can cancel it; nil if the transfer
+    /// cannot begin.
     ///
-    /// - Parameter completionHandler: Called on the queue of the delegate: without an error once the peer has the whole file.
+    /// - Parameter completionHandler: Called on the queue of the delegate: without an error once the peer has the whole
+    ///   file.
     @discardableResult
     open func sendResource(
         at resourceURL: URL, withName resourceName: String, toPeer peerID: MCPeerID,

@@ -28,5 +28,6 @@ public enum MCEncryptionPreference: Int, Sendable {
 
 /// The least number of peers in a session, oneself included.
 public let kMCSessionMinimumNumberOfPeers = 2
-/// The greatest number of peers in a session, oneself included, unless `NighMultipeer.maximumNumberOfPeers` says otherwise.
+/// The greatest number of peers in a session, oneself included, unless `NighMultipeer.maximumNumberOfPeers` says
+/// otherwise.
 public let kMCSessionMaximumNumberOfPeers = 8

@@ -1,4 +1,5 @@
-/// Shows a person what Apple's framework shows in windows: in a terminal, in windows of the program's own, or not at all in a test.
+/// Shows a person what Apple's framework shows in windows: in a terminal, in windows of the program's own, or not at
+/// all in a test.
 ///
 /// `NighMultipeer.presenter` is the one that is used. It is called on any thread.
 public protocol NighPresenter: AnyObject, Sendable {

@@ -1,5 +1,5 @@
-// Foundation has no observation of key paths on Linux. Programs use it for the progress of a resource. In its place there is
-// something that looks at the value 20 times a second, and so works for every `Progress`.
+// Foundation has no observation of key paths on Linux. Programs use it for the progress of a resource. In its place
+// there is something that looks at the value 20 times a second, and so works for every `Progress`.
 
 /// What an observer wants, as in Apple's Foundation.
 public struct NSKeyValueObservingOptions: OptionSet, Sendable {
@@ -42,8 +42,8 @@ public final class NSKeyValueObservation: NSObject, @unchecked Sendable {
 extension Progress {
     private static let observers = DispatchQueue(label: "nigh.multipeer.progress")
 
-    /// Observes a value of the progress. Calls `changeHandler` on a queue of the module, within 50 ms of a change. Of several
-    /// changes within that time it reports only the last.
+    /// Observes a value of the progress. Calls `changeHandler` on a queue of the module, within 50 ms of a change. Of
+    /// several changes within that time it reports only the last.
     public func observe<Value: Equatable>(
         _ keyPath: KeyPath<Progress, Value>, options: NSKeyValueObservingOptions = [],
         changeHandler: @escaping (Progress, NSKeyValueObservedChange<Value>) -> Void

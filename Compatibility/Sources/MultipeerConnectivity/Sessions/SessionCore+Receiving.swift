@@ -9,8 +9,8 @@ extension SessionCore {
         case other(NighCore.Message)
     }
 
-    /// Passes a message to the delegate, and those that follow for a while. Returns when the delegate has returned from all of them,
-    /// with the message that was taken and is for somebody else, or for later.
+    /// Passes a message to the delegate, and those that follow for a while. Returns when the delegate has returned from
+    /// all of them, with the message that was taken and is for somebody else, or for later.
     func received(
         _ message: NighCore.Message, from id: PeerID, session: UInt64, following: () -> Following
     ) -> NighCore.Message? {
@@ -23,7 +23,8 @@ extension SessionCore {
             guard self.member(id) === member else { return nil }
             let version = version.load(ordering: .acquiring)
             guard let owner, let delegate = owner.delegate else { return nil }
-            // Something else gets its turn with each tick of this clock, which is many times as fast to read as an exact one.
+            // Something else gets its turn with each tick of this clock, which is many times as fast to read as an
+            // exact one.
             let start = Self.ticks
             var message = message
             while true {

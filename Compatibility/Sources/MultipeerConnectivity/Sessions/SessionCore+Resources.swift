@@ -1,7 +1,8 @@
 import NighCore
 
 extension SessionCore {
-    /// Sends a file to a connected peer. Returns nil, after having had `completion` called with the reason, if it cannot.
+    /// Sends a file to a connected peer. Returns nil, after having had `completion` called with the reason, if it
+    /// cannot.
     func sendResource(
         at url: URL, named name: String, to id: PeerID, completion: (((any Error)?) -> Void)?
     ) -> Progress? {

@@ -3,8 +3,8 @@ import Synchronization
 
 /// What a session is behind its `MCSession`.
 ///
-/// `@unchecked Sendable`: `owner` is set once, `members` has a lock, and everything else that changes is confined to the control
-/// queue.
+/// `@unchecked Sendable`: `owner` is set once, `members` has a lock, and everything else that changes is confined to
+/// the control queue.
 final class SessionCore: @unchecked Sendable {
     /// What the session has with one peer.
     ///
@@ -32,8 +32,9 @@ final class SessionCore: @unchecked Sendable {
         }
     }
 
-    /// A connected peer, for threads that send. A class, and with all that a message needs, because it is looked up for each message:
-    /// counting references to the engine and to the `MCPeerID` takes longer, since there are weak ones to them.
+    /// A connected peer, for threads that send. A class, and with all that a message needs, because it is looked up for
+    /// each message: counting references to the engine and to the `MCPeerID` takes longer, since there are weak ones to
+    /// them.
     ///
     /// `@unchecked Sendable`: an `MCPeerID` does not change.
     final class Member: @unchecked Sendable {
@@ -93,8 +94,8 @@ final class SessionCore: @unchecked Sendable {
         members.withLock { $0.first { $0.id == id } }
     }
 
-    /// Makes a peer a member, or ends that, and tells the delegate. The lock is held for both, so the delegate gets the messages of
-    /// a peer only between these two calls.
+    /// Makes a peer a member, or ends that, and tells the delegate. The lock is held for both, so the delegate gets the
+    /// messages of a peer only between these two calls.
     private func setMember(_ id: PeerID, _ member: Member?, _ peerID: MCPeerID) {
         members.withLock { members in
             members.removeAll { $0.id == id }
@@ -158,8 +159,8 @@ final class SessionCore: @unchecked Sendable {
         WireMessage.Sessions(to: session, from: number)
     }
 
-    /// Begins to connect with a session of a peer. Does nothing if that is so already. If there is another session of the peer's, that
-    /// one stays. Returns false if there is no room for the peer.
+    /// Begins to connect with a session of a peer. Does nothing if that is so already. If there is another session of
+    /// the peer's, that one stays. Returns false if there is no room for the peer.
     @discardableResult
     func connect(to id: PeerID, session: UInt64, in engine: Engine, invitation: UInt64? = nil) -> Bool {
         guard mayConnect(to: id, session: session) else {
@@ -309,10 +310,10 @@ final class SessionCore: @unchecked Sendable {
 
     // MARK: The other members
 
-    // Nigh introduces the peers of a mesh by itself (NighIntroductions), which is of no use here. It connects all sessions of Nigh that
-    // are connected to the same one. A peer of an engine may be in several of this program's sessions, or in none, and two of a
-    // session's peers may be connected already, for another session. So what has to be told is which sessions belong together,
-    // which is known only here.
+    // Nigh introduces the peers of a mesh by itself (NighIntroductions), which is of no use here. It connects all
+    // sessions of Nigh that are connected to the same one. A peer of an engine may be in several of this program's
+    // sessions, or in none, and two of a session's peers may be connected already, for another session. So what has to
+    // be told is which sessions belong together, which is known only here.
 
     /// Tells a new member of the others, and the others of it.
     private func tellMembers(of id: PeerID, _ new: Link) {

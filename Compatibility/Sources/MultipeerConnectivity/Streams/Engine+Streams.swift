@@ -1,6 +1,7 @@
 import NighCore
 
-/// A stream that a peer has opened to a session which is not connected to it yet: the peer's own word may still be under way.
+/// A stream that a peer has opened to a session which is not connected to it yet: the peer's own word may still be
+/// under way.
 struct ParkedStream {
     let peer: PeerID
     let header: StreamHeader

@@ -10,8 +10,8 @@ struct StreamView {
 
 /// The state of a stream of Foundation, and the calls of its delegate on the run loops that it is scheduled on.
 ///
-/// `@unchecked Sendable`: the lock protects everything. Timers may be added to run loops of other threads and invalidated there,
-/// which wakes those loops.
+/// `@unchecked Sendable`: the lock protects everything. Timers may be added to run loops of other threads and
+/// invalidated there, which wakes those loops.
 final class StreamEvents: @unchecked Sendable {
     private struct Place {
         let loop: RunLoop

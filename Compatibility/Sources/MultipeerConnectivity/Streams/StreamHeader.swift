@@ -35,8 +35,8 @@ struct StreamHeader: Sendable {
 
     private static let fixedCount = 26
 
-    /// Reads the header of a stream that a peer has opened, and returns it with the bytes behind it that came together with it. Nil
-    /// if the stream ends before its header does.
+    /// Reads the header of a stream that a peer has opened, and returns it with the bytes behind it that came together
+    /// with it. Nil if the stream ends before its header does.
     static func read(from stream: ByteStream) async -> (StreamHeader, rest: [UInt8])? {
         var bytes: [UInt8] = []
         while true {

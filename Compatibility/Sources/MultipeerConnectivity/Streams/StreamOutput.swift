@@ -1,6 +1,7 @@
 import NighCore
 
-/// What the program has written to a stream and is not sent yet. The program fills it, on any thread, and a task empties it.
+/// What the program has written to a stream and is not sent yet. The program fills it, on any thread, and a task
+/// empties it.
 ///
 /// `@unchecked Sendable`: the condition's lock protects everything.
 final class StreamOutput: @unchecked Sendable {
@@ -25,7 +26,8 @@ final class StreamOutput: @unchecked Sendable {
 
     // MARK: Writing
 
-    /// Writes as many of the bytes as there is room for. Waits until there is some; returns -1 after an error or the end.
+    /// Writes as many of the bytes as there is room for. Waits until there is some; returns -1 after an error or the
+    /// end.
     func write(_ buffer: UnsafeRawBufferPointer) -> Int {
         condition.lock()
         defer { condition.unlock() }

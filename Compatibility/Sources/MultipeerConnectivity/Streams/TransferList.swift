@@ -1,6 +1,7 @@
 import Synchronization
 
-/// The streams and resources that are under way with one peer of a session. They end when the peer is no longer connected.
+/// The streams and resources that are under way with one peer of a session. They end when the peer is no longer
+/// connected.
 final class TransferList: Sendable {
     private struct State {
         var ends: [UInt64: @Sendable () -> Void] = [:]

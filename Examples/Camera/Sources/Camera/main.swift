@@ -1,7 +1,8 @@
 import Nigh
 
-// A camera and those who watch it: `Camera film` on one device, `Camera watch` on others. When a watcher or the network is
-// slow, `write` waits. The camera leaves out the pictures of that time, so nobody watches more than some pictures late.
+// A camera and those who watch it: `Camera film` on one device, `Camera watch` on others. When a watcher or the network
+// is slow, `write` waits. The camera leaves out the pictures of that time, so nobody watches more than some pictures
+// late.
 
 let (role, transports) = (CommandLine.arguments.dropFirst(1).first, CommandLine.arguments.dropFirst(2).first)
 let pictureSize = 64 << 10

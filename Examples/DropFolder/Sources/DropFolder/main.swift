@@ -2,8 +2,8 @@ import FoundationEssentials
 import Glibc
 import Nigh
 
-// A drop folder: `DropFolder FOLDER` on each device. What is put into the folder goes to every device that is connected,
-// into its folder "from others". A transfer that is interrupted continues when the two devices meet again.
+// A drop folder: `DropFolder FOLDER` on each device. What is put into the folder goes to every device that is
+// connected, into its folder "from others". A transfer that is interrupted continues when the two devices meet again.
 
 let arguments = CommandLine.arguments.dropFirst()
 guard let folder = arguments.first else {

@@ -1,7 +1,8 @@
 import Nigh
 
-// Two devices meet. `HostAndJoin host Puma` publishes itself and waits for one guest. `HostAndJoin join Lynx` shows who hosts;
-// write the number of one to join it. Then each line that one writes is shown to the other, until one of them leaves.
+// Two devices meet. `HostAndJoin host Puma` publishes itself and waits for one guest. `HostAndJoin join Lynx` shows who
+// hosts; write the number of one to join it. Then each line that one writes is shown to the other, until one of them
+// leaves.
 
 /// Takes one guest, after whom nobody is let in.
 func waitForGuest(in session: Session) async throws -> Peer {

@@ -1,8 +1,8 @@
 import GameKit
 
-// A lobby for a game. `Lobby host Puma 2` opens a table for two players: write "start" to begin and "end" to end the game.
-// `Lobby join Lynx` lists the hosts: write the number of one to join it, then anything to say it at its table, "end" to leave.
-// LOBBY=club in the environment makes a lobby of its own.
+// A lobby for a game. `Lobby host Puma 2` opens a table for two players: write "start" to begin and "end" to end the
+// game. `Lobby join Lynx` lists the hosts: write the number of one to join it, then anything to say it at its table,
+// "end" to leave. LOBBY=club in the environment makes a lobby of its own.
 
 /// Both kinds of players: a session, its delegate, and the handler of its data.
 @MainActor class Player: NSObject, @MainActor GKSessionDelegate, @MainActor GKSessionDataReceiver {

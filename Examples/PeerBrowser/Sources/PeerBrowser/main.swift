@@ -1,8 +1,8 @@
 import MultipeerConnectivity
 
-// Files for those nearby: start `PeerBrowser Puma` and `PeerBrowser Lynx`, type the number of the other, and let it accept. Then the path
-// of a file, typed or dropped into the terminal, sends the file to everybody who is connected. It arrives in the folder in which
-// the other program was started.
+// Files for those nearby: start `PeerBrowser Puma` and `PeerBrowser Lynx`, type the number of the other, and let it
+// accept. Then the path of a file, typed or dropped into the terminal, sends the file to everybody who is connected. It
+// arrives in the folder in which the other program was started.
 
 /// Shows in a terminal who is there, what is asked, and how far files have come. All of it happens on the main queue.
 final class TerminalPresenter: NighPresenter, @unchecked Sendable {

@@ -1,5 +1,5 @@
-// Talks to everybody nearby, as programs for MultipeerConnectivity do: a manager that advertises and browses, with one session for
-// each peer and a peer ID that it keeps. Nothing here is Nigh's own. Run it on two machines:
+// Talks to everybody nearby, as programs for MultipeerConnectivity do: a manager that advertises and browses, with one
+// session for each peer and a peer ID that it keeps. Nothing here is Nigh's own. Run it on two machines:
 //
 //     swift run PeerManager Puma
 import MultipeerConnectivity

@@ -1,7 +1,7 @@
 import GameKit
 
-// A chat of two that begins with a peer picker: start `PeerPicker Puma` and `PeerPicker Lynx`, choose the one in the other, and
-// accept. Each line that one writes is then shown to the other, until one of them ends.
+// A chat of two that begins with a peer picker: start `PeerPicker Puma` and `PeerPicker Lynx`, choose the one in the
+// other, and accept. Each line that one writes is then shown to the other, until one of them ends.
 
 /// Shows a picker in a terminal: a list with numbers, a question, and one line that tells how it stands.
 @MainActor final class TerminalPicker: @MainActor PeerPickerPresenter {

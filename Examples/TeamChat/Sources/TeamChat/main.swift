@@ -1,7 +1,7 @@
 import Nigh
 
-// A chat of teams: `TeamChat Puma red`. All are connected in a mesh, also those who do not see each other, and those of one team
-// read each other's lines. Write "/join blue" to change to another team.
+// A chat of teams: `TeamChat Puma red`. All are connected in a mesh, also those who do not see each other, and those of
+// one team read each other's lines. Write "/join blue" to change to another team.
 
 let (name, team) = (
     CommandLine.arguments.dropFirst(1).first, CommandLine.arguments.dropFirst(2).first ?? "red"

@@ -1,4 +1,5 @@
-/// Counts the calls to transports and pipes that are in progress on one loop. While there are any, no event may be reported.
+/// Counts the calls to transports and pipes that are in progress on one loop. While there are any, no event may be
+/// reported.
 package final class CallDepth {
     @exclusivity(unchecked) var count = 0
 

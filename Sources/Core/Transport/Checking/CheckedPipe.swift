@@ -34,7 +34,8 @@ final class CheckedPipe: @unchecked Sendable {
     /// Closes the wrapped pipe because its transport was cut off. Whatever the pipe reports about that is ignored.
     func cutOff() { inner.close(.now) }
 
-    /// Reports to the handler, if there is one, that the pipe is over: as closed, or as drained if the handler has closed it.
+    /// Reports to the handler, if there is one, that the pipe is over: as closed, or as drained if the handler has
+    /// closed it.
     func reportCutOff(_ error: NighError) {
         let receiver = handler
         handler = nil

@@ -1,7 +1,8 @@
 // What a program checks about a plugin before either calls the other's Swift code.
 //
-// This is C because the layout of C structs does not change. The two may have been built against different versions of Nigh, and
-// the check must work in any case. A plugin exports one function, `nigh_transport_plugin`, which returns a `struct nigh_plugin`.
+// This is C because the layout of C structs does not change. The two may have been built against different versions of
+// Nigh, and the check must work in any case. A plugin exports one function, `nigh_transport_plugin`, which returns a
+// `struct nigh_plugin`.
 
 #ifndef NIGH_PLUGIN_H
 #define NIGH_PLUGIN_H
@@ -36,7 +37,8 @@ struct nigh_plugin {
     const char *scheme;
     const char *version;
     struct nigh_plugin_capabilities capabilities;
-    // The mark of the Nigh that it runs with. It differs from the program's if the plugin contains its own copy of Nigh.
+    // The mark of the Nigh that it runs with. It differs from the program's if the plugin contains its own copy of
+    // Nigh.
     const void *shared_mark;
     // Returns the registry entry, retained. Called only after all of the above was found right.
     void *(*make_entry)(void);

@@ -1,7 +1,8 @@
 import FourInARow
 import NighCore
 
-/// A game of random moves, played on the real board and on the reference board, and the first difference between the two.
+/// A game of random moves, played on the real board and on the reference board, and the first difference between the
+/// two.
 ///
 /// One game in eight is wild: its colours are random too, and it goes on after lines until the board is full.
 struct RandomGame {

@@ -44,8 +44,8 @@ final class CommandSession: @unchecked Sendable {
     private(set) var peers: [PeerID: Peer] = [:]
     /// The errors of the transports that do not work now, by scheme. Loop only.
     private(set) var transportErrors: [String: NighError] = [:]
-    /// Whether a transport has listened, or a peer has been connected. Then a transport that is down has worked, and may work again.
-    /// Loop only.
+    /// Whether a transport has listened, or a peer has been connected. Then a transport that is down has worked, and
+    /// may work again. Loop only.
     private var hasWorked = false
     private var onEvent: EventHandler?
     /// Called once for each peer that has the name of a known device and another key, before a conversation with it
@@ -217,7 +217,8 @@ final class CommandSession: @unchecked Sendable {
     /// Whether `--through` names a peer.
     var hasThrough: Bool { options.through != nil }
 
-    /// What carries the conversation with a peer, for a person: a transport, or the peer that passes everything on. Loop only.
+    /// What carries the conversation with a peer, for a person: a transport, or the peer that passes everything on.
+    /// Loop only.
     func path(to peer: Peer) -> String {
         guard peer.transport == RelayAddress.scheme, let carrier = carrier(of: peer) else {
             return peer.transport.map { "over \($0)" } ?? ""
@@ -231,7 +232,8 @@ final class CommandSession: @unchecked Sendable {
         return transport == RelayAddress.scheme ? path(to: peer) : "directly over \(transport)"
     }
 
-    /// The addresses at which a peer can be reached, and the peers that can carry a connection to it, for a person. Loop only.
+    /// The addresses at which a peer can be reached, and the peers that can carry a connection to it, for a person.
+    /// Loop only.
     func routes(to peer: Peer) -> Line {
         PeerReport.routes(to: peer) { label(of: $0) }
     }

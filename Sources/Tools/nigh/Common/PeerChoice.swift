@@ -17,8 +17,8 @@ enum PeerChoice: Hashable, Sendable {
         }
     }
 
-    /// Returns whether `text` names the peer with that PeerID and, as far as it is known, that name. A whole PeerID names
-    /// no other peer, because a stranger can take it as a name.
+    /// Returns whether `text` names the peer with that PeerID and, as far as it is known, that name. A whole PeerID
+    /// names no other peer, because a stranger can take it as a name.
     static func matches(_ text: String, _ id: PeerID, _ name: DisplayName?) -> Bool {
         if let whole = PeerID(text) { return id == whole }
         return name?.description == text || text.utf8.count >= minimumLength && id.description.hasPrefix(text)

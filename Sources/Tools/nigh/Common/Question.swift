@@ -2,8 +2,8 @@ import ProgramSupport
 
 /// Asks a person a question and waits for the answer on the standard input.
 enum Question {
-    /// Returns whether the answer is "y" or "yes"; nil if the command is interrupted, or the task cancelled, before there
-    /// is one. If there is nobody to answer, the answer is no.
+    /// Returns whether the answer is "y" or "yes"; nil if the command is interrupted, or the task cancelled, before
+    /// there is one. If there is nobody to answer, the answer is no.
     static func isConfirmed(_ question: String, _ results: Results, _ interruption: Interruption) async throws
         -> Bool?
     {

@@ -11,8 +11,8 @@ protocol Subcommand: Sendable {
     /// The kinds of items that the command reports, so that the JSON object has an empty list for a kind without items.
     var kinds: [Results.Kind] { get }
 
-    /// Runs the command. The caller reports a thrown error, in words and, if the user asked for it, as JSON. A `UsageError`
-    /// ends the program with the exit status of misuse.
+    /// Runs the command. The caller reports a thrown error, in words and, if the user asked for it, as JSON. A
+    /// `UsageError` ends the program with the exit status of misuse.
     func run(_ results: Results, _ interruption: Interruption) async throws -> ExitStatus
 }
 

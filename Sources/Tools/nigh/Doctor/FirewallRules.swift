@@ -1,5 +1,6 @@
 /// Reads from the text of `nft list ruleset` what happens to incoming packets for a port. It understands plain rules,
-/// also those for a whole protocol, and sets and ranges of ports. It does not judge rules in other chains that are reached by jumps.
+/// also those for a whole protocol, and sets and ranges of ports. It does not judge rules in other chains that are
+/// reached by jumps.
 struct FirewallRules {
     /// What happens to packets for a port.
     enum Outcome: Equatable {

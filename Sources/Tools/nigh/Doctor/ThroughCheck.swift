@@ -3,8 +3,8 @@ import NighIntroductions
 import NighLoop
 import NighRelays
 
-/// Asks a peer that is connected to the wanted one, and finds out why there is no direct way to that: what the two have in common,
-/// which of its addresses answer, and whether the other peer carries a connection.
+/// Asks a peer that is connected to the wanted one, and finds out why there is no direct way to that: what the two have
+/// in common, which of its addresses answer, and whether the other peer carries a connection.
 ///
 /// It joins the mesh of that peer for a few seconds, so the programs there see it.
 struct ThroughCheck: Sendable {
@@ -146,7 +146,8 @@ struct ThroughCheck: Sendable {
         }
     }
 
-    /// Whether the other peer carries connections to the wanted one. Nobody is invited, because that might ask a person.
+    /// Whether the other peer carries connections to the wanted one. Nobody is invited, because that might ask a
+    /// person.
     private func carried(_ peer: PeerID, _ session: CommandSession, _ name: String) async throws -> Finding {
         let path = try await value(of: session, within: .seconds(5)) { session -> String? in
             guard let peer = session.peers[peer], peer.state == .connected else { return nil }

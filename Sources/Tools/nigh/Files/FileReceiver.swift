@@ -3,7 +3,8 @@ import NighFiles
 import NighLoop
 import NighMemory
 
-/// Decides about the files that peers offer, and follows their transfers. The transfers write and hash on threads of their own.
+/// Decides about the files that peers offer, and follows their transfers. The transfers write and hash on threads of
+/// their own.
 actor FileReceiver {
     /// The settings of `nigh receive`.
     struct Plan: Sendable {
@@ -104,8 +105,8 @@ actor FileReceiver {
         thread.execute { self.assumeIsolated { $0.handle(offer) } }
     }
 
-    /// Tells a sender of version 0.1, which sends files as messages, that it has to be updated, and leaves it. Called on the
-    /// session's loop.
+    /// Tells a sender of version 0.1, which sends files as messages, that it has to be updated, and leaves it. Called
+    /// on the session's loop.
     nonisolated func refuseMessages(of peer: PeerID) {
         let words = Array("it expects files from nigh 0.2 and later; update nigh".utf8)
         // The message with which that version stops: its kind, the reason "version", and the words.
@@ -198,8 +199,8 @@ actor FileReceiver {
         session.session.disconnect(peer)
     }
 
-    /// Ends one transfer to make room for a paired device: the last of those that are not from paired devices and that the
-    /// person has not accepted yet.
+    /// Ends one transfer to make room for a paired device: the last of those that are not from paired devices and that
+    /// the person has not accepted yet.
     private func makeRoom() {
         let undecided = transfers.values.filter { !$0.isAccepted && $0.peer.trust != .paired }
         guard plan.policy == .ask, let last = undecided.max(by: { $0.number < $1.number }) else { return }

@@ -74,7 +74,8 @@ extension FileSender {
 }
 
 extension FileFailure {
-    /// Creates the failure that the other side ended the transfer. With `canResume`, the files can be read and sent again.
+    /// Creates the failure that the other side ended the transfer. With `canResume`, the files can be read and sent
+    /// again.
     static func stopped(_ fault: FileFault, by name: String, canResume: Bool) -> FileFailure {
         let what =
             switch fault.reason {

@@ -55,8 +55,8 @@ actor FileSender {
     private var begunAt: Moment?
     /// When something has moved in this conversation, or it began.
     private var movedAt: Moment
-    /// When the receiver last had more of the files, or was found or accepted them for the first time. A conversation that
-    /// leads to nothing does not count.
+    /// When the receiver last had more of the files, or was found or accepted them for the first time. A conversation
+    /// that leads to nothing does not count.
     private var advancedAt: Moment
     var reportedAt: Moment
     var reportedCount = -1
@@ -172,8 +172,8 @@ actor FileSender {
         }
     }
 
-    /// Returns whether it is decided what becomes of each file although there was an error. Throws the reason for which all
-    /// of them ended.
+    /// Returns whether it is decided what becomes of each file although there was an error. Throws the reason for which
+    /// all of them ended.
     private func isDecided(_ error: NighError, by peer: Peer) throws -> Bool {
         switch error.cause {
         case .unsupported:

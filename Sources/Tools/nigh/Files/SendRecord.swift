@@ -4,8 +4,8 @@ import NighFiles
 import NighLoop
 import Synchronization
 
-/// What is written down of an unfinished `nigh send`, so that `nigh transfers` can list and continue it: a small text file in
-/// the user's data folder. The program that sends holds a lock on it.
+/// What is written down of an unfinished `nigh send`, so that `nigh transfers` can list and continue it: a small text
+/// file in the user's data folder. The program that sends holds a lock on it.
 ///
 /// `@unchecked Sendable`: only the thread of one `FileSender` uses a record, except for `forget`.
 final class SendRecord: @unchecked Sendable {
@@ -44,7 +44,8 @@ final class SendRecord: @unchecked Sendable {
 
     // MARK: Writing
 
-    /// Notes that the files are offered to this peer. Does nothing if the record cannot be written: sending works without.
+    /// Notes that the files are offered to this peer. Does nothing if the record cannot be written: sending works
+    /// without.
     func begin(with peer: Peer) {
         content.peer = peer.id
         content.peerName = "\(peer.name)"

@@ -5,7 +5,8 @@ import NighCore
 import NighFiles
 import NighLoop
 
-/// `nigh transfers`: lists the transfers that are unfinished, continues those that this user has begun, and removes them.
+/// `nigh transfers`: lists the transfers that are unfinished, continues those that this user has begun, and removes
+/// them.
 struct TransfersCommand: Subcommand {
     /// What the command does with the transfers.
     enum Action: Sendable {
@@ -153,7 +154,8 @@ struct TransfersCommand: Subcommand {
         }
     }
 
-    /// The folder that files were received into; nil if none is named and no files can be received into the current one.
+    /// The folder that files were received into; nil if none is named and no files can be received into the current
+    /// one.
     private func place() throws(FileFailure) -> ReceivingFolder? {
         guard let folder else { return try? ReceivingFolder(".") }
         return try ReceivingFolder(folder)

@@ -7,7 +7,8 @@ struct GuideText {
 
     private let width: Int
     private var lines: [Line] = []
-    private var words: [String] = []
+    /// The lines of the paragraph. A link may begin in one and end in the next.
+    private var paragraph: [Substring] = []
     /// What stands before the first line of the paragraph, such as the dash of a list.
     private var bullet = ""
     private var columns: [String] = []
@@ -65,18 +66,19 @@ struct GuideText {
         } else if let item {
             endParagraph()
             bullet = String(item.0)
-            words = Self.words(line.dropFirst(bullet.count))
+            paragraph = [line.dropFirst(bullet.count)]
         } else {
-            words += Self.words(line)
+            paragraph.append(line)
         }
     }
 
     private mutating func endParagraph() {
+        let words = Self.words(paragraph.joined(separator: " ")[...])
         guard !words.isEmpty else { return }
         let indent = String(repeating: " ", count: bullet.count)
         let wrapped = Paragraphs.wrap(words, width: width - bullet.count)
         lines += wrapped.enumerated().map { Line(($0 == 0 ? bullet : indent) + $1) }
-        (words, bullet) = ([], "")
+        (paragraph, bullet) = ([], "")
     }
 
     /// Writes a row of a table: its first cell, and below it the others, each after the heading of its column.

@@ -6,8 +6,8 @@ import NighRelays
 
 /// Joins the peers nearby, collects what they tell of each other, and reports how the map of them changes.
 ///
-/// It calls the peers that discovery sees, one after the other. In a mesh it is then introduced to all others, so they are not
-/// called.
+/// It calls the peers that discovery sees, one after the other. In a mesh it is then introduced to all others, so they
+/// are not called.
 ///
 /// `@unchecked Sendable`: all mutable state is confined to the session's loop.
 final class MapWatch: @unchecked Sendable {
@@ -112,7 +112,8 @@ final class MapWatch: @unchecked Sendable {
         loop.schedule(at: now + Self.pace) { [self] in tick() }
     }
 
-    /// The map is complete for the first time: shows it where it is not kept up to date, so that the changes mean something.
+    /// The map is complete for the first time: shows it where it is not kept up to date, so that the changes mean
+    /// something.
     private func settle() {
         guard !isSettled else { return }
         isSettled = true
@@ -130,8 +131,8 @@ final class MapWatch: @unchecked Sendable {
     }
 
     private func report(_ change: PeerMapChange) {
-        // One JSON object has the map at the end: a list of all changes would grow without bound. A person sees the first map
-        // as a whole.
+        // One JSON object has the map at the end: a list of all changes would grow without bound. A person sees the
+        // first map as a whole.
         guard results.form != .json, !results.isText || isSettled else { return }
         let after = (loop.now - startedAt).milliseconds / 1_000
         results.report(
@@ -157,7 +158,8 @@ final class MapWatch: @unchecked Sendable {
 
     // MARK: Calling
 
-    /// Calls a peer that discovery sees, if no other one is being called. With `--through` the session calls that one peer only.
+    /// Calls a peer that discovery sees, if no other one is being called. With `--through` the session calls that one
+    /// peer only.
     private func callNext() {
         guard called == nil, !commandSession.hasThrough else { return }
         let now = loop.now

@@ -2,7 +2,8 @@ import NighCore
 import NighIntroductions
 import NighRelays
 
-/// Who is connected to whom, over what, as far as one session knows. A value; `PeerMapText` and `PeerMapPicture` show it.
+/// Who is connected to whom, over what, as far as one session knows. A value; `PeerMapText` and `PeerMapPicture` show
+/// it.
 struct PeerMap: Equatable, Sendable {
     /// Somebody on the map.
     struct Node: Equatable, Sendable {
@@ -65,7 +66,8 @@ struct PeerMap: Equatable, Sendable {
         nodes[place].isFull = nodes[place].isFull || node.isFull
     }
 
-    /// Adds what one end says of its conversation with another peer. If both ends say something, what the first one says counts.
+    /// Adds what one end says of its conversation with another peer. If both ends say something, what the first one
+    /// says counts.
     mutating func add(_ path: ConversationPath?, of teller: PeerID, with other: PeerID) {
         let pair = Pair(teller, other)
         var edge = edges[pair] ?? Edge(path: nil, tellers: [])

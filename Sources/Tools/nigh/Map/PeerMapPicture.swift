@@ -4,8 +4,8 @@ import NighCore
 
 /// A map of peers as a picture: an SVG file, which loads nothing and has no script.
 ///
-/// The peers stand on a circle, and a line joins two that are connected. Where most conversations are alike, as in a large mesh,
-/// their lines are drawn thin and pale, so that the others stand out.
+/// The peers stand on a circle, and a line joins two that are connected. Where most conversations are alike, as in a
+/// large mesh, their lines are drawn thin and pale, so that the others stand out.
 struct PeerMapPicture {
     let map: PeerMap
     /// The time at which the map was made, for the reader.
@@ -20,7 +20,8 @@ struct PeerMapPicture {
     private static let legendRow = 22.0
     /// From this number of conversations of one kind, their lines are pale.
     private static let many = 16
-    /// The most pairs without a conversation that are drawn. With more of them, the rest of the picture could not be seen.
+    /// The most pairs without a conversation that are drawn. With more of them, the rest of the picture could not be
+    /// seen.
     private static let mostMissing = 200
     /// The most characters of a name.
     private static let longestName = 22

@@ -115,8 +115,8 @@ struct LinkState {
         return count >= Int(fragment.count)
     }
 
-    /// Counts a packet that was received. Returns how much the number of those that are missing grew: the packets between
-    /// the highest number before and this one, or -1 if it is one of them and came late.
+    /// Counts a packet that was received. Returns how much the number of those that are missing grew: the packets
+    /// between the highest number before and this one, or -1 if it is one of them and came late.
     mutating func received(packet number: UInt64, connection: UInt64) -> Int {
         let start = isComplete ? 0 : number
         // A link has one path. Only a made-up record has more.

@@ -120,8 +120,8 @@ final class BlueZ: @unchecked Sendable {
     private func ownerChanged(isThere: Bool) {
         generation += 1
         objects = nil
-        // A new bluetoothd can take over the name without a gap. It knows nothing of what was registered with the old one, so
-        // users of the adapter have to see that the old one is gone.
+        // A new bluetoothd can take over the name without a gap. It knows nothing of what was registered with the old
+        // one, so users of the adapter have to see that the old one is gone.
         if !isThere || availability.adapter != nil { setAvailability(.missing(.noDaemon)) }
         if isThere { readObjects() }
     }

@@ -10,8 +10,8 @@ struct BusFault: Error, Hashable {
     /// The message of the other side.
     let message: String
 
-    /// Whether the adapter or device is busy, is being switched on, or is just being removed, which bluetoothd reports by
-    /// itself. A later call may succeed.
+    /// Whether the adapter or device is busy, is being switched on, or is just being removed, which bluetoothd reports
+    /// by itself. A later call may succeed.
     var isTemporary: Bool {
         [
             "org.bluez.Error.InProgress", "org.bluez.Error.NotReady",

@@ -3,7 +3,8 @@ import NighTestKit
 @testable import NighCore
 
 extension RawPeer {
-    /// Performs a handshake with `channel` and exchanges what both send; returns the error that ended the channel, if any.
+    /// Performs a handshake with `channel` and exchanges what both send; returns the error that ended the channel, if
+    /// any.
     func meet(_ channel: TLSChannel) -> NighError? {
         var wire = ByteQueue()
         var plain = ByteQueue()

@@ -17,7 +17,8 @@ enum Adapters {
         return BluetoothAddress(info.bdaddr)
     }
 
-    /// Listens on `adapter` and never accepts a connection, so that a dial waits. Ends when the result is released or closed.
+    /// Listens on `adapter` and never accepts a connection, so that a dial waits. Ends when the result is released or
+    /// closed.
     static func listenSilently(on adapter: BluetoothAddress) throws(Failure) -> SilentListener {
         let descriptor = try socket(SOCK_STREAM, BTPROTO_RFCOMM)
         var address = sockaddr_rc(

@@ -3,12 +3,13 @@ import NighCore
 import NighTestKit
 import NighUV
 
-/// Transports for the conformance suites, in a machine with several adapters. Each end of the wire is an adapter, because an
-/// adapter cannot hear itself.
+/// Transports for the conformance suites, in a machine with several adapters. Each end of the wire is an adapter,
+/// because an adapter cannot hear itself.
 enum BluetoothRig {
     /// The number of adapters that scenarios need.
     static let adaptersOfScenario = 2
-    /// The least number of adapters for a check. Some checks do more if there are more ends than they need, at most this many.
+    /// The least number of adapters for a check. Some checks do more if there are more ends than they need, at most
+    /// this many.
     private static let fewestAdapters = 4
 
     /// Replaces all adapters with `count` new ones that are switched on and discoverable.
@@ -18,8 +19,8 @@ enum BluetoothRig {
         guard Spawning.wait(for: process) == .exited(0) else { throw Failure("there are no new adapters") }
     }
 
-    /// Creates a rig on new adapters for a check that needs `ends` ends. Adapters that no end uses would cost time, because
-    /// every session asks each device that it sees for its services.
+    /// Creates a rig on new adapters for a check that needs `ends` ends. Adapters that no end uses would cost time,
+    /// because every session asks each device that it sees for its services.
     static func make(ends: Int) throws(Failure) -> TransportRig {
         let count = max(ends, fewestAdapters)
         try renewAdapters(count)
@@ -43,8 +44,8 @@ enum BluetoothRig {
             throw Failure("a name")
         }
         rig.service = service
-        // If both ends close with bytes under way, Linux may keep the channel for 40 s, and refuses it to new connections.
-        // A dial has nine tenths of this time.
+        // If both ends close with bytes under way, Linux may keep the channel for 40 s, and refuses it to new
+        // connections. A dial has nine tenths of this time.
         rig.timeout = .seconds(50)
         rig.quietTime = .milliseconds(300)
         rig.bulkByteCount = 2 * 1024 * 1024

@@ -49,14 +49,15 @@ final class Supervisor {
         return output
     }
 
-    /// The time so far, as `LoadAdjustedClock` counts it: the share in which a program that always wants to run has a processor.
+    /// The time so far, as `LoadAdjustedClock` counts it: the share in which a program that always wants to run has a
+    /// processor.
     var elapsed: Duration {
         clock.advance()
         return clock.elapsed
     }
 
-    /// Reads output and reaps processes until `condition` holds. Fails if that takes longer than `limit`, as `LoadAdjustedClock`
-    /// counts it, or if a process ended that should not have.
+    /// Reads output and reaps processes until `condition` holds. Fails if that takes longer than `limit`, as
+    /// `LoadAdjustedClock` counts it, or if a process ended that should not have.
     func wait(_ words: String, within limit: Duration, until condition: () -> Bool) throws(Failure) {
         let start = journal.now
         let deadline = min(elapsed + limit, end)

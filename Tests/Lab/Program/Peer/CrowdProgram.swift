@@ -14,7 +14,8 @@ enum CrowdProgram {
     private static let wave = 40
     /// The bytes that the first round may keep for each conversation: the record of a known peer.
     private static let keptBytes = 12_288
-    /// The bytes that each later round may add for each conversation: pools and tables grow a little, depending on timing.
+    /// The bytes that each later round may add for each conversation: pools and tables grow a little, depending on
+    /// timing.
     private static let addedBytes = 1_024
 
     static func main() -> Int32 {

@@ -5,7 +5,8 @@ import Synchronization
 
 /// The program that a scenario runs on its hosts: a session that takes commands line by line.
 enum PeerProgram {
-    /// The pipe that signals write to. It is created before a handler is installed, because a handler must not create it.
+    /// The pipe that signals write to. It is created before a handler is installed, because a handler must not create
+    /// it.
     private static let wakeDescriptors: (reading: Int32, writing: Int32) = {
         guard let pipe = try? Spawning.pipe() else { preconditionFailure("no pipe could be made") }
         return pipe

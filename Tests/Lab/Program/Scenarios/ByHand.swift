@@ -26,7 +26,8 @@ enum ByHand {
         let wrong = [
             ("\(puma.host.address()):4002", "no answer in time"),
             ("\(puma.host.address()):4001", "nobody listens there"),
-            // Without a route, the kernel refuses at once. On its own network, it asks for the address without an answer.
+            // Without a route, the kernel refuses at once. On its own network, it asks for the address without an
+            // answer.
             ("10.99.0.1:4000", "cannot be reached"), ("10.77.0.200:4000", "cannot be reached"),
             ("\(lynxHost.address()):\(try lynx.port())", "back to this session"),
         ]

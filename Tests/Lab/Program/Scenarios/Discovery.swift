@@ -68,7 +68,8 @@ enum Discovery {
         try lab.wait(for: "both to be told which name is theirs") {
             [first, second].allSatisfy { $0.advertisedName == lynx.view(of: $0).name }
         }
-        // A new peer listens for only some hundredths of a second, and hears no peer that gets no processor in that time.
+        // A new peer listens for only some hundredths of a second, and hears no peer that gets no processor in that
+        // time.
         let share = (lab.journal.now - start) / (lab.elapsed - elapsed)
         let isFirstKept = lynx.view(of: first).name == "Puma"
         try lab.check(

@@ -111,7 +111,8 @@ enum Eavesdropping {
             }
     }
 
-    /// Checks that public data is found in the announcements. This shows that the search works and the documentation is right.
+    /// Checks that public data is found in the announcements. This shows that the search works and the documentation is
+    /// right.
     private static func searchAnnouncements(
         _ lab: Lab, _ capture: Capture, _ secrets: [Secret]
     ) throws(Failure) {

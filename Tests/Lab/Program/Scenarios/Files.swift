@@ -68,7 +68,8 @@ enum Files {
         try host.run(["sh", "-c", "head -c \(bytes) /dev/urandom > \(path)"])
     }
 
-    /// Waits until both have ended normally; checks that the file arrived as it was sent, and where the transfer continued.
+    /// Waits until both have ended normally; checks that the file arrived as it was sent, and where the transfer
+    /// continued.
     static func arrives(
         _ lab: Lab, _ sender: GameProcess, _ receiver: GameProcess,
         folder: (host: Host, path: String), source: (host: Host, path: String),

@@ -1,6 +1,7 @@
 import Glibc
 
-/// Checks with the system's own tools what all other scenarios rely on, so that a failure elsewhere is known not to be the lab's.
+/// Checks with the system's own tools what all other scenarios rely on, so that a failure elsewhere is known not to be
+/// the lab's.
 enum Ground {
     static let all = [
         Scenario("ground", "the lab itself: hosts, wires, daemons, filters, and no way out") {

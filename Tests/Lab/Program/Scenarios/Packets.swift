@@ -32,7 +32,8 @@ enum Packets {
             try lab.check("values come once and in order", numbers == Array(Set(numbers)).sorted())
             let gap = zip(numbers.dropFirst(), numbers).map { $0 - $1 }.max() ?? 0
             let share = (lab.journal.now - start) / (lab.elapsed - elapsed)
-            // Fifty a second were sent, and for less than a second they were lost. A session that gets no processor notices later.
+            // Fifty a second were sent, and for less than a second they were lost. A session that gets no processor
+            // notices later.
             try lab.check(
                 "at most 50 in a row were lost: \(gap), at a pace of 1 in \(share)", gap <= 50 || share > 1.5)
             try lab.check("it is one conversation", Lifelines.isUnbroken(lynx, puma) && puma.troubles.isEmpty)

@@ -81,7 +81,8 @@ extension Lab {
         try exchangeMessages(one, other)
     }
 
-    /// Makes both send `count` more messages to each other, and waits until each has received everything ever sent to it.
+    /// Makes both send `count` more messages to each other, and waits until each has received everything ever sent to
+    /// it.
     func exchangeMessages(_ one: PeerProcess, _ other: PeerProcess, count: Int = 20) throws(Failure) {
         let before = (one.sent(to: other).count, other.sent(to: one).count)
         one.send(count, to: other)

@@ -1,7 +1,8 @@
 import NighCore
 import NighPlugins
 
-/// `unix:folder=PATH,breaks=RULE`: the example's transport, which breaks that rule as soon as a pipe has received something.
+/// `unix:folder=PATH,breaks=RULE`: the example's transport, which breaks that rule as soon as a pipe has received
+/// something.
 @c(nigh_transport_plugin)
 public func nighTransportPlugin() -> UnsafePointer<nigh_plugin> {
     TransportPlugin.describe(scheme: "unix", version: "0", capabilities: UnixTransport.costs) {
