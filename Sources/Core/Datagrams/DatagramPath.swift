@@ -5,6 +5,9 @@
 /// tried from time to time.
 ///
 /// A machine without I/O, which a link owns. Packets to send are in `output`. Loop only.
+///
+/// This file is long because the state of a path is private to it. The parts that have state of their own are in other
+/// files.
 package final class DatagramPath {
     /// Whether messages may be sent on the path.
     private enum Phase: Equatable {

@@ -25,60 +25,7 @@ final class StreamPort: Sendable {
     private let chunks: Guarded<ChunkPool>
     private let attention: any StreamAttention
     private let isListed = Atomic<Bool>(false)
-    private let state: Guarded<State>
-
-    /// How one direction stands.
-    private enum Direction {
-        case open
-        /// The last byte was written, or has come.
-        case finished
-        /// This side gave it up for this reason.
-        case cancelled(String)
-        /// It failed: the other side gave it up, or the conversation has ended.
-        case failed(NighError)
-    }
-
-    private struct State {
-        var sending = Direction.open
-        /// Whether the other side was told how sending ended, or need not be told.
-        var isSendingEndTaken = false
-        var unsent: StreamFrameQueue
-
-        var receiving = Direction.open
-        var isStopTaken = false
-        var arrived = Ring<ByteSlice>()
-        var unread = 0
-        /// The chunk into which short pieces are copied, so that each does not keep a large one.
-        var tail: Chunk?
-        var read: UInt64 = 0
-        /// How many of the read bytes the loop knows.
-        var readTaken: UInt64 = 0
-
-        var writers = StreamWaiters()
-        var readers = StreamWaiters()
-        /// Tasks that wait for both, or for `wake`.
-        var watchers = StreamWaiters()
-        /// Tasks that `waking` resumes.
-        var woken = StreamWaiters()
-        var loopWaiter: LoopWaiter?
-        var toldFailures = ToldFailures()
-        var isWoken = false
-        var lastWaiter: UInt64 = 0
-    }
-
-    /// Code on a loop that waits as a task does.
-    private struct LoopWaiter {
-        let loop: any EventLoop
-        let work: @Sendable () -> Void
-        let wantsBytes: Bool
-        let wantsRoom: Bool
-    }
-
-    /// The directions whose failure code on a loop was told.
-    private struct ToldFailures {
-        var sending = false
-        var receiving = false
-    }
+    private let state: Guarded<StreamPortState>
 
     /// - Parameters:
     ///   - window: the number of bytes that may wait in each direction.
@@ -97,11 +44,12 @@ final class StreamPort: Sendable {
         notifyAfter = UInt64(max(window / 4, 1))
         self.attention = attention
         self.chunks = chunks
-        state = Guarded(State(unsent: StreamFrameQueue(number: number, frameRoom: frameRoom, chunks: chunks)))
+        state = Guarded(
+            StreamPortState(unsent: StreamFrameQueue(number: number, frameRoom: frameRoom, chunks: chunks)))
     }
 
     /// Runs `change` with the lock held, then resumes the tasks that it has woken.
-    private func waking<Result>(_ change: (inout State) -> Result) -> Result {
+    private func waking<Result>(_ change: (inout StreamPortState) -> Result) -> Result {
         let (result, woken) = state.withLock { state -> (Result, StreamWaiters) in
             let result = change(&state)
             var woken = StreamWaiters()
@@ -113,7 +61,7 @@ final class StreamPort: Sendable {
     }
 
     /// The same, which has the loop look at the stream if `change` returns true.
-    private func changing(_ change: (inout State) -> Bool) {
+    private func changing(_ change: (inout StreamPortState) -> Bool) {
         if waking(change) { attend() }
     }
 
@@ -161,7 +109,7 @@ final class StreamPort: Sendable {
             guard case .open = state.sending else { return false }
             state.sending = .cancelled(reason)
             state.unsent.removeAll()
-            wakeWriters(&state)
+            state.wakeWriters()
             return true
         }
     }
@@ -174,22 +122,11 @@ final class StreamPort: Sendable {
             guard let bytes = state.arrived.popFirst() else { return (nothingLeft(state), false) }
             state.unread &-= bytes.count
             state.read &+= UInt64(bytes.count)
-            let isLast = state.unread == 0 && !isOpen(state.receiving)
+            let isLast = state.unread == 0 && !state.receiving.isOpen
             return (.bytes(bytes), isLast || state.read &- state.readTaken >= notifyAfter)
         }
         if isNews { attend() }
         return reading
-    }
-
-    private func hasFailed(_ direction: Direction) -> Bool {
-        switch direction {
-        case .cancelled, .failed: true
-        case .open, .finished: false
-        }
-    }
-
-    private func isOpen(_ direction: Direction) -> Bool {
-        if case .open = direction { true } else { false }
     }
 
     /// Why nothing more comes, whatever has come and is not read; nil if more may come, or it ended in good order.
@@ -199,7 +136,7 @@ final class StreamPort: Sendable {
         }
     }
 
-    private func nothingLeft(_ state: State) -> ByteStream.Reading {
+    private func nothingLeft(_ state: StreamPortState) -> ByteStream.Reading {
         switch state.receiving {
         case .open: .nothing
         case .finished: .end
@@ -218,37 +155,30 @@ final class StreamPort: Sendable {
             case .open: break
             }
             state.receiving = .cancelled(reason)
-            dropUnread(&state)
-            wakeReaders(&state)
+            state.dropUnread()
+            state.wakeReaders()
             return true
         }
-    }
-
-    private func dropUnread(_ state: inout State) {
-        state.read &+= UInt64(state.unread)
-        state.unread = 0
-        state.arrived.removeAll()
-        state.tail = nil
     }
 
     // MARK: Waiting
 
     /// Waits until there may be room to write, or writing has ended, or the task is cancelled.
     nonisolated(nonsending) func waitForRoom() async {
-        await wait(in: \.writers) { [room] state in state.unsent.byteCount < room || !isOpen(state.sending) }
+        await wait(in: \.writers) { [room] state in state.isWritable(within: room) }
     }
 
     /// Waits until there may be something to read, or reading has ended, or the task is cancelled.
     nonisolated(nonsending) func waitForBytes() async {
-        await wait(in: \.readers) { state in state.unread > 0 || !isOpen(state.receiving) }
+        await wait(in: \.readers) { state in state.isReadable }
     }
 
     /// Waits for `wake`, and for what the parameters name.
     nonisolated(nonsending) func waitForActivity(bytes: Bool, room isRoomWanted: Bool) async {
         await wait(in: \.watchers) { [room] state in
-            state.isWoken || hasFailed(state.receiving)
-                || bytes && (state.unread > 0 || !isOpen(state.receiving))
-                || isRoomWanted && (state.unsent.byteCount < room || !isOpen(state.sending))
+            state.isWoken || state.receiving.hasFailed
+                || bytes && state.isReadable
+                || isRoomWanted && state.isWritable(within: room)
         }
         state.withLock { $0.isWoken = false }
     }
@@ -260,26 +190,14 @@ final class StreamPort: Sendable {
         bytes: Bool, room isRoomWanted: Bool, on loop: any EventLoop, _ work: @escaping @Sendable () -> Void
     ) {
         state.withLock { [room] state in
-            state.loopWaiter = LoopWaiter(loop: loop, work: work, wantsBytes: bytes, wantsRoom: isRoomWanted)
+            state.loopWaiter = StreamPortState.LoopWaiter(
+                loop: loop, work: work, wantsBytes: bytes, wantsRoom: isRoomWanted)
             let isReady =
-                hasUntoldFailure(state)
-                || bytes && (state.unread > 0 || !isOpen(state.receiving))
-                || isRoomWanted && (state.unsent.byteCount < room || !isOpen(state.sending))
-            if isReady { notifyLoop(&state) }
+                state.hasUntoldFailure
+                || bytes && state.isReadable
+                || isRoomWanted && state.isWritable(within: room)
+            if isReady { state.notifyLoop() }
         }
-    }
-
-    private func hasUntoldFailure(_ state: borrowing State) -> Bool {
-        hasFailed(state.sending) && !state.toldFailures.sending
-            || hasFailed(state.receiving) && !state.toldFailures.receiving
-    }
-
-    /// Gives the work to the loop, which does it later, so the lock may be held.
-    private func notifyLoop(_ state: inout State) {
-        guard let waiter = state.loopWaiter.take() else { return }
-        state.toldFailures = ToldFailures(
-            sending: hasFailed(state.sending), receiving: hasFailed(state.receiving))
-        waiter.loop.execute(waiter.work)
     }
 
     /// Ends the present or the next `waitForActivity`.
@@ -291,7 +209,8 @@ final class StreamPort: Sendable {
     }
 
     private nonisolated(nonsending) func wait(
-        in waiters: WritableKeyPath<State, StreamWaiters> & Sendable, unless isReady: (State) -> Bool
+        in waiters: WritableKeyPath<StreamPortState, StreamWaiters> & Sendable,
+        unless isReady: (StreamPortState) -> Bool
     ) async {
         let number = state.withLock { state in
             state.lastWaiter &+= 1
@@ -312,18 +231,6 @@ final class StreamPort: Sendable {
         }
     }
 
-    private func wakeWriters(_ state: inout State) {
-        if state.loopWaiter?.wantsRoom == true || hasUntoldFailure(state) { notifyLoop(&state) }
-        state.woken.take(from: &state.writers)
-        state.woken.take(from: &state.watchers)
-    }
-
-    private func wakeReaders(_ state: inout State) {
-        if state.loopWaiter?.wantsBytes == true || hasUntoldFailure(state) { notifyLoop(&state) }
-        state.woken.take(from: &state.readers)
-        state.woken.take(from: &state.watchers)
-    }
-
     // MARK: The loop: sending
 
     /// What the loop sends next.
@@ -339,7 +246,7 @@ final class StreamPort: Sendable {
     func hasOutput(credit: Bool) -> Bool {
         state.withLock { state in
             if state.unsent.byteCount > 0 { return credit }
-            return !isOpen(state.sending) && !state.isSendingEndTaken
+            return !state.sending.isOpen && !state.isSendingEndTaken
         }
     }
 
@@ -365,9 +272,9 @@ final class StreamPort: Sendable {
         }
     }
 
-    private func takeFrame(_ state: inout State) -> Output? {
+    private func takeFrame(_ state: inout StreamPortState) -> Output? {
         guard let (frame, count) = state.unsent.takeFirst() else { return nil }
-        if state.unsent.byteCount <= room / 2 { wakeWriters(&state) }
+        if state.unsent.byteCount <= room / 2 { state.wakeWriters() }
         return .frame(frame, count: count)
     }
 
@@ -378,7 +285,7 @@ final class StreamPort: Sendable {
             state.sending = .failed(error(.sending, .streamCancelled(reason)))
             state.isSendingEndTaken = true
             state.unsent.removeAll()
-            wakeWriters(&state)
+            state.wakeWriters()
             return true
         }
     }
@@ -389,7 +296,7 @@ final class StreamPort: Sendable {
     /// Returns whether tasks wait for them, which `wakeReaders` resumes.
     func deliver(_ bytes: UnsafeRawBufferPointer, retained: () -> ByteSlice) -> Bool {
         state.withLock { state in
-            guard isOpen(state.receiving) else { return false }
+            guard state.receiving.isOpen else { return false }
             state.unread &+= bytes.count
             let slice = bytes.count >= Self.leastSlice ? retained() : nil
             if let slice, slice.count >= slice.chunk.capacity / Self.mostSlices {
@@ -397,19 +304,15 @@ final class StreamPort: Sendable {
             } else {
                 copy(bytes, &state)
             }
-            return hasReader(state)
+            return state.hasReader
         }
     }
 
     /// Whether a task waits for bytes, or for anything that happens.
-    var hasReader: Bool { state.withLock { hasReader($0) } }
-
-    private func hasReader(_ state: borrowing State) -> Bool {
-        !(state.readers.isEmpty && state.watchers.isEmpty) || state.loopWaiter?.wantsBytes == true
-    }
+    var hasReader: Bool { state.withLock { $0.hasReader } }
 
     /// Resumes the tasks that wait for bytes.
-    func wakeReaders() { waking { wakeReaders(&$0) } }
+    func wakeReaders() { waking { $0.wakeReaders() } }
 
     /// Shorter pieces are always copied.
     private static let leastSlice = 4 << 10
@@ -417,7 +320,7 @@ final class StreamPort: Sendable {
     /// frames of full length, which are a little shorter than a record.
     private static let mostSlices = 5
 
-    private func copy(_ bytes: UnsafeRawBufferPointer, _ state: inout State) {
+    private func copy(_ bytes: UnsafeRawBufferPointer, _ state: inout StreamPortState) {
         if state.arrived.isEmpty, state.tail != nil { _ = Chunk.rewindIfUnshared(&state.tail!) }
         if (state.tail?.room ?? 0) < bytes.count {
             let full = state.tail.take()
@@ -446,15 +349,15 @@ final class StreamPort: Sendable {
         endReceiving(.failed(error(.receiving, .streamCancelled(reason))))
     }
 
-    private func endReceiving(_ end: Direction) {
+    private func endReceiving(_ end: StreamPortState.Direction) {
         waking { state in
-            guard isOpen(state.receiving) else {
+            guard state.receiving.isOpen else {
                 // The program has given up reading meanwhile, and the other side need not be told any more.
                 state.isStopTaken = true
                 return
             }
             state.receiving = end
-            wakeReaders(&state)
+            state.wakeReaders()
         }
     }
 
@@ -484,10 +387,10 @@ final class StreamPort: Sendable {
     /// Accepts no more bytes, for this reason. What was written before can still be taken.
     func stopWriting(_ reason: NighError) {
         waking { state in
-            guard isOpen(state.sending) else { return }
+            guard state.sending.isOpen else { return }
             state.sending = .failed(reason)
             state.isSendingEndTaken = true
-            wakeWriters(&state)
+            state.wakeWriters()
         }
     }
 
@@ -499,10 +402,10 @@ final class StreamPort: Sendable {
                 state.isSendingEndTaken = true
             }
             state.unsent.removeAll()
-            if isOpen(state.receiving) { state.receiving = .failed(error) }
+            if state.receiving.isOpen { state.receiving = .failed(error) }
             state.isStopTaken = true
-            wakeWriters(&state)
-            wakeReaders(&state)
+            state.wakeWriters()
+            state.wakeReaders()
         }
     }
 

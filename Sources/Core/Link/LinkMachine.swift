@@ -4,6 +4,8 @@
 /// A machine without I/O. `receive` takes the bytes from the pipe, `next` returns what they mean step by step, `gather`
 /// returns the bytes to write, and `deadline` and `timeArrived` handle time. The session machine owns one for each pipe
 /// and uses it on the loop only. It never calls back.
+///
+/// This file is long because the state of a link is private to it. The parts that need none of it are in other files.
 package final class LinkMachine {
     package let side: LinkSide
     // Properties that every message or write uses are not checked for overlapping access at run time: they are accessed

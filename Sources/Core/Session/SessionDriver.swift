@@ -12,7 +12,7 @@ final class SessionDriver: @unchecked Sendable {
     let transports: [any Transport]
     let inbox: MessageInbox
     let events = Inbox<SessionEvent>()
-    private(set) var advertisement: Advertisement
+    var advertisement: Advertisement
     /// No change of `advertisement.isFull` is advertised before this moment.
     var nextFullnessChange = Moment(nanoseconds: .min)
     var fullnessTimer: LoopTimer?
@@ -23,7 +23,7 @@ final class SessionDriver: @unchecked Sendable {
     @exclusivity(unchecked) private var onEvent: EventHandler?
     private var onStream: [StreamPurpose: @Sendable (ByteStream) -> Void]
     private(set) var onKindMessage: KindMessageHandler?
-    private var hasStarted = false
+    private(set) var hasStarted = false
     @exclusivity(unchecked) private(set) var isClosed = false
 
     @exclusivity(unchecked) private var calls =
@@ -134,40 +134,6 @@ final class SessionDriver: @unchecked Sendable {
         trustSynchronizer.start()
         if role.advertises { startAdvertising() }
         if role.browses { startBrowsing() }
-    }
-
-    func startAdvertising() {
-        guard hasStarted, !isClosed else { return }
-        for transport in transports { transport.advertise(advertisement) }
-    }
-
-    func stopAdvertising() {
-        guard hasStarted, !isClosed else { return }
-        for transport in transports { transport.stopAdvertising() }
-    }
-
-    func startBrowsing() {
-        guard hasStarted, !isClosed else { return }
-        inTurn {
-            for transport in transports { transport.browse(advertisement.service) }
-        }
-    }
-
-    func stopBrowsing() {
-        guard hasStarted, !isClosed else { return }
-        inTurn {
-            for (index, transport) in transports.enumerated() {
-                transport.stopBrowsing()
-                machine.addressesForgotten(transport: index)
-                machine.routesLost(transport: index)
-            }
-        }
-    }
-
-    func update(_ advertisement: Advertisement) {
-        self.advertisement = advertisement
-        guard hasStarted, !isClosed else { return }
-        for transport in transports { transport.updateAdvertisement(advertisement) }
     }
 
     func close(completion: @escaping @Sendable () -> Void) {

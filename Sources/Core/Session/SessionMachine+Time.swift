@@ -1,0 +1,191 @@
+// When the machine looks at links, peers and addresses again, and what it does when their time has come.
+
+extension SessionMachine {
+    /// What is due at a deadline.
+    enum Wakeup {
+        case link(UInt64)
+        case peer(PeerID)
+        case address(UInt64)
+        case race(UInt64)
+        case largeChunks
+    }
+
+    /// Handles all deadlines that have come.
+    func timeArrived(now: Moment) {
+        while let wakeup = wakeups.takeDue(at: now) {
+            switch wakeup {
+            case .link(let number):
+                guard let link = links[number], link.wakesAt <= now else { continue }
+                link.wakesAt = .never
+                linkTimeArrived(link, now: now)
+                if link.purpose != .finished { watch(link) }
+            case .peer(let id):
+                guard let peer = peers[id], peer.wakesAt <= now else { continue }
+                peer.wakesAt = .never
+                peerTimeArrived(peer, now: now)
+                if peers[id] === peer { watch(peer) }
+            case .address(let number): addressTimeArrived(number, now: now)
+            case .race(let number):
+                guard let race = races[number], race.wakesAt <= now else { continue }
+                race.wakesAt = .never
+                run(race, now: now)
+            case .largeChunks:
+                watchesLargeChunks = false
+                if largeChunks.releaseUnused() { watchLargeChunks(now: now) }
+            }
+        }
+    }
+
+    /// Schedules the next look at the link, at its deadline.
+    @inline(__always)
+    func watch(_ link: Link) {
+        let deadline = deadline(of: link)
+        guard deadline < link.wakesAt else { return }
+        link.wakesAt = deadline
+        wakeups.add(.link(link.number), at: deadline)
+    }
+
+    /// Schedules the next look at the race, when something of it is due.
+    func watch(_ race: DialRace) {
+        let deadline = deadline(of: race)
+        guard deadline < race.wakesAt else { return }
+        race.wakesAt = deadline
+        wakeups.add(.race(race.number), at: deadline)
+    }
+
+    /// Schedules the next look at the address, when it is due.
+    func watch(_ known: KnownAddress) { wakeups.add(.address(known.number), at: known.dueAt) }
+
+    /// Schedules a check that frees the memory kept for large messages once it is unused.
+    @inline(__always)
+    func watchLargeChunks(now: Moment) {
+        guard !watchesLargeChunks, !largeChunks.isEmpty else { return }
+        watchesLargeChunks = true
+        wakeups.add(.largeChunks, at: now + LargeChunks.idleLifetime)
+    }
+
+    /// The number of deadlines that are remembered.
+    var wakeupCount: Int { wakeups.count }
+
+    /// The number of stale deadlines above which they are removed.
+    private static let staleWakeups = 256
+
+    /// Removes stale deadlines. Each link leaves its last deadline behind. A few do not matter, but many links that
+    /// only come and go must not fill the memory with them.
+    func forgetStaleWakeups() {
+        guard
+            wakeups.count > Self.staleWakeups + 2
+                * (links.count + peers.count + knownAddresses.count + races.count)
+        else { return }
+        wakeups.removeAll { wakeup, moment in
+            switch wakeup {
+            case .link(let number): links[number]?.wakesAt != moment
+            case .peer(let id): peers[id]?.wakesAt != moment
+            case .race(let number): races[number]?.wakesAt != moment
+            default: false
+            }
+        }
+    }
+
+    /// Returns when the link must be looked at next.
+    func deadline(of link: Link) -> Moment {
+        // Packets travel whatever becomes of the link.
+        let pathDeadline = link.datagrams?.deadline ?? .never
+        if link.isHeld { return pathDeadline }
+        var deadline = min(link.machine.deadline, pathDeadline)
+        if let conversation = link.conversation { deadline = min(deadline, conversation.acknowledgesAt) }
+        if link.purpose == .unsettled { deadline = min(deadline, settlingDeadline(of: link)) }
+        return deadline
+    }
+
+    /// Returns when an unsettled link is closed. An accepted pipe has twice the handshake timeout to say both which
+    /// peer it comes from and what that peer wants.
+    private func settlingDeadline(of link: Link) -> Moment {
+        let handshake = Moment.Span(timings.handshake)
+        return link.openedAt + handshake + handshake
+    }
+
+    private func linkTimeArrived(_ link: Link, now: Moment) {
+        if let path = link.datagrams {
+            path.timeArrived(now: now)
+            processPath(of: link)
+        }
+        if link.isHeld { return }
+        if let conversation = link.conversation, conversation.acknowledgesAt <= now {
+            acknowledge(conversation, on: link)
+        }
+        if link.machine.timeArrived(now: now), let peer = link.peer, link === peer.link {
+            link.conversation?.isReportedUnresponsive = true
+            report(.peerUnresponsive(peer.id))
+        }
+        markDirty(link)
+        if let end = link.machine.end { return linkEnded(link, end, now: now) }
+        if link.purpose == .unsettled, settlingDeadline(of: link) <= now {
+            end(link, .tooSlow, because: .timedOut, now: now)
+        }
+    }
+
+    /// Returns when the peer must be looked at next.
+    func deadline(of peer: PeerRecord) -> Moment {
+        let deadline = min(
+            peer.pairing?.deadline ?? .never, peer.conversation?.departure?.deadline ?? .never)
+        return switch peer.phase {
+        case .available(let invitation?): min(deadline, invitation.deadline)
+        case .inviting(let invitation): min(deadline, invitation.attempt.nextDeadline)
+        case .connected(_, let carrier):
+            min(deadline, carrier.movesAt, carrier.attempt?.nextDeadline ?? .never)
+        case .reconnecting(_, let recovery):
+            min(deadline, recovery.deadline, recovery.attempt?.nextDeadline ?? recovery.retryAt)
+        case .unavailable, .available(nil), .settling, .ended: deadline
+        }
+    }
+
+    /// Schedules the next look at the peer, at its deadline.
+    func watch(_ peer: PeerRecord) {
+        let deadline = deadline(of: peer)
+        guard deadline < peer.wakesAt else { return }
+        peer.wakesAt = deadline
+        wakeups.add(.peer(peer.id), at: deadline)
+    }
+
+    private func peerTimeArrived(_ peer: PeerRecord, now: Moment) {
+        if let pairing = peer.pairing, pairing.deadline <= now {
+            endPairing(with: peer, .timedOut, saying: .timedOut)
+        }
+        if let departure = peer.conversation?.departure, departure.deadline <= now {
+            return finishDeparture(of: peer, now: now)
+        }
+        switch peer.phase {
+        case .available(let invitation?) where invitation.deadline <= now:
+            endInvitation(of: peer, cause: .timedOut, code: .tooSlow)
+        case .inviting(let invitation): timeArrived(for: invitation.attempt, of: peer, now: now)
+        case .connected(_, let carrier):
+            if let attempt = carrier.attempt {
+                timeArrived(for: attempt, of: peer, now: now)
+            } else if carrier.movesAt <= now {
+                move(peer, now: now)
+            }
+        case .reconnecting(_, let recovery):
+            if recovery.deadline <= now {
+                giveUpRecovery(of: peer, now: now)
+            } else if let attempt = recovery.attempt {
+                timeArrived(for: attempt, of: peer, now: now)
+            } else if recovery.retryAt <= now {
+                beginResuming(peer, now: now)
+            }
+        case .unavailable, .available, .settling, .ended: break
+        }
+    }
+
+    private func timeArrived(for attempt: Attempt, of peer: PeerRecord, now: Moment) {
+        if attempt.deadline <= now {
+            fail(attemptOf: peer, with: .timedOut, now: now)
+        } else if attempt.waitsForPeerUntil <= now {
+            attempt.waitsForPeerUntil = .never
+            attempt.race.routes = preferredRoutes(of: peer)
+            run(attempt.race, now: now)
+        } else if attempt.routeDeadline <= now {
+            giveUpRequest(peer, now: now)
+        }
+    }
+}
