@@ -10,6 +10,8 @@ struct NewestMessages {
 
     var isEmpty: Bool { messages.isEmpty }
 
+    var count: Int { messages.count }
+
     /// The length of the message that has waited longest; nil if none waits.
     var firstByteCount: Int? { messages.first?.bytes.count }
 

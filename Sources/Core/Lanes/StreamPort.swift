@@ -281,7 +281,8 @@ final class StreamPort: Sendable {
     /// The other side reads no more. Returns whether it has to be told that nothing more comes.
     func stopped(because reason: String) -> Bool {
         waking { state in
-            guard !state.isSendingEndTaken else { return false }
+            // Bytes may still wait although nothing more can be written, because this side is leaving.
+            guard !state.isSendingEndTaken || state.unsent.byteCount > 0 else { return false }
             state.sending = .failed(error(.sending, .streamCancelled(reason)))
             state.isSendingEndTaken = true
             state.unsent.removeAll()

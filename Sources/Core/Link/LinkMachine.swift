@@ -379,6 +379,10 @@ package final class LinkMachine {
     /// Queues messages of keys for the write of this turn: at least one, and as many as fit into `room` bytes.
     @inline(__always)
     func send(_ newest: inout NewestMessages, within room: Int) {
+        guard !newest.isEmpty else { return }
+        // What leaves before them takes room, too.
+        let room = room &- control.byteCount &- pongs.byteCount
+        guard room > 0 else { return }
         while let count = newest.firstByteCount,
             unreliable.byteCount == 0 || unreliable.byteCount &+ count < room,
             let message = newest.popFirst()

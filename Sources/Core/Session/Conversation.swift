@@ -442,10 +442,10 @@ package final class Conversation: FrameSource {
         return result
     }
 
-    /// Adds what a link has counted, which carries the conversation no longer.
+    /// Adds what a link has counted, which carries the conversation no longer. What still waits for it is dropped.
     func keepCounts(of link: Link) {
         statistics.unreliableSent &+= link.machine.statistics.unreliableSent
-        statistics.unreliableDropped &+= link.machine.statistics.unreliableDropped
+        statistics.unreliableDropped &+= link.machine.statistics.unreliableDropped &+ link.newest.count
     }
 
     /// The counts for the program, completed with those that only the conversation knows.

@@ -117,13 +117,13 @@ extension SessionDriver {
     func release(_ link: UInt64) {
         guard !isClosed, let connection = connections[link], !connection.link.isHeld else { return }
         inTurn {
+            deliver(from: connection, now: loop.now)
+            if connection.link.machine.tap != nil { observe(connection.link) }
             switch connection.endWhileHeld {
             case .success?: return pipeOver(connection, error: nil)
             case .failure(let error)?: return pipeOver(connection, error: error)
             case nil: break
             }
-            deliver(from: connection, now: loop.now)
-            if connection.link.machine.tap != nil { observe(connection.link) }
             guard connection.isPaused, connection.link.machine.wantsToRead else { return }
             connection.isPaused = false
             connection.pipe.resumeReading()

@@ -374,8 +374,8 @@ final class SessionDriver: @unchecked Sendable {
             share &-= count
             connection.pipe.write(&outgoing)
             outgoing.removeAll()
-            // A link that did not use all the room has nothing more to write.
-            guard count >= room else { break }
+            // A link that did not use all the room has nothing more to write, unless a message of a key did not fit.
+            guard count >= room || !link.newest.isEmpty else { break }
         }
         if share <= 0 { machine.markDirty(link) }
         if connection.isPaused, link.machine.wantsToRead, !link.isHeld {

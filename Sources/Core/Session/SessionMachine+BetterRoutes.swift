@@ -80,8 +80,8 @@ extension SessionMachine {
         watch(link)
     }
 
-    /// Ends the previous link after `link` has taken over from it. Pings on it that wait are sent once more, and a
-    /// pairing that shows no digits yet starts again.
+    /// Ends the previous link after `link` has taken over from it. Messages of keys that wait go to the new link, pings
+    /// that wait are sent once more, and a pairing that shows no digits yet starts again.
     func replaceLink(of peer: PeerRecord, by link: Link, now: Moment) {
         guard let old = peer.link, old !== link else { return }
         link.isBetter = transports[link.transport].priority < transports[old.transport].priority
@@ -91,6 +91,8 @@ extension SessionMachine {
         }
         for ping in old.takePacketPings() { send(ping, besides: link, now: now) }
         movePairing(with: peer, from: old, to: link, now: now)
+        link.newest = old.newest.takeAll()
+        markDirty(link)
         old.conversation?.keepCounts(of: old)
         close(old, .superseded)
     }

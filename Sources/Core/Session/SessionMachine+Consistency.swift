@@ -53,7 +53,7 @@ extension SessionMachine {
         expect(peer.id == id, "under another's id")
         expect(isScheduled(at: peer.wakesAt, for: deadline(of: peer)), "its wake-up comes after its deadline")
         expect(!peer.isIdle, "kept without need")
-        expect(peer.routes.count <= limits.routesPerPeer, "too many routes")
+        expect(peer.routesBesidesIntroduced <= limits.routesPerPeer, "too many routes")
         expect(peer.linkCount == links.values.count { $0.peer === peer }, "links miscounted")
         if let conversation = peer.conversation, !conversation.port.hasStaged {
             expect(conversation.isConsistent, "messages miscounted")

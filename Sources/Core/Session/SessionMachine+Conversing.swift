@@ -52,7 +52,7 @@ extension SessionMachine {
             // The conversation moved to a better route, or this side had not noticed yet that the old link was gone.
             conversation.statistics.reconnects += 1
             peer.phase = phase
-            report(.peerChanged(snapshot(of: peer)))
+            reportChange(of: peer)
         case .unavailable, .available, .inviting, .ended:
             preconditionFailure("a link for a peer that is \(peer.state)")
         }
@@ -69,6 +69,7 @@ extension SessionMachine {
     /// Handles impossible claims of the peer at the beginning of a conversation, after both sides have agreed to it.
     private func beginningFailed(with peer: PeerRecord, cause: NighError.Cause, now: Moment) {
         conversationsEnded.add(cause.label)
+        dropManualRoutes(of: peer)
         move(peer, to: .available(nil), cause: NighError(.conversing, cause, peer: peer.label))
         cleanUp(peer, now: now)
     }

@@ -159,6 +159,6 @@ extension SessionMachine {
     /// Reports that messages travel on the path from now on, or no longer.
     private func noteChange(of path: DatagramPath, on link: Link) {
         guard path.takeChange() != nil, let peer = link.peer, peer.link === link else { return }
-        report(.peerChanged(snapshot(of: peer)))
+        reportChange(of: peer)
     }
 }

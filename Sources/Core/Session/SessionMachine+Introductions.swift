@@ -38,7 +38,7 @@ extension SessionMachine {
         if peer.state == .unavailable {
             updateState(of: peer)
         } else if !new.isEmpty || before != (peer.name, peer.info) {
-            report(.peerChanged(snapshot(of: peer)))
+            reportChange(of: peer)
         }
         considerBetterRoutes(of: peer, now: now)
         watch(peer)

@@ -43,11 +43,15 @@ extension SessionMachine {
                 endInvitation(of: peer, cause: .notPaired, code: .notPaired)
                 endConversation(of: peer, cause: .notPaired, now: now)
             }
-            guard peers[peer.id] === peer, let reported = peer.reportedTrust,
-                reported != trust.trust(in: peer.id, called: peer.name)
-            else { continue }
-            report(.peerChanged(snapshot(of: peer)))
+            if peers[peer.id] === peer { reportTrust(in: peer) }
         }
+    }
+
+    /// Reports a peer whose trust was reported before and has changed since.
+    private func reportTrust(in peer: PeerRecord) {
+        guard let reported = peer.reportedTrust, reported != trust.trust(in: peer.id, called: peer.name)
+        else { return }
+        reportChange(of: peer)
     }
 
     // MARK: The program's calls
@@ -137,9 +141,9 @@ extension SessionMachine {
             endPairing(with: peer, .superseded, saying: nil)
         }
         if let own = peer.pairing {
-            // Both sides have asked at once, each over a link of its own. The link of the side with the greater PeerID
-            // stays.
-            if own.link != nil, hello.peer > peer.id {
+            // If both sides have asked at once, each over a link of its own, the link of the side with the greater
+            // PeerID stays. If this side has not asked, the other side has lost the link of its earlier request.
+            if own.token != nil, own.link != nil, hello.peer > peer.id {
                 if link.purpose != .carrying { close(link, .superseded) }
                 return false
             }
@@ -187,6 +191,7 @@ extension SessionMachine {
         peer.pairing = nil
         trust.pair(peer.id, name: peer.name)
         if trust.needsSaving { output(.saveTrust) }
+        reportTrust(in: peer)
         report(.paired(snapshot(of: peer)))
         if let token = pairing.token { output(.finish(token, .success(peer.id))) }
         if let link = pairing.link, link.purpose == .pairing { close(link, .left) }

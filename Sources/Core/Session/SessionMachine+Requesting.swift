@@ -178,9 +178,9 @@ extension SessionMachine {
             return refuse(call.token, cause, peer: call.address.description)
         }
         peer.name = hello.name
-        if !peer.routes.contains(where: { $0.address == call.address }),
-            peer.routes.count < limits.routesPerPeer
-        {
+        let isNewRoute =
+            !peer.routes.contains { $0.address == call.address } && hasRoomForRoute(to: peer)
+        if isNewRoute {
             peer.routes.append(
                 RouteRecord(transport: call.transport, address: call.address, source: .program))
             considerBetterRoutes(of: peer, now: now)
@@ -191,7 +191,10 @@ extension SessionMachine {
             close(link, .superseded)
             let left = (call.deadline - now).duration
             invite(peer.id, context: call.context, timeout: left, token: call.token, now: now)
-            guard peer.attempt == nil, peer.conversation == nil else { return }
+            guard peer.attempt == nil, peer.conversation == nil else {
+                if isNewRoute { reportChange(of: peer) }
+                return
+            }
             dropManualRoutes(of: peer)
             return updateState(of: peer)
         }
@@ -280,9 +283,9 @@ extension SessionMachine {
             } else {
                 error.attempts = failures
             }
+            dropManualRoutes(of: peer)
             move(peer, to: .available(nil), cause: error)
             for token in invitation.tokens { output(.finish(token, .failure(error))) }
-            dropManualRoutes(of: peer)
             updateState(of: peer)
             dialKnownAddresses(of: peer.id, now: now)
         case .reconnecting(_, let recovery):

@@ -13,7 +13,7 @@ extension SessionMachine {
         if let known = peer.routes.firstIndex(where: { $0.address == sighting.address }) {
             peer.routes[known].quality = sighting.quality
             peer.routes[known].source = .discovery
-        } else if peer.routes.count(where: { $0.source != .introduction }) < limits.routesPerPeer {
+        } else if hasRoomForRoute(to: peer) {
             let route = RouteRecord(
                 transport: transport, address: sighting.address, quality: sighting.quality)
             peer.routes.append(route)
@@ -30,7 +30,7 @@ extension SessionMachine {
         if peer.state == .unavailable {
             updateState(of: peer)
         } else if before != (peer.name, peer.info, peer.isFull, peer.routes) {
-            report(.peerChanged(snapshot(of: peer)))
+            reportChange(of: peer)
         }
         considerBetterRoutes(of: peer, now: now)
         watch(peer)
@@ -73,6 +73,11 @@ extension SessionMachine {
         removeRoutes(of: peer) { $0.address == address && $0.source == .discovery }
     }
 
+    /// Whether one more route of discovery or of the program may be kept. Introduced ones have a limit of their own.
+    func hasRoomForRoute(to peer: PeerRecord) -> Bool {
+        peer.routesBesidesIntroduced < limits.routesPerPeer
+    }
+
     func removeRoutes(of peer: PeerRecord, where isGone: (RouteRecord) -> Bool) {
         guard peer.routes.contains(where: isGone) else { return }
         peer.routes.removeAll(where: isGone)
@@ -85,7 +90,7 @@ extension SessionMachine {
         }
         forgetBetterRoutes(of: peer)
         if peer.state == .available { updateState(of: peer) }
-        if peer.state != .unavailable { report(.peerChanged(snapshot(of: peer))) }
+        if peer.state != .unavailable { reportChange(of: peer) }
     }
 
     /// All records in an order that does not depend on hashing, so that a seed replays.

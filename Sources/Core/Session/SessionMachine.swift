@@ -269,7 +269,9 @@ final class SessionMachine {
         let last = peer.state
         precondition(last.mayMove(to: next.state), "no move from \(last) to \(next.state)")
         peer.phase = next
-        report(.stateChanged(snapshot(of: peer), from: last, cause: cause))
+        let snapshot = snapshot(of: peer)
+        peer.reportedTrust = snapshot.trust
+        report(.stateChanged(snapshot, from: last, cause: cause))
         if last.hasConversation != peer.state.hasConversation { output(.conversationCountChanged) }
     }
 
@@ -285,13 +287,19 @@ final class SessionMachine {
         if peer.isIdle { peers[peer.id] = nil }
     }
 
+    /// Reports that something about a peer has changed, but not its state.
+    func reportChange(of peer: PeerRecord) {
+        let snapshot = snapshot(of: peer)
+        peer.reportedTrust = snapshot.trust
+        report(.peerChanged(snapshot))
+    }
+
     func snapshot(of peer: PeerRecord) -> Peer {
-        peer.reportedTrust = security == .none ? nil : trust.trust(in: peer.id, called: peer.name)
-        return Peer(
+        Peer(
             id: peer.id, name: peer.name, info: peer.info, isFull: peer.isFull, state: peer.state,
             routes: shownRoutes(of: peer),
             transport: scheme(inUseWith: peer), hasDatagrams: peer.link?.datagrams?.isOpen ?? false,
-            trust: peer.reportedTrust)
+            trust: security == .none ? nil : trust.trust(in: peer.id, called: peer.name))
     }
 
     private func shownRoutes(of peer: PeerRecord) -> [Peer.Route] {

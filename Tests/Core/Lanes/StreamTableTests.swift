@@ -54,6 +54,23 @@ import Testing
         }
     }
 
+    @Test("drop what waits for credit once the other side reads no more, also while this side leaves")
+    func stoppedWhileLeaving() throws {
+        let pair = StreamPair(StreamTerms(streams: 4, window: 10_000))
+        let stream = try pair.odd.open("camera")
+        try stream.put([1])
+        try pair.settle()
+        // Two of these use up the credit and are on their way. The other side drops them, and grants no more.
+        for _ in 0..<3 {
+            try stream.put(StreamPair.bytes(8_000))
+            pair.odd.write()
+        }
+        pair.odd.table.stopWriting(NighError(.sending, .left), keepsRelays: false)
+        try #require(pair.even.opened.first).cancelReading(because: "enough")
+        try pair.settle()
+        #expect(pair.odd.table.isDrained)
+    }
+
     @Test("tell a loop of a failure once, and again only if it waits for that direction")
     func notifying() throws {
         let pair = StreamPair()

@@ -95,6 +95,18 @@ extension SessionProbe {
         events.compactMap { if case .paired(let peer) = $0 { peer.id } else { nil } }
     }
 
+    /// The trust in a peer as a program has it that keeps what it is told of its peers.
+    func reportedTrust(of peer: PeerID) -> PeerTrust? {
+        let told = events.compactMap {
+            switch $0 {
+            case .stateChanged(let told, _, _) where told.id == peer: told
+            case .peerChanged(let told) where told.id == peer: told
+            default: nil
+            }
+        }
+        return told.last?.trust
+    }
+
     var pairingEnds: [NighError.Cause] {
         events.compactMap { if case .pairingEnded(_, let error) = $0 { error.cause } else { nil } }
     }

@@ -55,6 +55,7 @@ import Testing
         #expect(pumasTrust.isPaired(lynx.id) && lynxsTrust.isPaired(puma.id))
         #expect(puma.outcomes.last == .success(lynx.id))
         #expect(puma.peer(lynx.id)?.trust == .paired)
+        #expect(puma.reportedTrust(of: lynx.id) == .paired && lynx.reportedTrust(of: puma.id) == .paired)
         #expect(puma.state(of: lynx.id) == (whileConnected ? .connected : .available))
         #expect(areQuiet(puma, lynx))
     }
@@ -228,6 +229,33 @@ import Testing
         again.session.confirmPairing(with: puma.id, digitsAgree: true)
         try place.run(.seconds(1))
         #expect(puma.pairedPeers == [again.id] && again.pairedPeers == [puma.id])
+    }
+
+    /// Its first request has no digits yet, and the asked side believes in the old link.
+    @Test(arguments: [false, true]) func aRestartedPeerMayAskAgainBeforeThereAreDigits(greaterAsks: Bool)
+        throws
+    {
+        let members = try two()
+        let isPumaGreater = members.puma.id > members.lynx.id
+        let pumaAsks = isPumaGreater == greaterAsks
+        let (asker, asked) = pumaAsks ? (members.puma, members.lynx) : (members.lynx, members.puma)
+        asker.faults.plan.delay = .milliseconds(100)
+        asker.pair(with: asked)
+        while asked.session.driver.machine.peers[asker.id]?.pairing == nil {
+            try place.run(.milliseconds(10))
+        }
+        #expect(asked.codes.isEmpty)
+        asked.faults.block()
+        asker.session.driver.crash()
+        try place.run(.milliseconds(200))
+        asked.faults.unblock()
+        let again = place.join(pumaAsks ? "Puma" : "Lynx", seed: pumaAsks ? 1 : 2) {
+            $0.acceptsPairing = true
+        }
+        try place.run(.seconds(1))
+        again.pair(with: asked)
+        try place.run(.seconds(1))
+        #expect(again.id == asker.id && asked.codes.count == 1 && asked.codes == again.codes)
     }
 
     /// A message of the exchange that has ended crosses the first message of the next one.

@@ -240,6 +240,38 @@ import Testing
         #expect(lynx.messages.suffix(3).map(\.bytes) == [[9, 0], [9, 1], [9, 2]])
     }
 
+    /// A pipe that was never backed up does not report room.
+    @Test func messagesOfKeysThatDoNotFitIntoOneWriteFollowWithoutAnythingElseToSend() throws {
+        let place = Neighbourhood()
+        let (puma, lynx) = try place.pair { $0.datagrams = false }
+        puma.faults.plan.bytesPerSecond = 100_000
+        let values = (0..<16 as Range<UInt8>).map { [UInt8](repeating: $0, count: 8_192) }
+        for value in values { try puma.session.trySend(value, to: lynx.id, .newest(key: value[0])) }
+        // Less than the silence after which a ping leaves, which would take them along.
+        try place.run(.seconds(4))
+        #expect(lynx.messages.map(\.bytes) == values)
+        #expect(try #require(puma.statistics.peers[lynx.id]).unreliableDropped == 0)
+    }
+
+    @Test func messagesOfKeysThatWaitForALinkThatIsLostCountAsDropped() throws {
+        let place = Neighbourhood()
+        let (puma, lynx) = try place.pair { $0.datagrams = false }
+        puma.faults.stall()
+        let block = ByteSlice([UInt8](repeating: 1, count: 100_000))
+        while (try? puma.session.trySend(block, to: lynx.id, .reliable(.bulk))) != nil {}
+        try place.run(.seconds(1))
+        for key in 0..<3 as Range<UInt8> {
+            try puma.session.trySend([key], to: lynx.id, .newest(key: key))
+        }
+        try place.run(.milliseconds(10))
+        puma.faults.cut()
+        puma.faults.release()
+        try place.run(.seconds(5))
+        #expect(puma.state(of: lynx.id) == .connected)
+        #expect(lynx.messages.allSatisfy { $0.origin.isReliable })
+        #expect(try #require(puma.statistics.peers[lynx.id]).unreliableDropped == 3)
+    }
+
     @Test func unreliableMessagesAreNotSentAgainAfterACut() throws {
         let place = Neighbourhood()
         let (puma, lynx) = try place.pair()
