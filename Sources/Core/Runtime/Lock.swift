@@ -1,6 +1,7 @@
 import Glibc
 
-/// A mutex that is held for a few instructions only, and never while calling out.
+/// A mutex. On a loop it is held for a few instructions only, and never while calling out. A thread that waits with a
+/// `Condition` does not hold it meanwhile.
 ///
 /// It is a pthread mutex because ThreadSanitizer does not understand how `Synchronization.Mutex` locks, and code that
 /// cannot be checked for data races will have some.

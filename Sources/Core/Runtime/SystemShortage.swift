@@ -12,9 +12,12 @@ package enum SystemShortage {
         while taken.count < count {
             let next = open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC)
             guard next >= 0 else {
+                let number = errno
+                // Another error says nothing about descriptors, for example that the program may not read the folder.
+                guard [EMFILE, ENFILE, ENOMEM].contains(number) else { return nil }
                 return NighError(
                     .starting,
-                    .system(errno, "only \(taken.count) of the \(count) descriptors needed can be opened"),
+                    .system(number, "only \(taken.count) of the \(count) descriptors needed can be opened"),
                     advice: "too many descriptors are open: raise `ulimit -n`")
             }
             taken.append(next)

@@ -195,13 +195,13 @@ struct ProtectedFile: Hashable, Sendable {
     /// Waits for the lock by trying again and again. A blocking call could wait forever for a process that
     /// was stopped while it holds the lock.
     private func wait(for lock: String, _ descriptor: Int32) throws(NighError) {
-        let deadline = Self.now() + lockTimeout
+        let deadline = LoopThread.now + lockTimeout
         var pause: Int = 1_000_000
         while flock(descriptor, LOCK_EX | LOCK_NB) != 0 {
             guard errno == EWOULDBLOCK || errno == EINTR else {
                 throw systemError(errno, "cannot lock \(lock)")
             }
-            guard Self.now() < deadline else {
+            guard LoopThread.now < deadline else {
                 throw NighError(
                     kind.stage, .unavailable("another program has held \(lock) for \(lockTimeout)"),
                     advice: "see who with `fuser \(Self.quoted(lock))`")
@@ -210,12 +210,6 @@ struct ProtectedFile: Hashable, Sendable {
             nanosleep(&time, nil)
             pause = min(pause * 2, 16_000_000)
         }
-    }
-
-    private static func now() -> Moment {
-        var time = timespec()
-        clock_gettime(CLOCK_MONOTONIC, &time)
-        return Moment(nanoseconds: Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec))
     }
 
     /// Writes a new file, which must not exist yet, and flushes it to the disk.

@@ -294,7 +294,10 @@ extension BluetoothTransport: Transport {
         unsupportedLoop?.refuse(id, by: self)
     }
 
-    public func cancelDial(_ id: DialID) { running?.dialler.cancel(id) }
+    public func cancelDial(_ id: DialID) {
+        running?.dialler.cancel(id)
+        unsupportedLoop?.cancel(id)
+    }
 
     public func diagnose() -> [Diagnosis] {
         if let running { return BluetoothDiagnosis.lines(of: self, running) }

@@ -44,8 +44,10 @@ public final class ThreadEventLoop: @unchecked Sendable {
     }
 
     private func add(_ work: LoopWork) {
-        guard !isStopping.load(ordering: .relaxed) else { return }
         lock.withLock {
+            // With the lock held, because nobody would release what is added after the loop has looked for the last
+            // time.
+            guard !isStopping.load(ordering: .relaxed) else { return }
             incoming.append(work)
             if isAsleep {
                 isAsleep = false

@@ -201,11 +201,11 @@ public final class TCPTransport: @unchecked Sendable {
         }
     }
 
-    /// Adds a pipe that lingers. If there are too many, ends the first that has sent everything.
+    /// Adds a pipe that has sent everything, and lingers. If there are too many, ends the first.
     private func beganToLinger(_ pipe: SocketPipe) {
         lingering.append(pipe)
         guard lingering.count > Self.lingeringLimit else { return }
-        lingering.first { $0.counters.bytesWaiting == 0 }?.finish()
+        lingering.first?.finish()
     }
 
     private func dialEnded(_ id: DialID, _ outcome: Result<Dialler.Opened, NighError>) {
@@ -324,7 +324,10 @@ extension TCPTransport: Transport {
         unsupportedLoop?.refuse(id, by: self)
     }
 
-    public func cancelDial(_ id: DialID) { running?.dialler.cancel(id) }
+    public func cancelDial(_ id: DialID) {
+        running?.dialler.cancel(id)
+        unsupportedLoop?.cancel(id)
+    }
 
     public func places(
         behind address: TransportAddress,

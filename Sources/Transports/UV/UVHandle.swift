@@ -52,14 +52,6 @@ open class UVHandle {
     ) {
         Unmanaged<UVHandle>.fromOpaque(data)._withUnsafeGuaranteedRef { body(unsafeDowncast($0, to: type)) }
     }
-
-    /// Returns the object behind a handle that libuv passes to a callback.
-    @inline(__always)
-    public static func object<Object: UVHandle>(
-        of data: UnsafeMutableRawPointer, as type: Object.Type
-    ) -> Object {
-        unsafeDowncast(Unmanaged<UVHandle>.fromOpaque(data).takeUnretainedValue(), to: type)
-    }
 }
 
 /// An error that libuv returned: the negative of an `errno`, or a number of libuv's own.

@@ -8,6 +8,8 @@ import NighCore
 public final class UnsupportedLoop: @unchecked Sendable {
     private let loop: any EventLoop
     private let events: any TransportEvents
+    /// The dials whose failure is not reported yet.
+    private var refused: Set<DialID> = []
 
     /// Reports in a later turn that the transport is down. Create it in `Transport.start`, on the loop that was passed
     /// there.
@@ -22,11 +24,15 @@ public final class UnsupportedLoop: @unchecked Sendable {
 
     /// Reports in a later turn that the dial has failed.
     public func refuse(_ dial: DialID, by transport: any Transport) {
+        refused.insert(dial)
         loop.execute { [weak self] in
-            self?.events.dialFailed(
-                dial, error: Self.error(.connecting, transport.scheme), by: transport)
+            guard let self, refused.remove(dial) != nil else { return }
+            events.dialFailed(dial, error: Self.error(.connecting, transport.scheme), by: transport)
         }
     }
+
+    /// Reports nothing about a refused dial, if nothing was reported yet. Call it in `Transport.cancelDial`.
+    public func cancel(_ dial: DialID) { refused.remove(dial) }
 
     /// Returns the line for `Transport.diagnose`.
     public static func diagnosis(of scheme: String) -> Diagnosis {

@@ -23,7 +23,6 @@ struct BlueZObjects {
         var isPaired = false
         /// Whether keys for it are stored; nil if bluetoothd does not say.
         var isBonded: Bool?
-        var isConnected = false
         /// The strength of the received signal in dBm; nil while the device is not seen.
         var signal: Int64?
         /// The class of device that the inquiry reported: what kind of device it says it is.
@@ -126,7 +125,6 @@ struct BlueZObjects {
         }
         if let paired = properties["Paired"]?.boolean { device.isPaired = paired }
         if let bonded = properties["Bonded"]?.boolean { device.isBonded = bonded }
-        if let connected = properties["Connected"]?.boolean { device.isConnected = connected }
         if let kind = properties["Class"]?.integer { device.kind = kind }
         if let signal = properties["RSSI"]?.integer { device.signal = signal }
         if gone.contains("RSSI") { device.signal = nil }

@@ -120,6 +120,8 @@ final class ProfileRegistration: @unchecked Sendable {
 
     private func refused(_ fault: BusFault) {
         guard wanted != nil else { return }
+        // A change of the adapter has registered earlier than the timer would have.
+        if let timer { loop.cancel(timer) }
         timer = loop.schedule(at: loop.now + Self.retry) { [weak self] in
             self?.timer = nil
             self?.proceed()

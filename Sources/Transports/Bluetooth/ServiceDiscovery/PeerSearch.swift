@@ -36,7 +36,8 @@ final class PeerSearch: @unchecked Sendable {
     private var dialCount = 0
     /// The dials that wait until the inquiry has stopped.
     private var waitingDials: [@Sendable () -> Void] = []
-    private var pipeCount = 0
+    /// The number of pipes to each device, whether it is searched for or not.
+    private var pipes: [BluetoothAddress: Int] = [:]
     /// The last refusal that was reported, so that it is reported once.
     private var reportedFault: BusFault?
 
@@ -63,6 +64,7 @@ final class PeerSearch: @unchecked Sendable {
         self.service = service
         serviceText = BluetoothUUID(of: service).description
         reportedFault = nil
+        addDevicesWithPipes()
         addKnownDevices()
         inquire()
     }
@@ -90,8 +92,16 @@ final class PeerSearch: @unchecked Sendable {
         query = nil
         report(survey.clear())
         guard service != nil else { return }
+        addDevicesWithPipes()
         addKnownDevices()
         inquire()
+    }
+
+    /// Tells the survey, which begins anew, which devices are there in any case.
+    private func addDevicesWithPipes() {
+        for (device, count) in pipes {
+            for _ in 0..<count { survey.pipeOpened(device, now: loop.now) }
+        }
     }
 
     private func addKnownDevices() {
@@ -124,7 +134,7 @@ final class PeerSearch: @unchecked Sendable {
     }
 
     func pipeOpened(to device: BluetoothAddress) {
-        pipeCount += 1
+        pipes[device, default: 0] += 1
         guard service != nil else { return }
         if !isInquiring, dialCount == 0 { schedule(after: restTime) }
         survey.pipeOpened(device, now: loop.now)
@@ -132,10 +142,11 @@ final class PeerSearch: @unchecked Sendable {
     }
 
     func pipeEnded(to device: BluetoothAddress) {
-        pipeCount -= 1
+        let left = (pipes[device] ?? 1) - 1
+        pipes[device] = left > 0 ? left : nil
         guard service != nil else { return }
         // Without pipes the longer rest is over: a peer that is gone may soon be back.
-        if pipeCount == 0, !isInquiring, dialCount == 0 { schedule(after: Self.retry) }
+        if pipes.isEmpty, !isInquiring, dialCount == 0 { schedule(after: Self.retry) }
         survey.pipeEnded(device, now: loop.now)
         askNext()
     }
@@ -180,7 +191,7 @@ final class PeerSearch: @unchecked Sendable {
 
     /// How long no inquiry runs after an inquiry, or after a pipe was opened.
     private var restTime: Moment.Span {
-        Moment.Span(survey.interval.duration * (pipeCount > 0 ? Self.pipesRestFactor : 1))
+        Moment.Span(survey.interval.duration * (pipes.isEmpty ? 1 : Self.pipesRestFactor))
     }
 
     private func unschedule() {
