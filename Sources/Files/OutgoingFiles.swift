@@ -220,6 +220,10 @@ package final class OutgoingFiles: TransferSide {
         if let last = reports.last, last.index == index, !last.isComplete {
             return try change(last)
         }
+        // The receiver says nothing more of an item that has ended in the middle of its report.
+        if let last = reports.last, !last.isComplete, outcomes[last.index] != .pending {
+            reports.removeLast()
+        }
         guard reports.last?.isComplete ?? true, reports.count < Self.mostReports else {
             throw .malformed("reports on too many items")
         }

@@ -72,7 +72,7 @@ struct SourceWalk {
         try add(top, .file, size)
         if let size, isHeld {
             held[index] = SeekableFile(top.file, label: top.path, size: size, status)
-        } else if !isPlain {
+        } else if isHeld || !isPlain {
             let isNamedPipe = top.isNamed && status.kind == S_IFIFO
             held[index] = SequentialFile(
                 top.file, label: top.path, waitingForWriter: isNamedPipe ? giveUp : nil)

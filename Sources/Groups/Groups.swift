@@ -28,6 +28,8 @@ package final class Groups: Sendable {
         var table = GroupTable()
         var report: ((GroupTable.Event) -> Void)?
         var reportViolation: ((NighError) -> Void)?
+        /// The peers that have broken the protocol in this conversation, which ends.
+        var violators: Set<PeerID> = []
         /// The peers for which there was no room.
         var waiting: Set<PeerID> = []
         var isRetryDue = false
@@ -71,6 +73,7 @@ package final class Groups: Sendable {
         switch event {
         case .stateChanged(let peer, let former, _):
             let (was, isNow) = (former.hasConversation, peer.state.hasConversation)
+            if was != isNow { onLoop.violators.remove(peer.id) }
             if isNow, !was {
                 onLoop.table.connected(peer.id)
                 flush(peer.id)
@@ -95,6 +98,8 @@ package final class Groups: Sendable {
     }
 
     private func receive(_ bytes: UnsafeRawBufferPointer, from peer: PeerID) -> KindMessagePlace? {
+        // Nothing that such a peer says about groups means anything any more.
+        guard !onLoop.violators.contains(peer) else { return nil }
         do throws(WireError) {
             guard let record = try GroupRecord(reading: bytes) else { return nil }
             if let name = try onLoop.table.receive(record, from: peer) {
@@ -104,7 +109,7 @@ package final class Groups: Sendable {
             flush(peer)
             finishChange()
         } catch {
-            // Nothing that such a peer says about groups means anything any more.
+            onLoop.violators.insert(peer)
             onLoop.reportViolation?(
                 NighError(.conversing, .protocolViolation(error.message), peer: peer.short))
             onLoop.session?.disconnect(peer)

@@ -34,6 +34,8 @@ package final class Introductions: Sendable {
         var advertisement: Advertisement
         var addresses: [String: [TransportAddress]] = [:]
         var observer = Observer()
+        /// The peers that have broken the protocol in this conversation, which ends.
+        var violators: Set<PeerID> = []
         var timer: LoopTimer?
         var timerFiresAt = Moment.never
         var isClosed = false
@@ -118,6 +120,7 @@ package final class Introductions: Sendable {
         switch event {
         case .stateChanged(let peer, let former, let cause):
             let (was, isNow) = (former.hasConversation, peer.state.hasConversation)
+            if was != isNow { onLoop.violators.remove(peer.id) }
             if isNow, !was {
                 onLoop.table.connected(peer.id, nonce: onLoop.generator.next(), now: now)
                 flush(peer.id, session)
@@ -173,13 +176,14 @@ package final class Introductions: Sendable {
     }
 
     private func receive(_ bytes: UnsafeRawBufferPointer, from peer: PeerID) {
-        guard let session = onLoop.session, !onLoop.isClosed else { return }
+        // Nothing that a peer says about others means anything any more once it has broken the protocol.
+        guard let session = onLoop.session, !onLoop.isClosed, !onLoop.violators.contains(peer) else { return }
         do throws(WireError) {
             for record in try IntroductionRecord.records(in: bytes) {
                 try onLoop.table.receive(record, from: peer, now: session.loop.now)
             }
         } catch {
-            // Nothing that such a peer says about others means anything any more.
+            onLoop.violators.insert(peer)
             onLoop.observer.violated(
                 NighError(.conversing, .protocolViolation(error.message), peer: peer.short))
             session.disconnect(peer)

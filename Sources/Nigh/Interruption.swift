@@ -15,6 +15,26 @@ enum Interruption {
         var hasCome = false
     }
 
+    private static let numbers = [SIGINT, SIGTERM]
+    /// How many calls of `cancelling` are under way, and what the signals did before the first of them.
+    private static let uses = Mutex((count: 0, former: [sighandler_t?]()))
+
+    /// Keeps the signals from ending the program: Dispatch only watches them.
+    private static func begin() {
+        uses.withLock { uses in
+            if uses.count == 0 { uses.former = numbers.map { signal($0, SIG_IGN) } }
+            uses.count += 1
+        }
+    }
+
+    private static func end() {
+        uses.withLock { uses in
+            uses.count -= 1
+            guard uses.count == 0 else { return }
+            for (number, former) in zip(numbers, uses.former) { signal(number, former) }
+        }
+    }
+
     /// Runs `body`, which the first signal cancels.
     static func cancelling<Result>(_ body: () async throws -> Result) async rethrows -> Result {
         let state = Mutex(State())
@@ -25,20 +45,16 @@ enum Interruption {
                 state.task?.task.cancel()
             }
         }
-        let numbers = [SIGINT, SIGTERM]
+        begin()
         let sources = numbers.map { number in
             let source = DispatchSource.makeSignalSource(signal: number)
             source.setEventHandler(handler: handle)
-            // Dispatch only watches: the signal would still end the program.
-            signal(number, SIG_IGN)
             source.resume()
             return source
         }
         defer {
-            for (number, source) in zip(numbers, sources) {
-                source.cancel()
-                signal(number, SIG_DFL)
-            }
+            for source in sources { source.cancel() }
+            end()
         }
         return try await withUnsafeCurrentTask { task in
             state.withLock { $0.task = task.map(RunningTask.init) }

@@ -30,6 +30,8 @@ final class RelayPipe: Pipe, @unchecked Sendable {
     private let whenDone: (RelayPipe) -> Void
 
     private var phase = Phase.open
+    /// Whether it was not closed.
+    var isOpen: Bool { phase == .open }
     private var handler: (any PipeHandler)?
     private var isReading = false
     private var hasEnded = false

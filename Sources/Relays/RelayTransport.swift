@@ -94,7 +94,8 @@ package final class RelayTransport: @unchecked Sendable {
 
     /// The peer that carries a pipe to another one now; nil if none does. Loop only.
     package func carrier(of peer: PeerID) -> PeerID? {
-        pipes.values.first { $0.address.peer == peer }?.address.carrier
+        // A pipe that was closed may still have something to write when the next one carries the conversation.
+        pipes.values.first { $0.isOpen && $0.address.peer == peer }?.address.carrier
     }
 
     /// Ends the pipes through a carrier, or those of them that `isOver` names. Loop only.

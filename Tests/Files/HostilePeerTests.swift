@@ -1,7 +1,8 @@
 import NighCore
-import NighFiles
 import NighTestKit
 import Testing
+
+@testable import NighFiles
 
 @Suite("A peer that breaks the protocol of files")
 struct HostilePeerTests {
@@ -129,6 +130,35 @@ struct HostilePeerTests {
             }
             #expect(fault?.reason == .violation, "\(records)")
         }
+    }
+
+    @Test("A file that fails in the middle of its report does not end the transfer of the others")
+    func failureDuringReport() {
+        let size = FileRecord.longestPiece + 1
+        let side = OutgoingFiles(MemoryFiles([("a", content(size)), ("b", content(10))]))
+        var isOver = false
+        let settle = {
+            while true {
+                switch side.work() {
+                case .send, .again: continue
+                case .wait, .waitForInput, .waitForRoom, .finish: return
+                case .over: return isOver = true
+                }
+            }
+        }
+        settle()
+        // They come together, before this side has looked at the first.
+        for record: FileRecord in [
+            .accept, .have(index: 0, count: FileRecord.longestPiece, hash: hash),
+            .failed(index: 0, FileFault(.other, "")), .have(index: 1, count: 10, hash: hash),
+            .ready(index: 1),
+        ] {
+            record.bytes.withUnsafeBytes { side.receive($0) }
+        }
+        settle()
+        FileRecord.kept(index: 1).bytes.withUnsafeBytes { side.receive($0) }
+        let sent = content(10).withUnsafeBytes { SHA256.hash($0) }
+        #expect(!isOver && side.outcomes[1] == .kept(path: nil, hash: sent))
     }
 
     @Test("Words that a terminal may show have no control characters")

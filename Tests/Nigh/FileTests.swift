@@ -17,6 +17,7 @@ import Testing
         func session(_ name: String, _ files: FileAcceptance) throws -> Session {
             try Session(service: "files", name: name, transports: network) { settings in
                 settings.identity = .temporary
+                settings.acceptsPairing = true
                 settings.connectsAutomatically = true
                 settings.files = files
             }
@@ -117,6 +118,28 @@ import Testing
         let error = await #expect(throws: NighError.self) { try await transfer.finish() }
         #expect(error?.cause == .file(FileFault(.declined, "files are accepted from paired devices only")))
         #expect(inbox.names().isEmpty)
+        await close(puma, lynx)
+    }
+
+    @Test("of a peer that is paired during the conversation are accepted from then on")
+    func pairedMeanwhile() async throws {
+        try outbox.write("abc", to: "a")
+        let (puma, lynx, asLynx) = try await pair(.paired(into: inbox.path))
+        let (events, lynxsEvents) = (puma.events, lynx.events)
+        async let pairing: Void = asLynx.pair()
+        for await case .pairingCode(let peer, _) in lynxsEvents {
+            peer.confirmPairing(digitsAgree: true)
+            break
+        }
+        for await case .pairingCode in events {
+            asLynx.confirmPairing(digitsAgree: true)
+            break
+        }
+        try await pairing
+        for await case .paired in lynxsEvents { break }
+        #expect(puma.peers.first?.trust == .paired && lynx.peers.first?.trust == .paired)
+        _ = try await asLynx.send(file: outbox.path + "/a").finish()
+        #expect(try inbox.read("a") == "abc")
         await close(puma, lynx)
     }
 
