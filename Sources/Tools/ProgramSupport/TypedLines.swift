@@ -38,17 +38,20 @@ public final class TypedLines: @unchecked Sendable {
 
     private func read(_ typed: (String?) -> Void) {
         var unread: [UInt8] = []
+        /// Whether the beginning of the present line was dropped.
+        var isTooLong = false
         while let bytes = nextBytes() {
             guard !bytes.isEmpty else {
-                if !unread.isEmpty { typed(String(decoding: unread, as: UTF8.self)) }
+                if !unread.isEmpty, !isTooLong { typed(String(decoding: unread, as: UTF8.self)) }
                 return typed(nil)
             }
             unread += bytes
             while let end = unread.firstIndex(of: UInt8(ascii: "\n")) {
-                typed(String(decoding: unread[..<end], as: UTF8.self))
+                if !isTooLong { typed(String(decoding: unread[..<end], as: UTF8.self)) }
+                isTooLong = false
                 unread.removeFirst(end + 1)
             }
-            if unread.count > Self.longest { unread = [] }
+            if unread.count > Self.longest { (unread, isTooLong) = ([], true) }
         }
     }
 

@@ -136,6 +136,8 @@ import Testing
         #expect(call.status == 1 && call.lines == ["not sent: nobody is connected"], "\(call)")
         #expect(try lynx.run("chat", "a", "b").status == 2)
         #expect(try lynx.run("chat", "-t", "bluetooth:adapter=hci60000", "x").status == 3)
+        let waiting = try lynx.start("chat", "-t", "bluetooth:adapter=hci60000", reads: true)
+        #expect(try NighCall(finishing: waiting).status == 3)
         #expect(try lynx.run("chat", "--help").lines.contains { $0.contains("nigh chat") })
     }
 

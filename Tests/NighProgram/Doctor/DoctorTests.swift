@@ -79,6 +79,16 @@ import Testing
         #expect(try call.object()["failed"] as? Int == 1)
     }
 
+    @Test("An identity file that leads nowhere is no missing one")
+    func danglingIdentity() throws {
+        let path = "\(user.folder.path)/key.pem"
+        try #require(symlink("nowhere", path) == 0)
+        let call = try user.run(
+            "doctor", "--json", "--identity", path, "-t", "tcp:interface=lo,mdns=off")
+        #expect(call.status == 1)
+        #expect(try checks(call)["identity.file"]?["verdict"] as? String == "fail")
+    }
+
     @Test("An invalid known-peers file is named")
     func trust() throws {
         try #require(mkdir(user.dataFolder, 0o700) == 0)

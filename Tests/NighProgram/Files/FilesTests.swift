@@ -105,6 +105,18 @@ import Testing
         #expect(try NighCall(finishing: other.child).status == 0)
     }
 
+    @Test("A receiver that cannot listen says why")
+    func portInUse() throws {
+        let listener = try PlainListener()
+        let child = try receiver.start([
+            "receive", "--accept", "any", "--into", inbox.path,
+            "-t", "tcp:interface=lo,mdns=off,port=\(listener.port)",
+        ])
+        _ = try child.error(with: "port \(listener.port) is in use")
+        child.send(SIGINT)
+        #expect(try NighCall(finishing: child).status == 0)
+    }
+
     @Test("Bytes written to one program come out of another")
     func pipes() throws {
         let child = try receiver.start(
@@ -119,6 +131,20 @@ import Testing
         #expect(sent.status == 0, "\(sent)")
         let got = try NighCall(finishing: child)
         #expect(got.status == 0 && got.lines == (0..<1_000).map { "line \($0)" }, "\(got.errors)")
+    }
+
+    @Test("The standard input may be a file whose size the system does not tell")
+    func generatedInput() throws {
+        let waiting = try receive("--once")
+        let call =
+            [BuiltPrograms.path(of: "nigh"), "send", waiting.address, "-", "--as", "version", "--json"]
+            + Self.transportOptions
+        let script = "exec \(call.joined(separator: " ")) </proc/version"
+        let sending = try Child("/bin/sh", ["-c", script], environment: sender.environment)
+        let sent = try NighCall(finishing: sending)
+        #expect(sent.status == 0, "\(sent)")
+        #expect(try NighCall(finishing: waiting.child).status == 0)
+        #expect(try content(received("version")) == content("/proc/version"))
     }
 
     @Test("A receiver that writes to another program ends with an error if the sender is killed half way")

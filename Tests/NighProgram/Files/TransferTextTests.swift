@@ -27,8 +27,12 @@ import Testing
     @Test("A record of a transfer keeps every name, whatever is in it")
     func record() throws {
         var content = SendRecord.Content(
-            names: ["a b", "line\nend", "back\\n"], total: 7, arguments: ["--", "/x\n"])
-        content.peerName = "Puma \\"
+            // A mark that joins the character before it, and ends of lines that are none in the record.
+            names: [
+                "a b", "line\nend", "back\\n", "\u{301}mark", "Icon\r", "two\r\nlines", "next\u{85}line",
+            ],
+            total: 7, arguments: ["--", "/x\n"])
+        content.peerName = "\u{FE0F}Puma \\"
         content.done = 3
         let read = try #require(SendRecord.Content(content.text))
         #expect(read.names == content.names && read.arguments == content.arguments)

@@ -119,7 +119,9 @@ import Testing
         let call = try user.run("host", "-t", "bluetooth:adapter=hci60000", "--json")
         #expect(call.status == 3, "\(call)")
         try call.expectSchema("host")
-        for arguments in [["host", "no service"], ["host", "a", "b"], ["host", "-t", "pigeon"]] {
+        for arguments in [
+            ["host", "no service"], ["host", "a", "b"], ["host", "a", "-s", "b"], ["host", "-t", "pigeon"],
+        ] {
             #expect(try user.run(arguments).status == 2)
         }
         let help = try user.run("host", "--help")

@@ -174,6 +174,8 @@ import Testing
         #expect(nobody.status == 1)
         try nobody.expectSchema("ping")
         #expect(nobody.errors.count == 1)
+        let limited = try user.run(["ping", address, "--until", "--wait", "300ms"] + transport)
+        #expect(limited.status == 1 && limited.errors.count == 1, "\(limited)")
         let child = try user.start(["ping", address, "--until", "--json", "-v"] + transport)
         let host = try HostInTests(port: port)
         let call = try NighCall(finishing: child)

@@ -234,6 +234,9 @@ import Testing
         let none = try user.run(
             "trace", "-t", "bluetooth:adapter=hci60000", "--identity", "ephemeral", "--connect", "Somebody")
         #expect(none.status == 3, "\(none.errors)")
+        let waiting = try user.run(
+            "trace", "-t", "bluetooth:adapter=hci60000", "--identity", "ephemeral")
+        #expect(waiting.status == 3, "\(waiting.errors)")
     }
 
     @Test(
@@ -242,7 +245,8 @@ import Testing
             ["--follow"], ["--pcapng", "x"], ["file", "--accept"], ["file", "--connect", "Puma"],
             ["file", "--type", "pang"],
             ["file", "--direction", "up"], ["file", "--pcapng", "x", "--peer", "Puma"],
-            ["file", "--pcapng", "x", "--since", "1s"], ["--record-bytes", "4"], ["file", "--record", "x"],
+            ["file", "--pcapng", "x", "--since", "1s"], ["file", "--pcapng", "x", "--hex"],
+            ["--record-bytes", "4"], ["file", "--record", "x"],
             ["a", "b"],
         ])
     func misuse(_ arguments: [String]) throws {

@@ -21,7 +21,6 @@ struct BenchPlan: Sendable {
         }
     }
 
-    /// The file that the report is written to.
     var directions: Directions
     var sizes: [Int]
     var measured: Duration
@@ -30,6 +29,7 @@ struct BenchPlan: Sendable {
     var leastBitRate: Int?
     /// Whether packets are measured beside the link.
     var hasPackets = false
+    /// The file that the report is written to.
     var report: ReportFile?
 
     /// All runs, in their order.

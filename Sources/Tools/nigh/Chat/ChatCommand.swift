@@ -71,10 +71,14 @@ struct ChatCommand: Subcommand {
             interface, over: session, on: ThreadEventLoop(), results, endsWhenAlone: first != nil)
         relay.pass(to: room)
         // From here on the room writes to the terminal.
-        _ = await session.onLoop { $0.onWarning = { room.warn(of: $0) } }
+        _ = await session.onLoop { $0.onRemark = { room.warn($0) } }
         await room.listen()
         interruption.onRequest { room.leave() }
+        let check = Task {
+            if first == nil, let unusable = await session.unusableTransports() { room.fail(unusable) }
+        }
         let outcome = await room.run()
+        check.cancel()
         let shown = interface.stop()
         await session.close()
         if !shown.isEmpty { results.report(ChatRoom.line, [], lines: shown) }
@@ -88,7 +92,7 @@ struct ChatCommand: Subcommand {
         members.append(.init("error", Results.json(of: error)))
         results.summarize(members, lines: [])
         results.remark("\(error)")
-        return .failed
+        return error is TransportsUnavailable ? .unavailable : .failed
     }
 }
 

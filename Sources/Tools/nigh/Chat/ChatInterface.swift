@@ -139,7 +139,8 @@ final class TerminalChatInterface: ChatInterface, @unchecked Sendable {
             case .key(.enter):
                 let line = lock.withLock { editor.take() }
                 if !line.isEmpty { typed.yield(line) }
-            case .control("c"): typed.finish()
+            // The first signal. The second one ends the program at once, also if it comes from here.
+            case .control("c"): kill(getpid(), SIGINT)
             case .control("d") where lock.withLock({ editor.isEmpty }): typed.finish()
             case .control("z"): lock.withLock { terminal }?.suspend()
             default: _ = lock.withLock { editor.handle(input) }

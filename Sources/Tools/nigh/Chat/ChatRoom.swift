@@ -75,12 +75,10 @@ actor ChatRoom {
     /// Ends the chat, as `/quit` does. Callable from any thread.
     nonisolated func leave() { thread.execute { self.assumeIsolated { $0.end() } } }
 
-    /// Shows a warning about a peer. Called on the session's loop.
-    nonisolated func warn(of warning: PeerWarning) {
-        thread.execute { self.assumeIsolated { $0.show(warning) } }
+    /// Shows a warning. Called on the session's loop.
+    nonisolated func warn(_ warning: String) {
+        thread.execute { self.assumeIsolated { $0.show(Line(warning, .warning)) } }
     }
-
-    private func show(_ warning: PeerWarning) { show(Line("\(warning)", .warning)) }
 
     /// Starts to show received lines.
     func listen() {
@@ -106,15 +104,41 @@ actor ChatRoom {
             waiting = continuation
         }
         typing.cancel()
-        for member in members.values.sorted(by: { $0.id < $1.id }) {
-            do {
-                try await session.session.disconnect(member.id)
-            } catch {
-                outcome.error = outcome.error ?? error
-            }
-        }
+        // A second signal ends the program at once, and must find the terminal as it was before.
+        _ = interface.stop()
+        await leaveAll()
         receiving?.cancel()
         return outcome
+    }
+
+    /// Leaves all members at once, so that those who do not answer take their time together.
+    private func leaveAll() async {
+        let (session, ids) = (session.session, members.keys.sorted())
+        let error = await withTaskGroup(of: NighError?.self) { group in
+            for id in ids {
+                group.addTask {
+                    do throws(NighError) {
+                        try await session.disconnect(id)
+                        return nil
+                    } catch {
+                        return error
+                    }
+                }
+            }
+            return await group.reduce(nil) { $0 ?? $1 }
+        }
+        outcome.error = outcome.error ?? error
+    }
+
+    /// Ends the chat because of an error. Callable from any thread.
+    nonisolated func fail(_ error: any Error) {
+        thread.execute {
+            self.assumeIsolated { room in
+                guard !room.hasEnded else { return }
+                room.outcome.error = error
+                room.end()
+            }
+        }
     }
 
     private func end() {
@@ -211,7 +235,7 @@ actor ChatRoom {
             seen.updateValue(peer, forKey: peer.id) == nil
         else { return }
         report("seen", peer, nil, "is nearby")
-        if let warning = PeerWarning(peer) { show(warning) }
+        if let warning = PeerWarning(peer) { show(Line("\(warning)", .warning)) }
     }
 
     private func memberLeft(_ peer: Peer, _ cause: NighError?) {

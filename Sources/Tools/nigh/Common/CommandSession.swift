@@ -48,9 +48,10 @@ final class CommandSession: @unchecked Sendable {
     /// may work again. Loop only.
     private var hasWorked = false
     private var onEvent: EventHandler?
-    /// Called once for each peer that has the name of a known device and another key, before a conversation with it
-    /// begins. Loop only.
-    var onWarning: (PeerWarning) -> Void
+    /// Shows what a person has to know and what does not end the command: that a peer has the name of a known device
+    /// and another key, once for each and before a conversation with it begins, and what transports could not do. Loop
+    /// only.
+    var onRemark: (String) -> Void
     private var warned: Set<PeerID> = []
     private var searches: [PeerSearch] = []
     /// The calls in progress. Loop only.
@@ -74,7 +75,7 @@ final class CommandSession: @unchecked Sendable {
         self.purposes = purposes
         self.acceptsAllInvitations = acceptsAllInvitations
         self.results = results
-        onWarning = { results.remark("\($0)") }
+        onRemark = { results.remark($0) }
         (bareTransports, transports) = try options.makeTransports()
         let (identity, trust, isOwn) = try Self.identity(options.identity, results)
         isOwnIdentity = isOwn
@@ -180,6 +181,7 @@ final class CommandSession: @unchecked Sendable {
             // So that nobody takes this for a network fault.
             if case .contractBroken = error.cause, !options.isVerbose { results.remark("\(error)") }
         case .transportChanged(let scheme, .up): transportErrors[scheme] = nil
+        case .transportFailed(let error): if !options.isVerbose { remark(error) }
         case .invited(let invitation):
             if introductions.answer(invitation) { return }
             let purpose = Purpose(context: invitation.context)
@@ -258,7 +260,7 @@ final class CommandSession: @unchecked Sendable {
         guard let warning = PeerWarning(peer), warned.count < Self.maximumWarnings,
             warned.insert(peer.id).inserted
         else { return }
-        onWarning(warning)
+        onRemark("\(warning)")
     }
 
     /// The maximum number of warnings: strangers can use any number of keys.
@@ -284,11 +286,17 @@ final class CommandSession: @unchecked Sendable {
 
     /// Writes an error that does not end the command, with the code of the check that explains it. Loop only.
     func remark(_ error: NighError) {
-        results.remark(CheckCode.text(of: error, checkCode(of: error).map { [$0] } ?? []))
+        onRemark(CheckCode.text(of: error, checkCode(of: error).map { [$0] } ?? []))
     }
 
     /// The errors of all transports, if none of them works or has worked. Loop only.
     var transportsUnusable: TransportsUnavailable? { hasWorked ? nil : transportsUnavailable }
+
+    /// Returns the errors of all transports if it turns out within a second that none of them works.
+    func unusableTransports() async -> TransportsUnavailable? {
+        do { try await Task.sleep(for: Self.downTimeout.duration) } catch { return nil }
+        return await onLoop { $0.transportsUnusable }
+    }
 
     // MARK: Finding a peer
 

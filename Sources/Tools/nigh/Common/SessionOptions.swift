@@ -35,6 +35,15 @@ struct SessionOptions: Sendable {
         case anybody
     }
 
+    /// Takes the service that an operand names, if it names one. Fails if `--service` names another.
+    mutating func take(_ operand: ServiceName?) throws {
+        guard let operand else { return }
+        guard service == Self.ownService || service == operand else {
+            throw UsageError("SERVICE and --service name two services: leave out one of them")
+        }
+        service = operand
+    }
+
     /// The service that `nigh` sessions offer and look for unless the user names another.
     static let ownService: ServiceName = "nigh"
 

@@ -44,7 +44,7 @@ struct DiscoverCommand: Subcommand {
         ]
     ) { output, session, isOnce, timeout, isMesh, service in
         var session = session
-        if let service { session.service = service }
+        try session.take(service)
         if isMesh, session.through == nil { throw UsageError("--mesh needs --through") }
         return DiscoverCommand(
             output: output, session: session, isOnce: isOnce, timeout: timeout, isMesh: isMesh)

@@ -14,11 +14,13 @@ enum OwnFiles {
         } catch {
             return [Finding("identity.file", subject, failed: error)]
         }
-        guard let status = Self.status(of: file.path) else {
+        if !Self.isThere(file.path) {
             let whatElse =
                 chosen == nil ? "it is created when a program first needs it" : "it is created at first use"
             return [Finding("identity.file", subject, .pass, "no file \(file.path) yet; \(whatElse)")]
         }
+        // Without a status it is in a folder that this user may not read, or a link that leads nowhere.
+        let status = Self.status(of: file.path) ?? stat()
         // The file itself shows which step fails; the error says why.
         let steps: [(id: String, holds: Bool, finding: String)] = [
             ("identity.file", status.st_mode & S_IFMT == S_IFREG, file.path),
@@ -36,6 +38,12 @@ enum OwnFiles {
                 Finding(id, subject, failed: error)
             ]
         }
+    }
+
+    /// Whether something has this name, as far as the user may know.
+    private static func isThere(_ path: String) -> Bool {
+        var status = stat()
+        return lstat(path, &status) == 0 || errno != ENOENT
     }
 
     private static func status(of path: String) -> stat? {

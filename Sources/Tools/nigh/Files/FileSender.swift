@@ -276,8 +276,10 @@ actor FileSender {
     }
 
     private func giveUpIfStuck() {
-        // A program that writes into a pipe may take any time, and a side that has paused has said why.
-        guard let transfer, files.canBeRepeated, progress?.state.pause == nil,
+        // Once the offer is accepted, a program that writes into a pipe may take any time. A side that has paused has
+        // said why.
+        let isAnswered = (progress?.state ?? .waiting) != .waiting
+        guard let transfer, files.canBeRepeated || !isAnswered, progress?.state.pause == nil,
             thread.now - movedAt >= Moment.Span(plan.giveUp)
         else { return }
         isStuck = true

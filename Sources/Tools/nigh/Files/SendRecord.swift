@@ -49,7 +49,7 @@ final class SendRecord: @unchecked Sendable {
     func begin(with peer: Peer) {
         content.peer = peer.id
         content.peerName = "\(peer.name)"
-        guard file != nil || Self.lock(path, mayBeMissing: true) != nil || !Self.exists(path) else { return }
+        guard file != nil || Self.lock(path) != nil || !Self.exists(path) else { return }
         for parent in [DataFolder.ofThisUser ?? folder, folder] { mkdir(parent, 0o700) }
         write()
     }
@@ -134,7 +134,7 @@ final class SendRecord: @unchecked Sendable {
 
     private static func exists(_ path: String) -> Bool { access(path, F_OK) == 0 }
 
-    private static func lock(_ path: String, mayBeMissing: Bool = false) -> OpenDescriptor? {
+    private static func lock(_ path: String) -> OpenDescriptor? {
         let number = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK)
         guard number >= 0 else { return nil }
         let file = OpenDescriptor(number)
@@ -193,13 +193,14 @@ extension SendRecord {
 
         /// Parses a record. Returns nil for anything else.
         init?(_ text: String) {
-            let lines = text.split(separator: "\n")
-            guard lines.first == Self.explanation[...] else { return nil }
+            // In bytes: a mark at the beginning of a name would join the blank before it, and be one character with it.
+            let lines = text.utf8.split(separator: UInt8(ascii: "\n"))
+            guard let first = lines.first, first.elementsEqual(Self.explanation.utf8) else { return nil }
             self.init(names: [], total: nil, arguments: [])
             for line in lines.dropFirst() {
-                guard let blank = line.firstIndex(of: " ") else { return nil }
+                guard let blank = line.firstIndex(of: UInt8(ascii: " ")) else { return nil }
                 let value = Self.unescaped(line[line.index(after: blank)...])
-                switch line[..<blank] {
+                switch String(decoding: line[..<blank], as: UTF8.self) {
                 case "peer": peer = PeerID(value)
                 case "peer-name": peerName = value
                 case "name": names.append(value)
@@ -213,20 +214,20 @@ extension SendRecord {
         }
 
         private static func escaped(_ text: String) -> String {
-            text.map { $0 == "\\" ? "\\\\" : $0.isNewline ? "\\n" : String($0) }.joined()
+            text.unicodeScalars.map { $0 == "\\" ? "\\\\" : $0 == "\n" ? "\\n" : String($0) }.joined()
         }
 
-        private static func unescaped(_ text: Substring) -> String {
-            var plain = ""
+        private static func unescaped(_ text: Substring.UTF8View) -> String {
+            var plain: [UInt8] = []
             var rest = text
             while let next = rest.popFirst() {
-                guard next == "\\", let code = rest.popFirst() else {
+                guard next == UInt8(ascii: "\\"), let code = rest.popFirst() else {
                     plain.append(next)
                     continue
                 }
-                plain.append(code == "n" ? "\n" : code)
+                plain.append(code == UInt8(ascii: "n") ? UInt8(ascii: "\n") : code)
             }
-            return plain
+            return String(decoding: plain, as: UTF8.self)
         }
     }
 }

@@ -15,6 +15,11 @@ enum Pager {
         // From here on, Ctrl-C is for the pager.
         signal(SIGINT, SIG_IGN)
         fputs(text, pipe)
-        return pclose(pipe) >= 0
+        let status = pclose(pipe)
+        // The shell says so if it did not find the program, or could not start it.
+        guard status < 0 || ![126, 127].contains(status >> 8 & 0xFF) else {
+            return LineOutput.write(text, to: STDOUT_FILENO)
+        }
+        return status >= 0
     }
 }

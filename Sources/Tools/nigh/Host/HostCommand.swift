@@ -31,7 +31,7 @@ struct HostCommand: Subcommand {
         ]
     ) { output, session, isOnce, service in
         var session = session
-        if let service { session.service = service }
+        try session.take(service)
         return HostCommand(output: output, session: session, isOnce: isOnce)
     }
 

@@ -93,7 +93,6 @@ final class MeasurementHost: @unchecked Sendable {
             case .available, .unavailable: expected[peer.id] = nil
             default: break
             }
-        case .transportFailed(let error): commandSession.remark(error)
         default: break
         }
     }

@@ -103,18 +103,25 @@ struct InjectCommand: Subcommand {
         defer { typing.stop() }
         var totals = RelayTotals()
         var failure: (any Error)?
+        // What has worked may work again.
+        var hasListened = false
         for await occurrence in occurrences {
             switch occurrence {
             case .interrupted: source.finish()
             case .typed(let line):
                 if await carryOut(line, on: relay, loop, results) { source.finish() }
+            case .relay(.down(let error)) where hasListened,
+                .relay(.advertisingFailed(let error)) where hasListened:
+                results.remark("\(error)")
             case .relay(.down(let error)):
                 failure = TransportsUnavailable(errors: [error])
                 source.finish()
             case .relay(.advertisingFailed(let error)):
                 failure = error
                 source.finish()
-            case .relay(let event): show(event, &totals, results)
+            case .relay(let event):
+                if case .listening(let addresses) = event, !addresses.isEmpty { hasListened = true }
+                show(event, &totals, results)
             }
         }
         await stop(relay, loop, &totals, results)

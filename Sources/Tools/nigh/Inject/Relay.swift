@@ -149,9 +149,13 @@ final class Relay: TransportEvents, @unchecked Sendable {
     }
 
     func transportChanged(_ condition: TransportCondition, by transport: any Transport) {
-        guard case .down(let error) = condition, !isDown else { return }
-        isDown = true
-        report(.down(error))
+        switch condition {
+        case .up: isDown = false
+        case .down(let error):
+            guard !isDown else { return }
+            isDown = true
+            report(.down(error))
+        }
     }
 
     func routeFound(_ sighting: Sighting, by transport: any Transport) {}

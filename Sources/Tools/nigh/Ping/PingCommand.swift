@@ -35,8 +35,9 @@ struct PingCommand: Subcommand {
         OutputOptions.options, SessionOptions.options,
         PingCommand.planOptions, PingCommand.thresholdOptions,
         Option(
-            "wait", .duration(in: .milliseconds(100) ... .seconds(86_400)), default: .seconds(20),
-            "the time limit for finding the peer, reaching it and getting its answer"),
+            "wait", .duration(in: .milliseconds(100) ... .seconds(86_400)),
+            "the time limit for finding the peer, reaching it and getting its answer; by default 20s, and none with --until"
+        ),
         Operand("PEER", .peer, "the peer to ping"),
         examples: [
             Example("Puma", "pings Puma once a second until Ctrl-C"),
@@ -52,7 +53,7 @@ struct PingCommand: Subcommand {
     ) { output, session, plan, thresholds, timeout, choice in
         PingCommand(
             output: output, session: session, choice: choice, plan: plan, thresholds: thresholds,
-            timeout: plan.endsWithReply ? nil : timeout)
+            timeout: timeout ?? (plan.endsWithReply ? nil : .seconds(20)))
     }
 
     private static let planOptions = OptionGroup(
@@ -70,7 +71,7 @@ struct PingCommand: Subcommand {
             "how long to wait for an answer; then the ping counts as lost"),
         Option(
             flag: "until",
-            "looks for the peer without a time limit, and ends with the first reply, for example while a device starts"
+            "looks for the peer for as long as it takes, and ends with the first reply, for example while a device starts"
         ),
         Option(
             flag: "datagrams",
@@ -103,7 +104,7 @@ struct PingCommand: Subcommand {
         commandSession.start(onEvent: { pinger.handle($0) })
         let peer: Peer
         do {
-            let calling = CommandSession.CallLimits(timeLimit: timeout, retriesAddresses: timeout == nil)
+            let calling = CommandSession.CallLimits(timeLimit: timeout, retriesAddresses: plan.endsWithReply)
             peer = try await interruption.cancelling { [choice] in
                 let peer = try await commandSession.connect(to: choice, for: .ping, calling)
                 try await checkPath(to: peer, by: commandSession)

@@ -62,6 +62,11 @@ final class Pinger: @unchecked Sendable {
                 // The session's own list has what has happened since the peer was found.
                 self.peer = commandSession.peers[peer.id] ?? peer
                 nextAt = loop.now
+                if commandSession.peers[peer.id]?.state.hasConversation != true {
+                    // It has left before its events were followed.
+                    calls = RetrySchedule(from: loop.now, until: .never)
+                    rejoin()
+                }
                 sendNext()
             }
         }

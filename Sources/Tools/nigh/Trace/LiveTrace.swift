@@ -66,12 +66,10 @@ struct LiveTrace: Sendable {
                 if let peer {
                     _ = try await session.connect(to: peer, for: .ping, .init(timeLimit: Self.callTimeout))
                 }
-                if let duration {
-                    try await Task.sleep(for: duration)
-                } else {
-                    // Only an interruption ends this.
-                    while true { try await Task.sleep(for: .seconds(3_600)) }
-                }
+                if let duration { return try await Task.sleep(for: duration) }
+                if peer == nil, let unusable = await session.unusableTransports() { throw unusable }
+                // Only an interruption ends this.
+                while true { try await Task.sleep(for: .seconds(3_600)) }
             }
             return nil
         } catch {

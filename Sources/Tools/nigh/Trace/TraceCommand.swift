@@ -81,8 +81,8 @@ struct TraceCommand: Subcommand {
             throw UsageError(
                 "--connect, --accept, --duration and --record are for a live trace, without FILE")
         }
-        if options.capture != nil, filter != TraceFilter() {
-            throw UsageError("--pcapng writes all of FILE: leave out the options that select what is shown")
+        if options.capture != nil, filter != TraceFilter() || options.dumpsPayloads {
+            throw UsageError("--pcapng writes all of FILE: leave out the options for what is shown")
         }
         return TraceCommand(output: output, file: file, filter: filter, options: options, session: session)
     }
