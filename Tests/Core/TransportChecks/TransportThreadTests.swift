@@ -37,13 +37,20 @@ import Testing
                 )
             }
             transport.events?.pipeOpened(pipe, dial: DialID(number: 1), by: transport)
-            checked.places(behind: ScriptedTransport.address("x")) { _ in Issue.record("places were told") }
+            checked.places(behind: ScriptedTransport.address("x")) { result in
+                if case .failure(let error) = result, case .contractBroken = error.cause {
+                    monitor.change { end.failedAnswers += 1 }
+                } else {
+                    Issue.record("places were told")
+                }
+            }
             elsewhere.execute { transport.report(word, pipe) }
         }
         #expect(monitor.wait(within: .seconds(20)) { end.hasCome })
         elsewhere.shutdown()
         loop.shutdown()
         #expect(listener.log == ["found", "opened", "lost somewhere", "down", "failed 2", "closed"])
+        #expect(end.failedAnswers == 1)
         guard case .contractBroken(.eventsOnTheLoop, let detail)? = checked.breach?.cause else {
             Issue.record("\(String(describing: checked.breach))")
             return
@@ -105,6 +112,7 @@ import Testing
     private final class End: @unchecked Sendable {
         var hasCome = false
         var count = 0
+        var failedAnswers = 0
     }
 }
 

@@ -46,6 +46,8 @@ public final class CheckedTransport: @unchecked Sendable {
     private var dialTimers: [DialID: LoopTimer] = [:]
     /// Dials made after a rule was broken, whose failure has not been reported yet.
     private var refusedDials: Set<DialID> = []
+    /// The requests for places that are not answered, in the order in which they were made.
+    private var openAnswers: [PlacesAnswer] = []
     private var pipes: [ObjectIdentifier: CheckedPipe] = [:]
     private var pipeCount = 0
     private var callDepth = CallDepth()
@@ -150,7 +152,11 @@ public final class CheckedTransport: @unchecked Sendable {
         if self.running != nil { events.transportChanged(.down(error), by: self) }
         while let dial = next({ $0.takeDial() }) { events.dialFailed(dial, error: error, by: self) }
         for pipe in open { if self.running != nil { pipe.reportCutOff(error) } }
+        while self.running != nil, let answer = openAnswers.first { answer.fail(error) }
     }
+
+    /// Notes that a request for places is answered.
+    func noteAnswered(_ answer: PlacesAnswer) { openAnswers.removeAll { $0 === answer } }
 
     /// Takes the next item to report. Returns nil once the session has shut this transport down, which it may do in
     /// response to any report.
@@ -316,6 +322,7 @@ extension CheckedTransport: Transport {
         if let fault { return found(.failure(fault)) }
         guard isPassing, let loop = running?.loop else { return }
         let answer = PlacesAnswer(of: address, from: self, on: loop, found)
+        openAnswers.append(answer)
         calling { inner.places(behind: address) { answer.receive($0) } }
     }
 
@@ -323,6 +330,7 @@ extension CheckedTransport: Transport {
         let isShut = if case .cutOff = phase { true } else { running == nil }
         cancelTimers()
         refusedDials = []
+        openAnswers = []
         for pipe in pipes.values { pipe.abandon() }
         pipes = [:]
         phase = .shutDown

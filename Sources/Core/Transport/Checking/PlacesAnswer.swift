@@ -27,11 +27,19 @@ final class PlacesAnswer: @unchecked Sendable {
                 throw ContractBreach(.placesToldOnce, "the places behind \(address) were reported twice")
             }
             try check(result)
-            isAnswered = true
-            found(result)
+            answer(result)
         } catch {
             transport.handleBreach(error, on: loop)
         }
+    }
+
+    /// Answers in place of a transport that was cut off.
+    func fail(_ error: NighError) { answer(.failure(error)) }
+
+    private func answer(_ result: Result<[TransportAddress], NighError>) {
+        isAnswered = true
+        transport.noteAnswered(self)
+        found(result)
     }
 
     /// The address that was asked about is not checked: a transport may return it as its own only place, also if its
