@@ -16,7 +16,7 @@ package final class StandardOutput {
     }
 
     /// Whether anything was written, so that no other transfer can follow.
-    package var isBegun: Bool { count > 0 }
+    package var isBegun: Bool { count > 0 || partialCount > 0 }
 
     fileprivate var isUsed: FileFailure {
         FileFailure(

@@ -17,12 +17,24 @@ enum Interruption {
 
     private static let numbers = [SIGINT, SIGTERM]
     /// How many calls of `cancelling` are under way, and what the signals did before the first of them.
-    private static let uses = Mutex((count: 0, former: [sighandler_t?]()))
+    private static let uses = Mutex(Uses())
+
+    private struct Uses {
+        var count = 0
+        var former: [sigaction] = []
+    }
 
     /// Keeps the signals from ending the program: Dispatch only watches them.
     private static func begin() {
         uses.withLock { uses in
-            if uses.count == 0 { uses.former = numbers.map { signal($0, SIG_IGN) } }
+            if uses.count == 0 {
+                uses.former = numbers.map { number in
+                    var former = sigaction()
+                    sigaction(number, nil, &former)
+                    signal(number, SIG_IGN)
+                    return former
+                }
+            }
             uses.count += 1
         }
     }
@@ -31,7 +43,10 @@ enum Interruption {
         uses.withLock { uses in
             uses.count -= 1
             guard uses.count == 0 else { return }
-            for (number, former) in zip(numbers, uses.former) { signal(number, former) }
+            for (number, former) in zip(numbers, uses.former) {
+                var former = former
+                sigaction(number, &former, nil)
+            }
         }
     }
 

@@ -6,7 +6,7 @@ public enum SessionEvent: Sendable {
     case peerFound(Peer)
     /// A peer can no longer be reached.
     case peerLost(Peer)
-    /// A peer's name, info, transport or state changed in a way that no other event reports.
+    /// A peer's name, info, transport or trust changed, or its state in a way that no other event reports.
     case peerChanged(Peer)
 
     /// A conversation with the peer began: messages can be sent.

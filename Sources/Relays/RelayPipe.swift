@@ -30,7 +30,7 @@ final class RelayPipe: Pipe, @unchecked Sendable {
     private let whenDone: (RelayPipe) -> Void
 
     private var phase = Phase.open
-    /// Whether it was not closed.
+    /// Whether it is open.
     var isOpen: Bool { phase == .open }
     private var handler: (any PipeHandler)?
     private var isReading = false

@@ -155,6 +155,9 @@ package final class DatagramPath {
     /// Takes the messages that the link has to carry.
     func takeStranded() -> NewestMessages { hasStranded ? newest.takeAll() : NewestMessages() }
 
+    /// Takes the messages that wait for room, before the path is given up.
+    func takeWaiting() -> NewestMessages { newest.takeAll() }
+
     /// Takes what the session has to be told, once.
     func takeChange() -> Change? { change.take() }
 

@@ -22,6 +22,9 @@ struct NewestMessages {
         return true
     }
 
+    /// Adds messages whose keys are not there.
+    mutating func add(_ others: NewestMessages) { messages += others.messages }
+
     /// Removes the message with this key. Returns whether there was one.
     mutating func remove(_ order: DatagramOrder) -> Bool {
         guard let index = messages.firstIndex(where: { $0.order == order }) else { return false }

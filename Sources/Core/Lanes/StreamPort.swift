@@ -9,7 +9,7 @@ protocol StreamAttention: AnyObject, Sendable {
 /// not read yet, how each direction ended, and which tasks wait.
 ///
 /// Bytes are copied once on the way out, into the frames that travel. The lock is held for a few memory operations and
-/// that copy, never during a call to other code.
+/// that copy, never during a call to other code but `execute` of a loop.
 final class StreamPort: Sendable {
     let number: UInt32
     let name: String

@@ -376,7 +376,8 @@ package final class LinkMachine {
         unreliable.write(.unreliable, bytes: bytes)
     }
 
-    /// Queues messages of keys for the write of this turn: at least one, and as many as fit into `room` bytes.
+    /// Queues messages of keys for the write of this turn, as many as fit into `room` bytes, and at least one if what
+    /// leaves before them does not fill these.
     @inline(__always)
     func send(_ newest: inout NewestMessages, within room: Int) {
         guard !newest.isEmpty else { return }

@@ -1,9 +1,9 @@
 import Glibc
 
-/// What threads wait for that need a change of what a `Lock` guards.
+/// Lets threads wait until something that a `Lock` guards has changed.
 ///
-/// A thread waits in a loop: with the lock held, it looks whether what it needs is there, and waits if not. Whoever
-/// changes it, with the lock held, calls `notify`.
+/// A thread waits in a loop: with the lock held, it looks whether what it needs is there, and waits if not. A thread
+/// that changes it calls `notify`, with the lock held.
 ///
 /// `@unchecked Sendable`: a pthread condition may be used from any thread, and the pointer never changes.
 package struct Condition: ~Copyable, @unchecked Sendable {

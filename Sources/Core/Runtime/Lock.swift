@@ -1,7 +1,7 @@
 import Glibc
 
-/// A mutex. On a loop it is held for a few instructions only, and never while calling out. A thread that waits with a
-/// `Condition` does not hold it meanwhile.
+/// A mutex. On a loop it is held for a few instructions only, and never while other code is called that may wait. A
+/// thread that waits with a `Condition` does not hold it meanwhile.
 ///
 /// It is a pthread mutex because ThreadSanitizer does not understand how `Synchronization.Mutex` locks, and code that
 /// cannot be checked for data races will have some.

@@ -92,6 +92,7 @@ extension SessionMachine {
         for ping in old.takePacketPings() { send(ping, besides: link, now: now) }
         movePairing(with: peer, from: old, to: link, now: now)
         link.newest = old.newest.takeAll()
+        if let path = old.datagrams { link.newest.add(path.takeWaiting()) }
         markDirty(link)
         old.conversation?.keepCounts(of: old)
         close(old, .superseded)

@@ -47,9 +47,11 @@ extension SessionMachine {
         }
     }
 
-    /// Reports a peer whose trust was reported before and has changed since.
+    /// Reports a peer whose trust was reported before and has changed since. One that is lost is reported when it is
+    /// found.
     private func reportTrust(in peer: PeerRecord) {
-        guard let reported = peer.reportedTrust, reported != trust.trust(in: peer.id, called: peer.name)
+        guard peer.state != .unavailable, let reported = peer.reportedTrust,
+            reported != trust.trust(in: peer.id, called: peer.name)
         else { return }
         reportChange(of: peer)
     }
@@ -158,7 +160,9 @@ extension SessionMachine {
             return false
         }
         if link.purpose == .unsettled { link.purpose = .pairing }
-        var pairing = peer.pairing ?? Pairing(deadline: now + Moment.Span(timings.pairing))
+        // A request of the other side that replaces its earlier one has the whole time again.
+        let own = peer.pairing.flatMap { $0.token == nil ? nil : $0 }
+        var pairing = own ?? Pairing(deadline: now + Moment.Span(timings.pairing))
         pairing.link = link
         pairing.exchange = exchange
         peer.pairing = pairing

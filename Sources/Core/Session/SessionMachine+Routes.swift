@@ -12,7 +12,10 @@ extension SessionMachine {
         let before = (peer.name, peer.info, peer.isFull, peer.routes)
         if let known = peer.routes.firstIndex(where: { $0.address == sighting.address }) {
             peer.routes[known].quality = sighting.quality
-            peer.routes[known].source = .discovery
+            // An introduced route counts among the others from now on, if there is room.
+            if peer.routes[known].source != .introduction || hasRoomForRoute(to: peer) {
+                peer.routes[known].source = .discovery
+            }
         } else if hasRoomForRoute(to: peer) {
             let route = RouteRecord(
                 transport: transport, address: sighting.address, quality: sighting.quality)

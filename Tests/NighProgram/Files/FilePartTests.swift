@@ -31,6 +31,8 @@ import Testing
         good.closeInput()
         let sent = try NighCall(finishing: good)
         #expect(sent.status == 0, "\(sent)")
+        // The receiver removes the folder of its parts after the sender knows that everything is kept.
+        try waiting.child.line(with: "\"transfer\"", occurrence: 4)
         #expect(try content(received("race")) == Data("good\ngood\n".utf8))
         let others = try names().filter { $0 != "race" }
         #expect(others == ["Race.PART_", "race.part.nigh_", "race.part_"])

@@ -60,7 +60,8 @@ struct ChatCommand: Subcommand {
                     try await session.connect(to: peer, for: .chat, .init(timeLimit: timeout))
                 }
             }
-            // What was reported until now stands above the chat.
+            // What was reported until now stands above the chat. From here on the room writes to the terminal.
+            _ = await session.onLoop { $0.onRemark = { relay.remark($0) } }
             LineOutput.flush()
             interface = isAtTerminal ? try TerminalChatInterface() : PlainChatInterface()
         } catch {
@@ -70,8 +71,6 @@ struct ChatCommand: Subcommand {
         let room = ChatRoom(
             interface, over: session, on: ThreadEventLoop(), results, endsWhenAlone: first != nil)
         relay.pass(to: room)
-        // From here on the room writes to the terminal.
-        _ = await session.onLoop { $0.onRemark = { room.warn($0) } }
         await room.listen()
         interruption.onRequest { room.leave() }
         let check = Task {
@@ -96,12 +95,13 @@ struct ChatCommand: Subcommand {
     }
 }
 
-/// Keeps session events until there is a room to pass them to.
+/// Keeps session events and remarks until there is a room to pass them to.
 ///
 /// `@unchecked Sendable`: the lock guards all mutable state.
 private final class EventRelay: @unchecked Sendable {
     private let lock = Lock()
     private var early: [SessionEvent] = []
+    private var remarks: [String] = []
     private var room: ChatRoom?
 
     func enqueue(_ event: SessionEvent) {
@@ -110,10 +110,17 @@ private final class EventRelay: @unchecked Sendable {
         }
     }
 
+    func remark(_ text: String) {
+        lock.withLock {
+            if let room { room.remark(text) } else { remarks.append(text) }
+        }
+    }
+
     func pass(to room: ChatRoom) {
         lock.withLock {
             for event in early { room.enqueue(event) }
-            early = []
+            for remark in remarks { room.remark(remark) }
+            (early, remarks) = ([], [])
             self.room = room
         }
     }

@@ -98,6 +98,8 @@ final class TerminalChatInterface: ChatInterface, @unchecked Sendable {
     private var editor = LineEditor(limit: ChatMessage.longestLine)
     private var log = ShownLines()
     private var terminal: TerminalSession?
+    /// Whether Ctrl-C was pressed. The terminal's thread only.
+    private var isInterrupted = false
     private let lines: AsyncStream<String>
     private let typed: AsyncStream<String>.Continuation
 
@@ -139,8 +141,10 @@ final class TerminalChatInterface: ChatInterface, @unchecked Sendable {
             case .key(.enter):
                 let line = lock.withLock { editor.take() }
                 if !line.isEmpty { typed.yield(line) }
-            // The first signal. The second one ends the program at once, also if it comes from here.
-            case .control("c"): kill(getpid(), SIGINT)
+            // The first signal, after which the terminal is given back. So it makes the second one itself.
+            case .control("c"):
+                if !isInterrupted { kill(getpid(), SIGINT) }
+                isInterrupted = true
             case .control("d") where lock.withLock({ editor.isEmpty }): typed.finish()
             case .control("z"): lock.withLock { terminal }?.suspend()
             default: _ = lock.withLock { editor.handle(input) }

@@ -75,9 +75,14 @@ actor ChatRoom {
     /// Ends the chat, as `/quit` does. Callable from any thread.
     nonisolated func leave() { thread.execute { self.assumeIsolated { $0.end() } } }
 
-    /// Shows a warning. Called on the session's loop.
-    nonisolated func warn(_ warning: String) {
-        thread.execute { self.assumeIsolated { $0.show(Line(warning, .warning)) } }
+    /// Shows a remark, above the typed line if there is one. Callable from any thread.
+    nonisolated func remark(_ text: String) {
+        thread.execute {
+            self.assumeIsolated { room in
+                guard room.interface is TerminalChatInterface else { return room.results.remark(text) }
+                room.show(Line(text, .warning))
+            }
+        }
     }
 
     /// Starts to show received lines.

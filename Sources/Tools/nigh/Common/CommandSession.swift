@@ -48,9 +48,7 @@ final class CommandSession: @unchecked Sendable {
     /// may work again. Loop only.
     private var hasWorked = false
     private var onEvent: EventHandler?
-    /// Shows what a person has to know and what does not end the command: that a peer has the name of a known device
-    /// and another key, once for each and before a conversation with it begins, and what transports could not do. Loop
-    /// only.
+    /// Shows something to a person that does not end the command. Loop only.
     var onRemark: (String) -> Void
     private var warned: Set<PeerID> = []
     private var searches: [PeerSearch] = []
@@ -168,7 +166,7 @@ final class CommandSession: @unchecked Sendable {
     private func handle(_ event: SessionEvent) {
         warn(of: event)
         introductions.handle(event)
-        if options.isVerbose, let text = EventDescription.text(for: event) { results.remark(text) }
+        if options.isVerbose, let text = EventDescription.text(for: event) { onRemark(text) }
         switch event {
         case .stateChanged(let peer, _, _):
             peers[peer.id] = peer.state == .unavailable ? nil : peer
@@ -179,9 +177,11 @@ final class CommandSession: @unchecked Sendable {
         case .transportChanged(let scheme, .down(let error)):
             transportErrors[scheme] = error
             // So that nobody takes this for a network fault.
-            if case .contractBroken = error.cause, !options.isVerbose { results.remark("\(error)") }
+            if case .contractBroken = error.cause, !options.isVerbose { onRemark("\(error)") }
         case .transportChanged(let scheme, .up): transportErrors[scheme] = nil
-        case .transportFailed(let error): if !options.isVerbose { remark(error) }
+        case .transportFailed(let error):
+            // Others would wait for what nobody can reach.
+            if error.stage == .advertising, !options.isVerbose { remark(error) }
         case .invited(let invitation):
             if introductions.answer(invitation) { return }
             let purpose = Purpose(context: invitation.context)
@@ -203,7 +203,9 @@ final class CommandSession: @unchecked Sendable {
             var lastRemark: String?
             while !Task.isCancelled, let self {
                 let remark = await connectOnce(through: choice)
-                if let remark, remark != lastRemark, !Task.isCancelled { results.remark(remark) }
+                if let remark, remark != lastRemark, !Task.isCancelled {
+                    _ = await onLoop { $0.onRemark(remark) }
+                }
                 lastRemark = remark
             }
         }
@@ -292,10 +294,15 @@ final class CommandSession: @unchecked Sendable {
     /// The errors of all transports, if none of them works or has worked. Loop only.
     var transportsUnusable: TransportsUnavailable? { hasWorked ? nil : transportsUnavailable }
 
-    /// Returns the errors of all transports if it turns out within a second that none of them works.
+    /// Returns the errors of all transports once it turns out that none of them works; nil if that is not so within 30
+    /// s, or if the task is cancelled.
     func unusableTransports() async -> TransportsUnavailable? {
-        do { try await Task.sleep(for: Self.downTimeout.duration) } catch { return nil }
-        return await onLoop { $0.transportsUnusable }
+        // A transport may take a moment to report that it does not work, and longer on a busy machine.
+        for _ in 0..<30 {
+            do { try await Task.sleep(for: .seconds(1)) } catch { return nil }
+            if let unusable = await onLoop({ $0.transportsUnusable }) { return unusable }
+        }
+        return nil
     }
 
     // MARK: Finding a peer

@@ -70,6 +70,7 @@ final class DiscoveryWatch: @unchecked Sendable {
         case .transportChanged(_, .down(let error)):
             // A transport that the user did not name may fail without a remark.
             if commandSession.transportsWereNamed { commandSession.remark(error) }
+        case .transportFailed(let error) where error.stage != .advertising: commandSession.remark(error)
         default: break
         }
     }

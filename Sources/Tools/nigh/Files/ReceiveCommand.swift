@@ -82,20 +82,15 @@ struct ReceiveCommand: Subcommand {
             onEvent: { receiver.enqueue($0) },
             onMessage: { _, origin in receiver.refuseMessages(of: origin.peer) })
         interruption.onRequest { receiver.interrupt() }
-        let loss = Task { () async throws -> TransportsUnavailable? in
-            // A transport may take a moment to report that it does not work, and longer on a busy machine.
-            for _ in 0..<30 {
-                try await Task.sleep(for: .seconds(1))
-                guard let unusable = await session.onLoop({ $0.transportsUnusable }) else { continue }
-                receiver.interrupt()
-                return unusable
-            }
-            return nil
+        let loss = Task {
+            let unusable = await session.unusableTransports()
+            if unusable != nil { receiver.interrupt() }
+            return unusable
         }
         interruption.onRequest { loss.cancel() }
         let outcome = await receiver.run()
         loss.cancel()
-        let unavailable = try? await loss.value
+        let unavailable = await loss.value
         await session.close()
         incoming.finish()
         if let unavailable { throw unavailable }

@@ -50,7 +50,8 @@ final class Relay: TransportEvents, @unchecked Sendable {
     private var connections: [Int: RelayedConnection] = [:]
     private var count = 0
     private var hasStopped = false
-    private var isDown = false
+    /// The transports that do not work now.
+    private var down: Set<ObjectIdentifier> = []
     private static let downDelay = Moment.Span.milliseconds(250)
 
     /// Both transports belong to the relay from now on.
@@ -144,17 +145,14 @@ final class Relay: TransportEvents, @unchecked Sendable {
     /// and is then reported alone.
     func advertisingFailed(_ error: NighError, by transport: any Transport) {
         loop.schedule(at: loop.now + Self.downDelay) { [self] in
-            if !isDown, !hasStopped { report(.advertisingFailed(error)) }
+            if !down.contains(ObjectIdentifier(listener)), !hasStopped { report(.advertisingFailed(error)) }
         }
     }
 
     func transportChanged(_ condition: TransportCondition, by transport: any Transport) {
         switch condition {
-        case .up: isDown = false
-        case .down(let error):
-            guard !isDown else { return }
-            isDown = true
-            report(.down(error))
+        case .up: down.remove(ObjectIdentifier(transport))
+        case .down(let error): if down.insert(ObjectIdentifier(transport)).inserted { report(.down(error)) }
         }
     }
 
