@@ -71,7 +71,8 @@ final class Child {
         close(process.output)
         // A program that has ended by itself has an exit status of its own.
         var status = benchmark_wait(process.identifier, hasEnded ? 1_000 : 0)
-        for (signal, timeout) in [(SIGTERM, Int32(1_000)), (SIGKILL, 10_000)] where status < 0 {
+        // A script removes its files only after what it runs has ended.
+        for (signal, timeout) in [(SIGTERM, Int32(10_000)), (SIGKILL, 10_000)] where status < 0 {
             kill(process.identifier, signal)
             status = benchmark_wait(process.identifier, timeout)
         }

@@ -53,6 +53,7 @@ final class MeshRun: @unchecked Sendable {
     let introductions: Introductions
     let faults: [FaultControl]
     private(set) var hasClosed = false
+    private(set) var hasCrashed = false
     private(set) var isOver = false
     /// The state of each peer as it was last told.
     private(set) var states: [PeerID: PeerState] = [:]
@@ -131,7 +132,7 @@ final class MeshRun: @unchecked Sendable {
 
     /// Ends it without a word.
     func crash() {
-        isOver = true
+        (isOver, hasCrashed) = (true, true)
         session.crash()
     }
 

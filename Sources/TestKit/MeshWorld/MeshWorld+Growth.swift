@@ -39,7 +39,8 @@ extension MeshWorld {
             advance(by: pace)
         }
         var end: Moment?
-        while end == nil, loop.now < last + .seconds(120) {
+        // With a finding the world stands still.
+        while end == nil, finding == nil, loop.now < last + .seconds(120) {
             if presentRuns.allSatisfy({ $0.connected.count == memberCount - 1 }) {
                 end = loop.now
             } else {

@@ -46,7 +46,7 @@ public final class MeshWorld: @unchecked Sendable {
     private let agenda: WorldAgenda
     private var isQuiet = false
     private var faultPercent: Int
-    private var finding: Finding?
+    private(set) var finding: Finding?
 
     init(seed: UInt64, fault: Fault) {
         self.seed = seed
@@ -164,7 +164,7 @@ public final class MeshWorld: @unchecked Sendable {
         for run in presentRuns { run.close() }
         advance(by: .seconds(30))
         for run in runs
-        where run.isOver && !run.hasClosed && finding == nil && current[run.member.index] === run {
+        where run.isOver && !run.hasClosed && !run.hasCrashed && finding == nil {
             report(.progress, "\(run.label) has not closed")
         }
         current = [:]

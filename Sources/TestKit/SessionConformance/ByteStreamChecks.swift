@@ -25,15 +25,13 @@ extension SessionConformance {
             "streams whose links are cut again and again lose nothing, and nothing arrives twice"
         ) { testbed in
             let (first, second) = try testbed.connectedSessions()
+            // By bytes, so that something is under way each time, however fast the wire is.
+            try testbed.controlFaults(of: first) { $0.plan.cutAfterBytes = 50_000 }
             let echoes = [
                 try testbed.echo(Testbed.content(400_000), from: first, to: second),
                 try testbed.echo(Testbed.content(150_000), from: second, to: first),
             ]
-            for number in 0..<6 {
-                try testbed.waitFor(.connected, first, second)
-                try testbed.waitQuietTime()
-                try testbed.controlFaults(of: number.isMultiple(of: 2) ? first : second) { $0.cut() }
-            }
+            try testbed.waitForCuts(6, at: first, second)
             for echo in echoes { try echo.value() }
             try testbed.waitFor(.connected, first, second)
         },
@@ -59,6 +57,14 @@ extension SessionConformance {
 }
 
 extension Testbed {
+    /// Waits until links that the faults of `first` cut were cut `count` times, then lets the next ones live.
+    func waitForCuts(_ count: Int, at first: SessionProbe, _ second: SessionProbe) throws {
+        try wait("\(count) cuts", while: { first.states(of: second.id).count }) {
+            first.states(of: second.id).count { $0 == .reconnecting } >= count
+        }
+        try controlFaults(of: first) { $0.plan.cutAfterBytes = nil }
+    }
+
     static func content(_ count: Int) -> [UInt8] {
         (0..<count).map { UInt8(truncatingIfNeeded: $0 &* 7 &+ $0 >> 8 &+ count) }
     }

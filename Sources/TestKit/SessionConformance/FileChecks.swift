@@ -20,6 +20,8 @@ extension SessionConformance {
             let (first, second) = try testbed.connectedSessions {
                 $0.fileStreams = { receiving.begin(on: $0) }
             }
+            // By bytes, so that something is under way each time, however fast the wire is.
+            try testbed.controlFaults(of: first) { $0.plan.cutAfterBytes = 60_000 }
             receiving.probe = second
             let stream = PendingResult<ByteStream>("opening a stream for files", on: testbed)
             first.session.openStream(named: "photos", to: second.id, for: .files) {
@@ -30,11 +32,7 @@ extension SessionConformance {
             sending.begin(on: try stream.value())
             let transfer = MessageTransfer(
                 testbed, from: first, to: second, lengths: SessionConformance.lengths)
-            for number in 0..<4 {
-                try testbed.waitFor(.connected, first, second)
-                try testbed.waitQuietTime()
-                try testbed.controlFaults(of: number.isMultiple(of: 2) ? first : second) { $0.cut() }
-            }
+            try testbed.waitForCuts(4, at: first, second)
             for end in [sending, receiving] { try end.outcome.value() }
             try transfer.finish()
             for (item, content) in zip(files.items, files.contents) {

@@ -51,6 +51,10 @@ enum Benchmark {
             LineOutput.printError("allocations cannot be counted under a sanitizer", by: name)
             return false
         }
+        guard scenarios.contains(where: { !$0.checked.isEmpty }) else {
+            LineOutput.printError("no limit is set for the allocations of these scenarios", by: name)
+            return false
+        }
         var isGood = true
         for scenario in scenarios {
             for (size, limit) in scenario.checked {

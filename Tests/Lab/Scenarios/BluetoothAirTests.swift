@@ -113,8 +113,8 @@ import Testing
     @Test func aPeerWhoseMachineDiesIsLostInTime() async throws {
         try await Permits.machines.run {
             let air = try await BluetoothAir()
-            let victim = try AirPeer("Puma", in: air, .seconds(100))
-            let witness = try AirPeer("Lynx", in: air, .seconds(45))
+            let victim = try AirPeer("Puma", in: air, .seconds(150))
+            let witness = try AirPeer("Lynx", in: air, .seconds(120))
             try await until("both are connected") {
                 [victim, witness].allSatisfy { $0.states.last == "connected" }
             }

@@ -11,7 +11,8 @@ final class LabProcess: Sendable {
     let process: pid_t
     /// A variable in the environment of every process inside.
     let token: String
-    private let path: String
+    /// A file without a name, so that nothing is left of it however this process ends.
+    private let file: Int32
     private let input: Int32
 
     /// Starts the `lab` program that lies beside these tests.
@@ -23,10 +24,9 @@ final class LabProcess: Sendable {
     init(command: [String]) throws {
         let name = "nigh-lab-\(String(UInt64.random(in: .min ... .max), radix: 36))"
         token = "NIGH_LAB_RUN=\(name)"
-        path = "/tmp/\(name)"
-        let output = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
-        try #require(output >= 0)
-        defer { close(output) }
+        file = open("/tmp/\(name)", O_RDWR | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0o600)
+        try #require(file >= 0)
+        unlink("/tmp/\(name)")
         let pipe = try Spawning.pipe()
         defer { close(pipe.reading) }
         input = pipe.writing
@@ -36,12 +36,12 @@ final class LabProcess: Sendable {
         process = try Spawning.spawn(
             command,
             environment: environment + [token, "ASAN_OPTIONS=detect_leaks=1"],
-            descriptors: [(pipe.reading, 0), (output, 1), (output, 2)], inOwnGroup: true)
+            descriptors: [(pipe.reading, 0), (file, 1), (file, 2)], inOwnGroup: true)
     }
 
     deinit {
         close(input)
-        unlink(path)
+        close(file)
     }
 
     /// Returns the path of the program, which is built into the same folder as these tests.
@@ -49,11 +49,11 @@ final class LabProcess: Sendable {
 
     /// Everything that it has printed so far.
     var output: String {
-        let descriptor = open(path, O_RDONLY | O_CLOEXEC)
-        defer { close(descriptor) }
         var text: [UInt8] = []
         var room = [UInt8](repeating: 0, count: 65_536)
-        while case let count = read(descriptor, &room, room.count), count > 0 { text += room[..<count] }
+        while case let count = pread(file, &room, room.count, off_t(text.count)), count > 0 {
+            text += room[..<count]
+        }
         return String(decoding: text, as: UTF8.self)
     }
 

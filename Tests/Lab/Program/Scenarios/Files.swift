@@ -24,13 +24,14 @@ enum Files {
             try lab.pass(.seconds(5))
             try lynx.setLink(isUp: true)
             try sending.passes(quarters: 2)
+            var told = sender.lines.count
             try lynx.filter(in: resets)
-            try sender.waitForOutput("\"state\":\"lost\"")
+            try sender.waitForOutput("\"state\":\"lost\"", after: told)
             try lab.pass(.seconds(3))
             try lynx.filter()
-            try sender.waitForOutput("\"state\":\"back\"")
+            try sender.waitForOutput("\"state\":\"back\"", after: told)
             try sending.passes(quarters: 3)
-            let told = sender.lines.count
+            told = sender.lines.count
             try lynx.filter(in: resets)
             try sender.waitForOutput("\"state\":\"ended\"", after: told, within: .seconds(20))
             try lynx.filter()
