@@ -173,7 +173,8 @@ import Testing
     @Test("After close(.afterWriting) a pipe gives up if the reader never reads, or never ends")
     func givesUp() {
         for size in [10, 3_000_000] {
-            let ground = Ground(lingerTime: .milliseconds(30))
+            // Longer than the thread of the loop may have to wait for a processor.
+            let ground = Ground(lingerTime: .milliseconds(500))
             let lingering = Monitor()
             let count = Flag()
             ground.end.call { $0.beganToLinger = { _ in lingering.change { count.isSet = true } } }

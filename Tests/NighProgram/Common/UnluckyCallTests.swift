@@ -70,7 +70,8 @@ import Testing
 
     @Test("A peer that is never reached is given up in time, and the error names the time that was spent")
     func never() throws {
-        let host = try puma.start(["host", service, "-n", "Puma", "-t", Self.transport])
+        let host = try puma.start(["host", service, "-n", "Puma", "-v", "-t", Self.transport])
+        _ = try host.error(with: "others see this session")
         let start = ContinuousClock.now
         let call = try lynx.run(
             ["ping", "Puma", "--wait", "4s", "--json", "-v", "--inject", "refuse=all"] + session)

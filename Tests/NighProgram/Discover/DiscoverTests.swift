@@ -33,6 +33,7 @@ import Testing
     @Test("With --once it prints a table or one object, with the names of the peers that it sees")
     func once() throws {
         let puma = try peer()
+        _ = try puma.error(with: "others see this session")
         let table = try user.run(["discover", service, "--once", "--timeout", "5s"] + Self.loopback)
         #expect(table.status == 0, "\(table)")
         #expect(table.lines.first?.hasPrefix("NAME") == true)

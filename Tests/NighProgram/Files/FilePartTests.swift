@@ -48,7 +48,7 @@ import Testing
         let sending = try sender.start(
             ["send", waiting.address, "-", "--as", "big", "--json"] + Self.transportOptions, reads: true)
         sending.type(Self.half)
-        try waiting.child.line(with: "\"progress\"")
+        try waitForBytes(waiting.child)
         try meddle()
         sending.type(Self.half)
         sending.closeInput()
@@ -107,7 +107,7 @@ import Testing
         let waiting = try receive()
         let sending = try sender.start(
             ["send", waiting.address, path("big"), "--json"] + Self.transportOptions + Self.endlessly)
-        try waiting.child.line(with: "\"progress\"")
+        try waitForBytes(waiting.child)
         try FileManager.default.removeItem(atPath: wholeFolder ? inbox.path : received("big.part"))
         sending.send(SIGINT)
         #expect(try NighCall(finishing: sending).status == 1)

@@ -54,9 +54,10 @@ import Testing
         try second.error(with: "is connected")
         let last = try offer("third", by: third)
         try last.error(with: "is connected")
-        for child in [second, first] {
+        for (name, child) in [("second", second), ("first", first)] {
             child.send(SIGINT)
             #expect(try NighCall(finishing: child).status == 1)
+            try windows.wait("w", shows: "\(name) from Lynx: ")
         }
         try windows.wait("w", shows: "Accept third")
         #expect(try !windows.text("w").contains("Accept second"))
@@ -101,7 +102,7 @@ import Testing
                 #expect(line.hasSuffix("[y/n]") && line.hasPrefix("Accept "), "\(line)")
             }
         }
-        #expect(try windows.text("w").hasSuffix("[y/n]"))
+        try windows.wait("the question is last") { try windows.text("w").hasSuffix("[y/n]") }
         for child in [first, second] { child.send(SIGINT) }
     }
 

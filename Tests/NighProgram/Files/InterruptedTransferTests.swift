@@ -18,7 +18,7 @@ import Testing
         let first = try receive()
         let sending = try sender.start(
             ["send", first.address, path("big"), "--json-lines"] + Self.transportOptions + Self.slowly)
-        try first.child.line(with: "\"progress\"")
+        try waitForBytes(first.child)
         first.child.send(SIGKILL)
         #expect(try NighCall(finishing: first.child).status == -SIGKILL)
         #expect(try names() == ["big.part"])
@@ -43,7 +43,7 @@ import Testing
         let waiting = try receive("--once")
         let sending = try sender.start(
             ["send", waiting.address, path("big")] + Self.transportOptions + Self.endlessly)
-        try waiting.child.line(with: "\"progress\"")
+        try waitForBytes(waiting.child)
         sending.send(SIGKILL)
         #expect(try NighCall(finishing: sending).status == -SIGKILL)
         let sent = try send(path("big"), to: waiting)
@@ -84,7 +84,7 @@ import Testing
         let waiting = try receive()
         let first = try sender.start(
             ["send", waiting.address, path("big"), "--json"] + Self.transportOptions + Self.endlessly)
-        try waiting.child.line(with: "\"progress\"")
+        try waitForBytes(waiting.child)
         first.send(SIGINT)
         let ended = try NighCall(finishing: first)
         #expect(ended.status == 1 && ended.errors.joined().contains("interrupted"), "\(ended)")
@@ -133,7 +133,7 @@ import Testing
         let waiting = try receive("--once")
         let sending = try sender.start(
             ["send", waiting.address, path("big")] + Self.transportOptions + Self.endlessly)
-        try waiting.child.line(with: "\"progress\"")
+        try waitForBytes(waiting.child)
         sending.send(SIGKILL)
         _ = try NighCall(finishing: sending)
         var data = try content(path("big"))
@@ -192,7 +192,7 @@ import Testing
         let waiting = try receive()
         let sending = try sender.start(
             ["send", waiting.address, path("big"), "--json"] + Self.transportOptions + Self.slowly)
-        try waiting.child.line(with: "\"progress\"")
+        try waitForBytes(waiting.child)
         let handle = try FileHandle(forWritingTo: URL(fileURLWithPath: path("big")))
         try handle.write(contentsOf: Data([1, 2, 3]))
         try handle.close()

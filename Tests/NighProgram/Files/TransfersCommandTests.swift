@@ -26,7 +26,7 @@ import Testing
         let waiting = try receive()
         let sending = try sender.start(
             ["send", waiting.address, path("big")] + Self.transportOptions + Self.endlessly)
-        try waiting.child.line(with: "\"progress\"")
+        try waitForBytes(waiting.child)
         sending.send(signal)
         _ = try NighCall(finishing: sending)
         try waiting.child.line(with: "\"failure\"")
@@ -102,7 +102,7 @@ import Testing
         let waiting = try receive()
         let sending = try sender.start(
             ["send", waiting.address, path("big")] + Self.transportOptions + Self.endlessly)
-        try waiting.child.line(with: "\"progress\"")
+        try waitForBytes(waiting.child)
         let id = try #require(try list(sender).first?["id"] as? String)
         let refused = try sender.run("transfers", "remove", id)
         #expect(refused.status == 1 && refused.errors.joined().contains("is in use"), "\(refused)")

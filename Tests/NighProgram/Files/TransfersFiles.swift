@@ -93,6 +93,16 @@ extension TransfersFiles {
         return WaitingReceiver(child: child, address: address)
     }
 
+    /// Waits until the receiver reports that bytes are there. After a second it may report that there are none yet.
+    func waitForBytes(_ child: Child) throws {
+        var occurrence = 1
+        while try object(child.line(with: "\"progress\"", occurrence: occurrence))["stored_bytes"] as? Int
+            == 0
+        {
+            occurrence += 1
+        }
+    }
+
     func send(_ file: String, to waiting: WaitingReceiver, _ arguments: String...) throws -> NighCall {
         try sender.run(["send", waiting.address, file, "--json"] + Self.transportOptions + arguments)
     }

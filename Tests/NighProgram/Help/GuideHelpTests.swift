@@ -93,12 +93,14 @@ import Testing
             "help", "--open", "own", environment: ["DISPLAY": "", "PATH": place.path])
         #expect(screenless.status == 0 && screenless.lines == [address])
         let opener = "\(place.path)/bin/xdg-open"
-        try "#!/bin/sh\necho \"$1\" >\"$0.opened\"\n".write(toFile: opener, atomically: true, encoding: .utf8)
-        try #require(chmod(opener, 0o755) == 0)
+        // Another process writes it, for the same reason.
+        let text = place.file("opener", "#!/bin/sh\necho \"$1\" >\"$0.opened\"\n")
+        #expect(try Child("/usr/bin/install", ["-m", "755", text, opener]).end().status == 0)
         let opened = try nigh(
             "help", "--open", "own",
             environment: ["DISPLAY": ":9", "PATH": "\(place.path)/bin:/usr/bin:/bin"])
-        #expect(opened.status == 0 && opened.lines.isEmpty)
+        #expect(opened.status == 0 && opened.lines.isEmpty, "\(opened)")
+        try #require(FileManager.default.fileExists(atPath: "\(opener).opened"))
         #expect(TemporaryFolder.text(of: "\(opener).opened") == "\(address)\n")
     }
 

@@ -131,21 +131,20 @@ import Testing
 
 /// Finds ports for listeners that must keep their address after a restart.
 enum FreePort {
-    /// Returns a port that was free a moment ago.
+    /// Returns a port that was free a moment ago. The kernel gives programs none in this range by itself, so that no
+    /// other test gets it meanwhile.
     static func find() throws -> Int {
         let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
         defer { close(descriptor) }
-        var address = sockaddr_in()
-        address.sin_family = sa_family_t(AF_INET)
-        address.sin_addr.s_addr = UInt32(INADDR_LOOPBACK).bigEndian
-        var length = socklen_t(MemoryLayout<sockaddr_in>.size)
-        let port = withUnsafeMutablePointer(to: &address) { pointer in
-            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { general -> UInt16? in
-                guard bind(descriptor, general, length) == 0, getsockname(descriptor, general, &length) == 0
-                else {
-                    return nil
+        let port = (0..<100).lazy.map { _ in UInt16.random(in: 10_000..<32_000) }.first { port in
+            var address = sockaddr_in()
+            address.sin_family = sa_family_t(AF_INET)
+            address.sin_addr.s_addr = UInt32(INADDR_LOOPBACK).bigEndian
+            address.sin_port = port.bigEndian
+            return withUnsafePointer(to: &address) { pointer in
+                pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                    bind(descriptor, $0, socklen_t(MemoryLayout<sockaddr_in>.size)) == 0
                 }
-                return UInt16(bigEndian: pointer.pointee.sin_port)
             }
         }
         return Int(try #require(port))

@@ -102,14 +102,14 @@ import Testing
     func killed() throws {
         let host = try HostInTests()
         let child = try user.start(
-            ["ping", host.address, "-c", "20", "-i", "20ms", "--json-lines"] + transport)
+            ["ping", host.address, "-c", "200", "-i", "20ms", "--json-lines"] + transport)
         try child.line(with: "\"number\":2")
         host.child.send(SIGKILL)
         let call = try NighCall(finishing: child)
         #expect(call.status == 0)
         try call.expectSchema("ping", lines: true)
         let summary = try #require(try call.objects().last)
-        #expect(summary["sent"] as? Int == 20)
+        #expect(summary["sent"] as? Int == 200)
         #expect((summary["lost"] as? Int ?? 0) > 0)
         #expect(try call.objects().contains { $0["change"] as? String == "reconnecting" })
         let limited = try call.objects().last?["losses"] as? [String: Int]
@@ -141,7 +141,7 @@ import Testing
     func cut() throws {
         let host = try HostInTests()
         let child = try user.start(
-            ["ping", host.address, "-i", "20ms", "--json-lines", "--inject", "cut-after=500ms"] + transport)
+            ["ping", host.address, "-i", "20ms", "--json-lines", "--inject", "cut-after=3s"] + transport)
         try child.line(with: "\"reconnected\"")
         try child.line(with: "\"after_reconnect\":true")
         child.send(SIGINT)
