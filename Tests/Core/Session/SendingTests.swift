@@ -213,13 +213,21 @@ import Testing
         #expect(lynx.messages.count + dropped == 2_001)
     }
 
-    @Test func ofEachKeyTheNewestMessageWaitsForALinkThatIsBackedUp() throws {
-        let place = Neighbourhood()
+    /// Puma and Lynx, whose link takes no more bytes of Puma until the faults release it.
+    private func pairWithBackedUpLink(
+        in place: Neighbourhood
+    ) throws -> (puma: Neighbourhood.Member, lynx: Neighbourhood.Member) {
         let (puma, lynx) = try place.pair { $0.datagrams = false }
         puma.faults.stall()
         let block = ByteSlice([UInt8](repeating: 1, count: 100_000))
         while (try? puma.session.trySend(block, to: lynx.id, .reliable(.bulk))) != nil {}
         try place.run(.seconds(1))
+        return (puma, lynx)
+    }
+
+    @Test func ofEachKeyTheNewestMessageWaitsForALinkThatIsBackedUp() throws {
+        let place = Neighbourhood()
+        let (puma, lynx) = try pairWithBackedUpLink(in: place)
         for number in 0..<50 as Range<UInt8> {
             for key in 0..<3 as Range<UInt8> {
                 try puma.session.trySend([key, number], to: lynx.id, .newest(key: key))
@@ -255,11 +263,7 @@ import Testing
 
     @Test func messagesOfKeysThatWaitForALinkThatIsLostCountAsDropped() throws {
         let place = Neighbourhood()
-        let (puma, lynx) = try place.pair { $0.datagrams = false }
-        puma.faults.stall()
-        let block = ByteSlice([UInt8](repeating: 1, count: 100_000))
-        while (try? puma.session.trySend(block, to: lynx.id, .reliable(.bulk))) != nil {}
-        try place.run(.seconds(1))
+        let (puma, lynx) = try pairWithBackedUpLink(in: place)
         for key in 0..<3 as Range<UInt8> {
             try puma.session.trySend([key], to: lynx.id, .newest(key: key))
         }

@@ -119,14 +119,20 @@ import Testing
         #expect(try NighCall(finishing: child).status == 0)
     }
 
-    @Test("Bytes written to one program come out of another")
-    func pipes() throws {
+    /// A sender that reads its standard input, and a receiver that writes to its standard output.
+    private func pipe() throws -> (sender: Child, receiver: Child) {
         let child = try receiver.start(
             ["receive", "--accept", "any", "-o", "-", "-n", "Puma"]
                 + ["-t", "tcp:interface=lo,mdns=off"], reads: false)
         let waiting = try address(ofWords: child)
         let sending = try sender.start(
             "send", waiting, "-", "-t", Self.transportOptions[1], "--as", "notes", reads: true)
+        return (sending, child)
+    }
+
+    @Test("Bytes written to one program come out of another")
+    func pipes() throws {
+        let (sending, child) = try pipe()
         for number in 0..<1_000 { sending.type("line \(number)") }
         sending.closeInput()
         let sent = try NighCall(finishing: sending)
@@ -151,12 +157,7 @@ import Testing
 
     @Test("A receiver that writes to another program ends with an error if the sender is killed half way")
     func killedHalfWay() throws {
-        let child = try receiver.start(
-            ["receive", "--accept", "any", "-o", "-", "-n", "Puma"]
-                + ["-t", "tcp:interface=lo,mdns=off"], reads: false)
-        let waiting = try address(ofWords: child)
-        let sending = try sender.start(
-            "send", waiting, "-", "-t", Self.transportOptions[1], "--as", "notes", reads: true)
+        let (sending, child) = try pipe()
         sending.type("first line")
         _ = try child.line(with: "first line")
         sending.send(SIGKILL)
