@@ -1,8 +1,8 @@
 /// Where the packets of a path go: to the place that the other side has offered, and after the other side has moved to
 /// the place from which it has answered.
 ///
-/// Whoever sees a packet can send it on from another place. So a new place gets only what asks for an answer, and
-/// answers, until its own answer has come, and no more bytes than came from it.
+/// A stranger who sees a packet can send it on from another place. So before a new place has answered, it gets only
+/// questions and answers, and no more bytes than came from it.
 struct PacketDestination {
     /// Nil before the other side's offer has come.
     private(set) var place: DatagramSource?
@@ -28,16 +28,16 @@ struct PacketDestination {
         candidate?.budget += byteCount
     }
 
-    /// Returns where an answer of `byteCount` bytes goes: to the source of the question, if that may have so many, and
-    /// otherwise where all packets go.
+    /// Returns where an answer of `byteCount` bytes goes: to the source of the question if that is a new place with
+    /// enough budget left, otherwise where all packets go.
     mutating func answerPlace(_ source: DatagramSource, byteCount: Int) -> DatagramSource? {
         guard let candidate, candidate.place == source, candidate.budget >= byteCount else { return place }
         self.candidate?.budget -= byteCount
         return source
     }
 
-    /// Returns what a new place is asked with a packet of `byteCount` bytes; nil if there is none, or if it may not
-    /// have so many.
+    /// Returns what to ask a new place with a packet of `byteCount` bytes. Nil if there is no new place, or if its
+    /// budget is too small.
     mutating func takeProbe(byteCount: Int) -> (token: UInt64, place: DatagramSource)? {
         guard let candidate, candidate.budget >= byteCount else { return nil }
         self.candidate?.budget -= byteCount

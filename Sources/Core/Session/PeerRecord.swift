@@ -14,7 +14,7 @@ final class PeerRecord {
         didSet { census.phaseChanged(from: oldValue, to: phase) }
     }
     @exclusivity(unchecked) var routes: [RouteRecord] = [] { didSet { shownRoutes = nil } }
-    /// The number of routes that no peer has told of.
+    /// The number of routes that come from discovery or from the program.
     var routesBesidesIntroduced: Int { routes.count { $0.source != .introduction } }
     /// The routes as the program sees them; nil if they have to be made anew.
     @exclusivity(unchecked) var shownRoutes: [Peer.Route]?
