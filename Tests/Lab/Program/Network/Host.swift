@@ -178,6 +178,16 @@ final class Host {
         return process
     }
 
+    /// Waits until Avahi's browser shows a resolved record of the type `type` that is right.
+    func browse(_ type: String, until words: String, _ isRight: @escaping (String) -> Bool) throws(Failure) {
+        let browser = try start(["avahi-browse", "-rp", type], mayEnd: true)
+        var shown: String?
+        browser.onLine = { _, line in if line.hasPrefix("="), isRight(line) { shown = shown ?? line } }
+        try lab.wait(for: "avahi-browse to show \(words)") { shown != nil }
+        lab.journal.note(name, "avahi-browse shows \(shown ?? "")")
+        browser.signal(SIGTERM)
+    }
+
     // MARK: Daemons
 
     /// Starts the Avahi daemon, and the D-Bus daemon if it does not run, and waits until both serve.

@@ -102,7 +102,7 @@ enum Discovery {
         lab.step("Avahi's browser sees us")
         for (peer, mood) in [(puma, "glad"), (lynx, "calm")] {
             let port = try peer.port()
-            try browse(lynxHost, until: "\(peer.name) with its port and TXT") { line in
+            try lynxHost.browse("_lab._tcp", until: "\(peer.name) with its port and TXT") { line in
                 line.contains(";\(peer.name);_lab._tcp;local;") && line.contains(";\(port);")
                     && line.contains("\"v=1\"") && line.contains("\"id=\(peer.id)\"")
                     && line.contains("\"mood=\(mood)\"")
@@ -117,7 +117,9 @@ enum Discovery {
         for record in wrong {
             let command = ["avahi-publish", "-s", record[0], "_lab._tcp", "4712"] + record.dropFirst()
             _ = try lynxHost.start(command, mayEnd: true)
-            try browse(lynxHost, until: record[0]) { $0.contains(";\(record[0]);_lab._tcp;local;") }
+            try lynxHost.browse("_lab._tcp", until: record[0]) {
+                $0.contains(";\(record[0]);_lab._tcp;local;")
+            }
         }
         lab.step("a record by hand that is right, for a session that has no discovery")
         let ocelot = try lynxHost.peer("Ocelot", .over("tcp:mdns=off"))
@@ -136,17 +138,5 @@ enum Discovery {
         record.signal(SIGTERM)
         try lab.wait(for: "both to lose Ocelot again") { !puma.finds(ocelot) && !lynx.finds(ocelot) }
         try lab.check("the conversation does not depend on it", puma.isConnected(to: ocelot))
-    }
-
-    /// Waits until Avahi's browser shows a record that is right.
-    private static func browse(
-        _ host: Host, until words: String, _ isRight: @escaping (String) -> Bool
-    ) throws(Failure) {
-        let browser = try host.start(["avahi-browse", "-rp", "_lab._tcp"], mayEnd: true)
-        var shown: String?
-        browser.onLine = { _, line in if line.hasPrefix("="), isRight(line) { shown = shown ?? line } }
-        try host.lab.wait(for: "avahi-browse to show \(words)") { shown != nil }
-        host.lab.journal.note(host.name, "avahi-browse shows \(shown ?? "")")
-        browser.signal(SIGTERM)
     }
 }

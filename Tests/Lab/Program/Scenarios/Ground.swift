@@ -18,9 +18,9 @@ enum Ground {
             try lab.check("puma is called puma", puma.run(["uname", "-n"]) == ["puma"])
             lab.step("a record published on one host is seen on the other")
             let first = try publish("First", on: puma)
-            try lab.check(
-                "lynx sees it, with puma's address",
-                sees("First;_ground._tcp;local;puma.local;10.77.0.1", lynx))
+            try lynx.browse("_ground._tcp", until: "First, with puma's address") {
+                $0.contains(";First;_ground._tcp;local;puma.local;10.77.0.1;")
+            }
             first.signal(SIGTERM)
             try lab.wait(for: "the publisher to have ended") { first.isOver }
             lab.step("a plug that is pulled")
@@ -31,14 +31,14 @@ enum Ground {
             lab.step("multicast that is dropped")
             try puma.dropMulticast()
             _ = try publish("Second", on: puma)
-            try lab.check("puma sees what it publishes", sees("Second;_ground._tcp", puma))
-            try lab.check("lynx does not", !sees("Second;_ground._tcp", lynx))
+            try puma.browse("_ground._tcp", until: "Second") { $0.contains(";Second;_ground._tcp;") }
+            try lab.check("lynx does not", !finds("Second", lynx))
             lab.step("a host that is cut off silently")
             let ocelot = try lab.host("ocelot", daemon: true)
             try ocelot.setSilent(true)
             _ = try publish("Third", on: ocelot)
             try lab.check("ocelot has a carrier", carrier(of: ocelot) == "1")
-            try lab.check("lynx sees nothing of it", !sees("Third;_ground._tcp", lynx))
+            try lab.check("lynx sees nothing of it", !finds("Third", lynx))
         }
     ]
 
@@ -62,10 +62,11 @@ enum Ground {
         return child
     }
 
-    /// Whether Avahi's browser shows a resolved record with `text` among all records that it finds.
-    private static func sees(_ text: String, _ host: Host) throws(Failure) -> Bool {
-        try host.run(["avahi-browse", "-rpt", "_ground._tcp"]).contains {
-            $0.hasPrefix("=") && $0.contains(text)
+    /// Whether Avahi's browser finds a record called `name` among all that there are for now. It does not resolve them:
+    /// it would run on for ever if one of them went while it was being resolved.
+    private static func finds(_ name: String, _ host: Host) throws(Failure) -> Bool {
+        try host.run(["avahi-browse", "-pt", "_ground._tcp"]).contains {
+            $0.contains(";\(name);_ground._tcp;")
         }
     }
 }
