@@ -31,20 +31,26 @@ public enum Interrupts {
     ///
     /// The main thread must not do anything else: with an `await` there, the runtime would let signals through.
     public static func wait() -> Never {
-        waitForSignal()
+        _ = waitForSignal()
         let leave = state.lock.withLock {
             state.wasInterrupted = true
             return state.leave
         }
         leave?()
-        waitForSignal()
-        _exit(130)
+        let second = waitForSignal()
+        // Lets the signal end the program, so that a terminal that it has taken over is given back before.
+        var signals = handledSignals
+        pthread_sigmask(SIG_UNBLOCK, &signals, nil)
+        raise(second)
+        // The program was started to ignore that signal.
+        _exit(128 + second)
     }
 
-    private static func waitForSignal() {
+    private static func waitForSignal() -> Int32 {
         var signals = handledSignals
         var signal: Int32 = 0
         while sigwait(&signals, &signal) != 0 {}
+        return signal
     }
 
     private static let handledSignals: sigset_t = {

@@ -109,7 +109,26 @@ import Testing
         waiting.send(SIGINT)
         // A different signal, because two of the same kind could be merged into one.
         waiting.send(SIGTERM)
-        #expect(try NighCall(finishing: waiting).status == 130)
+        #expect(try NighCall(finishing: waiting).status == -SIGTERM)
+    }
+
+    @Test("A second signal ends the program at once, but not before its terminal is as it was")
+    func signalsAtOnce() throws {
+        let windows = try TerminalWindows(of: "nigh")
+        let file = "\(lynx.folder.path)/process"
+        try windows.open(
+            "w", "chat -n Lynx \(session.joined(separator: " "))",
+            environment: """
+                LANG=C.UTF-8 XDG_DATA_HOME=\(lynx.folder.path) sh -c 'echo $$ >\(file); exec "$0" "$@"'
+                """)
+        try windows.wait("w", shows: "\n>")
+        let process = try #require(pid_t(String(contentsOfFile: file, encoding: .utf8).dropLast()))
+        // It finds both when it goes on.
+        for signal in [SIGSTOP, SIGINT, SIGTERM, SIGCONT] { kill(process, signal) }
+        try windows.wait("w", shows: "ended with \(128 + SIGTERM)")
+        try windows.press("w", "typed", "Enter")
+        // A terminal echoes what is typed, and then `cat` prints the line.
+        try windows.wait("w", shows: "typed\ntyped")
     }
 
     @Test("A side that is killed is reported as gone, with status 1")
