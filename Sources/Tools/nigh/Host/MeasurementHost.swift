@@ -24,8 +24,6 @@ final class MeasurementHost: @unchecked Sendable {
     private static let maximumItems = 1_000
     /// The retry delay for a guest that is declined because the host is busy.
     private static let retryDelay = Duration.seconds(5)
-    /// The time after which transports that are down are expected to stay down.
-    private static let downTimeout = Moment.Span.seconds(1)
 
     private let commandSession: CommandSession
     private let isOnce: Bool
@@ -52,13 +50,15 @@ final class MeasurementHost: @unchecked Sendable {
 
     /// Waits until the command is over. Returns the error that ended it, if one did.
     func waitUntilDone() async -> (any Error)? {
+        let loss = Task {
+            guard let unusable = await commandSession.unusableTransports() else { return }
+            loop.execute { [self] in end(unusable) }
+        }
+        defer { loss.cancel() }
         await withCheckedContinuation { continuation in
             loop.execute { [self] in
                 if isDone { return continuation.resume() }
                 whenDone = { continuation.resume() }
-                loop.schedule(at: loop.now + Self.downTimeout) { [self] in
-                    if let transportsUnusable = commandSession.transportsUnusable { end(transportsUnusable) }
-                }
             }
         }
         return await commandSession.onLoop { [self] _ in fault }
