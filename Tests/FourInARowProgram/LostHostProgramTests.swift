@@ -9,8 +9,7 @@ import Testing
 
     /// A host, its guest, a person who watches, and two machines that watch.
     private struct Programs {
-        /// Names that no other test run on this machine uses at the same time.
-        private let number = Int.random(in: 1_000...9_999)
+        private let number = TableNumber.next()
         let host: Child
         let guest: Child
         let watcher: Child

@@ -6,10 +6,10 @@ struct TerminalWindowsTests {
     /// Keeps the program off all networks but loopback.
     private static let player = "--identity ephemeral --no-animation --transport tcp:interface=lo"
 
-    /// Two players, with names that no other test run on this machine uses at the same time.
+    /// Two players.
     private struct Players {
         let windows: TerminalWindows
-        let number = String(Int.random(in: 1_000...9_999))
+        let number = String(TableNumber.next())
         var host: String { "Puma\(number)" }
         var guest: String { "Lynx\(number)" }
 

