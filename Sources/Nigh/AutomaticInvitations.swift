@@ -10,6 +10,8 @@ struct AutomaticInvitations {
         /// Invite the peer at this moment.
         case due(Moment)
         case inviting
+        /// Do not invite the peer until this session is paired with it.
+        case unpaired
         /// Do not invite the peer until it is lost and found again: it declined, or the conversation ended in good
         /// order.
         case finished
@@ -45,12 +47,27 @@ struct AutomaticInvitations {
     /// This side's program ends the conversation or does not want one.
     mutating func finish(_ peer: PeerID) { candidates[peer] = Candidate(standing: .finished) }
 
+    /// This session was paired with the peer.
+    mutating func paired(_ peer: PeerID, at now: Moment) {
+        guard case .unpaired? = candidates[peer]?.standing else { return }
+        candidates[peer] = Candidate(standing: .due(now))
+    }
+
     /// The invitation of the peer failed.
-    mutating func failed(_ peer: PeerID, because error: NighError, at now: Moment) {
+    ///
+    /// - Parameter isPaired: whether this session is paired with the peer.
+    mutating func failed(_ peer: PeerID, because error: NighError, isPaired: Bool, at now: Moment) {
         guard var candidate = candidates[peer], case .inviting = candidate.standing else { return }
         // An invitation that nobody answered would only disturb the person again.
         let isUnanswered = error.stage == .inviting && error.cause == .timedOut
-        guard error.isRetryable, !isUnanswered else { return finish(peer) }
+        switch error.cause {
+        case .notPaired where !isPaired:
+            candidates[peer]?.standing = .unpaired
+            return
+        // The other side may not have noted the pairing yet, and this one may have room for another peer later.
+        case .notPaired, .limit: break
+        default: guard error.isRetryable, !isUnanswered else { return finish(peer) }
+        }
         let pause = max(candidate.nextPause, error.retryAfter.map(Moment.Span.init) ?? .zero)
         candidate.standing = .due(now + pause)
         candidate.nextPause = min(candidate.nextPause + candidate.nextPause, Self.longestPause)

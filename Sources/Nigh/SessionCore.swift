@@ -247,6 +247,7 @@ final class SessionCore: Sendable {
         case .stateChanged(let peer, let former, let cause): handleState(of: peer, from: former, cause)
         case .peerChanged(let peer):
             update(peer, reporting: [.peerChanged(Peer(peer, in: self))])
+            if peer.trust == .paired { inviteAfterPairing(peer.id) }
         case .invited(let invitation):
             if introductions.answer(invitation) { return }
             if connectsAutomatically { return answerAutomatically(invitation) }
@@ -261,7 +262,9 @@ final class SessionCore: Sendable {
             streams.inbox.append(stream, droppingOldestBeyond: Streams.limit)
             report(.streamOpened(peer(stream.peer), name: stream.name))
         case .pairing(let peer, let code): report(.pairingCode(Peer(peer, in: self), code))
-        case .paired(let peer): report(.paired(Peer(peer, in: self)))
+        case .paired(let peer):
+            report(.paired(Peer(peer, in: self)))
+            inviteAfterPairing(peer.id)
         case .pairingEnded(let peer, let cause): report(.pairingFailed(Peer(peer, in: self), cause))
         case .trustStoreFailed(let error), .transportFailed(let error): report(.problem(error))
         case .peerUnresponsive(let id): report(.peerUnresponsive(peer(id)))
@@ -310,7 +313,8 @@ final class SessionCore: Sendable {
             if !wasUnknown { events.append(.peerChanged(peer)) }
         }
         update(low, reporting: events)
-        inviteDue()
+        // The peer may have become available by inviting this session, which is the next event and answered first.
+        loop.execute { [weak self] in self?.inviteDue() }
     }
 
     // MARK: Automatic invitations
@@ -340,6 +344,11 @@ final class SessionCore: Sendable {
     /// The program ends the conversation with this peer: do not begin another one automatically.
     func programLeaves(_ peer: PeerID) { state.withLock { $0.invitations.finish(peer) } }
 
+    private func inviteAfterPairing(_ peer: PeerID) {
+        state.withLock { $0.invitations.paired(peer, at: loop.now) }
+        inviteDue()
+    }
+
     /// Invites the peers that are due, and waits for the next ones. To be called on the loop.
     private func inviteDue() {
         guard connectsAutomatically else { return }
@@ -351,7 +360,10 @@ final class SessionCore: Sendable {
             }
             low.invite(id) { [weak self] result in
                 guard let self, case .failure(let error) = result else { return }
-                state.withLock { $0.invitations.failed(id, because: error, at: loop.now) }
+                state.withLock { state in
+                    let isPaired = state.peers[id]?.trust == .paired
+                    state.invitations.failed(id, because: error, isPaired: isPaired, at: loop.now)
+                }
                 report(.automaticInvitationFailed(peer(id), error))
                 inviteDue()
             }

@@ -28,7 +28,7 @@ import Testing
         var pauses: [Int64] = []
         for _ in 0..<9 {
             #expect(invitations.takeDue(at: now) == [puma])
-            invitations.failed(puma, because: NighError(.connecting, .linkLost), at: now)
+            invitations.failed(puma, because: NighError(.connecting, .linkLost), isPaired: false, at: now)
             let next = invitations.nextMoment ?? now
             pauses.append((next - now).nanoseconds / 1_000_000)
             now = next
@@ -43,7 +43,7 @@ import Testing
         _ = invitations.takeDue(at: start)
         var busy = NighError(.inviting, .busy)
         busy.retryAfter = .seconds(5)
-        invitations.failed(puma, because: busy, at: start)
+        invitations.failed(puma, because: busy, isPaired: false, at: start)
         #expect(invitations.nextMoment == after(5_000))
     }
 
@@ -54,12 +54,30 @@ import Testing
         var invitations = AutomaticInvitations()
         invitations.available(puma, at: start)
         _ = invitations.takeDue(at: start)
-        invitations.failed(puma, because: error, at: start)
+        invitations.failed(puma, because: error, isPaired: false, at: start)
         invitations.available(puma, at: after(60_000))
         #expect(invitations.nextMoment == nil)
         invitations.lost(puma)
         invitations.available(puma, at: after(70_000))
         #expect(invitations.takeDue(at: after(70_000)) == [puma])
+    }
+
+    @Test("wait for the pairing that the peer has to have, and for room if there is none")
+    func unpaired() {
+        var invitations = AutomaticInvitations()
+        invitations.available(puma, at: start)
+        _ = invitations.takeDue(at: start)
+        let unpaired = NighError(.inviting, .notPaired)
+        invitations.failed(puma, because: unpaired, isPaired: false, at: start)
+        #expect(invitations.nextMoment == nil)
+        invitations.paired(puma, at: after(60_000))
+        #expect(invitations.takeDue(at: after(60_000)) == [puma])
+        // The other side has not noted it yet.
+        invitations.failed(puma, because: unpaired, isPaired: true, at: after(60_000))
+        #expect(invitations.takeDue(at: after(60_500)) == [puma])
+        let full = NighError(.inviting, .limit("peers", 8))
+        invitations.failed(puma, because: full, isPaired: true, at: after(60_500))
+        #expect(invitations.nextMoment == after(61_500))
     }
 
     @Test("follow a conversation that failed, and not one that ended cleanly")

@@ -3,7 +3,7 @@ import NighTestKit
 import Testing
 
 /// Sessions as programs use them, over memory.
-@Suite("A session", .timeLimit(.minutes(1))) struct SessionTests {
+@Suite("A session", .timeLimit(.minutes(15))) struct SessionTests {
     private struct Note: Codable, Equatable {
         var text: String
     }
@@ -41,6 +41,63 @@ import Testing
         #expect(asLynx.transport == "memory")
         await puma.close()
         await lynx.close()
+    }
+
+    @Test("connects automatically to a peer that it has to be paired with, as soon as it is")
+    func connectsOncePaired() async throws {
+        func session(_ name: String) throws -> Session {
+            try self.session(name) {
+                $0.security = .paired
+                $0.acceptsPairing = true
+                $0.connectsAutomatically = true
+            }
+        }
+        let (puma, lynx) = (try session("Puma"), try session("Lynx"))
+        let (events, lynxsEvents) = (puma.events, lynx.events)
+        for await case .automaticInvitationFailed(_, let error) in lynxsEvents {
+            #expect(error.cause == .notPaired)
+            break
+        }
+        for await case .automaticInvitationFailed(let asLynx, let error) in events {
+            #expect(error.cause == .notPaired)
+            async let pairing: Void = asLynx.pair()
+            for await case .pairingCode(let peer, _) in lynxsEvents {
+                peer.confirmPairing(digitsAgree: true)
+                break
+            }
+            for await case .pairingCode in events {
+                asLynx.confirmPairing(digitsAgree: true)
+                break
+            }
+            try await pairing
+            break
+        }
+        for await case .connected(let peer) in events {
+            #expect(peer.name == "Lynx")
+            break
+        }
+        for await case .connected in lynxsEvents { break }
+        await puma.close()
+        await lynx.close()
+    }
+
+    @Test("accepts automatically, and does not invite at the same time, a peer that it did not look for")
+    func acceptsAStranger() async throws {
+        let puma = try session("Puma") {
+            $0.connectsAutomatically = true
+            $0.browses = false
+        }
+        let lynx = try session("Lynx")
+        let events = lynx.events
+        for await case .peerFound(let peer) in lynx.events {
+            try await peer.invite()
+            break
+        }
+        for await event in events {
+            if case .invitationsCrossed = event { Issue.record("Puma has invited Lynx") }
+            if case .connected = event { await lynx.close() }
+        }
+        await puma.close()
     }
 
     @Test("answers every call after its end, with an error where there is one")

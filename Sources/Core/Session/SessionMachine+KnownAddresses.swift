@@ -97,8 +97,11 @@ extension SessionMachine {
     /// Handles a dial that reached no peer, or none that this session can talk to.
     func knownAddressFailed(_ known: KnownAddress, error: NighError, now: Moment) {
         known.race = nil
-        // The address leads to this session itself. It may be another peer's one day, so nothing is wrong with it.
-        let isOwn = error.cause == .selfDial
+        // The address leads to this session itself, and so may all places behind a name. It may be another peer's one
+        // day, so nothing is wrong with it.
+        let isOwn =
+            error.cause == .selfDial
+            || !error.attempts.isEmpty && error.attempts.allSatisfy { $0.cause == .selfDial }
         let pause = isOwn ? timings.longestAddressRetry : known.pause
         known.pause = min(known.pause * 2, timings.longestAddressRetry)
         scheduleDial(of: known, after: jittered(pause), now: now)

@@ -298,12 +298,12 @@ extension SessionMachine {
         count(end: end.cause)
         switch purpose {
         case .carrying:
-            pairingLinkEnded(link, end, now: now)
+            pairingLinkEnded(link, end, wasCarrying: true)
             if let peer = link.peer, peer.link === link {
                 carrierEnded(of: peer, link, end, now: now)
             }
         case .requesting: requestLinkEnded(link, end, now: now)
-        case .pairing: pairingLinkEnded(link, end, now: now)
+        case .pairing: pairingLinkEnded(link, end, wasCarrying: false)
         case .invited:
             if let peer = link.peer, peer.invitation?.link === link {
                 endInvitation(of: peer, cause: end.cause, code: .cancelled)

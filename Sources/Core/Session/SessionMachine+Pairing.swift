@@ -246,10 +246,12 @@ extension SessionMachine {
     }
 
     /// Handles the end of a link on which there may have been a pairing.
-    func pairingLinkEnded(_ link: Link, _ end: LinkMachine.LinkEnd, now: Moment) {
+    ///
+    /// - Parameter wasCarrying: whether it was the link of a conversation, and not one for the pairing.
+    func pairingLinkEnded(_ link: Link, _ end: LinkMachine.LinkEnd, wasCarrying: Bool) {
         guard let peer = link.peer, peer.pairing?.link === link else { return }
         // The other side's own request is on its way over another link.
-        if end.isByPeer, end.code == .superseded, peer.pairing?.token != nil {
+        if !wasCarrying, end.isByPeer, end.code == .superseded, peer.pairing?.token != nil {
             return abandonPairingLink(of: peer)
         }
         endPairing(with: peer, end.cause, saying: nil)
