@@ -194,9 +194,12 @@ package struct IntroductionTable {
         considerWanting(id, now: now)
     }
 
-    /// What this session carries to or from the peer may have changed, and so what it says of itself.
+    /// Whether this session is paired with the peer may have changed, and with it what it carries to or from the peer,
+    /// whether it reaches others through the peer, and whether the peer may be in its mesh.
     package mutating func reconsider(_ id: PeerID, now: Moment) {
         flushSoon(id, now: now)
+        for other in hearsay.subjects(of: id) { showRoutes(to: other) }
+        considerWanting(id, now: now)
         guard peers[id]?.presence != nil else { return }
         noteNews(of: id, now: now)
         let all = peers.keys
@@ -231,7 +234,8 @@ package struct IntroductionTable {
 
     /// Tells the session where the peer can be reached, if that has changed: through others, and directly.
     private mutating func showRoutes(to id: PeerID) {
-        let carriers = hearsay.carriers(of: id).prefix(Self.mostCarriers)
+        // A peer that this session does not let carry pipes may say what it likes.
+        let carriers = hearsay.carriers(of: id).filter(policy.acceptsRelays).prefix(Self.mostCarriers)
         let relays = carriers.map { RelayAddress(carrier: $0, peer: id).transportAddress }
         let addresses = relays + (direct[id] ?? [])
         guard addresses != shown[id] ?? [] else { return }

@@ -301,6 +301,28 @@ private struct Scene {
         #expect(scene.run() == [.forget(far)])
     }
 
+    @Test("shows no route through a peer that may carry no pipes for it, and shows it as soon as that may")
+    func strangersAsCarriers() throws {
+        var accepts = false
+        var scene = Scene(.init(isMesh: false, acceptsRelays: { _ in accepts }))
+        let (stranger, far) = (Scene.peer(1), Scene.peer(9))
+        scene.connect(stranger)
+        try scene.receive(Scene.member(far, isMesh: false, isCarried: true), from: stranger)
+        #expect(scene.run() == [])
+        accepts = true
+        scene.table.reconsider(stranger, now: scene.now)
+        let route = TransportAddress("via://\(stranger)/\(far)")!
+        #expect(
+            scene.run() == [
+                .introduce(
+                    IntroducedPeer(
+                        id: far, name: Scene.advertisement(far).name, info: .none, addresses: [route]))
+            ])
+        accepts = false
+        scene.table.reconsider(stranger, now: scene.now)
+        #expect(scene.run() == [.forget(far)])
+    }
+
     @Test("says that it accepts pipes as soon as it does, as after two peers have paired")
     func acceptsRelaysLater() {
         var accepts = false
