@@ -31,16 +31,17 @@ extension FileTransfer {
 
 /// Receives the offers of all peers of a session.
 package final class IncomingOffers: Sendable {
-    /// The offers of one session that may wait for an answer.
+    /// The offers of one session that may wait for an answer. One more of a peer that has made none may wait in any
+    /// case, so that no peer keeps out the others.
     package static let limit = 16
-    /// The time within which an offer has to come whole, in seconds.
-    private static let listingTime = 30.0
+    /// The time within which an offer has to come whole.
+    package static let listingTime = Duration.seconds(30)
     /// How long another program may wait to open a file that is being received, in seconds.
     private static let admissionInterval = 0.2
 
     private struct State {
-        /// The offers that have no answer.
-        var undecided = 0
+        /// The number of offers of each peer that have no answer.
+        var undecided: [PeerID: Int] = [:]
         /// The transfers that have not ended.
         var running: [(stream: ByteStream, transfer: FileTransfer)] = []
     }
@@ -51,6 +52,9 @@ package final class IncomingOffers: Sendable {
     /// - Parameter onOffer: gets each offer, on a thread of the transfer.
     package init(onOffer: @escaping @Sendable (FileOffer) -> Void) { self.onOffer = onOffer }
 
+    /// Whether an offer of the peer comes now or waits for an answer.
+    package func isOffering(_ peer: PeerID) -> Bool { state.withLock { $0.undecided[peer] != nil } }
+
     /// Takes a stream that a peer has opened to send files.
     package func receive(_ stream: ByteStream) {
         let transfer = FileTransfer(with: stream.peer, isIncoming: true, items: []) { [weak stream] in
@@ -60,8 +64,9 @@ package final class IncomingOffers: Sendable {
             // What the conversation before this one has left holds its files for a moment more.
             let earlier = state.running.filter { $0.stream.peer == stream.peer && $0.stream.failure != nil }
             state.running.append((stream, transfer))
-            let isTooMany = state.undecided >= Self.limit
-            if !isTooMany { state.undecided += 1 }
+            let ofThisPeer = state.undecided[stream.peer, default: 0]
+            let isTooMany = ofThisPeer > 0 && state.undecided.values.reduce(0, +) >= Self.limit
+            if !isTooMany { state.undecided[stream.peer] = ofThisPeer + 1 }
             return (isTooMany, earlier.map(\.transfer))
         }
         let queue = FileQueue()
@@ -78,7 +83,8 @@ package final class IncomingOffers: Sendable {
         if isTooMany { side.stop(FileFault(.declined, "too many offers wait for an answer there")) }
         var isCounted = !isTooMany
         var isListed = false
-        queue.after(Self.listingTime) { transfer.order(.stopUnlisted) }
+        // A transfer that has ended before is not kept until then, with all that was listed.
+        queue.after(Self.listingTime / .seconds(1)) { [weak transfer] in transfer?.order(.stopUnlisted) }
         let admission = queue.every(Self.admissionInterval) {
             if transfer.isUnderway { transfer.order(.admitOtherPrograms) }
         }
@@ -90,16 +96,21 @@ package final class IncomingOffers: Sendable {
             }
             if isCounted, isListed, !side.isDeciding {
                 isCounted = false
-                state.withLock { $0.undecided -= 1 }
+                uncount(stream.peer)
             }
         }
         admission.cancel()
-        state.withLock { state in
-            if isCounted { state.undecided -= 1 }
-            state.running.removeAll { $0.transfer === transfer }
-        }
+        if isCounted { uncount(stream.peer) }
+        state.withLock { state in state.running.removeAll { $0.transfer === transfer } }
         // The sizes that the offer left open are known now.
         transfer.list(side.items)
         transfer.end(ending, side.outcomes)
+    }
+
+    /// An offer of the peer has its answer, or will not get one.
+    private func uncount(_ peer: PeerID) {
+        state.withLock { state in
+            state.undecided[peer] = state.undecided[peer].flatMap { $0 > 1 ? $0 - 1 : nil }
+        }
     }
 }

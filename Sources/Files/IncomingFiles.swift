@@ -470,6 +470,8 @@ package final class IncomingFiles: TransferSide {
         onConclusion?(items[index], outcome)
         unfinished -= 1
         progress.conclude(outcome)
+        // A file whose size was not known cannot be continued.
+        if case .failed = outcome, items[index].size == nil { parts[index]?.file.discard() }
         parts[index] = nil
         keptEarlier[index] = nil
         if receiving?.part?.index == index { receiving?.part = nil }

@@ -351,6 +351,7 @@ struct TransferSideTests {
         }
         #expect(pair.run())
         #expect(faults(pair.outgoing.outcomes) == [.tooLarge])
+        #expect(pair.disk.parts.keys.isEmpty, "it cannot be continued")
     }
 
     @Test("Two thousand small files arrive")

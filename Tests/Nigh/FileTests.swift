@@ -4,7 +4,7 @@ import NighTestKit
 import Testing
 
 /// Files as programs send and receive them, over memory.
-@Suite("A session's files", .timeLimit(.minutes(3))) struct FileTests {
+@Suite("A session's files", .timeLimit(.minutes(15))) struct FileTests {
     /// Only the sessions of one test meet.
     private let network = "memory:hub=test-\(UInt64.random(in: 0 ... .max))"
     private let outbox = TemporaryFolder()
@@ -14,17 +14,18 @@ import Testing
     private func pair(
         _ acceptance: FileAcceptance
     ) async throws -> (puma: Session, lynx: Session, asLynx: Peer) {
-        func session(_ name: String, _ files: FileAcceptance) throws -> Session {
-            try Session(service: "files", name: name, transports: network) { settings in
-                settings.identity = .temporary
-                settings.acceptsPairing = true
-                settings.connectsAutomatically = true
-                settings.files = files
-            }
-        }
         let (puma, lynx) = (try session("Puma", .none), try session("Lynx", acceptance))
         for await case .connected(let peer) in puma.events { return (puma, lynx, peer) }
         throw NighError(.conversing, .notConnected)
+    }
+
+    private func session(_ name: String, _ files: FileAcceptance) throws -> Session {
+        try Session(service: "files", name: name, transports: network) { settings in
+            settings.identity = .temporary
+            settings.acceptsPairing = true
+            settings.connectsAutomatically = true
+            settings.files = files
+        }
     }
 
     private func close(_ puma: Session, _ lynx: Session) async {
@@ -107,6 +108,32 @@ import Testing
         }
         let error = await #expect(throws: NighError.self) { try await transfer.finish() }
         #expect(error?.cause == .file(FileFault(.declined, "no more cats")))
+        await close(puma, lynx)
+    }
+
+    @Test("of a peer that makes too many offers are declined, and not those of another one")
+    func tooManyOffers() async throws {
+        try outbox.write("abc", to: "a")
+        let (puma, lynx, asLynx) = try await pair(.ask)
+        let events = lynx.events
+        for _ in 0..<16 {
+            _ = try await asLynx.send(file: outbox.path + "/a")
+            for await case .filesOffered in events { break }
+        }
+        let further = try await asLynx.send(file: outbox.path + "/a")
+        let error = await #expect(throws: NighError.self) { try await further.finish() }
+        #expect(
+            error?.cause == .file(FileFault(.declined, "too many offers wait for an answer there")))
+        let hare = try session("Hare", .none)
+        for await case .connected(let peer) in hare.events where peer.name == "Lynx" {
+            _ = try await peer.send(file: outbox.path + "/a")
+            break
+        }
+        for await case .filesOffered(let offer) in events {
+            #expect(offer.peer == hare.id)
+            break
+        }
+        await hare.close()
         await close(puma, lynx)
     }
 

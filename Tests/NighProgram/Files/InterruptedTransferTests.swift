@@ -55,6 +55,23 @@ import Testing
         #expect(try content(received("big")) == data)
     }
 
+    @Test("A receiver that has accepted may take longer than --give-up, for example to write to a slow disk")
+    func slowReceiver() throws {
+        let data = try file("big", bytes: 4_000_000)
+        let waiting = try receive("--once")
+        let sending = try sender.start(
+            ["send", waiting.address, path("big"), "--give-up", "1s"] + Self.transportOptions + Self.slowly)
+        try waitForBytes(waiting.child)
+        waiting.child.send(SIGSTOP)
+        // Time is the subject. It is too short for the link to be taken for lost.
+        sleep(2)
+        waiting.child.send(SIGCONT)
+        let sent = try NighCall(finishing: sending)
+        #expect(sent.status == 0, "\(sent)")
+        #expect(try NighCall(finishing: waiting.child).status == 0)
+        #expect(try content(received("big")) == data)
+    }
+
     @Test("A file that arrived before its transfer was interrupted is not sent again")
     func interruptedAfterOne() throws {
         try file("a", bytes: 1_000_000)

@@ -44,6 +44,7 @@ actor FileReceiver {
     let plan: Plan
     let results: Results
     private let session: CommandSession
+    private let offers: IncomingOffers
     /// Nil if the person is not asked.
     private let questions: FileQuestions?
     /// The standard output. One transfer at a time uses it, on its thread.
@@ -61,14 +62,16 @@ actor FileReceiver {
 
     /// The maximum number of peers that send at once.
     static let mostSenders = 8
-    /// The time within which a connected peer has to offer files, and within which it has to leave after their end.
+    /// The time within which a connected peer has to begin to offer files, and within which it has to leave after their
+    /// end.
     static let offerTimeout = Moment.Span.seconds(10)
 
     init(
-        _ plan: Plan, over session: CommandSession, on thread: ThreadEventLoop, _ results: Results,
-        asking questions: FileQuestions?
+        _ plan: Plan, _ offers: IncomingOffers, over session: CommandSession, on thread: ThreadEventLoop,
+        _ results: Results, asking questions: FileQuestions?
     ) {
         self.plan = plan
+        self.offers = offers
         self.session = session
         self.thread = thread
         self.results = results
@@ -206,6 +209,7 @@ actor FileReceiver {
         guard plan.policy == .ask, let last = undecided.max(by: { $0.number < $1.number }) else { return }
         stop(last.peer.id, FileFault(.cancelled, "a paired device took its place"))
         transfers[last.peer.id] = nil
+        leaving[last.peer.id] = thread.now
         questions?.withdraw(last.number)
         questions?.proceed()
     }
@@ -364,8 +368,10 @@ actor FileReceiver {
     }
 
     private func disconnectIdlePeers(at now: Moment) {
-        for incoming in transfers.values
-        where incoming.offer == nil && now - incoming.since > Self.offerTimeout {
+        for incoming in transfers.values where incoming.offer == nil {
+            // The list of many files takes its time on a slow link.
+            let more = offers.isOffering(incoming.peer.id) ? Moment.Span(IncomingOffers.listingTime) : .zero
+            guard now - incoming.since > Self.offerTimeout + more else { continue }
             transfers[incoming.peer.id] = nil
             session.session.disconnect(incoming.peer.id)
         }

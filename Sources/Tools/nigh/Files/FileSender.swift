@@ -276,9 +276,12 @@ actor FileSender {
     }
 
     private func giveUpIfStuck() {
+        let isAnswered = (progress?.state ?? .waiting) != .waiting
+        // A receiver that is there and has accepted may take any time to write to a slow disk, and to check what it has
+        // written.
+        if isAnswered, linkRemark == nil { movedAt = thread.now }
         // Once the offer is accepted, a program that writes into a pipe may take any time. A side that has paused has
         // said why.
-        let isAnswered = (progress?.state ?? .waiting) != .waiting
         guard let transfer, files.canBeRepeated || !isAnswered, progress?.state.pause == nil,
             thread.now - movedAt >= Moment.Span(plan.giveUp)
         else { return }

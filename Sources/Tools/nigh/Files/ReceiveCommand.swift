@@ -62,11 +62,12 @@ struct ReceiveCommand: Subcommand {
         // Then writing to a file that may not grow fails with an error like any other.
         signal(SIGXFSZ, SIG_IGN)
         let destination = try destination()
-        let (offers, incoming) = AsyncStream.makeStream(of: FileOffer.self)
+        let (complete, incoming) = AsyncStream.makeStream(of: FileOffer.self)
+        let offers = IncomingOffers { incoming.yield($0) }
         let session = try CommandSession(
             self.session, role: .server, accepting: [.send], results: results
         ) {
-            $0.fileStreams = IncomingOffers { incoming.yield($0) }.receive
+            $0.fileStreams = offers.receive
             // One more than is accepted, so that a paired device can take the place of another.
             $0.limits.peers = FileReceiver.mostSenders + 1
             $0.timings.linger = .seconds(2)
@@ -76,8 +77,8 @@ struct ReceiveCommand: Subcommand {
             isOnce: options.isOnce || destination.isForOne, replaces: options.replaces)
         let questions = options.policy == .ask ? try FileQuestions(results.live) : nil
         let receiver = FileReceiver(
-            plan, over: session, on: ThreadEventLoop(), results, asking: questions)
-        Task { for await offer in offers { receiver.enqueue(offer) } }
+            plan, offers, over: session, on: ThreadEventLoop(), results, asking: questions)
+        Task { for await offer in complete { receiver.enqueue(offer) } }
         session.start(
             onEvent: { receiver.enqueue($0) },
             onMessage: { _, origin in receiver.refuseMessages(of: origin.peer) })

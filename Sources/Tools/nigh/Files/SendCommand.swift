@@ -38,7 +38,7 @@ struct SendCommand: Subcommand {
             "as", .text("NAME"), "the name of the file or folder at the other side; by default its own name"),
         Option(
             "give-up", .duration(in: .seconds(1)...(.seconds(86_400))), default: .seconds(60),
-            "gives up if nothing moves for this time, also before the other side is found"),
+            "gives up if nothing moves for this time while the other side is not there or has not accepted"),
         examples: [
             Example("puma holiday.mov photos", "sends that file and that folder to the device called puma"),
             Example(
