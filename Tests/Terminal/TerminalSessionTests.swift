@@ -78,6 +78,19 @@ import Testing
         try terminal.awaitText("\u{1B}[2J\u{1B}[Hbefo\u{1B}", since: start)
     }
 
+    @Test("Ctrl-L paints everything anew, and does not reach the program")
+    func paintingAnew() throws {
+        let terminal = try PseudoTerminal(columns: 40, rows: 10)
+        let log = EventLog()
+        let session = try session(on: terminal, log)
+        defer { session.restore() }
+        session.paint { Self.canvas($0, "before") }
+        let start = try terminal.awaitText("before")
+        terminal.type("\u{0C}x")
+        try terminal.awaitText("\u{1B}[2J\u{1B}[Hbefore", since: start)
+        #expect(log.await(1) == [.input(.character("x"))])
+    }
+
     @Test(
         "On a terminal with an enormous size, only its upper left part is used",
         arguments: [3_000, 32_767])

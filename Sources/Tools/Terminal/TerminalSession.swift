@@ -11,7 +11,7 @@ import NighCore
 ///
 /// SIGINT, SIGTERM, SIGHUP and SIGQUIT end the process as usual, but the terminal is given back first. If the program
 /// handles one of these signals, or waits for it with `sigwait`, the program has to call ``restore()`` itself. Ctrl-C
-/// and Ctrl-Z are keys.
+/// and Ctrl-Z are keys. Ctrl-L is none: it paints everything anew, after another program has written to the terminal.
 ///
 /// `@unchecked Sendable`: the lock guards what several threads use; only the session's thread uses the rest.
 public final class TerminalSession: @unchecked Sendable {
@@ -196,9 +196,14 @@ public final class TerminalSession: @unchecked Sendable {
         unwritten = []
         guard descriptors.isInForeground else { return cterminal_leave_alone() }
         guard cterminal_take() == 0 else { return reportGone() }
+        paintAnew()
+        measure()
+    }
+
+    /// Paints everything, whatever the terminal shows.
+    private func paintAnew() {
         painter.forget()
         lock.withLock { isStale = draw != nil }
-        measure()
     }
 
     private func reportGone() {
@@ -221,7 +226,9 @@ public final class TerminalSession: @unchecked Sendable {
 
     private func report(_ inputs: [Input]) {
         escapeDeadline = decoder.isUndecided ? LoopThread.now + Self.escapeTimeout : .never
-        for input in inputs where !hasToLeave { handler(.input(input)) }
+        for input in inputs where !hasToLeave {
+            if input == .control("l") { paintAnew() } else { handler(.input(input)) }
+        }
     }
 
     private func write() {

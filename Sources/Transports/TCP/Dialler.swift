@@ -28,6 +28,7 @@ final class Dialler: @unchecked Sendable {
     }
     private var probeCallbacks: [DialID: (Bool?) -> Void] = [:]
     private var probeCount: UInt64 = 0
+    private var isStopped = false
 
     /// - Parameters:
     ///   - interface: the interface to connect through.
@@ -84,7 +85,8 @@ final class Dialler: @unchecked Sendable {
             case .number(let number): found(.success([number.transportAddress]))
             case .found(let peer): found(.success(Self.places(addresses(peer))))
             case .name(let name, let port):
-                NameLookup.start(name, port: port, on: loop) { result in
+                NameLookup.start(name, port: port, on: loop) { [weak self] result in
+                    guard self?.isStopped == false else { return }
                     found(result.map { Self.places($0.inDialOrder) })
                 }
             }
@@ -99,6 +101,7 @@ final class Dialler: @unchecked Sendable {
 
     /// Cancels everything; nothing is reported.
     func stop() {
+        isStopped = true
         dials.cancelAll()
         probes.cancelAll()
     }

@@ -50,6 +50,12 @@ final class PlainChatInterface: ChatInterface, @unchecked Sendable {
             var bytes = [UInt8](repeating: 0, count: 4_096)
             let count = Glibc.read(STDIN_FILENO, &bytes, bytes.count)
             if count < 0, errno == EINTR { continue }
+            if count < 0, errno == EAGAIN {
+                // Whoever shares the input has made it non-blocking.
+                var input = pollfd(fd: STDIN_FILENO, events: Int16(POLLIN), revents: 0)
+                poll(&input, 1, -1)
+                continue
+            }
             hasEnded = count <= 0
             unread += bytes.prefix(max(count, 0))
         }

@@ -2,13 +2,15 @@ import NighCore
 
 /// Runs work that blocks in system calls on a thread of its own.
 enum BlockingTask {
-    /// Runs `body` on a new thread. The thread ends when `body` returns, or with the program.
-    static func run(_ body: @escaping @Sendable () -> Void) {
-        let thread = LoopThread()
-        thread.startOrStopProgram {
-            body()
-            // Nobody else joins the thread, so it detaches itself.
-            thread.join()
+    /// Runs `body` on a new thread, and returns what it returns. The thread ends with it, or with the program.
+    static func run<Value: Sendable>(_ body: @escaping @Sendable () -> Value) async -> Value {
+        await withCheckedContinuation { continuation in
+            let thread = LoopThread()
+            thread.startOrStopProgram {
+                continuation.resume(returning: body())
+                // Nobody else joins the thread, so it detaches itself.
+                thread.join()
+            }
         }
     }
 }

@@ -14,7 +14,7 @@ extension CommandSession {
             loop.schedule(at: loop.now + Self.patience) { [weak self] in
                 guard let self, throughPeer == nil, !isClosing else { return }
                 let why = lastThroughError.map { ": \($0.cause)" } ?? ", which is not visible"
-                results.remark("--through \(choice): still looking for a way to it\(why)")
+                onRemark("--through \(choice): still looking for a way to it\(why)")
             }
         }
     }

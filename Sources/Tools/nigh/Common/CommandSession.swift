@@ -97,8 +97,9 @@ final class CommandSession: @unchecked Sendable {
         introductions.attach(
             to: session,
             observer: Introductions.Observer(
-                failed: { id, error in if options.isVerbose { results.remark("\(id.short): \(error)") } },
-                violated: { results.remark("\($0)") }))
+                failed: { [weak self] id, error in
+                    if options.isVerbose { self?.onRemark("\(id.short): \(error)") }
+                }, violated: { [weak self] in self?.onRemark("\($0)") }))
     }
 
     private static func identity(_ choice: SessionOptions.IdentityChoice?, _ results: Results) throws -> (

@@ -77,10 +77,8 @@ struct ConformanceCommand: Subcommand {
         for (number, check) in checks.enumerated() {
             if interruption.isRequested { break }
             results.live.show([Line("\(number + 1) of \(checks.count): \(check.name)", .faint)])
-            let outcome = await withCheckedContinuation { continuation in
-                // The checks of the suite block.
-                BlockingTask.run { continuation.resume(returning: check.run(maker)) }
-            }
+            // The checks of the suite block.
+            let outcome = await BlockingTask.run { check.run(maker) }
             switch outcome.verdict {
             case .passed: counts.passed += 1
             case .failed: counts.failed += 1

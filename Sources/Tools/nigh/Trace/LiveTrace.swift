@@ -41,15 +41,16 @@ struct LiveTrace: Sendable {
         let command = command
         let results = results
         // Read to the end in any case: the recorder must be able to write everything that it has.
-        let reading = Task.detached {
-            command.show(
-                RecordSource(descriptor: near, follows: false, isRequestedToEnd: { false }), results)
+        let reading = Task {
+            await BlockingTask.run {
+                command.show(
+                    RecordSource(descriptor: near, follows: false, isRequestedToEnd: { false }), results)
+            }
         }
         let failure = await runSession(over: session)
         await session.close()
-        let end = Task.detached { recorder.finish() }
+        _ = await BlockingTask.run { recorder.finish() }
         var result = await reading.value
-        _ = await end.value
         // Why there was no conversation says more than why nothing of it could be read.
         result.fault = failure ?? result.fault
         command.summarize(result, results)
