@@ -55,7 +55,14 @@ final class AirPeer: Sendable {
         case exchanging(Int)
         /// For that many seconds.
         case seconds(Int)
+
+        /// Until the last reference to it is gone, at the end of its test. Its machine could not run much longer.
+        static let untilTheTestEnds = Stay.seconds(AirPeer.timeLimit - 10)
     }
+
+    /// The number of seconds after which its machine ends it. The machine counts by the clock, but tests wait by
+    /// `LoadAdjustedClock`. So this is far longer than any of them takes when the processors are idle.
+    private static let timeLimit = 480
 
     private let machine: LabProcess
     private let hasEnded = Mutex(false)
@@ -77,8 +84,10 @@ final class AirPeer: Sendable {
             command = ["bash", "-c", #""$@" < <(sleep "$0"; echo quit)"#, "\(count)"] + command
         }
         machine = try LabProcess(
-            command: ["\(BluetoothAir.folder)/machine", "--time-limit", "240", "--air", air.socket, "--"]
-                + command)
+            command: [
+                "\(BluetoothAir.folder)/machine", "--time-limit", "\(Self.timeLimit)", "--air", air.socket,
+                "--",
+            ] + command)
     }
 
     deinit {
@@ -99,9 +108,11 @@ final class AirPeer: Sendable {
     /// Everything that it has printed.
     var output: String { machine.output }
 
-    /// The words of all events of that kind, in order.
+    /// The words of all events of that kind, in order. A line whose end has not come yet is left out.
     func events(_ kind: String) -> [[String]] {
-        output.split(separator: "\n").compactMap { line in
+        let output = output
+        let end = output.lastIndex(of: "\n") ?? output.startIndex
+        return output[..<end].split(separator: "\n").compactMap { line in
             let words = line.split(separator: " ", omittingEmptySubsequences: false).map(String.init)
             return words.first == kind ? Array(words.dropFirst()) : nil
         }

@@ -1,4 +1,3 @@
-import class ChildPrograms.Permits
 import Testing
 
 @testable import lab
@@ -32,7 +31,7 @@ import Testing
                 trial.check(peer.received, are: count, at: name)
                 trial.checkUndamaged(peer.events("damaged").isEmpty, at: name)
                 trial.check(peer.events("trouble").isEmpty, "\(name) has trouble")
-                trial.output += "\(name)\n\(peer.output)\n"
+                trial.addOutput(peer.output, of: name)
                 let states = OneConversation(states: peer.states)
                 trial.check(states.isWhole, "\(name) saw \(states.states.joined(separator: ", "))")
             }
@@ -89,47 +88,84 @@ import Testing
     }
 
     @Test func aPeerAwayBeyondTheGracePeriodIsLostAndFoundAgain() async throws {
-        try await Permits.machines.run {
+        try await EmulatedTrial.run {
+            var trial = EmulatedTrial()
             let air = try await BluetoothAir()
-            let peers = try ["Puma", "Lynx"].map { try AirPeer($0, in: air, .seconds(150)) }
-            try await until("both are connected") { peers.allSatisfy { $0.states.last == "connected" } }
-            try await air.send("away", "0")
-            try await until("both have given up") { peers.allSatisfy { $0.states.contains("disconnected") } }
-            for peer in peers {
-                let cause = try #require(peer.moves.first { $0.to == "disconnected" }?.cause)
-                #expect(cause.contains("no answer in time"), "\(cause)")
-            }
-            try await air.send("back", "0")
-            // An inquiry, a question to the device and a dial may each take 10 s, and the first of each come to
-            // nothing.
-            try await until("both are connected again", within: .seconds(60)) {
-                peers.allSatisfy {
-                    $0.moves.filter { $0.from == "connecting" && $0.to == "connected" }.count == 2
-                }
+            let peers = try ["Puma", "Lynx"].map { try AirPeer($0, in: air, .untilTheTestEnds) }
+            try await Self.loseAndFindAgain(peers, in: air, &trial)
+            for (name, peer) in zip(["Puma", "Lynx"], peers) { trial.addOutput(peer.output, of: name) }
+            return trial
+        }
+    }
+
+    private static func loseAndFindAgain(
+        _ peers: [AirPeer], in air: BluetoothAir, _ trial: inout EmulatedTrial
+    ) async throws {
+        let haveMet = try await trial.wait(until: "both are connected") {
+            peers.allSatisfy { $0.states.last == "connected" }
+        }
+        guard haveMet else { return }
+        try await air.send("away", "0")
+        let haveGivenUp = try await trial.wait(until: "both have given up") {
+            peers.allSatisfy { $0.states.contains("disconnected") }
+        }
+        guard haveGivenUp else { return }
+        for peer in peers {
+            let cause = peer.moves.first { $0.to == "disconnected" }?.cause ?? "nothing"
+            trial.check(cause.contains("no answer in time"), "a conversation ended for \(cause)")
+        }
+        try await air.send("back", "0")
+        // An inquiry, a question to the device and a dial may each take 10 s, and the first of each come to nothing.
+        try await trial.wait(until: "both are connected again", within: .seconds(60)) {
+            peers.allSatisfy {
+                $0.moves.filter { $0.from == "connecting" && $0.to == "connected" }.count == 2
             }
         }
     }
 
     @Test func aPeerWhoseMachineDiesIsLostInTime() async throws {
-        try await Permits.machines.run {
+        try await EmulatedTrial.run {
+            var trial = EmulatedTrial()
             let air = try await BluetoothAir()
-            let victim = try AirPeer("Puma", in: air, .seconds(150))
+            let victim = try AirPeer("Puma", in: air, .untilTheTestEnds)
             let witness = try AirPeer("Lynx", in: air, .seconds(120))
-            try await until("both are connected") {
-                [victim, witness].allSatisfy { $0.states.last == "connected" }
+            try await Self.pullOut(victim, seenBy: witness, &trial)
+            // It is not worth the time after a failure.
+            if trial.faults.isEmpty {
+                let ending = await witness.end()
+                trial.check(ending == .exited(0), "Lynx \(ending)")
+                let count = witness.events("closed").count
+                trial.check(count > 0, "Lynx did not close")
+                trial.checkPromise(count <= 1, "Lynx closed \(count) times")
             }
-            victim.pullOut()
-            // 15 s of silence, then 10 s in which no other link is found.
-            try await until("it is missed") { witness.states.contains("reconnecting") }
-            try await until("it is given up") { witness.states.contains("disconnected") }
-            let cause = try #require(witness.moves.first { $0.to == "disconnected" }?.cause)
-            // When the processors are busy, the kernel in the machine may give up its emulated adapter before that.
-            if !cause.contains("adapter is off or was unplugged") {
-                #expect(cause.contains("nothing was received any more"), "\(cause)")
-                #expect(witness.events("suspected").map { $0[1] } == ["true"])
-            }
-            #expect(await witness.end() == .exited(0), "\(witness.output)")
-            #expect(witness.events("closed").count == 1)
+            trial.addOutput(victim.output, of: "Puma")
+            trial.addOutput(witness.output, of: "Lynx")
+            return trial
         }
+    }
+
+    private static func pullOut(
+        _ victim: AirPeer, seenBy witness: AirPeer, _ trial: inout EmulatedTrial
+    ) async throws {
+        let haveMet = try await trial.wait(until: "both are connected") {
+            [victim, witness].allSatisfy { $0.states.last == "connected" }
+        }
+        guard haveMet else { return }
+        victim.pullOut()
+        // 15 s of silence, then 10 s in which no other link is found.
+        let isMissed = try await trial.wait(until: "it is missed") {
+            witness.states.contains("reconnecting")
+        }
+        guard isMissed else { return }
+        let isGivenUp = try await trial.wait(until: "it is given up") {
+            witness.states.contains("disconnected")
+        }
+        guard isGivenUp else { return }
+        let cause = witness.moves.first { $0.to == "disconnected" }?.cause ?? "nothing"
+        // When the processors are busy, the kernel in the machine may give up its emulated adapter before that.
+        guard !cause.contains("adapter is off or was unplugged") else { return }
+        trial.check(cause.contains("nothing was received any more"), "Puma was given up for \(cause)")
+        let suspicions = witness.events("suspected").map { $0[1] }
+        trial.check(suspicions == ["true"], "Lynx suspected Puma: \(suspicions)")
     }
 }

@@ -27,7 +27,7 @@ import Testing
         ])
     func theFirstTwentyRowsHold(_ load: Load) async throws {
         let program = try BuiltPackages.buildTests(of: "NighCompatibility", in: "Compatibility")
-        let limit = 240
+        let limit = 480
         try await EmulatedTrial.run {
             var trial = EmulatedTrial()
             let machine = try LabProcess(command: [

@@ -7,9 +7,9 @@ import Testing
 @Suite struct BluetoothHelloTests {
     @Test func theHelloProgramCarriesLinesOverBluetooth() async throws {
         let program = try BuiltPackages.build("Examples/Hello") + "/Hello"
-        let output = try await Permits.machines.run {
+        try await EmulatedTrial.run {
             let machine = try LabProcess(command: [
-                "\(BluetoothMachineTests.folder)/machine", "--time-limit", "180", "--", "bash", "-euc",
+                "\(BluetoothMachineTests.folder)/machine", "--time-limit", "360", "--", "bash", "-euc",
                 #"""
                 cd /tmp
                 begin() {
@@ -17,13 +17,16 @@ import Testing
                     XDG_DATA_HOME=/tmp/$1.data stdbuf -oL "$0" "$1" "bluetooth:adapter=$2,interval=1" \
                         <"$1.input" >"$1" 2>&1 &
                 }
+                finish() {
+                    for name in Puma Lynx; do sed "s/^/$name /" $name; done
+                    exit $1
+                }
                 until_said() {
                     until grep --quiet "$2" "$1"; do
                         sleep 0.1
-                        if ((SECONDS > 160)); then
+                        if ((SECONDS > 330)); then
                             echo "$1 does not say $2"
-                            cat Puma Lynx
-                            exit 1
+                            finish 1
                         fi
                     done
                 }
@@ -40,11 +43,25 @@ import Testing
                 exec 3>&- 4>&-
                 wait
                 echo both have talked
+                finish 0
                 """#, program,
             ])
-            #expect(await machine.end(within: .seconds(240)) == .exited(0), "\(machine.output)")
-            return machine.output
+            let ending = await machine.end(within: .seconds(420))
+            var trial = EmulatedTrial(output: machine.output)
+            trial.check(ending == .exited(0), "the machine \(ending)")
+            Self.checkLines(&trial)
+            return trial
         }
-        #expect(output.hasSuffix("both have talked\n"), "\(output)")
+    }
+
+    /// Checks what both have printed: each line of the other one, once.
+    private static func checkLines(_ trial: inout EmulatedTrial) {
+        let lines = trial.output.split(separator: "\n")
+        trial.check(lines.contains("both have talked"), "they have not talked")
+        for (sender, words) in [("Lynx Puma: ", "good morning"), ("Puma Lynx: ", "good night")] {
+            let said = lines.filter { $0.hasPrefix(sender) }.map { String($0.dropFirst(sender.count)) }
+            trial.check(!said.isEmpty, "\"\(words)\" did not come")
+            trial.checkPromise(said.isEmpty || said == [words], "instead of \"\(words)\" came \(said)")
+        }
     }
 }

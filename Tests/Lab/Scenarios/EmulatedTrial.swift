@@ -6,8 +6,8 @@ import Testing
 struct EmulatedTrial {
     /// What is not as it must be.
     private(set) var faults: [String] = []
-    /// Whether a message arrived that must not arrive like that. No controller does this, so there is no second
-    /// attempt.
+    /// Whether something happened that no controller causes, such as a message that arrived twice. Then there is no
+    /// second attempt.
     private(set) var isGrave = false
     /// Everything that the programs printed.
     var output = ""
@@ -15,6 +15,27 @@ struct EmulatedTrial {
     mutating func check(_ holds: Bool, _ words: @autoclosure () -> String) {
         if !holds { faults.append(words()) }
     }
+
+    /// Checks what no emulated controller can make false. If it is false, there is no second attempt.
+    mutating func checkPromise(_ holds: Bool, _ words: @autoclosure () -> String) {
+        guard !holds else { return }
+        faults.append(words())
+        isGrave = true
+    }
+
+    /// Polls like `until`. Records a fault if `condition` does not come true in time, and returns whether it did.
+    @discardableResult
+    mutating func wait(
+        until words: @autoclosure () -> String, within limit: Duration = .seconds(30),
+        _ condition: () -> Bool
+    ) async throws -> Bool {
+        let holds = try await comesTrue(within: limit, condition)
+        if !holds { faults.append("timed out waiting until \(words())") }
+        return holds
+    }
+
+    /// Adds what a program printed to the message of a failure.
+    mutating func addOutput(_ text: String, of name: String) { output += "\(name)\n\(text)\n" }
 
     /// Checks the numbers of the messages that came to `name`: all of `count`, each once, in order.
     mutating func check(_ numbers: [Int], are count: Int, at name: String) {
@@ -26,10 +47,11 @@ struct EmulatedTrial {
 
     /// Records bytes that were changed on the way.
     mutating func checkUndamaged(_ isUndamaged: Bool, at name: String) {
-        check(isUndamaged, "something came to \(name) damaged")
-        if !isUndamaged { isGrave = true }
+        checkPromise(isUndamaged, "something came to \(name) damaged")
     }
 
+    /// Runs `attempt` with a permit of `Permits.machines`, at most twice, and reports a failure to the test. The
+    /// attempt must not take a permit itself.
     static func run(
         sourceLocation: SourceLocation = #_sourceLocation,
         _ attempt: @Sendable () async throws -> EmulatedTrial
@@ -64,5 +86,25 @@ struct EmulatedTrial {
         let trials = await EmulatedTrial.attempts { Self.trial(of: numbers) }
         #expect(trials.count == count)
         #expect((trials.last?.faults == []) == (numbers == [1, 2, 3]))
+    }
+
+    @Test(
+        "A trial that broke a promise is not repeated; one with another fault is", arguments: [true, false])
+    func aBrokenPromiseIsNotRepeated(isPromise: Bool) async {
+        let trials = await EmulatedTrial.attempts {
+            var trial = EmulatedTrial()
+            if isPromise { trial.checkPromise(false, "wrong") } else { trial.check(false, "too late") }
+            return trial
+        }
+        #expect(trials.map(\.faults) == (isPromise ? [["wrong"]] : [["too late"], ["too late"]]))
+    }
+
+    @Test func somethingThatDoesNotComeTrueInTimeIsAFault() async throws {
+        var trial = EmulatedTrial()
+        let hasBegun = try await trial.wait(until: "it begins") { true }
+        let hasEnded = try await trial.wait(until: "it ends", within: .zero) { false }
+        #expect(hasBegun && !hasEnded)
+        #expect(trial.faults == ["timed out waiting until it ends"])
+        #expect(!trial.isGrave)
     }
 }
