@@ -1,6 +1,6 @@
 import Testing
 
-@Suite("A change of the interface", .timeLimit(.minutes(2)))
+@Suite("A change of the interface", .timeLimit(.minutes(15)))
 struct AcknowledgementTests {
     private let fixture = Fixture()
 

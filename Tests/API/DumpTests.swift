@@ -13,7 +13,7 @@ struct Change: Sendable, CustomTestStringConvertible {
     }
 }
 
-@Suite("The dump of a module's interface", .timeLimit(.minutes(2)))
+@Suite("The dump of a module's interface", .timeLimit(.minutes(15)))
 struct DumpTests {
     @Test(
         "changes with everything that a compiled program relies on",

@@ -4,7 +4,7 @@ import NighTestKit
 import Testing
 
 /// Tests `.ci/floors`, which checks that no layer of Core uses one above it.
-@Suite("Core's floors", .timeLimit(.minutes(2)))
+@Suite("Core's floors", .timeLimit(.minutes(15)))
 struct FloorsTests {
     private let folder = TemporaryFolder()
     private static let root = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../..")

@@ -127,25 +127,37 @@ package final class Child {
     /// Waits for a line of standard output that contains all of `words`, or for the `occurrence`th such line.
     @discardableResult
     package func line(with words: String..., occurrence: Int = 1) throws -> String {
-        try line(with: words, occurrence: occurrence, from: \.output)
+        try line("\(words)", occurrence: occurrence, from: \.output) { line in
+            words.allSatisfy(line.contains)
+        }
     }
 
-    /// Waits for such a line of standard error.
+    /// Waits for a line of standard output for which `isWanted` returns true, and returns the first one.
+    @discardableResult
+    package func line(where isWanted: (String) -> Bool) throws -> String {
+        try line("what was expected", from: \.output, where: isWanted)
+    }
+
+    /// Waits for a line of standard error that contains all of `words`, or for the `occurrence`th such line.
     @discardableResult
     package func error(with words: String..., occurrence: Int = 1) throws -> String {
-        try line(with: words, occurrence: occurrence, from: \.errors)
+        try line("\(words)", occurrence: occurrence, from: \.errors) { line in
+            words.allSatisfy(line.contains)
+        }
     }
 
+    /// Waits for the `occurrence`th line for which `isWanted` returns true. An error calls that line `description`.
     private func line(
-        with words: [String], occurrence: Int, from reader: KeyPath<Child, Reader>
+        _ description: String, occurrence: Int = 1, from reader: KeyPath<Child, Reader>,
+        where isWanted: (String) -> Bool
     ) throws -> String {
         let clock = LoadAdjustedClock()
         while true {
-            let found = self[keyPath: reader].lines.filter { line in words.allSatisfy(line.contains) }
+            let found = self[keyPath: reader].lines.filter(isWanted)
             if found.count >= occurrence { return found[occurrence - 1] }
             guard self[keyPath: reader].isOpen, try listen(with: clock) else {
                 let lines = self[keyPath: reader].lines
-                throw Failure(description: "it ended before it said \(words); it said \(lines)")
+                throw Failure(description: "it ended before it said \(description); it said \(lines)")
             }
         }
     }

@@ -163,7 +163,7 @@ import Testing
 
     @Test(
         "A file on which another program holds a lease is sent once that program gives it up",
-        .timeLimit(.minutes(1)), arguments: [true, false])
+        .timeLimit(.minutes(15)), arguments: [true, false])
     func leased(_ isEarly: Bool) throws {
         make("f")
         let early = isEarly ? nil : try tree("f")

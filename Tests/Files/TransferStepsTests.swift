@@ -5,7 +5,7 @@ import NighTestKit
 import Testing
 
 /// Tests how a side of a transfer and its stream end together. Two sessions in virtual time; the disk is in memory.
-@Suite("A transfer and its stream", .timeLimit(.minutes(1))) struct TransferStepsTests {
+@Suite("A transfer and its stream", .timeLimit(.minutes(15))) struct TransferStepsTests {
     /// The two ends of a stream for files, each with its side of the transfer.
     ///
     /// `@unchecked Sendable`: everything happens on the one virtual loop.

@@ -8,7 +8,7 @@ import Testing
 @testable import FourInARow
 @testable import fourinarow
 
-@Suite(.timeLimit(.minutes(2))) struct PersonalGameTests {
+@Suite(.timeLimit(.minutes(15))) struct PersonalGameTests {
     /// A person who has typed `request` before the lobby starts.
     private final class EarlyPerson: UserInterface {
         private let request: UserRequest

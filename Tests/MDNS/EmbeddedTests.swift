@@ -6,7 +6,7 @@ import Testing
 @testable import NighMDNS
 
 /// Runs Avahi's own stack several times on this host, connected by the loopback interface only.
-@Suite(.serialized, .timeLimit(.minutes(2)))
+@Suite(.serialized, .timeLimit(.minutes(15)))
 struct EmbeddedTests {
     private let service = ServiceName("t-" + String(UInt32.random(in: .min ... .max), radix: 36))!
 

@@ -3,7 +3,7 @@ import NighTestKit
 import Testing
 
 /// Groups as programs use them, over memory.
-@Suite("A group", .timeLimit(.minutes(1))) struct GroupTests {
+@Suite("A group", .timeLimit(.minutes(15))) struct GroupTests {
     /// Only the sessions of one test meet.
     private let network = "memory:hub=groups-\(UInt64.random(in: 0 ... .max))"
 

@@ -3,7 +3,7 @@ import NighTestKit
 import Testing
 
 /// Who is connected to whom, as programs see it, over memory.
-@Suite("A topology", .timeLimit(.minutes(1))) struct TopologyTests {
+@Suite("A topology", .timeLimit(.minutes(15))) struct TopologyTests {
     private let hub = "topologies-\(UInt64.random(in: 0 ... .max))"
 
     private func session(

@@ -63,21 +63,41 @@ import Testing
         init(_ value: UDPPort?) { self.value = value }
     }
 
-    /// Two connections from `guest` to `host`, and the TCP port of `host`.
+    /// Two connections from `guest` to `host`, and the TCP port of `host`. Another program may have the UDP port with
+    /// the number of a TCP port. Then this makes another pair, until the UDP ports are free at both ends.
     private func pair(_ hosts: [String] = ["127.0.0.1", "127.0.0.1"]) throws -> (
         host: Neighbour, guest: Neighbour, number: UInt16
     ) {
-        let (host, guest) = (Neighbour(), Neighbour())
-        host.advertise()
-        try #require(host.wait { !$0.listening.isEmpty })
-        let number = try #require(UInt16(host.listening[0].value.split(separator: ":").last ?? ""))
-        // One after the other, so that both have them in the same order.
-        for (index, name) in hosts.enumerated() {
-            guest.dial("tcp://\(name):\(number)")
-            try #require(guest.wait { $0.dialled.count == index + 1 })
-            try #require(host.wait { $0.inbound.count == index + 1 })
+        var attempts = 0
+        while true {
+            let (host, guest) = (Neighbour(), Neighbour())
+            host.advertise()
+            try #require(host.wait { !$0.listening.isEmpty })
+            let number = try portNumber(of: host.listening[0])
+            // One after the other, so that both have them in the same order.
+            for (index, name) in hosts.enumerated() {
+                guest.dial("tcp://\(name):\(number)")
+                try #require(guest.wait { $0.dialled.count == index + 1 })
+                try #require(host.wait { $0.inbound.count == index + 1 })
+            }
+            let dialling = try guest.dialled.map { try portNumber(of: $0.localAddress) }
+            if ([number] + dialling).allSatisfy(isFree) { return (host, guest, number) }
+            host.shutdown()
+            guest.shutdown()
+            attempts += 1
+            try #require(attempts < 20)
         }
-        return (host, guest, number)
+    }
+
+    private func portNumber(of address: TransportAddress?) throws -> UInt16 {
+        try #require(UInt16(address?.value.split(separator: ":").last ?? ""))
+    }
+
+    /// Whether no program has the UDP port with this number.
+    private func isFree(_ number: UInt16) -> Bool {
+        guard let descriptor = plainSocket(at: number) else { return false }
+        close(descriptor)
+        return true
     }
 
     /// A plain UDP socket at a port of all addresses; nil if somebody else has it. Closed by the caller.

@@ -2,7 +2,7 @@ import GameKit
 import Testing
 
 /// Sending and receiving, through the API alone.
-@Suite("The data of a GKSession", .timeLimit(.minutes(2))) @MainActor struct DataTests {
+@Suite("The data of a GKSession", .timeLimit(.minutes(15))) @MainActor struct DataTests {
     private let game = Player.newGame()
 
     @Test(

@@ -5,7 +5,7 @@
 
     /// What takes the place of Apple's windows. The presenter is one for the whole program, so these tests are one
     /// after the other.
-    @Suite("A presenter", .serialized, .timeLimit(.minutes(2))) struct PresenterTests {
+    @Suite("A presenter", .serialized, .timeLimit(.minutes(15))) struct PresenterTests {
         private let service = Device.service()
 
         @Test(

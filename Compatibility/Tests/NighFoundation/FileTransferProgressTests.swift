@@ -4,7 +4,7 @@ import NighFoundation
 import Testing
 
 /// Foundation's view of a transfer between two sessions in one process.
-@Suite("The Foundation progress of a transfer", .timeLimit(.minutes(3))) struct FileTransferProgressTests {
+@Suite("The Foundation progress of a transfer", .timeLimit(.minutes(15))) struct FileTransferProgressTests {
     private let folder: URL
 
     init() throws {

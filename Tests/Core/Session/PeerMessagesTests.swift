@@ -6,7 +6,7 @@ import Testing
 @Suite("The messages of one peer") struct PeerMessagesTests {
     @Test(
         "have a sequence of their own if the program wants it, whichever way it reads the others', and it ends with the conversation",
-        .timeLimit(.minutes(1)), arguments: [SessionProbe.Reading.inbox, .handler])
+        .timeLimit(.minutes(15)), arguments: [SessionProbe.Reading.inbox, .handler])
     func ownSequence(reading: SessionProbe.Reading) async throws {
         let place = Neighbourhood()
         let (first, hub) = try place.pair(reading)

@@ -94,7 +94,7 @@ import Testing
     /// How a pairing is taken back by others than this program.
     enum Hand: CaseIterable { case anotherProgram, editor, removal }
 
-    @Test(.timeLimit(.minutes(1)), arguments: Hand.allCases)
+    @Test(.timeLimit(.minutes(15)), arguments: Hand.allCases)
     func aPairingRevokedInTheFileEndsTheConversation(by hand: Hand) async throws {
         let folder = TemporaryFolder()
         let hub = MemoryHub()
@@ -136,7 +136,7 @@ import Testing
         #expect(TrustStoreSynchronizer.checkInterval + TrustStoreSynchronizer.settlingTime < .seconds(1))
     }
 
-    @Test(.timeLimit(.minutes(1)))
+    @Test(.timeLimit(.minutes(15)))
     func anUnreadableFileIsReportedOnceAndChangesNothingUntilItIsRepaired() async throws {
         let folder = TemporaryFolder()
         let hub = MemoryHub()

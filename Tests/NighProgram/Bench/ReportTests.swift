@@ -19,19 +19,12 @@ import Testing
 
     /// Opens the page in a browser; returns the resulting DOM and the browser's error messages.
     private func browse(_ path: String) throws -> (dom: String, complaints: [String]) {
-        let folder = user.folder.path
-        let browser = try Child(
-            "/usr/bin/chromium",
-            [
-                "--headless", "--no-sandbox", "--disable-gpu", "--user-data-dir=\(folder)/browser",
-                "--enable-logging=stderr", "--window-size=900,1800", "--screenshot=\(folder)/page.png",
-                "--dump-dom",
-                "file://\(path)",
-            ], environment: ["HOME": folder])
-        let (status, errors) = try browser.end()
-        #expect(status == 0, "\(errors)")
-        #expect(FileManager.default.fileExists(atPath: "\(folder)/page.png"))
-        return (browser.lines.joined(separator: "\n"), errors.filter { $0.contains("CONSOLE") })
+        let picture = "\(user.folder.path)/page.png"
+        let visit = try Browser.visit(
+            "file://\(path)",
+            ["--enable-logging=stderr", "--window-size=900,1800", "--screenshot=\(picture)"])
+        #expect(FileManager.default.fileExists(atPath: picture))
+        return (visit.document, visit.errors.filter { $0.contains("CONSOLE") })
     }
 
     /// The numeric values of all attributes with that name.

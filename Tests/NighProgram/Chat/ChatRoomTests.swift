@@ -89,7 +89,8 @@ import Testing
             connected: try #require(changes[.connected]), left: try #require(changes[.disconnected]))
     }
 
-    @Test("However many lines wait, something else has its turn between two of them", .timeLimit(.minutes(1)))
+    @Test(
+        "However many lines wait, something else has its turn between two of them", .timeLimit(.minutes(15)))
     func turns() async throws {
         let chat = try await finishedChat()
         await chat.enqueue(chat.connected)
@@ -104,8 +105,8 @@ import Testing
     }
 
     @Test(
-        "Lines that are read before it is known who is connected are kept until then", .timeLimit(.minutes(1))
-    )
+        "Lines that are read before it is known who is connected are kept until then",
+        .timeLimit(.minutes(15)))
     func newcomer() async throws {
         let chat = try await finishedChat()
         await chat.room.listen()

@@ -67,12 +67,13 @@ import Testing
     @Test("An error of the command names the check that explains it, in words and in JSON")
     func namedByErrors() throws {
         let user = NighUser()
-        let closed = try PlainListener().port
-        let call = ["ping", "tcp://127.0.0.1:\(closed)", "-t", "tcp:interface=lo,mdns=off"]
-        let words = try user.run(call)
-        #expect(words.errors.last?.hasSuffix("(`nigh help N53`)") == true, "\(words.errors)")
-        let error = try #require(try user.run(call + ["--json"]).object()["error"] as? [String: Any])
-        #expect(error["code"] as? String == "N53")
+        try withClosedPort { closed in
+            let call = ["ping", "tcp://127.0.0.1:\(closed)", "-t", "tcp:interface=lo,mdns=off"]
+            let words = try user.run(call)
+            #expect(words.errors.last?.hasSuffix("(`nigh help N53`)") == true, "\(words.errors)")
+            let error = try #require(try user.run(call + ["--json"]).object()["error"] as? [String: Any])
+            #expect(error["code"] as? String == "N53")
+        }
     }
 
     @Test("An error of a transport names the check in which the transport says the same")

@@ -89,8 +89,7 @@ import Testing
 
     @Test("If nobody listens, or another kind of program does, the stage that fails is named")
     func strangers() async throws {
-        let port = try PlainListener().port
-        let closed = try doctor("--peer", "tcp://127.0.0.1:\(port)")
+        let closed = try withClosedPort { try doctor("--peer", "tcp://127.0.0.1:\($0)") }
         #expect(closed.status == 1)
         #expect(try checks(closed)["peer.address"]?["verdict"] as? String == "fail")
         #expect(try checks(closed)["peer.connect"]?["verdict"] as? String == "fail")

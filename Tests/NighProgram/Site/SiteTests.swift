@@ -29,16 +29,13 @@ import Testing
 
     /// Opens a page in a browser; returns the document that its scripts have made.
     private func browse(_ address: String) throws -> String {
-        let browser = try Child(
-            "/usr/bin/chromium",
+        try Browser.visit(
+            address,
             [
-                "--headless", "--no-sandbox", "--disable-gpu", "--user-data-dir=\(place.path)/browser",
                 "--allow-file-access-from-files", "--window-size=1500,1000", "--virtual-time-budget=120000",
-                "--host-resolver-rules=MAP * ~NOTFOUND", "--dump-dom", address,
-            ], environment: ["HOME": place.path], patience: 180)
-        let (status, errors) = try browser.end()
-        #expect(status == 0, "\(errors)")
-        return browser.lines.joined(separator: "\n")
+                "--host-resolver-rules=MAP * ~NOTFOUND",
+            ]
+        ).document
     }
 
     @Test(

@@ -28,11 +28,11 @@ final class TransportLog: TransportEvents, @unchecked Sendable {
         done.wait()
     }
 
-    /// Waits up to five seconds for `events`, in any order. Returns whether all were reported since the last successful
+    /// Waits up to a minute for `events`, in any order. Returns whether all were reported since the last successful
     /// wait.
     func waitFor(_ events: String...) -> Bool {
         condition.withLock {
-            let deadline = Date(timeIntervalSinceNow: 5)
+            let deadline = Date(timeIntervalSinceNow: 60)
             while true {
                 let found = events.map { event in reported.firstIndex { $0.hasPrefix(event) } }
                 if let last = found.compactMap(\.self).max(), !found.contains(nil) {
