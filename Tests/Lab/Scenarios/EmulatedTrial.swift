@@ -50,13 +50,16 @@ struct EmulatedTrial {
         checkPromise(isUndamaged, "something came to \(name) damaged")
     }
 
-    /// Runs `attempt` with a permit of `Permits.machines`, at most twice, and reports a failure to the test. The
-    /// attempt must not take a permit itself.
+    /// Runs `attempt` with a permit of `Permits.machines`, at most twice, and reports a failure to the test. What was
+    /// wrong with a first attempt is printed in any case. The attempt must not take a permit itself.
     static func run(
         sourceLocation: SourceLocation = #_sourceLocation,
         _ attempt: @Sendable () async throws -> EmulatedTrial
     ) async throws {
         let trials = try await attempts { try await Permits.machines.run { try await attempt() } }
+        if trials.count > 1 {
+            print("There was a second attempt: \(trials[0].faults.joined(separator: "; "))")
+        }
         let told = trials.map { "\($0.faults.joined(separator: "\n"))\n\($0.output)" }
         #expect(
             trials.last?.faults == [], "\(told.joined(separator: "\n\n"))", sourceLocation: sourceLocation)

@@ -2,7 +2,7 @@ import MultipeerConnectivity
 import Testing
 
 /// Rows 32 to 39 and 48 of the table in the guide: files.
-@Suite("Resources", .timeLimit(.minutes(15))) final class ResourceTests {
+@Suite("Resources", .timeLimit(.minutes(3))) final class ResourceTests {
     private let service = Device.service()
     private let folder: URL
 
