@@ -153,16 +153,7 @@ import Testing
         try outbox.write("abc", to: "a")
         let (puma, lynx, asLynx) = try await pair(.paired(into: inbox.path))
         let (events, lynxsEvents) = (puma.events, lynx.events)
-        async let pairing: Void = asLynx.pair()
-        for await case .pairingCode(let peer, _) in lynxsEvents {
-            peer.confirmPairing(digitsAgree: true)
-            break
-        }
-        for await case .pairingCode in events {
-            asLynx.confirmPairing(digitsAgree: true)
-            break
-        }
-        try await pairing
+        try await asLynx.pair(events, lynxsEvents)
         for await case .paired in lynxsEvents { break }
         #expect(puma.peers.first?.trust == .paired && lynx.peers.first?.trust == .paired)
         _ = try await asLynx.send(file: outbox.path + "/a").finish()

@@ -60,16 +60,7 @@ import Testing
         }
         for await case .automaticInvitationFailed(let asLynx, let error) in events {
             #expect(error.cause == .notPaired)
-            async let pairing: Void = asLynx.pair()
-            for await case .pairingCode(let peer, _) in lynxsEvents {
-                peer.confirmPairing(digitsAgree: true)
-                break
-            }
-            for await case .pairingCode in events {
-                asLynx.confirmPairing(digitsAgree: true)
-                break
-            }
-            try await pairing
+            try await asLynx.pair(events, lynxsEvents)
             break
         }
         for await case .connected(let peer) in events {

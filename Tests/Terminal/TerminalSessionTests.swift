@@ -18,6 +18,15 @@ import Testing
         }
     }
 
+    /// A session that has shown `text`, and where in the output of the terminal the text ends.
+    private func session(
+        on terminal: PseudoTerminal, _ log: EventLog, showing text: String
+    ) throws -> (TerminalSession, end: Int) {
+        let session = try session(on: terminal, log)
+        session.paint { Self.canvas($0, text) }
+        return (session, try terminal.awaitText(text))
+    }
+
     private static func canvas(_ size: TerminalSize, _ text: String) -> Canvas {
         var canvas = Canvas(size)
         canvas.write(text, at: CellPosition(column: 0, row: 0))
@@ -64,12 +73,9 @@ import Testing
 
     @Test("A changed size is reported, and the screen is painted again; what does not fit is cut off")
     func resizing() throws {
-        let terminal = try PseudoTerminal(columns: 40, rows: 10)
-        let log = EventLog()
-        let session = try session(on: terminal, log)
+        let (terminal, log) = (try PseudoTerminal(columns: 40, rows: 10), EventLog())
+        let (session, start) = try session(on: terminal, log, showing: "before")
         defer { session.restore() }
-        session.paint { Self.canvas($0, "before") }
-        let start = try terminal.awaitText("before")
         terminal.resize(columns: 4, rows: 2)
         kill(getpid(), SIGWINCH)
         #expect(log.await(1) == [.resized(TerminalSize(columns: 4, rows: 2))])
@@ -80,12 +86,9 @@ import Testing
 
     @Test("Ctrl-L paints everything anew, and does not reach the program")
     func paintingAnew() throws {
-        let terminal = try PseudoTerminal(columns: 40, rows: 10)
-        let log = EventLog()
-        let session = try session(on: terminal, log)
+        let (terminal, log) = (try PseudoTerminal(columns: 40, rows: 10), EventLog())
+        let (session, start) = try session(on: terminal, log, showing: "before")
         defer { session.restore() }
-        session.paint { Self.canvas($0, "before") }
-        let start = try terminal.awaitText("before")
         terminal.type("\u{0C}x")
         try terminal.awaitText("\u{1B}[2J\u{1B}[Hbefore", since: start)
         #expect(log.await(1) == [.input(.character("x"))])

@@ -376,8 +376,8 @@ package final class LinkMachine {
         unreliable.write(.unreliable, bytes: bytes)
     }
 
-    /// Queues messages of keys for the write of this turn, as many as fit into `room` bytes. If what leaves before them
-    /// leaves any room, at least one is queued.
+    /// Queues messages of keys for the write of this turn: as many as fit into `room` bytes, and at least one unless
+    /// what is written before them fills the room.
     @inline(__always)
     func send(_ newest: inout NewestMessages, within room: Int) {
         guard !newest.isEmpty else { return }

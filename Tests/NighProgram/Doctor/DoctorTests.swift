@@ -157,35 +157,20 @@ import Testing
 
 /// Another program's listener on a port of this machine. It may answer a connection with some text.
 final class PlainListener {
-    let port: UInt16
-    private let descriptor: Int32
-
-    struct Failure: Error {}
+    private let socket: BoundSocket
 
     init() throws {
-        let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
-        var address = sockaddr_in()
-        address.sin_family = sa_family_t(AF_INET)
-        address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
-        var length = socklen_t(MemoryLayout<sockaddr_in>.size)
-        let isListening = withUnsafeMutablePointer(to: &address) {
-            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                bind(descriptor, $0, length) == 0 && listen(descriptor, 16) == 0
-                    && getsockname(descriptor, $0, &length) == 0
-            }
-        }
-        guard isListening else { throw Failure() }
-        self.descriptor = descriptor
-        port = UInt16(bigEndian: address.sin_port)
+        socket = try BoundSocket()
+        try #require(listen(socket.descriptor, 16) == 0)
     }
+
+    var port: UInt16 { socket.port }
 
     /// Accepts the next connection, sends `text` and closes it.
     func answer(_ text: String) {
-        let other = accept(descriptor, nil, nil)
+        let other = accept(socket.descriptor, nil, nil)
         guard other >= 0 else { return }
         _ = send(other, text, text.utf8.count, Int32(MSG_NOSIGNAL))
         close(other)
     }
-
-    deinit { close(descriptor) }
 }

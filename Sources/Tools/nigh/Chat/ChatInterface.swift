@@ -51,7 +51,7 @@ final class PlainChatInterface: ChatInterface, @unchecked Sendable {
             let count = Glibc.read(STDIN_FILENO, &bytes, bytes.count)
             if count < 0, errno == EINTR { continue }
             if count < 0, errno == EAGAIN {
-                // Whoever shares the input has made it non-blocking.
+                // Another program with the same input has made it non-blocking.
                 var input = pollfd(fd: STDIN_FILENO, events: Int16(POLLIN), revents: 0)
                 poll(&input, 1, -1)
                 continue
