@@ -21,6 +21,7 @@ final class DeviceQuery: @unchecked Sendable {
     private var socket: BluetoothSocket?
     private var connecting: ConnectingSocket?
     private var watch: DescriptorWatch?
+    private let deadline: Moment
     private var timer: LoopTimer?
     private var isOver = false
     private var isStopped = false
@@ -34,16 +35,22 @@ final class DeviceQuery: @unchecked Sendable {
         self.loop = loop
         self.ended = ended
         search = ServiceSearch(for: service)
-        timer = loop.schedule(at: loop.now + Self.timeout) { [weak self] in
+        deadline = loop.now + Self.timeout
+        timer = loop.schedule(at: deadline) { [weak self] in
             self?.finish(.failure(.socket(ETIMEDOUT)))
         }
         loop.execute { [weak self] in self?.connect(by: adapter) }
     }
 
-    /// Cancels the inquiry.
+    /// Cancels the query; nothing is reported. The connection stays open until the device has answered, or for the rest
+    /// of the time: one that ends before bluetoothd has accepted it may leave bluetoothd waiting in `accept`, where it
+    /// does nothing else until the next device connects to its service discovery.
     func stop() {
         isStopped = true
-        end()
+        guard let timer, socket != nil else { return end() }
+        loop.cancel(timer)
+        // Strong, so that this object lives as long as its connection.
+        self.timer = loop.schedule(at: deadline) { self.end() }
     }
 
     private func end() {
@@ -100,6 +107,7 @@ final class DeviceQuery: @unchecked Sendable {
             if number != EAGAIN && number != EINTR { finish(.failure(.socket(number))) }
             return
         }
+        guard !isStopped else { return end() }
         switch search.received(Array(packet.prefix(count))) {
         case .send(let packet): send(packet)
         case .done(let records): finish(.success(records))

@@ -182,6 +182,25 @@ enum MachineScenarios {
             }
         },
         Scenario(
+            "searches-stopped", "searches that stop while they ask a device leave bluetoothd answering",
+            limit: .seconds(90)
+        ) {
+            lab throws(Failure) in
+            let puma = try lab.machine.peer("Puma", .radio(0))
+            let lynx = try lab.machine.peer("Lynx", .radio(1))
+            try lab.wait(for: "Lynx to find Puma", within: .seconds(40)) { lynx.finds(puma) }
+            for number in 0..<200 {
+                lynx.sendCommand("browse off")
+                lynx.sendCommand("browse on")
+                try lab.pass(.microseconds(number % 40 * 250))
+            }
+            try lab.machine.run(["adapter", "hci0", "is-powered"])
+            lynx.sendCommand("browse off")
+            try lab.wait(for: "Lynx to have stopped") { !lynx.finds(puma) }
+            lynx.sendCommand("browse on")
+            try lab.wait(for: "Lynx to find Puma again", within: .seconds(20)) { lynx.finds(puma) }
+        },
+        Scenario(
             "two-ways", "over a network and Bluetooth at once: one peer, over whichever is available",
             limit: .seconds(120)
         ) {
