@@ -5,8 +5,7 @@ import Testing
 
 /// The tests of the module MultipeerConnectivity, with an adapter of its own for each device in them.
 @Suite struct BluetoothCompatibilityTests {
-    /// Tests that one machine runs. Every adapter more makes steps take longer, and the emulated controllers get stuck
-    /// more often.
+    /// Tests that one machine runs.
     struct Load: Sendable, CustomTestStringConvertible {
         var adapters: Int
         /// The most members of a session.
@@ -22,8 +21,8 @@ import Testing
         "The first twenty rows of the behaviour of MultipeerConnectivity hold over Bluetooth",
         arguments: [
             Load(adapters: 2, members: 2, tests: "(DiscoveryTests|InvitationTests|MessageTests)/", count: 23),
-            Load(adapters: 3, members: 3, tests: "SessionTests/mesh", count: 1),
-            Load(adapters: 3, members: 2, tests: "SessionTests/full", count: 1),
+            Load(adapters: 4, members: 4, tests: "SessionTests/mesh", count: 1),
+            Load(adapters: 4, members: 3, tests: "SessionTests/full", count: 1),
         ])
     func theFirstTwentyRowsHold(_ load: Load) async throws {
         let program = try BuiltPackages.buildTests(of: "NighCompatibility", in: "Compatibility")

@@ -4,9 +4,9 @@ import NighTestKit
 /// Runs checks or scenarios inside a machine with Bluetooth, one after the other. Each ends with a line
 /// that begins with PASSED or FAILED.
 ///
-/// The emulated controllers sometimes get stuck, mostly when other work keeps the processors busy: a link stays half
-/// open, or adapters do not come back. So a failure is tried once more with new adapters, and a line that begins with
-/// AGAIN says why.
+/// The emulated controllers may get stuck when other work keeps the processors busy: a link stays half open, or
+/// adapters do not come back. So a failure is tried once more with new adapters, and a line that begins with AGAIN says
+/// why.
 enum MachineProgram {
     static let help = """
         usage: lab machine conformance|sessions|scenarios [--quiet] [NAME…]

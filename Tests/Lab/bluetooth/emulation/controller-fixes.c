@@ -10,7 +10,11 @@
 
    If a device is asked to pair and did not ask itself, btvirt reports to it that pairing is complete without having asked
    it for its capabilities. The kernel then counts one user of the link too few, and ends the link two seconds after
-   something else has used it. So this event is not passed on. */
+   something else has used it. So this event is not passed on.
+
+   btvirt never forgets that a device has once asked for authentication. If both have, it tells the one that answers last
+   that authentication is complete, not the one that has asked now, whose connection then waits until it times out. So this
+   event goes to the device that has asked. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdint.h>
@@ -22,8 +26,9 @@
 enum { most_devices = 32, most_links = 32, head_size = 13 };
 enum { packet_command = 1, packet_data = 2, packet_event = 4 };
 enum { event_connected = 0x03, event_called = 0x04, event_disconnected = 0x05, event_command_complete = 0x0E };
-enum { event_asked_what_it_can = 0x31, event_paired = 0x36 };
-enum { command_call = 0x0405, command_reset = 0x0C03, command_read_address = 0x1009, handle_mask = 0x0FFF };
+enum { event_authenticated = 0x06, event_asked_what_it_can = 0x31, event_paired = 0x36 };
+enum { command_call = 0x0405, command_authenticate = 0x0411, command_reset = 0x0C03, command_read_address = 0x1009 };
+enum { handle_mask = 0x0FFF };
 
 struct link {
     uint16_t handle;
@@ -41,8 +46,9 @@ static struct device {
     uint8_t address[6];
     struct link links[most_links];
     int link_count;
-    /* Peers that call it and are not connected yet; peers that it pairs with after it was asked for its capabilities. */
-    struct peers callers, pairing;
+    /* Peers that call it and are not connected yet; peers that it pairs with after it was asked for its capabilities; peers
+       that it has asked to authenticate themselves. */
+    struct peers callers, pairing, asked;
 } devices[most_devices];
 static int device_count;
 
@@ -58,6 +64,24 @@ static struct device *device_of(int descriptor) {
 }
 
 static uint16_t number(const uint8_t *bytes) { return (uint16_t)(bytes[0] | bytes[1] << 8); }
+
+static struct device *device_at(const uint8_t *address) {
+    for (int i = 0; i < device_count; i++)
+        if (memcmp(devices[i].address, address, 6) == 0) return &devices[i];
+    return NULL;
+}
+
+static struct link *link_of(struct device *device, uint16_t handle) {
+    for (int i = 0; i < device->link_count; i++)
+        if (device->links[i].handle == handle) return &device->links[i];
+    return NULL;
+}
+
+static struct link *link_to(struct device *device, const uint8_t *address) {
+    for (int i = 0; i < device->link_count; i++)
+        if (memcmp(device->links[i].peer, address, 6) == 0) return &device->links[i];
+    return NULL;
+}
 
 static void forget(struct device *device, uint16_t handle) {
     for (int i = 0; i < device->link_count; i++)
@@ -94,16 +118,19 @@ static int is_calling(const struct peers *callers, const uint8_t *address) {
     return 0;
 }
 
-static int has_link(const struct device *device, const uint8_t *address) {
-    for (int i = 0; i < device->link_count; i++)
-        if (memcmp(device->links[i].peer, address, 6) == 0) return 1;
-    return 0;
-}
-
 /* Whether the device gets the event. */
 static int is_told(struct device *device, const uint8_t *head) {
     if (head[1] == event_asked_what_it_can) add_peer(&device->pairing, head + 3);
     return head[1] != event_paired || remove_peer(&device->pairing, head + 4);
+}
+
+/* The link over which the device that has asked for authentication is told that it is complete, and that device. btvirt has
+   said it to `device`. NULL if it may stay as it is. */
+static struct link *link_of_asker(struct device *device, uint16_t handle, struct device **asker) {
+    struct link *link = link_of(device, handle);
+    if (!link || remove_peer(&device->asked, link->peer)) return NULL;
+    *asker = device_at(link->peer);
+    return *asker && remove_peer(&(*asker)->asked, device->address) ? link_to(*asker, device->address) : NULL;
 }
 
 static void note_event(struct device *device, const uint8_t *head) {
@@ -122,22 +149,22 @@ static void note_event(struct device *device, const uint8_t *head) {
         memcpy(device->links[device->link_count++].peer, head + 6, 6);
         break;
     case event_disconnected:
-        if (head[3] == 0) forget(device, number(head + 4));
+        if (head[3] != 0) break;
+        struct link *link = link_of(device, number(head + 4));
+        if (link) remove_peer(&device->asked, link->peer);
+        forget(device, number(head + 4));
         break;
     }
 }
 
-static void correct_handle(const struct device *receiver, uint8_t *first, uint8_t *second) {
+static void correct_handle(struct device *receiver, uint8_t *first, uint8_t *second) {
     const struct device *sender = last_read < 0 ? NULL : device_of(last_read);
-    if (!sender) return;
-    for (int i = 0; i < receiver->link_count; i++) {
-        if (memcmp(receiver->links[i].peer, sender->address, 6) != 0) continue;
-        uint16_t flags = (uint16_t)((*first | *second << 8) & ~handle_mask);
-        uint16_t corrected = flags | receiver->links[i].handle;
-        *first = (uint8_t)corrected;
-        *second = (uint8_t)(corrected >> 8);
-        return;
-    }
+    const struct link *link = sender ? link_to(receiver, sender->address) : NULL;
+    if (!link) return;
+    uint16_t flags = (uint16_t)((*first | *second << 8) & ~handle_mask);
+    uint16_t corrected = flags | link->handle;
+    *first = (uint8_t)corrected;
+    *second = (uint8_t)(corrected >> 8);
 }
 
 static uint8_t *byte_at(const struct iovec *pieces, int count, size_t position) {
@@ -161,6 +188,13 @@ ssize_t writev(int descriptor, const struct iovec *pieces, int count) {
             for (int i = 0; i < count; i++) size += (ssize_t)pieces[i].iov_len;
             return size;
         }
+        struct device *asker;
+        struct link *link =
+            head[1] == event_authenticated ? link_of_asker(device, number(head + 4), &asker) : NULL;
+        if (link) {
+            uint8_t event[] = {head[0], head[1], head[2], head[3], (uint8_t)link->handle, (uint8_t)(link->handle >> 8)};
+            return system(asker->descriptor, &(struct iovec){event, sizeof event}, 1);
+        }
     }
     if (device && head[0] == packet_data && byte_at(pieces, count, 2))
         correct_handle(device, byte_at(pieces, count, 1), byte_at(pieces, count, 2));
@@ -169,10 +203,15 @@ ssize_t writev(int descriptor, const struct iovec *pieces, int count) {
 
 static void note_command(struct device *device, uint8_t *bytes, size_t size) {
     uint16_t command = size < 4 ? 0 : number(bytes + 1);
-    if (command == command_reset) device->callers.count = device->pairing.count = device->link_count = 0;
+    if (command == command_reset)
+        device->callers.count = device->pairing.count = device->asked.count = device->link_count = 0;
+    if (command == command_authenticate && size >= 6) {
+        struct link *link = link_of(device, number(bytes + 4));
+        if (link) add_peer(&device->asked, link->peer);
+    }
     if (command != command_call || size < 10) return;
     uint8_t *callee = bytes + 4;
-    if (is_calling(&device->callers, callee) || has_link(device, callee)) memset(callee, 0, 6);
+    if (is_calling(&device->callers, callee) || link_to(device, callee)) memset(callee, 0, 6);
 }
 
 ssize_t read(int descriptor, void *bytes, size_t size) {
