@@ -73,38 +73,47 @@ final class Device: NSObject, @unchecked Sendable {
     var events: [Event] { lock.withLock { log } }
 
     func note(_ event: Event, and more: () -> Void = {}) {
-        let woken = lock.withLock {
+        lock.withLock {
             log.append(event)
             more()
+        }
+        wakeWaiters()
+    }
+
+    /// Waits until the condition holds for what has happened. The time limit of the suite ends a wait in vain, which
+    /// then says what has happened.
+    func wait(until isTrue: ([Event]) -> Bool) async {
+        await withTaskCancellationHandler {
+            while !isTrue(events) {
+                guard !Task.isCancelled else {
+                    Issue.record("\(id.displayName) waited in vain, and was told: \(events)")
+                    return
+                }
+                await waitForEvent(unless: isTrue)
+            }
+        } onCancel: {
+            wakeWaiters()
+        }
+    }
+
+    /// Waits until something happens, unless the condition holds or the task is cancelled.
+    private func waitForEvent(unless isTrue: ([Event]) -> Bool) async {
+        await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
+            let isDue = lock.withLock {
+                guard !isTrue(log), !Task.isCancelled else { return true }
+                waiters.append(continuation)
+                return false
+            }
+            if isDue { continuation.resume() }
+        }
+    }
+
+    private func wakeWaiters() {
+        let woken = lock.withLock {
             defer { waiters = [] }
             return waiters
         }
         for waiter in woken { waiter.resume() }
-    }
-
-    /// Waits until the condition holds for what has happened. The time limit of the suite ends a wait in vain.
-    func wait(until isTrue: ([Event]) -> Bool) async {
-        while true {
-            let isThere = await withCheckedContinuation { (continuation: CheckedContinuation<Bool, Never>) in
-                lock.lock()
-                if isTrue(log) {
-                    lock.unlock()
-                    return continuation.resume(returning: true)
-                }
-                lock.unlock()
-                continuation.resume(returning: false)
-            }
-            if isThere { return }
-            await withCheckedContinuation { continuation in
-                lock.lock()
-                if isTrue(log) {
-                    lock.unlock()
-                    return continuation.resume()
-                }
-                waiters.append(continuation)
-                lock.unlock()
-            }
-        }
     }
 
     func wait(for event: Event, times: Int = 1) async {
