@@ -13,7 +13,9 @@ extension TransportConformance {
                     let (dialled, accepted) = try testbed.connect(client, server)
                     let (from, to) = isDialledEnd ? (dialled, accepted) : (accepted, dialled)
                     try from.sendAtOnce(tag: 1, upTo: size, thenClose: .afterWriting)
-                    try testbed.wait("the other end is notified of the close") { to.isOver }
+                    try testbed.wait("the other end is notified of the close", while: { to.received }) {
+                        to.isOver
+                    }
                     try testbed.expect(
                         to.received == size, "\(to.received) of \(size) bytes arrived before the end")
                     for case .closed(let error?) in to.log {

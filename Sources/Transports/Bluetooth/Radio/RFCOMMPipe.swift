@@ -8,7 +8,7 @@ import NighUV
 /// Written bytes go to the socket in pieces that the kernel takes without blocking. The rest waits here and follows as
 /// the radio makes room. RFCOMM has no half-close, and reports the end of a connection as an error, once. So the pipe
 /// reads what the other side has sent before it reports the end. A pipe that is closed with `.afterWriting` stays until
-/// the kernel has sent everything, for a bounded time.
+/// the kernel has sent everything, or nothing for a while.
 ///
 /// `@unchecked Sendable`: confined to its loop.
 final class RFCOMMPipe: @unchecked Sendable {
@@ -28,7 +28,7 @@ final class RFCOMMPipe: @unchecked Sendable {
     /// no memory for that.
     private static let sizes = SocketStream.Sizes(
         highWaterMark: 256 * 1024, pieceSize: 8 * 1024, piecesPerWakeUp: 16)
-    /// How long a closed pipe goes on sending.
+    /// How long a closed pipe stays without sending anything.
     static let lingerTime = Moment.Span.seconds(10)
     /// How often a lingering pipe checks whether everything has been sent; the kernel does not report it.
     private static let lingerCheckInterval = Moment.Span.milliseconds(20)
@@ -57,6 +57,8 @@ final class RFCOMMPipe: @unchecked Sendable {
     private var handler: (any PipeHandler)?
     private var phase = Phase.open
     private var lingerUntil = Moment.never
+    /// The room in the kernel at the last check, and the bytes that waited here.
+    private var lastCheck = (sendRoom: 0, waiting: 0)
     private var timer: LoopTimer?
 
     /// Takes over a connected socket of that adapter. Throws if the socket is not connected or the loop cannot watch
@@ -203,7 +205,12 @@ final class RFCOMMPipe: @unchecked Sendable {
     private func linger() {
         timer = nil
         guard phase == .lingering else { return }
-        let isSent = stream.waiting.isEmpty && socket.sendRoom >= initialSendRoom
+        let check = (sendRoom: socket.sendRoom, waiting: stream.waiting.byteCount)
+        if check.sendRoom > lastCheck.sendRoom || check.waiting < lastCheck.waiting {
+            lingerUntil = loop.now + Self.lingerTime
+        }
+        lastCheck = check
+        let isSent = check.waiting == 0 && check.sendRoom >= initialSendRoom
         guard !isSent, loop.now < lingerUntil, socket.otherEnd != nil else { return fail(with: nil) }
         timer = loop.schedule(at: loop.now + Self.lingerCheckInterval) { [weak self] in self?.linger() }
     }
@@ -246,6 +253,7 @@ extension RFCOMMPipe: Pipe {
         phase = .lingering
         stream.isReading = false
         lingerUntil = loop.now + Self.lingerTime
+        lastCheck = (socket.sendRoom, stream.waiting.byteCount)
         loop.execute { [weak self] in self?.linger() }
     }
 }
