@@ -80,13 +80,13 @@ final class Device: NSObject, @unchecked Sendable {
         wakeWaiters()
     }
 
-    /// Waits until the condition holds for what has happened. The time limit of the suite ends a wait in vain, which
-    /// then says what has happened.
+    /// Waits until the condition holds for what has happened. If the suite's time limit is reached before that, records
+    /// an issue that lists what has happened.
     func wait(until isTrue: ([Event]) -> Bool) async {
         await withTaskCancellationHandler {
             while !isTrue(events) {
                 guard !Task.isCancelled else {
-                    Issue.record("\(id.displayName) waited in vain, and was told: \(events)")
+                    Issue.record("\(id.displayName) waited in vain. These events came: \(events)")
                     return
                 }
                 await waitForEvent(unless: isTrue)

@@ -83,11 +83,6 @@ static struct link *link_to(struct device *device, const uint8_t *address) {
     return NULL;
 }
 
-static void forget(struct device *device, uint16_t handle) {
-    for (int i = 0; i < device->link_count; i++)
-        if (device->links[i].handle == handle) device->links[i--] = device->links[--device->link_count];
-}
-
 static time_t seconds(void) {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
@@ -109,6 +104,14 @@ static void add_peer(struct peers *peers, const uint8_t *address) {
     if (peers->count == most_links) return;
     peers->since[peers->count] = seconds();
     memcpy(peers->addresses[peers->count++], address, 6);
+}
+
+/* Forgets a link that has ended, and what was asked over it. */
+static void forget(struct device *device, uint16_t handle) {
+    struct link *link = link_of(device, handle);
+    if (!link) return;
+    remove_peer(&device->asked, link->peer);
+    *link = device->links[--device->link_count];
 }
 
 /* Whether the peer calls now. A call that has led to no link for ten seconds was given up, which btvirt does not report. */
@@ -149,10 +152,7 @@ static void note_event(struct device *device, const uint8_t *head) {
         memcpy(device->links[device->link_count++].peer, head + 6, 6);
         break;
     case event_disconnected:
-        if (head[3] != 0) break;
-        struct link *link = link_of(device, number(head + 4));
-        if (link) remove_peer(&device->asked, link->peer);
-        forget(device, number(head + 4));
+        if (head[3] == 0) forget(device, number(head + 4));
         break;
     }
 }
