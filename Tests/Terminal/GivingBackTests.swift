@@ -60,6 +60,24 @@ import Testing
         try leaves("chained", "signal \(SIGSEGV)", saying: "chained") { kill($0.process, SIGSEGV) }
     }
 
+    @Test("A signal that comes while another thread restores the terminal ends the program after that")
+    func restoredByAnotherThread() throws {
+        let job = try Job()
+        let before = try taken(job)
+        job.terminal.type("b")
+        #expect(try job.awaitReport("signal ") == "\(SIGTERM)")
+        #expect(job.terminal.settings == before)
+    }
+
+    @Test("While a signal ends the program, no other thread takes the terminal again")
+    func continuedWhileEnding() throws {
+        let job = try Job("continued")
+        let before = try taken(job)
+        kill(job.process, SIGSEGV)
+        #expect(try job.awaitReport("signal ") == "\(SIGSEGV)")
+        #expect(job.terminal.settings == before)
+    }
+
     @Test(
         "A stopped program restores the terminal, and takes it again when it continues",
         arguments: [true, false])

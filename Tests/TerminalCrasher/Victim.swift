@@ -29,6 +29,13 @@ struct Victim {
                 _ = write(STDOUT_FILENO, "chained", 7)
                 Glibc.signal(number, SIG_DFL)
             }
+        case "continued":
+            // Another thread takes the terminal again when the process continues.
+            Glibc.signal(SIGSEGV) { number in
+                kill(getpid(), SIGCONT)
+                usleep(300_000)
+                Glibc.signal(number, SIG_DFL)
+            }
         case "patient":
             var signals = Self.signals(SIGTERM)
             pthread_sigmask(SIG_BLOCK, &signals, nil)
@@ -79,6 +86,7 @@ struct Victim {
     private static func obey(_ key: Unicode.Scalar, _ session: TerminalSession?) {
         switch key {
         case "a": abort()
+        case "b": restoreSlowly(session)
         case "e": exit(7)
         case "f": fatalError("as the test wants it")
         case "m": UnsafeMutablePointer<Int>(bitPattern: 8)?.pointee = 1
@@ -88,5 +96,21 @@ struct Victim {
         case "z": session?.suspend()
         default: break
         }
+    }
+
+    /// Gives the terminal back while it accepts no output, which takes 100 ms, and is ended by a signal meanwhile.
+    private static func restoreSlowly(_ session: TerminalSession?) {
+        let terminal = open("/dev/tty", O_WRONLY | O_NONBLOCK)
+        while write(terminal, "x", 1) == 1 {}
+        var thread = pthread_t()
+        pthread_create(
+            &thread, nil,
+            { _ in
+                usleep(30_000)
+                kill(getpid(), SIGTERM)
+                return nil
+            }, nil)
+        session?.restore()
+        while true { pause() }
     }
 }

@@ -16,11 +16,20 @@
 
 static struct cterminal_plan plan;
 static atomic_bool is_prepared;
+// Whether output may be written to the terminal.
 static atomic_bool is_taken;
 static atomic_bool is_writing;
+// Whether the terminal has to be given back: from before it is taken until it is as it was.
+static atomic_bool is_owed;
+// The thread that is taking the terminal or giving it back; 0 if there is none.
+static _Atomic pid_t changing_thread;
+// Whether the process is ending. Then the terminal is not taken any more.
+static atomic_bool is_ending;
 
 // How long giving back waits for a terminal that accepts no output, or for a thread that is writing to it.
 enum { TIMEOUT_IN_MILLISECONDS = 100 };
+// How long a thread waits for another one that is taking the terminal or giving it back. That one may wait twice.
+enum { TURN_IN_MILLISECONDS = 3 * TIMEOUT_IN_MILLISECONDS };
 
 // Crashes. A handler that was there before runs afterwards.
 static const int crashes[] = {SIGSEGV, SIGILL, SIGTRAP, SIGABRT, SIGBUS, SIGFPE, SIGSYS};
@@ -68,9 +77,26 @@ static int set_attributes(const struct termios *attributes) {
     return result == 0 ? 0 : errno;
 }
 
-void cterminal_give_back(void) {
-    if (!atomic_exchange(&is_taken, false)) return;
-    int error = errno;
+// Waits until no other thread is taking the terminal or giving it back. Otherwise a signal could end the process when
+// the other one has only done half of that. Returns false if the other one takes too long, or if a handler has
+// interrupted this thread itself in the middle: then everything is done again.
+static bool begin_turn(void) {
+    pid_t self = gettid();
+    for (int left = TURN_IN_MILLISECONDS; left > 0; left--) {
+        pid_t other = 0;
+        if (atomic_compare_exchange_strong(&changing_thread, &other, self)) return true;
+        if (other == self) return false;
+        pause_for_a_millisecond();
+    }
+    return false;
+}
+
+static void end_turn(bool has_begun) {
+    if (has_begun) atomic_store(&changing_thread, 0);
+}
+
+static void give_back(void) {
+    atomic_store(&is_taken, false);
     for (int left = TIMEOUT_IN_MILLISECONDS; atomic_load(&is_writing) && left > 0; left--) {
         pause_for_a_millisecond();
     }
@@ -83,22 +109,40 @@ void cterminal_give_back(void) {
     tcflush(plan.input, TCIFLUSH);
     set_attributes(&plan.before);
     pthread_sigmask(SIG_SETMASK, &masked, NULL);
+    atomic_store(&is_owed, false);
+}
+
+void cterminal_give_back(void) {
+    int error = errno;
+    bool has_begun = begin_turn();
+    if (atomic_load(&is_owed)) give_back();
+    end_turn(has_begun);
     errno = error;
 }
 
-int cterminal_take(void) {
-    // From here on the terminal has to be given back.
-    atomic_store(&is_taken, true);
-    int error = set_attributes(&plan.raw);
-    if (error != 0) {
-        atomic_store(&is_taken, false);
-        return error;
-    }
-    write_all(plan.taking, plan.taking_length);
-    return 0;
+static void give_back_for_good(void) {
+    atomic_store(&is_ending, true);
+    cterminal_give_back();
 }
 
-void cterminal_leave_alone(void) { atomic_store(&is_taken, false); }
+int cterminal_take(void) {
+    bool has_begun = begin_turn();
+    int error = 0;
+    if (!atomic_load(&is_ending)) {
+        atomic_store(&is_owed, true);
+        error = set_attributes(&plan.raw);
+        atomic_store(&is_owed, error == 0);
+        atomic_store(&is_taken, error == 0);
+        if (error == 0) write_all(plan.taking, plan.taking_length);
+    }
+    end_turn(has_begun);
+    return error;
+}
+
+void cterminal_leave_alone(void) {
+    atomic_store(&is_taken, false);
+    atomic_store(&is_owed, false);
+}
 
 bool cterminal_is_taken(void) { return atomic_load(&is_taken); }
 
@@ -134,7 +178,7 @@ static void call(const struct sigaction *action, int number, siginfo_t *info, vo
 }
 
 static void die(int number, siginfo_t *info, void *context) {
-    cterminal_give_back();
+    give_back_for_good();
     struct sigaction *action = &previous[number];
     sigaction(number, action, NULL);
     call(action, number, info, context);
@@ -179,7 +223,7 @@ bool cterminal_prepare(const struct cterminal_plan *chosen) {
     if (atomic_exchange(&is_prepared, true)) return false;
     plan = *chosen;
     static atomic_bool gives_back_at_exit;
-    if (!atomic_exchange(&gives_back_at_exit, true)) atexit(cterminal_give_back);
+    if (!atomic_exchange(&gives_back_at_exit, true)) atexit(give_back_for_good);
     for (size_t index = 0; index < CRASHES; index++) {
         sigaction(crashes[index], NULL, &previous[crashes[index]]);
         // An earlier handler may need its alternate stack, because the crash may be a stack overflow.

@@ -32,10 +32,12 @@ int cterminal_open_pipe(int ends[2]);
 /// plan already.
 bool cterminal_prepare(const struct cterminal_plan *plan);
 
-/// Sets the terminal up as the plan says, again if it is taken already. Returns 0 or an error number.
+/// Sets the terminal up as the plan says, again if it is taken already. Does nothing if a signal or exit() is ending
+/// the process. Returns 0 or an error number.
 int cterminal_take(void);
 
-/// Gives the terminal back if it is taken. Any thread and any signal handler may call this.
+/// Gives the terminal back if it is taken; if another thread is doing that, waits until it is done. Any thread and any
+/// signal handler may call this.
 void cterminal_give_back(void);
 
 /// From now on leaves the terminal as it is, because another process is using it at the moment.
