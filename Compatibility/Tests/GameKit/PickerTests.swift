@@ -71,7 +71,7 @@ import Testing
 
     private let screen = Screen()
     private let game = Player.newGame()
-    private var waiting: (condition: () -> Bool, continuation: CheckedContinuation<Void, Never>)?
+    private let waits = MainWaits()
 
     init() {
         NighGameKit.presenter = screen
@@ -80,17 +80,10 @@ import Testing
 
     deinit { NighGameKit.presenter = nil }
 
-    private func device(_ name: String) -> Device { Device(name, of: game) { [unowned self] in check() } }
+    private func device(_ name: String) -> Device { Device(name, of: game) { [waits] in waits.check() } }
 
-    private func check() {
-        guard let waiting, waiting.condition() else { return }
-        self.waiting = nil
-        waiting.continuation.resume()
-    }
-
-    private func wait(until condition: @escaping () -> Bool) async {
-        if condition() { return }
-        await withCheckedContinuation { waiting = (condition, $0) }
+    private func wait(until condition: @escaping @MainActor () -> Bool) async {
+        await waits.wait(until: condition)
     }
 
     /// Answers each dialog as two persons would: the first chooses, the second accepts or declines.
@@ -104,7 +97,7 @@ import Testing
             case .asked: accepting ? dialog.accept() : dialog.decline()
             case .choosingConnection, .waiting, .connected: break
             }
-            check()
+            waits.check()
         }
     }
 
@@ -172,7 +165,7 @@ import Testing
                 wasAsked = true
                 screen.dialogs.first?.cancel()
             }
-            check()
+            waits.check()
         }
         puma.picker.show()
         lynx.picker.show()

@@ -98,31 +98,17 @@ final class Ears: NSObject, GKSessionDelegate, GKSessionDataReceiver, @unchecked
     /// Called with each piece of news.
     var onNews: (GKSession, Player.News) -> Void = { _, _ in }
     var contexts: [UnsafeMutableRawPointer?] = []
-    private var waiting:
-        [Int: (condition: @MainActor () -> Bool, continuation: CheckedContinuation<Void, Never>)] = [:]
-    private var waits = 0
+    private let waits = MainWaits()
 
     @MainActor func wait(until condition: @escaping @MainActor () -> Bool) async {
-        if condition() || Task.isCancelled { return }
-        waits += 1
-        let number = waits
-        await withTaskCancellationHandler {
-            await withCheckedContinuation { waiting[number] = (condition, $0) }
-        } onCancel: {
-            DispatchQueue.main.async { self.waiting.removeValue(forKey: number)?.continuation.resume() }
-        }
+        await waits.wait(until: condition)
     }
 
     private func note(_ item: Player.News, _ session: GKSession) {
         wereAllOnMainQueue = wereAllOnMainQueue && DispatchQueue.getSpecific(key: Self.mark) == true
         news.append(item)
         onNews(session, item)
-        MainActor.assumeIsolated {
-            for (number, entry) in waiting where entry.condition() {
-                waiting[number] = nil
-                entry.continuation.resume()
-            }
-        }
+        MainActor.assumeIsolated { waits.check() }
     }
 
     func session(_ session: GKSession, peer peerID: String, didChange state: GKPeerConnectionState) {

@@ -31,9 +31,7 @@ final class Device: NSObject, @unchecked Sendable {
     let advertiser: MCNearbyServiceAdvertiser
     let browser: MCNearbyServiceBrowser
 
-    private let lock = NSLock()
-    private var log: [Event] = []
-    private var waiters: [CheckedContinuation<Void, Never>] = []
+    private let log: Watched<[Event]>
 
     // Set before the device is used.
     var answer = Answer.accept
@@ -56,6 +54,7 @@ final class Device: NSObject, @unchecked Sendable {
         giveAdapter(to: peer)
         self.id = peer
         self.service = service
+        log = Watched([], of: name)
         session = MCSession(peer: peer, securityIdentity: certificates, encryptionPreference: .required)
         advertiser = MCNearbyServiceAdvertiser(peer: peer, discoveryInfo: info, serviceType: service)
         browser = MCNearbyServiceBrowser(peer: peer, serviceType: service)
@@ -70,51 +69,17 @@ final class Device: NSObject, @unchecked Sendable {
 
     // MARK: What has happened
 
-    var events: [Event] { lock.withLock { log } }
+    var events: [Event] { log.value }
 
     func note(_ event: Event, and more: () -> Void = {}) {
-        lock.withLock {
-            log.append(event)
+        log.change {
+            $0.append(event)
             more()
         }
-        wakeWaiters()
     }
 
-    /// Waits until the condition holds for what has happened. If the suite's time limit is reached before that, records
-    /// an issue that lists what has happened.
-    func wait(until isTrue: ([Event]) -> Bool) async {
-        await withTaskCancellationHandler {
-            while !isTrue(events) {
-                guard !Task.isCancelled else {
-                    Issue.record("\(id.displayName) waited in vain. These events came: \(events)")
-                    return
-                }
-                await waitForEvent(unless: isTrue)
-            }
-        } onCancel: {
-            wakeWaiters()
-        }
-    }
-
-    /// Waits until something happens, unless the condition holds or the task is cancelled.
-    private func waitForEvent(unless isTrue: ([Event]) -> Bool) async {
-        await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
-            let isDue = lock.withLock {
-                guard !isTrue(log), !Task.isCancelled else { return true }
-                waiters.append(continuation)
-                return false
-            }
-            if isDue { continuation.resume() }
-        }
-    }
-
-    private func wakeWaiters() {
-        let woken = lock.withLock {
-            defer { waiters = [] }
-            return waiters
-        }
-        for waiter in woken { waiter.resume() }
-    }
+    /// Waits until the condition holds for what has happened.
+    func wait(until isTrue: ([Event]) -> Bool) async { await log.wait(until: isTrue) }
 
     func wait(for event: Event, times: Int = 1) async {
         await wait { $0.filter { $0 == event }.count >= times }
@@ -128,12 +93,14 @@ final class Device: NSObject, @unchecked Sendable {
         events.compactMap { if case .message(peer, let data) = $0 { data } else { nil } }
     }
 
-    func found(_ name: String) async -> MCPeerID {
-        await wait {
-            $0.contains { if case .found(let peer, _) = $0 { peer.displayName == name } else { false } }
+    /// Waits until a peer of this name is found.
+    func found(_ name: String) async throws -> MCPeerID {
+        func peer(in events: [Event]) -> MCPeerID? {
+            for case .found(let peer, _) in events where peer.displayName == name { return peer }
+            return nil
         }
-        for case .found(let peer, _) in events where peer.displayName == name { return peer }
-        fatalError("not found")
+        await wait { peer(in: $0) != nil }
+        return try #require(peer(in: events))
     }
 
     // MARK: Connecting

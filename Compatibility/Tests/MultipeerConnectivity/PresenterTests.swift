@@ -11,7 +11,7 @@
         @Test(
             "shows peers, has one invited, and finishes when there are enough; the other side's is asked about it"
         )
-        func chooses() async {
+        func chooses() async throws {
             let (puma, lynx) = (Device("Puma", service: service), Device("Lynx", service: service))
             let presenter = Presenter()
             NighMultipeer.presenter = presenter
@@ -24,20 +24,20 @@
             controller.delegate = watcher
             controller.show()
             #expect(!controller.finish())
-            let peer = await presenter.first.value()
+            let peer = try await presenter.first.value()
             #expect(controller.discoveryInfo(of: peer) == ["k": "v"] && controller.peers == [lynx.id])
             #expect(controller.state(of: peer) == nil && controller.invite(peer))
             #expect(controller.state(of: peer) != nil)
-            #expect(await presenter.asked.value() == puma.id)
+            #expect(try await presenter.asked.value() == puma.id)
             await puma.wait(for: .state(lynx.id, .connected))
-            #expect(await presenter.connected.value() == lynx.id)
+            #expect(try await presenter.connected.value() == lynx.id)
             #expect(controller.finish())
-            #expect(await watcher.finished.value() == 1)
+            #expect(try await watcher.finished.value() == 1)
             await lynx.wait(for: .state(puma.id, .connected))
             #expect(watcher.presented == ["will", "did"])
             // Shown once more, it lists whom it finds then.
             controller.show()
-            #expect(await presenter.again.value() == [lynx.id])
+            #expect(try await presenter.again.value() == [lynx.id])
             controller.cancel()
             assistant.stop()
             puma.end()
@@ -46,13 +46,13 @@
         }
 
         @Test("that is not there has every invitation declined")
-        func none() async {
+        func none() async throws {
             let (puma, lynx) = (Device("Puma", service: service), Device("Lynx", service: service))
             let assistant = MCAdvertiserAssistant(
                 serviceType: service, discoveryInfo: nil, session: lynx.session)
             assistant.start()
             puma.browser.startBrowsingForPeers()
-            let peer = await puma.found("Lynx")
+            let peer = try await puma.found("Lynx")
             puma.browser.invitePeer(peer, to: puma.session, withContext: nil, timeout: 20)
             await puma.wait(for: .state(lynx.id, .notConnected))
             assistant.stop()

@@ -12,33 +12,6 @@ enum Bytes {
     }
 }
 
-/// A value that comes later.
-final class Held<Value>: @unchecked Sendable {
-    private let lock = NSLock()
-    private var kept: Value?
-    private var waiter: CheckedContinuation<Void, Never>?
-
-    func give(_ value: Value) {
-        let waiter = lock.withLock {
-            kept = value
-            defer { self.waiter = nil }
-            return self.waiter
-        }
-        waiter?.resume()
-    }
-
-    func value() async -> Value {
-        while true {
-            if let kept = lock.withLock({ kept }) { return kept }
-            await withCheckedContinuation { continuation in
-                lock.lock()
-                defer { lock.unlock() }
-                if kept == nil { waiter = continuation } else { continuation.resume() }
-            }
-        }
-    }
-}
-
 final class Counter: @unchecked Sendable {
     private let lock = NSLock()
     private var next = 0
@@ -71,7 +44,7 @@ final class ThreadReader: @unchecked Sendable {
         }
     }
 
-    func result() async -> [UInt8] { await held.value() }
+    func result() async throws -> [UInt8] { try await held.value() }
 
     static func write(_ bytes: [UInt8], to stream: OutputStream) {
         bytes.withUnsafeBufferPointer { buffer in
@@ -114,7 +87,7 @@ final class EventCollector: NSObject, StreamDelegate, @unchecked Sendable {
         }
     }
 
-    func result() async -> [UInt8] { await held.value() }
+    func result() async throws -> [UInt8] { try await held.value() }
 }
 
 /// Writes to a stream when it is told that there is room.

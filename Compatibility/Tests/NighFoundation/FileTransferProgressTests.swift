@@ -39,7 +39,7 @@ import Testing
 
     /// Waits until the condition holds; the suite's time limit ends a wait that does not.
     private func wait(until isTrue: () -> Bool) async {
-        while !isTrue() { await Task.yield() }
+        while !isTrue(), !Task.isCancelled { await Task.yield() }
     }
 
     @Test("reaches its end with the transfer, and counts bytes and files")

@@ -8,14 +8,14 @@ import Testing
     @Test(
         "finds a peer with its info, loses it when it stops advertising, and finds it again as the same object"
     )
-    func comesAndGoes() async {
+    func comesAndGoes() async throws {
         let info = ["first": "123456", "second": "123456", "third": "123456", "fourth": "", "id": "x"]
         let puma = Device("Puma", service: service, info: info)
         let lynx = Device("Lynx", service: service)
         lynx.browser.startBrowsingForPeers()
         puma.advertiser.startAdvertisingPeer()
         await lynx.wait(for: .found(puma.id, info))
-        let found = await lynx.found("Puma")
+        let found = try await lynx.found("Puma")
         puma.advertiser.stopAdvertisingPeer()
         await lynx.wait(for: .lost(puma.id))
         puma.advertiser.startAdvertisingPeer()
@@ -27,27 +27,27 @@ import Testing
     }
 
     @Test("tells nothing of pairs if there are none", arguments: [false, true])
-    func noInfo(isEmpty: Bool) async {
+    func noInfo(isEmpty: Bool) async throws {
         let info: [String: String]? = isEmpty ? [:] : nil
         let puma = Device("Puma", service: service, info: info)
         let lynx = Device("Lynx", service: service)
         lynx.browser.startBrowsingForPeers()
         puma.advertiser.startAdvertisingPeer()
-        _ = await lynx.found("Puma")
+        _ = try await lynx.found("Puma")
         #expect(lynx.events == [.found(puma.id, info)])
         puma.end()
         lynx.end()
     }
 
     @Test("does not find the own peer, but another one of the same program with the same name")
-    func itself() async {
+    func itself() async throws {
         let (puma, other) = (Device("Puma", service: service), Device("Puma", service: service))
         puma.advertiser.startAdvertisingPeer()
         puma.browser.startBrowsingForPeers()
         other.advertiser.startAdvertisingPeer()
         await puma.wait { $0.contains { if case .found(other.id, _) = $0 { true } else { false } } }
         #expect(!puma.events.contains { if case .found(puma.id, _) = $0 { true } else { false } })
-        #expect(await puma.found("Puma") == other.id)
+        #expect(try await puma.found("Puma") == other.id)
         puma.end()
         other.end()
     }
@@ -68,7 +68,7 @@ import Testing
     }
 
     @Test("may be started and stopped twice, and stopped before it is started; upper case does not matter")
-    func twice() async {
+    func twice() async throws {
         let puma = Device("Puma", service: service.uppercased())
         let lynx = Device("Lynx", service: service)
         puma.advertiser.stopAdvertisingPeer()
@@ -77,7 +77,7 @@ import Testing
             puma.advertiser.startAdvertisingPeer()
             lynx.browser.startBrowsingForPeers()
         }
-        _ = await lynx.found("Puma")
+        _ = try await lynx.found("Puma")
         #expect(lynx.events.count == 1)
         for _ in 0..<2 {
             puma.advertiser.stopAdvertisingPeer()

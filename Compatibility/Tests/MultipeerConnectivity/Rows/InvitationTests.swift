@@ -90,15 +90,15 @@ import Testing
     @Test(
         "that crosses the other side's leads to one connection, also if only one side accepts",
         arguments: [false, true])
-    func crossing(onlyOneAccepts: Bool) async {
+    func crossing(onlyOneAccepts: Bool) async throws {
         let (puma, lynx) = pair()
         if onlyOneAccepts { puma.answer = .nothing }
         for device in [puma, lynx] {
             device.advertiser.startAdvertisingPeer()
             device.browser.startBrowsingForPeers()
         }
-        _ = await puma.found("Lynx")
-        _ = await lynx.found("Puma")
+        _ = try await puma.found("Lynx")
+        _ = try await lynx.found("Puma")
         puma.browser.invitePeer(lynx.id, to: puma.session, withContext: Data("from Puma".utf8), timeout: 20)
         lynx.browser.invitePeer(puma.id, to: lynx.session, withContext: Data("from Lynx".utf8), timeout: 20)
         await puma.wait(for: .invitation(lynx.id, Data("from Lynx".utf8)))

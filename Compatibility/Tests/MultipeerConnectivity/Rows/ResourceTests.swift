@@ -43,13 +43,13 @@ import Testing
         let outcome = Held<(any Error)?>()
         let sent = try #require(
             puma.session.sendResource(at: url, withName: "film", toPeer: lynx.id) { outcome.give($0) })
-        #expect(await outcome.value() == nil)
+        #expect(try await outcome.value() == nil)
         await lynx.wait(for: .resource(puma.id, "film", data))
         #expect(lynx.events.suffix(2) == [.began(puma.id, "film"), .resource(puma.id, "film", data)])
         #expect(sent.totalUnitCount == count && sent.completedUnitCount == count)
-        #expect(await progress.value().completedUnitCount == count)
-        let gone = await local.value()
-        while FileManager.default.fileExists(atPath: gone.path) { await Task.yield() }
+        #expect(try await progress.value().completedUnitCount == count)
+        let gone = try await local.value()
+        await look { !FileManager.default.fileExists(atPath: gone.path) }
         puma.end()
         lynx.end()
     }
@@ -64,8 +64,8 @@ import Testing
             if change.oldValue == nil { first.give(progress.fractionCompleted) }
             if change.newValue == 1 { last.give(progress.fractionCompleted) }
         }
-        #expect(await first.value() <= 1)
-        #expect(await last.value() == 1)
+        #expect(try await first.value() <= 1)
+        #expect(try await last.value() == 1)
         observation.invalidate()
         puma.end()
         lynx.end()
@@ -98,7 +98,7 @@ import Testing
             parent.resignCurrent()
         }
         send()
-        _ = await outcome.value()
+        _ = try await outcome.value()
         #expect(parent.fractionCompleted == 1)
         puma.end()
         lynx.end()
@@ -115,7 +115,7 @@ import Testing
             await lynx.wait(for: .began(puma.id, "film"))
             sent?.cancel()
         }
-        #expect((await outcome.value() as? MCError)?.code == .cancelled)
+        #expect((try await outcome.value() as? MCError)?.code == .cancelled)
         await lynx.wait(for: .resource(puma.id, "film", nil))
         #expect((lynx.errors.first as? MCError)?.code == .cancelled)
         #expect(puma.session.connectedPeers == [lynx.id])
@@ -131,7 +131,7 @@ import Testing
         puma.session.sendResource(at: url, withName: "film", toPeer: lynx.id) { outcome.give($0) }
         await lynx.wait(for: .began(puma.id, "film"))
         lynx.session.disconnect()
-        #expect((await outcome.value() as? MCError)?.code == .notConnected)
+        #expect((try await outcome.value() as? MCError)?.code == .notConnected)
         await lynx.wait(for: .resource(puma.id, "film", nil))
         #expect((lynx.errors.first as? MCError)?.code == .notConnected)
         puma.end()
@@ -141,19 +141,19 @@ import Testing
     @Test("that are no file, or for nobody, are refused with an error")
     func refused() async throws {
         let (puma, lynx) = await connected()
-        func outcome(_ url: URL, _ peer: MCPeerID) async -> NSError? {
+        func outcome(_ url: URL, _ peer: MCPeerID) async throws -> NSError? {
             let held = Held<(any Error)?>()
             let progress = puma.session.sendResource(at: url, withName: "x", toPeer: peer) { held.give($0) }
             #expect(progress == nil)
-            return await held.value() as NSError?
+            return try await held.value() as NSError?
         }
         let (url, _) = try file(1)
-        let unsupported = await outcome(try #require(URL(string: "ftp://example.com/x")), lynx.id)
+        let unsupported = try await outcome(try #require(URL(string: "ftp://example.com/x")), lynx.id)
         #expect(
             unsupported?.domain == MCErrorDomain && unsupported?.code == MCError.Code.unsupported.rawValue)
-        #expect(await outcome(folder.appendingPathComponent("nothing"), lynx.id) != nil)
-        #expect(await outcome(folder, lynx.id) != nil)
-        let stranger = await outcome(url, MCPeerID(displayName: "Nobody"))
+        #expect(try await outcome(folder.appendingPathComponent("nothing"), lynx.id) != nil)
+        #expect(try await outcome(folder, lynx.id) != nil)
+        let stranger = try await outcome(url, MCPeerID(displayName: "Nobody"))
         #expect(stranger?.code == MCError.Code.notConnected.rawValue)
         puma.end()
         lynx.end()

@@ -73,7 +73,7 @@ import Testing
         lynx.answer = .keep
         lynx.advertiser.startAdvertisingPeer()
         puma.browser.startBrowsingForPeers()
-        _ = await puma.found("Lynx")
+        _ = try await puma.found("Lynx")
         for (index, session) in sessions.enumerated() {
             puma.browser.invitePeer(lynx.id, to: session.0, withContext: Data([UInt8(index)]), timeout: 20)
         }
@@ -178,37 +178,16 @@ final class Collector: NSObject, MCSessionDelegate, @unchecked Sendable {
         var messages: [Data] = []
     }
 
-    private let lock = NSLock()
-    private var record = Record()
-    private var waiters: [CheckedContinuation<Void, Never>] = []
+    private let record = Watched(Record(), of: "A session's delegate")
 
-    private func note(_ change: (inout Record) -> Void) {
-        let woken = lock.withLock {
-            change(&record)
-            defer { waiters = [] }
-            return waiters
-        }
-        for waiter in woken { waiter.resume() }
-    }
-
-    private func isThere(_ isTrue: (Record) -> Bool) -> Bool { lock.withLock { isTrue(record) } }
-
-    func wait(until isTrue: (Record) -> Bool) async {
-        while !isThere(isTrue) {
-            await withCheckedContinuation { continuation in
-                lock.lock()
-                defer { lock.unlock() }
-                if isTrue(record) { continuation.resume() } else { waiters.append(continuation) }
-            }
-        }
-    }
+    func wait(until isTrue: (Record) -> Bool) async { await record.wait(until: isTrue) }
 
     func session(_ session: MCSession, peer peerID: MCPeerID, didChange state: MCSessionState) {
-        note { $0.states.append(state) }
+        record.change { $0.states.append(state) }
     }
 
     func session(_ session: MCSession, didReceive data: Data, fromPeer peerID: MCPeerID) {
-        note { $0.messages.append(data) }
+        record.change { $0.messages.append(data) }
     }
 
     func session(

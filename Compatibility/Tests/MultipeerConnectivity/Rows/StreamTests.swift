@@ -26,7 +26,7 @@ import Testing
             ThreadReader.write(bytes, to: stream.value)
             stream.value.close()
         }
-        #expect(await reader.result() == bytes)
+        #expect(try await reader.result() == bytes)
         await lynx.wait(for: .stream(puma.id, "numbers"))
         puma.end()
         lynx.end()
@@ -44,7 +44,7 @@ import Testing
             ThreadReader.write(bytes, to: output.value)
             output.value.close()
         }
-        let input = await received.value()
+        let input = try await received.value()
         #expect(input.streamStatus == .notOpen)
         let collector = EventCollector()
         input.delegate = collector
@@ -52,7 +52,7 @@ import Testing
             input.value.schedule(in: loop, forMode: .default)
             input.value.open()
         }
-        #expect(await collector.result() == bytes)
+        #expect(try await collector.result() == bytes)
         #expect(collector.kinds.first == .openCompleted && collector.kinds.last == .endEncountered)
         puma.end()
         lynx.end()
@@ -71,7 +71,7 @@ import Testing
             output.value.schedule(in: loop, forMode: .default)
             output.value.open()
         }
-        #expect(await reader.result() == bytes)
+        #expect(try await reader.result() == bytes)
         #expect(writer.kinds.first == .openCompleted)
         puma.end()
         lynx.end()
@@ -111,12 +111,12 @@ import Testing
         }
         var seen: Set<UInt8> = []
         for reader in readers {
-            let bytes = await reader.result()
+            let bytes = try await reader.result()
             #expect(bytes.count == 300_000 && Set(bytes).count == 1)
             seen.insert(bytes[0])
         }
         #expect(seen.count == 20)
-        _ = await unread.value()
+        _ = try await unread.value()
         puma.end()
         lynx.end()
     }
@@ -130,13 +130,13 @@ import Testing
         output.open()
         #expect(output.hasSpaceAvailable)
         ThreadReader.write([1, 2, 3], to: output)
-        let input = await received.value()
+        let input = try await received.value()
         let reader = ThreadReader()
         reader.read(input)
         lynx.session.disconnect()
         await puma.wait(for: .state(lynx.id, .notConnected))
-        _ = await reader.result()
-        while output.streamError == nil { await Task.yield() }
+        _ = try await reader.result()
+        await look { output.streamError != nil }
         #expect(output.streamStatus == .error && !output.hasSpaceAvailable)
         #expect(throws: MCError.self) { try puma.session.startStream(withName: "y", toPeer: lynx.id) }
         puma.end()

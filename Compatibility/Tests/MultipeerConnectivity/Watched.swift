@@ -1,0 +1,81 @@
+import MultipeerConnectivity
+import Testing
+
+/// A value that any thread may change, and for which tests wait.
+///
+/// `@unchecked Sendable`: the lock guards what changes.
+final class Watched<Value>: @unchecked Sendable {
+    private let name: String
+    private let lock = NSLock()
+    private var kept: Value
+    private var waiters: [CheckedContinuation<Void, Never>] = []
+
+    /// - Parameter name: whose value it is, for the message of a wait in vain.
+    init(_ value: Value, of name: String) {
+        kept = value
+        self.name = name
+    }
+
+    var value: Value { lock.withLock { kept } }
+
+    /// Changes the value and wakes up who waits for it.
+    func change(_ change: (inout Value) -> Void) {
+        lock.withLock { change(&kept) }
+        wakeWaiters()
+    }
+
+    /// Waits until the condition holds for the value. If the suite's time limit is reached before that, records an
+    /// issue that tells the value.
+    func wait(until isTrue: (Value) -> Bool) async {
+        await withTaskCancellationHandler {
+            while !isTrue(value) {
+                guard !Task.isCancelled else {
+                    Issue.record("\(name) waited in vain. This is what came: \(value)")
+                    return
+                }
+                await waitForChange(unless: isTrue)
+            }
+        } onCancel: {
+            wakeWaiters()
+        }
+    }
+
+    /// Waits until the value changes, unless the condition holds or the task is cancelled.
+    private func waitForChange(unless isTrue: (Value) -> Bool) async {
+        await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
+            let isDue = lock.withLock {
+                guard !isTrue(kept), !Task.isCancelled else { return true }
+                waiters.append(continuation)
+                return false
+            }
+            if isDue { continuation.resume() }
+        }
+    }
+
+    private func wakeWaiters() {
+        let woken = lock.withLock {
+            defer { waiters = [] }
+            return waiters
+        }
+        for waiter in woken { waiter.resume() }
+    }
+}
+
+/// A value that comes later.
+struct Held<Value>: Sendable {
+    private let watched = Watched<Value?>(nil, of: "A test")
+
+    func give(_ value: Value) { watched.change { $0 = value } }
+
+    /// Throws if the suite's time limit is reached before the value comes.
+    func value() async throws -> Value {
+        await watched.wait { $0 != nil }
+        guard let value = watched.value else { throw CancellationError() }
+        return value
+    }
+}
+
+/// Looks until the condition holds, where nothing tells of a change; the suite's time limit ends what does not.
+func look(until isTrue: () -> Bool) async {
+    while !isTrue(), !Task.isCancelled { await Task.yield() }
+}
