@@ -63,7 +63,7 @@ import Testing
         host.ears.accepts = false
         let guest = Player("Lynx", of: game, .client, over: wire)
         await guest.wait { $0.ids(.stateAvailable) == [host.id] }
-        guest.session.connect(toPeer: host.id, withTimeout: 30)
+        guest.session.connect(toPeer: host.id, withTimeout: Player.patience)
         await guest.wait { $0.news.contains(.failed(host.id, .declinedError)) }
         #expect(guest.states(of: host) == [.stateAvailable, .stateConnecting, .stateAvailable])
         host.ears.accepts = true
@@ -81,7 +81,7 @@ import Testing
         let host = Player("Puma", of: game, .server, over: .memory) { $0.delegate = hasDelegate ? mute : nil }
         let guest = Player("Lynx", of: game, .client, over: .memory)
         await guest.wait { $0.ids(.stateAvailable) == [host.id] }
-        guest.session.connect(toPeer: host.id, withTimeout: 30)
+        guest.session.connect(toPeer: host.id, withTimeout: Player.patience)
         await guest.wait { $0.news.contains(.failed(host.id, .declinedError)) }
     }
 
@@ -92,7 +92,7 @@ import Testing
         let guest = Player("Lynx", of: game, .client, over: .memory)
         await guest.wait { $0.ids(.stateAvailable) == [host.id] }
         // The timeout covers the connection too, and the request must reach the host within it.
-        guest.session.connect(toPeer: host.id, withTimeout: 5)
+        guest.session.connect(toPeer: host.id, withTimeout: 20)
         await guest.wait { $0.news.contains(.failed(host.id, .timedOutError)) }
         await host.wait { $0.news.count == 2 }
         #expect(
@@ -110,7 +110,7 @@ import Testing
         host.ears.accepts = nil
         let guest = Player("Lynx", of: game, .client, over: wire)
         await guest.wait { $0.ids(.stateAvailable) == [host.id] }
-        guest.session.connect(toPeer: host.id, withTimeout: 30)
+        guest.session.connect(toPeer: host.id, withTimeout: Player.patience)
         await host.wait { $0.news == [.request(guest.id)] }
         guest.session.cancelConnect(toPeer: host.id)
         await guest.wait { $0.news.contains(.failed(host.id, .cancelledError)) }
@@ -136,7 +136,7 @@ import Testing
             round += 1
             await guest.wait { $0.ids(.stateAvailable) == [host.id] }
             for player in [host, guest] { player.ears.news = [] }
-            guest.session.connect(toPeer: host.id, withTimeout: 30)
+            guest.session.connect(toPeer: host.id, withTimeout: Player.patience)
             await guest.wait {
                 $0.isConnected(to: host) || $0.news.contains(.failed(host.id, .cancelledError))
             }
@@ -159,8 +159,8 @@ import Testing
         let lynx = Player("Lynx", of: game, .peer, over: .memory)
         await puma.wait { $0.ids(.stateAvailable) == [lynx.id] }
         await lynx.wait { $0.ids(.stateAvailable) == [puma.id] }
-        puma.session.connect(toPeer: lynx.id, withTimeout: 30)
-        lynx.session.connect(toPeer: puma.id, withTimeout: 30)
+        puma.session.connect(toPeer: lynx.id, withTimeout: Player.patience)
+        lynx.session.connect(toPeer: puma.id, withTimeout: Player.patience)
         await puma.wait { $0.isConnected(to: lynx) }
         await lynx.wait { $0.isConnected(to: puma) }
         for (player, other) in [(puma, lynx), (lynx, puma)] {
@@ -191,7 +191,7 @@ import Testing
         let guest = Player("Lynx", of: game, .client, over: .memory)
         await guest.wait { $0.ids(.stateAvailable) == [host.id] }
         // Nothing of this is told before this function waits.
-        guest.session.connect(toPeer: host.id, withTimeout: 30)
+        guest.session.connect(toPeer: host.id, withTimeout: Player.patience)
         host.session.isAvailable = false
         await guest.wait { if case .failed(host.id, _)? = $0.news.last { true } else { false } }
         #expect(!host.news.contains(.request(guest.id)))
@@ -203,7 +203,7 @@ import Testing
         let guests = (0..<8).map { Player("Guest \($0)", of: game, .client, over: .memory) }
         for guest in guests { await guest.wait { $0.ids(.stateAvailable) == [host.id] } }
         host.ears.onNews = { session, _ in session.isAvailable = false }
-        for guest in guests { guest.session.connect(toPeer: host.id, withTimeout: 30) }
+        for guest in guests { guest.session.connect(toPeer: host.id, withTimeout: Player.patience) }
         for guest in guests {
             await guest.wait {
                 $0.isConnected(to: host)
@@ -285,7 +285,7 @@ import Testing
         await guest.wait { $0.ids(.stateAvailable) == [host.id] }
         nonisolated(unsafe) let session = guest.session
         let id = host.id
-        DispatchQueue.global().async { session.connect(toPeer: id, withTimeout: 30) }
+        DispatchQueue.global().async { session.connect(toPeer: id, withTimeout: Player.patience) }
         await guest.wait { $0.isConnected(to: host) }
         DispatchQueue.global().async { try? session.sendData(toAllPeers: Data([1]), with: .reliable) }
         await host.wait { $0.data(from: guest).count == 1 }

@@ -25,6 +25,9 @@ enum Wire: CaseIterable {
         case data(String, Data)
     }
 
+    /// The timeout of requests that no test wants to end by it, however busy the machine is.
+    nonisolated static let patience: TimeInterval = 600
+
     let session: GKSession
     let ears: Ears
 
@@ -70,7 +73,7 @@ enum Wire: CaseIterable {
     /// Finds a host, connects to it, and waits until both know that.
     func join(_ host: Player) async {
         await wait { $0.ids(.stateAvailable).contains(host.id) }
-        session.connect(toPeer: host.id, withTimeout: 30)
+        session.connect(toPeer: host.id, withTimeout: Self.patience)
         await wait { $0.isConnected(to: host) }
         await host.wait { $0.isConnected(to: self) }
     }

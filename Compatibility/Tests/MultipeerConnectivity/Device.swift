@@ -25,6 +25,9 @@ final class Device: NSObject, @unchecked Sendable {
         case keep
     }
 
+    /// The timeout of invitations that no test wants to end by it, however busy the machine is.
+    static let patience: TimeInterval = 600
+
     let id: MCPeerID
     let session: MCSession
     let service: String
@@ -106,7 +109,7 @@ final class Device: NSObject, @unchecked Sendable {
     // MARK: Connecting
 
     /// Finds another device and invites it into this one's session.
-    func invite(_ other: Device, context: Data? = nil, timeout: TimeInterval = 20) async {
+    func invite(_ other: Device, context: Data? = nil, timeout: TimeInterval = patience) async {
         other.advertiser.startAdvertisingPeer()
         browser.startBrowsingForPeers()
         await wait { $0.contains { if case .found(other.id, _) = $0 { true } else { false } } }

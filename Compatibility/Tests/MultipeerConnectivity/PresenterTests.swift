@@ -53,7 +53,7 @@
             assistant.start()
             puma.browser.startBrowsingForPeers()
             let peer = try await puma.found("Lynx")
-            puma.browser.invitePeer(peer, to: puma.session, withContext: nil, timeout: 20)
+            puma.browser.invitePeer(peer, to: puma.session, withContext: nil, timeout: Device.patience)
             await puma.wait(for: .state(lynx.id, .notConnected))
             assistant.stop()
             puma.end()

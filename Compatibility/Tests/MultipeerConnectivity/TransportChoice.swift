@@ -9,18 +9,24 @@ import Testing
     /// of these tests; memory if it is not set. `NIGH_TEST_ADAPTERS=3` has Bluetooth carry them, and gives the devices
     /// one of three adapters in turn. `NIGH_TEST_MEMBERS=2` lets a session have no more than two members.
     let transportsAreChosen: Void = {
+        _ = usualSettings
         let environment = ProcessInfo.processInfo.environment
         let keys = FileManager.default.temporaryDirectory.appendingPathComponent("keys-\(UUID().uuidString)")
         NighMultipeer.configure {
             if environment["NIGH_TRANSPORTS"] == nil { $0.transports = "memory" }
             $0.identityFolder = keys.path
             $0.maximumNumberOfPeers = memberLimit
+            $0.invitationTime = .seconds(Device.patience)
+            $0.connectingTime = .seconds(Device.patience)
             $0.transportsOfPeer = { peer in
                 adapters.withLock { $0.ofPeers[peer.hash] }.map { "bluetooth:adapter=hci\($0),interval=1" }
             }
         }
         atexit { try? FileManager.default.removeItem(atPath: NighMultipeer.settings.identityFolder) }
     }()
+
+    /// The settings of a program that changes none.
+    private let usualSettings = NighMultipeer.settings
 
     private func number(in variable: String) -> Int? {
         ProcessInfo.processInfo.environment[variable].flatMap { Int($0) }
@@ -45,7 +51,8 @@ import Testing
     func withShortTimes<Made>(_ make: () -> Made) -> Made {
         _ = transportsAreChosen
         var settings = NighMultipeer.settings
-        #expect(settings.invitationTime == .seconds(30) && settings.connectingTime == .seconds(30))
+        #expect(
+            usualSettings.invitationTime == .seconds(30) && usualSettings.connectingTime == .seconds(30))
         settings.invitationTime = .seconds(1)
         settings.connectingTime = .seconds(1)
         return NighMultipeer.$settingsOfTask.withValue(settings, operation: make)

@@ -88,7 +88,7 @@ import Testing
         lynx.browser.startBrowsingForPeers()
         await lynx.wait { $0.filter { if case .found = $0 { true } else { false } }.count >= 2 }
         lynx.browser.stopBrowsingForPeers()
-        lynx.browser.invitePeer(puma.id, to: lynx.session, withContext: nil, timeout: 20)
+        lynx.browser.invitePeer(puma.id, to: lynx.session, withContext: nil, timeout: Device.patience)
         await lynx.wait(for: .state(puma.id, .connected))
         puma.end()
         lynx.end()

@@ -99,8 +99,11 @@ import Testing
         }
         _ = try await puma.found("Lynx")
         _ = try await lynx.found("Puma")
-        puma.browser.invitePeer(lynx.id, to: puma.session, withContext: Data("from Puma".utf8), timeout: 20)
-        lynx.browser.invitePeer(puma.id, to: lynx.session, withContext: Data("from Lynx".utf8), timeout: 20)
+        for (inviter, invited) in [(puma, lynx), (lynx, puma)] {
+            inviter.browser.invitePeer(
+                invited.id, to: inviter.session, withContext: Data("from \(inviter.id.displayName)".utf8),
+                timeout: Device.patience)
+        }
         await puma.wait(for: .invitation(lynx.id, Data("from Lynx".utf8)))
         await lynx.wait(for: .invitation(puma.id, Data("from Puma".utf8)))
         await puma.wait(for: .state(lynx.id, .connected))

@@ -75,7 +75,8 @@ import Testing
         puma.browser.startBrowsingForPeers()
         _ = try await puma.found("Lynx")
         for (index, session) in sessions.enumerated() {
-            puma.browser.invitePeer(lynx.id, to: session.0, withContext: Data([UInt8(index)]), timeout: 20)
+            puma.browser.invitePeer(
+                lynx.id, to: session.0, withContext: Data([UInt8(index)]), timeout: Device.patience)
         }
         await lynx.wait { $0.filter { if case .invitation = $0 { true } else { false } }.count == 4 }
         let contexts = lynx.events.compactMap {
