@@ -31,6 +31,8 @@ public enum NighMultipeer {
         /// How long connecting may take once an invitation is accepted. That includes the time that certificate
         /// handlers take to answer. A session takes it when it is made.
         public var connectingTime = Duration.seconds(30)
+        /// How long a conversation that nobody needs goes on.
+        package var idleConversationTime = Duration.seconds(10)
 
         init() {
             let environment = ProcessInfo.processInfo.environment

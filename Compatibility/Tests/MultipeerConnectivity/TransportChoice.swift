@@ -47,6 +47,13 @@ import Testing
         }
     }
 
+    /// Runs what starts browsers and advertisers that end a conversation as soon as nobody needs it.
+    func withoutIdleTime(_ start: () -> Void) {
+        var settings = NighMultipeer.settings
+        settings.idleConversationTime = .zero
+        NighMultipeer.$settingsOfTask.withValue(settings, operation: start)
+    }
+
     /// Makes something whose invitations and whose connecting have 1 s instead of 30 s.
     func withShortTimes<Made>(_ make: () -> Made) -> Made {
         _ = transportsAreChosen
@@ -64,4 +71,6 @@ import Testing
     func giveAdapter(to peer: MCPeerID) {}
 
     func withShortTimes<Made>(_ make: () -> Made) -> Made { make() }
+
+    func withoutIdleTime(_ start: () -> Void) { start() }
 #endif

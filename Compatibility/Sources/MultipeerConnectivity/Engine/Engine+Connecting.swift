@@ -69,7 +69,7 @@ extension Engine {
     }
 
     private func dial(_ peer: EnginePeer) {
-        guard peer.conversation == nil, peer.nextMessages == nil, !peer.isDialling else { return }
+        guard peer.conversation == nil, peer.nextConversation == nil, !peer.isDialling else { return }
         let last = attempts.values.filter { $0.peer == peer.id }.map(\.deadline.timeIntervalSinceNow).max()
         guard let last, last > 0 else { return }
         peer.isDialling = true
@@ -116,21 +116,21 @@ extension Engine {
     // MARK: Conversations
 
     /// A conversation has begun.
-    func began(_ messages: MessageSequence, with id: PeerID) {
+    func began(_ conversation: PeerConversation) {
+        let id = conversation.peer
         let peer = peer(id)
         peer.isDialling = false
         peer.pause = EnginePeer.firstPause
         guard peer.conversation == nil else {
-            peer.nextMessages = messages
+            peer.nextConversation = conversation
             return
         }
-        let conversation = PeerConversation(with: id, in: self)
         peer.conversation = conversation
         conversation.send(.addresses(ownAddresses))
         for attempt in attempts.values.sorted(by: { $0.number < $1.number }) where attempt.peer == id {
             ask(attempt)
         }
-        conversation.read(messages) { [weak self] in self?.ended(id) }
+        conversation.read { [weak self] in self?.ended(id) }
         considerIdle(id)
     }
 
@@ -139,11 +139,18 @@ extension Engine {
         let peer = peer(id)
         peer.conversation = nil
         for session in sessions.values { session.lost(id, in: self) }
-        if let next = peer.nextMessages.take() {
-            began(next, with: id)
+        if let next = peer.nextConversation.take() {
+            began(next)
         } else {
             resume(peer)
         }
+    }
+
+    /// A conversation has begun, and had ended before anything could be read of it.
+    func endedAtOnce(_ id: PeerID) {
+        let peer = peer(id)
+        peer.isDialling = false
+        resume(peer)
     }
 
     func send(_ message: WireMessage, to id: PeerID) { peers[id]?.conversation?.send(message) }
@@ -156,13 +163,25 @@ extension Engine {
             || parkedJoins.contains { $0.peer == peer.id }
     }
 
-    /// Asks the peer to end the conversation if nobody needs it for a while.
+    /// Asks the peer to end the conversation if nobody needs it for a while. Called whenever somebody may have been the
+    /// last to need it.
     func considerIdle(_ id: PeerID) {
         guard let peer = peers[id], let conversation = peer.conversation, !needs(peer) else { return }
-        Control.after(Self.conversationIdleTime) { [weak self, weak conversation] in
-            guard let self, let conversation, peer.conversation === conversation, !needs(peer) else { return }
+        conversation.idleCount += 1
+        let count = conversation.idleCount
+        Control.after(idleConversationTime) { [weak self, weak conversation] in
+            guard let self, let conversation, peer.conversation === conversation,
+                conversation.idleCount == count, !needs(peer)
+            else { return }
             conversation.send(.idle)
         }
+    }
+
+    /// The peer does not need the conversation any more. If nobody here does, ends it.
+    func endIfIdle(_ id: PeerID) {
+        guard let peer = peers[id], let conversation = peer.conversation, !needs(peer) else { return }
+        conversation.isEnding = true
+        end(conversation)
     }
 }
 

@@ -38,8 +38,7 @@ extension Engine {
         case .members(let sessions, let members):
             SessionDirectory.session(sessions.to)?.received(members, from: id, sessions.from, in: self)
         case .addresses(let addresses): peer(id).listening = Array(addresses.prefix(Self.addressLimit))
-        case .idle:
-            if let peer = peers[id], !needs(peer) { low.disconnect(id) }
+        case .idle: endIfIdle(id)
         }
     }
 
@@ -173,7 +172,11 @@ extension Engine {
     }
 
     private func dropLateJoins() {
-        for join in parkedJoins where join.deadline <= Date() { leave(join.sessions, join.peer) }
+        let late = parkedJoins.filter { $0.deadline <= Date() }
         parkedJoins.removeAll { $0.deadline <= Date() }
+        for join in late {
+            leave(join.sessions, join.peer)
+            considerIdle(join.peer)
+        }
     }
 }

@@ -9,7 +9,8 @@ import NighLoop
 /// too, because so they can cross and be repeated, and several sessions of one pair do not get in each other's way. A
 /// conversation that nobody needs is ended after a while.
 ///
-/// `@unchecked Sendable`: everything that changes is confined to the control queue.
+/// `@unchecked Sendable`: everything that changes is confined to the control queue, and the numbers of conversations to
+/// the loop.
 final class Engine: @unchecked Sendable {
     struct Key: Hashable {
         var peer: PeerID
@@ -19,9 +20,12 @@ final class Engine: @unchecked Sendable {
     let key: Key
     let local: KnownPeer
     let low: NighCore.Session
+    let loop: UVEventLoop
     /// Engines for connections that programs arrange themselves listen and are not found.
     let isHidden: Bool
     private let transportCount: Int
+    /// How long a conversation that nobody needs goes on.
+    let idleConversationTime: TimeInterval
 
     var peers: [PeerID: EnginePeer] = [:]
     var advertisers: [AdvertiserCore] = []
@@ -43,10 +47,14 @@ final class Engine: @unchecked Sendable {
     private var failures: [NighError.Stage: [String: NighError]] = [:]
     private var isClosed = false
 
+    // On the loop.
+
+    /// The numbers of the conversations that there are now.
+    private var current: [PeerID: UInt64] = [:]
+    private var lastNumber: UInt64 = 0
+
     /// How long an engine that nobody uses goes on.
     private static let idleTime: TimeInterval = 2
-    /// How long a conversation that nobody needs goes on.
-    static let conversationIdleTime: TimeInterval = 10
     static let joinTime: TimeInterval = 30
 
     /// - Parameter list: The transports, as flags take them.
@@ -70,8 +78,9 @@ final class Engine: @unchecked Sendable {
         self.local = local
         self.isHidden = isHidden
         transportCount = transports.count
-        low = NighCore.Session(
-            configuration, identity: identity, transports: transports, loop: try EngineDirectory.loop())
+        idleConversationTime = settings.idleConversationTime / .seconds(1)
+        loop = try EngineDirectory.loop()
+        low = NighCore.Session(configuration, identity: identity, transports: transports, loop: loop)
     }
 
     func start() {
@@ -86,13 +95,19 @@ final class Engine: @unchecked Sendable {
         switch event {
         case .invited(let invitation): low.accept(invitation)
         case .stateChanged(let peer, let former, _):
-            var messages: MessageSequence?
-            if peer.state == .connected, former != .reconnecting {
-                messages = low.separateMessages(of: peer.id)
+            let isNew = peer.state == .connected && former != .reconnecting
+            let conversation = isNew ? conversation(with: peer.id) : nil
+            switch peer.state {
+            case .connected, .reconnecting: if let conversation { current[peer.id] = conversation.number }
+            default: current[peer.id] = nil
             }
-            Control.async { [self, messages] in
+            Control.async { [self, conversation] in
                 update(peer)
-                if let messages { began(messages, with: peer.id) }
+                if let conversation {
+                    began(conversation)
+                } else if isNew {
+                    endedAtOnce(peer.id)
+                }
             }
         case .peerChanged(let peer): Control.async { self.update(peer) }
         case .streamOpened(let stream): Control.async { self.opened(stream) }
@@ -106,6 +121,20 @@ final class Engine: @unchecked Sendable {
         case .transportChanged(let scheme, .up):
             Control.async { for stage in self.failures.keys { self.failures[stage]?[scheme] = nil } }
         default: break
+        }
+    }
+
+    /// The conversation with a peer that has just begun; nil if it has ended already.
+    private func conversation(with id: PeerID) -> PeerConversation? {
+        guard let messages = low.separateMessages(of: id) else { return nil }
+        lastNumber += 1
+        return PeerConversation(with: id, lastNumber, messages, in: self)
+    }
+
+    /// Ends a conversation, and not the one that may have taken its place by now.
+    func end(_ conversation: PeerConversation) {
+        loop.execute { [self, id = conversation.peer, number = conversation.number] in
+            if current[id] == number { low.disconnect(id) }
         }
     }
 

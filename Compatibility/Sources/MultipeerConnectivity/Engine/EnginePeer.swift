@@ -19,8 +19,8 @@ final class EnginePeer: @unchecked Sendable {
     var waitingInvitationCount = 0
 
     var conversation: PeerConversation?
-    /// The messages of a conversation that has begun before the one before it was read to its end.
-    var nextMessages: MessageSequence?
+    /// A conversation that has begun before the one before it was read to its end.
+    var nextConversation: PeerConversation?
     var isDialling = false
     /// How long to wait before the next dial.
     var pause: TimeInterval = EnginePeer.firstPause

@@ -5,16 +5,26 @@ import NighCore
 /// A message is read when the program's delegate has returned from the one before it. So a slow program slows its peer,
 /// which may have `SessionLimits.receiveWindow` bytes under way and no more.
 ///
-/// `@unchecked Sendable`: `unsent` is confined to the control queue, and nothing else changes.
+/// `@unchecked Sendable`: what changes is confined to the control queue.
 final class PeerConversation: @unchecked Sendable {
     let peer: PeerID
+    /// The number of the conversation among those of its engine.
+    let number: UInt64
+    private let messages: MessageSequence
     private weak var engine: Engine?
     private let low: NighCore.Session
     /// What found no room in the send buffer, the oldest first.
     private var unsent: [[UInt8]] = []
+    /// How many times somebody was the last to need the conversation.
+    var idleCount = 0
+    /// Whether this side is ending the conversation because nobody needs it. What is said in it from now on would be
+    /// lost, and what the peer asks for now, it asks for again in the next one.
+    var isEnding = false
 
-    init(with peer: PeerID, in engine: Engine) {
+    init(with peer: PeerID, _ number: UInt64, _ messages: MessageSequence, in engine: Engine) {
         self.peer = peer
+        self.number = number
+        self.messages = messages
         self.engine = engine
         low = engine.low
     }
@@ -23,12 +33,12 @@ final class PeerConversation: @unchecked Sendable {
     private static let turn = 256
 
     /// Reads messages until the conversation ends, then calls `ended` on the control queue.
-    func read(_ messages: MessageSequence, ended: @escaping @Sendable () -> Void) {
+    func read(ended: @escaping @Sendable () -> Void) {
         let executor = QueueExecutor(label: "nigh.multipeer.conversation")
         Task(executorPreference: executor) { [self] in
             var count = 0
             while var message = await messages.next() {
-                while let next = received(message, from: messages) {
+                while let next = received(message) {
                     message = next
                     count += 1
                     if count % Self.turn == 0 { await Task.yield() }
@@ -39,7 +49,7 @@ final class PeerConversation: @unchecked Sendable {
     }
 
     /// Works a message off. Returns another one if it has taken more of them and left one.
-    private func received(_ message: NighCore.Message, from messages: MessageSequence) -> NighCore.Message? {
+    private func received(_ message: NighCore.Message) -> NighCore.Message? {
         if let sessions = Self.dataSessions(of: message) {
             return SessionDirectory.session(sessions.to)?
                 .received(message, from: peer, session: sessions.from) {
@@ -49,7 +59,7 @@ final class PeerConversation: @unchecked Sendable {
                 }
         }
         if let message = message.payload.withUnsafeBytes({ WireMessage($0) }) {
-            Control.sync { engine?.received(message, from: peer) }
+            Control.sync { if !isEnding { engine?.received(message, from: peer) } }
         }
         return nil
     }
@@ -60,6 +70,7 @@ final class PeerConversation: @unchecked Sendable {
 
     /// Sends a message behind everything that was sent before.
     func send(_ message: WireMessage) {
+        guard !isEnding else { return }
         let bytes = message.bytes
         if unsent.isEmpty {
             do throws(NighError) {
