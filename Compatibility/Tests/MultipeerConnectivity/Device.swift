@@ -123,6 +123,20 @@ final class Device: NSObject, @unchecked Sendable {
         await other.wait(for: .state(id, .connected))
     }
 
+    /// Connects to another device and disconnects from it, again and again; the two take turns in disconnecting. Checks
+    /// that both were told of this and nothing more.
+    func connectAndDisconnect(_ other: Device, times count: Int) async {
+        for round in 1...count {
+            await invite(other)
+            await wait(for: .state(other.id, .connected), times: round)
+            await other.wait(for: .state(id, .connected), times: round)
+            (round.isMultiple(of: 2) ? self : other).session.disconnect()
+            await wait(for: .state(other.id, .notConnected), times: round)
+            await other.wait(for: .state(id, .notConnected), times: round)
+        }
+        #expect(states(of: other.id).count == 3 * count && other.states(of: id).count == 3 * count)
+    }
+
     /// Ends everything, so that tests do not see each other's devices.
     func end() {
         advertiser.stopAdvertisingPeer()

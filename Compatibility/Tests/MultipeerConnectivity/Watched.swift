@@ -10,7 +10,7 @@ final class Watched<Value>: @unchecked Sendable {
     private var kept: Value
     private var waiters: [CheckedContinuation<Void, Never>] = []
 
-    /// - Parameter name: whose value it is, for the message of a wait in vain.
+    /// - Parameter name: whose value it is. The message of a failed wait begins with it.
     init(_ value: Value, of name: String) {
         kept = value
         self.name = name
@@ -32,7 +32,7 @@ final class Watched<Value>: @unchecked Sendable {
         await withTaskCancellationHandler {
             while !isTrue(value) {
                 guard !Task.isCancelled else {
-                    Issue.record("\(name) waited in vain. This is what came: \(value)")
+                    Issue.record("\(name) got this, and not what the test waits for: \(value)")
                     return
                 }
                 await waitForChange(unless: isTrue)
@@ -77,7 +77,8 @@ struct Held<Value>: Sendable {
     }
 }
 
-/// Looks until the condition holds, where nothing tells of a change; the suite's time limit ends what does not.
+/// Checks a condition again and again until it holds, for values whose changes nobody reports. Gives up at the suite's
+/// time limit.
 func look(until isTrue: () -> Bool) async {
     while !isTrue(), !Task.isCancelled { await Task.yield() }
 }

@@ -20,7 +20,7 @@ final class Engine: @unchecked Sendable {
     let key: Key
     let local: KnownPeer
     let low: NighCore.Session
-    let loop: UVEventLoop
+    private let loop: UVEventLoop
     /// Engines for connections that programs arrange themselves listen and are not found.
     let isHidden: Bool
     private let transportCount: Int

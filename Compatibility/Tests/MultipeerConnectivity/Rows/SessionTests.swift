@@ -104,15 +104,7 @@ import Testing
     @Test("can be used again after a disconnect, any number of times")
     func again() async {
         let (puma, lynx) = (Device("Puma", service: service), Device("Lynx", service: service))
-        for round in 1...20 {
-            await puma.invite(lynx)
-            await puma.wait(for: .state(lynx.id, .connected), times: round)
-            await lynx.wait(for: .state(puma.id, .connected), times: round)
-            (round.isMultiple(of: 2) ? puma : lynx).session.disconnect()
-            await puma.wait(for: .state(lynx.id, .notConnected), times: round)
-            await lynx.wait(for: .state(puma.id, .notConnected), times: round)
-        }
-        #expect(puma.states(of: lynx.id).count == 60 && lynx.states(of: puma.id).count == 60)
+        await puma.connectAndDisconnect(lynx, times: 20)
         puma.end()
         lynx.end()
     }
