@@ -376,9 +376,9 @@ package final class LinkMachine {
         unreliable.write(.unreliable, bytes: bytes)
     }
 
-    /// Queues messages that have keys for the write of this turn: as many as fit into `room` bytes together with what is
-    /// queued already. If there is any room and no unreliable message is queued yet, the first may be larger than the
-    /// room.
+    /// Queues messages that have keys for the write of this turn: as many as fit into `room` bytes together with what
+    /// is queued already. If there is any room and no unreliable message is queued yet, the first may be larger than
+    /// the room.
     @inline(__always)
     func send(_ newest: inout NewestMessages, within room: Int) {
         guard !newest.isEmpty else { return }
