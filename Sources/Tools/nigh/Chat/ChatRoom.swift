@@ -75,15 +75,8 @@ actor ChatRoom {
     /// Ends the chat, as `/quit` does. Callable from any thread.
     nonisolated func leave() { thread.execute { self.assumeIsolated { $0.end() } } }
 
-    /// Shows a remark, above the typed line if there is one. Callable from any thread.
-    nonisolated func remark(_ text: String) {
-        thread.execute {
-            self.assumeIsolated { room in
-                guard room.interface is TerminalChatInterface else { return room.results.remark(text) }
-                room.show(Line(text, .warning))
-            }
-        }
-    }
+    /// Shows a remark. Callable from any thread.
+    nonisolated func remark(_ text: String) { thread.execute { self.assumeIsolated { $0.warn(text) } } }
 
     /// Starts to show received lines.
     func listen() {
@@ -240,7 +233,7 @@ actor ChatRoom {
             seen.updateValue(peer, forKey: peer.id) == nil
         else { return }
         report("seen", peer, nil, "is nearby")
-        if let warning = PeerWarning(peer) { show(Line("\(warning)", .warning)) }
+        if let warning = PeerWarning(peer) { warn("\(warning)") }
     }
 
     private func memberLeft(_ peer: Peer, _ cause: NighError?) {
@@ -302,6 +295,12 @@ actor ChatRoom {
         results.report(
             kind, [.init("peer_id", .text("\(id)")), .init("peer_name", .text("\(name)"))] + members,
             lines: [])
+    }
+
+    /// Shows a remark, above the typed line if there is one, otherwise on standard error.
+    private func warn(_ text: String) {
+        guard interface is TerminalChatInterface else { return results.remark(text) }
+        show(Line(text, .warning))
     }
 
     private func show(_ line: Line) {
