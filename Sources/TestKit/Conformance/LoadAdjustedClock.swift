@@ -4,12 +4,17 @@ import Glibc
 ///
 /// The deadlines and time limits of tests are measured in this. So they demand the same on an idle machine as on one
 /// with two processors and twenty running programs. While there is a processor for every thread, it is the time on the
-/// clock. It never runs slower than an eighth of the clock, so a wait for something that never happens ends.
+/// clock. It never runs slower than an eighth of the clock while it is asked, so a wait for something that never
+/// happens ends.
 ///
 /// A test that waits calls `advance` repeatedly. Nigh itself never uses it, and measures time by the clock.
 package final class LoadAdjustedClock {
     /// How many times as long as on an idle machine something may take.
     package static let maximumSlowdown = 8
+
+    /// The longest time that counts between two calls of `advance`. A caller that was away for longer had no processor
+    /// itself, and what it waits for probably had none either.
+    private static let longestStep = Duration.seconds(1)
 
     /// The time measured so far.
     package private(set) var elapsed = Duration.zero
@@ -34,7 +39,7 @@ package final class LoadAdjustedClock {
     package func advance(to now: ContinuousClock.Instant = .now) {
         // The calling thread is counted too, but only waits.
         let others = max(runnableThreads() - 1, processors)
-        let interval = now - lastAdvance
+        let interval = min(now - lastAdvance, Self.longestStep)
         lastAdvance = now
         elapsed += max(interval * processors / others, interval / Self.maximumSlowdown)
     }

@@ -41,6 +41,8 @@ import Testing
             clock.advance(to: start + .seconds(second + 1))
             #expect(clock.elapsed == step.elapsed)
         }
+        clock.advance(to: start + .seconds(60))
+        #expect(clock.elapsed == .milliseconds(4_875), "a test that had no processor for long")
     }
 
     /// The calling thread wants to run, so there is always one.

@@ -80,6 +80,7 @@ final class Supervisor {
         while deadline > ContinuousClock.now {
             if let accident = accidents.first { throw Failure(accident) }
             turn(atMost: min(deadline - ContinuousClock.now, .milliseconds(50)))
+            clock.advance()
         }
     }
 
