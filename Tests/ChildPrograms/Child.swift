@@ -188,6 +188,12 @@ package final class Child {
             }
         }
         clock.advance()
+        // A program that goes on talking has more time.
+        guard clock.elapsed < patience * 10 else {
+            throw Failure(
+                description:
+                    "it talks of other things; it last said \(lines.suffix(3)) and \(errors.lines.suffix(3))")
+        }
         if wanted[0].revents != 0 { output.readMore() }
         if wanted[1].revents != 0 { errors.readMore() }
         return true

@@ -285,7 +285,8 @@ import Testing
         let tree = try tree("pipe")
         #expect(tree.items.map(\.size) == [nil])
         let file = try tree.open(0)
-        var writer: OpenDescriptor? = OpenDescriptor(open(path("pipe"), O_WRONLY | O_NONBLOCK))
+        var writer: OpenDescriptor? = OpenDescriptor(
+            open(path("pipe"), O_WRONLY | O_NONBLOCK | O_CLOEXEC))
         _ = Array("ab".utf8).withUnsafeBytes { writer?.write($0) }
         #expect(try text(file) == "ab")
         _ = Array("c".utf8).withUnsafeBytes { writer?.write($0) }

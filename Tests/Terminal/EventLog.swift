@@ -11,7 +11,7 @@ final class EventLog: @unchecked Sendable {
     private let readEnd: Int32
     private let writeEnd: Int32
 
-    private static let timeout: Int32 = 30_000
+    private static let timeout: Int32 = 300_000
 
     init() {
         var ends: [Int32] = [-1, -1]

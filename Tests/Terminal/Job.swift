@@ -16,7 +16,7 @@ final class Job {
     private let commands: Int32
     private var report = ""
 
-    private static let timeout: Int32 = 30_000
+    private static let timeout: Int32 = 300_000
     private static let program = BuiltPrograms.path(of: "TerminalCrasher")
 
     /// Makes a crash end the program by its signal: Swift's backtrace takes seconds, and a sanitizer would exit

@@ -14,21 +14,20 @@ final class PseudoTerminal {
     private(set) var seen: [UInt8] = []
 
     /// The time limit of every wait, in milliseconds.
-    private static let timeout: Int32 = 30_000
+    private static let timeout: Int32 = 300_000
 
     /// TIOCGPTN and TIOCSPTLCK, which Swift does not import.
     private static let (getNumber, setLock): (UInt, UInt) = (0x8004_5430, 0x4004_5431)
 
     init(columns: Int = 80, rows: Int = 24) throws {
-        window = open("/dev/ptmx", O_RDWR | O_NOCTTY)
+        window = open("/dev/ptmx", O_RDWR | O_NOCTTY | O_CLOEXEC)
         var (number, isLocked): (UInt32, Int32) = (0, 0)
         guard window >= 0, ioctl(window, Self.getNumber, &number) == 0,
             ioctl(window, Self.setLock, &isLocked) == 0
         else { throw Failure(description: "no pseudo-terminal: \(errno)") }
         path = "/dev/pts/\(number)"
-        line = open(path, O_RDWR | O_NOCTTY)
+        line = open(path, O_RDWR | O_NOCTTY | O_CLOEXEC)
         guard line >= 0 else { throw Failure(description: "\(path): \(errno)") }
-        for descriptor in [window, line] { _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC) }
         // Not the defaults, so that restoring cannot succeed by setting defaults.
         var attributes = attributes
         attributes.c_iflag |= tcflag_t(IXANY)

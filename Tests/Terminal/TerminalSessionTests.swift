@@ -221,13 +221,16 @@ import Testing
     }
 
     @Test("Earlier signal handlers are restored")
-    func handlers() throws {
-        let terminal = try PseudoTerminal()
-        let before = Self.handlers
-        let session = try session(on: terminal, EventLog())
-        #expect(Self.handlers != before)
-        session.restore()
-        #expect(Self.handlers == before)
+    func handlers() async {
+        // In a process of its own, in which no other test sets handlers.
+        await #expect(processExitsWith: .success) {
+            let terminal = try PseudoTerminal()
+            let before = TerminalSessionTests.handlers
+            let session = try TerminalSessionTests().session(on: terminal, EventLog())
+            #expect(TerminalSessionTests.handlers != before)
+            session.restore()
+            #expect(TerminalSessionTests.handlers == before)
+        }
     }
 
     private static var handlers: [UInt] {

@@ -102,7 +102,7 @@ extension SessionConformance {
             "small-overtakes-large", "five round trips pass while 16 MiB are under way on the other lane"
         ) { testbed in
             var plan = FaultPlan()
-            plan.bytesPerSecond = 16 << 20
+            plan.bytesPerSecond = 4 << 20
             let first = try testbed.startSession("First", plan: plan)
             let second = try testbed.startSession("Second")
             try testbed.connect(first, second)

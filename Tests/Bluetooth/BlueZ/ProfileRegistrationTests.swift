@@ -152,7 +152,7 @@ struct ProfileRegistrationTests {
         try #require(room.wait(for: "failed: this user is not allowed to use bluetoothd: the fake says no"))
         room.call { fake.refused = [:] }
         #expect(room.wait(for: "registered"))
-        #expect(room.call { fake.calls(of: "RegisterProfile").count } == 2)
+        #expect(room.call { fake.calls(of: "RegisterProfile").count } >= 2)
         user.stop()
         room.call { fake.stop() }
     }

@@ -9,7 +9,7 @@ import Testing
         let program = try BuiltPackages.build("Examples/Hello") + "/Hello"
         try await EmulatedTrial.run {
             let machine = try LabProcess(command: [
-                "\(BluetoothMachineTests.folder)/machine", "--time-limit", "360", "--", "bash", "-euc",
+                "\(BluetoothMachineTests.folder)/machine", "--time-limit", "960", "--", "bash", "-euc",
                 #"""
                 cd /tmp
                 begin() {
@@ -24,7 +24,7 @@ import Testing
                 until_said() {
                     until grep --quiet "$2" "$1"; do
                         sleep 0.1
-                        if ((SECONDS > 330)); then
+                        if ((SECONDS > 930)); then
                             echo "$1 does not say $2"
                             finish 1
                         fi
@@ -46,7 +46,7 @@ import Testing
                 finish 0
                 """#, program,
             ])
-            let ending = await machine.end(within: .seconds(420))
+            let ending = await machine.end(within: .seconds(1_020))
             var trial = EmulatedTrial(output: machine.output)
             trial.check(ending == .exited(0), "the machine \(ending)")
             Self.checkLines(&trial)

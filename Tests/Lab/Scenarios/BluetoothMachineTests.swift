@@ -24,7 +24,8 @@ import Testing
         let machine = try LabProcess(command: [
             "bash", "-c",
             #"{ "$@" 2>&3 | sed 's/^/output: /'; exit "${PIPESTATUS[0]}"; } 3> >(sed 's/^/error: /')"#,
-            "bash", "\(Self.folder)/machine", "--adapters", "0", "--environment", "MOOD=a good one",
+            "bash", "\(Self.folder)/machine", "--time-limit", "480", "--adapters", "0", "--environment",
+            "MOOD=a good one",
             "--", "sh", "-c", command,
         ])
         #expect(await machine.end(within: .seconds(60)) == .exited(7), "\(machine.output)")
@@ -37,7 +38,7 @@ import Testing
     @Test func outputArrivesUnchanged() async throws {
         let bytes = #"head -c 3000000 /dev/zero | tr '\0' '\n'; printf '\003\004\021\023\t\r\n\377'"#
         let check =
-            #"md5sum <(sh -c "$1") <("$0" --adapters 0 -- sh -c "$1") | cut -d ' ' -f 1 | uniq | wc -l"#
+            #"md5sum <(sh -c "$1") <("$0" --time-limit 480 --adapters 0 -- sh -c "$1") | cut -d ' ' -f 1 | uniq | wc -l"#
         let machine = try LabProcess(command: ["bash", "-c", check, "\(Self.folder)/machine", bytes])
         #expect(await machine.end(within: .seconds(60)) == .exited(0))
         #expect(machine.output == "1\n")

@@ -14,7 +14,7 @@ import Testing
     /// Returns what two programs printed, and how the machine ended on which they ran.
     private static func exchangeMessages() async throws -> String {
         let machine = try LabProcess(command: [
-            "\(BluetoothMachineTests.folder)/machine", "--time-limit", "360", "--", "bash", "-euc",
+            "\(BluetoothMachineTests.folder)/machine", "--time-limit", "960", "--", "bash", "-euc",
             #"""
             cd /tmp
             begin() {
@@ -28,7 +28,7 @@ import Testing
             until_said() {
                 until grep --quiet "$2" "$1"; do
                     sleep 0.05
-                    if ((SECONDS > 330)); then
+                    if ((SECONDS > 930)); then
                         echo "$1 does not say $2"
                         finish 1
                     fi
@@ -56,7 +56,7 @@ import Testing
             finish 0
             """#, try LabProcess.program(),
         ])
-        let ending = await machine.end(within: .seconds(420))
+        let ending = await machine.end(within: .seconds(1_020))
         return "\(machine.output)\nthe machine \(ending)"
     }
 

@@ -27,7 +27,7 @@ import Testing
             }
             if canBeFound {
                 let stranger = try Self.stranger("call", in: air)
-                let ending = await stranger.end(within: .seconds(120))
+                let ending = await stranger.end(within: .seconds(600))
                 trial.check(ending == .exited(0), "the stranger \(ending)")
                 Self.check(stranger.output, toldBy: puma, &trial)
                 trial.addOutput(stranger.output, of: "the stranger")

@@ -40,7 +40,7 @@ import Testing
         let host = try HostInTests("--name", name)
         let path = "\(user.folder.path)/report.html"
         let call = try user.run(
-            "bench", host.address, "-t", HostInTests.transport, "--seconds", "1", "-d", "both", "--report",
+            "bench", host.address, "-t", HostInTests.transport, "--seconds", "4", "-d", "both", "--report",
             path, "--json")
         #expect(call.status == 0, "\(call)")
         #expect(try call.object()["report"] as? String == path)

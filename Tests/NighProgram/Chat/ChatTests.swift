@@ -28,7 +28,9 @@ import Testing
         try waiting.line(with: "\"who\"", "Lynx")
         guest.type("/who")
         try guest.line(with: "Puma (", "is connected")
-        for number in 0..<200 { guest.type("line \(number)") }
+        for number in 0..<199 { guest.type("line \(number)") }
+        try waiting.line(with: "line 198")
+        guest.type("line 199")
         guest.closeInput()
         let left = try NighCall(finishing: guest)
         #expect(left.status == 0 && left.errors.isEmpty, "\(left)")

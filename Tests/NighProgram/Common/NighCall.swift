@@ -20,8 +20,8 @@ final class NighUser {
 
     func run(_ arguments: [String]) throws -> NighCall { try NighCall(finishing: start(arguments)) }
 
-    func start(_ arguments: [String], reads: Bool = false) throws -> Child {
-        try Child("nigh", arguments, environment: environment, reads: reads)
+    func start(_ arguments: [String], reads: Bool = false, patience: Int = 60) throws -> Child {
+        try Child("nigh", arguments, environment: environment, reads: reads, patience: patience)
     }
 }
 

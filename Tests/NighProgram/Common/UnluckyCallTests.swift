@@ -33,7 +33,7 @@ import Testing
     @Test(
         "A peer that cannot be reached at first is called again",
         arguments: [
-            ["host", "ping", "Puma", "-c", "1", "-i", "0"],
+            ["host", "ping", "Puma", "-c", "1", "-i", "0", "--timeout", "1m"],
             ["host", "bench", "Puma", "--seconds", "0.2", "--warm-up", "0", "-d", "up"],
             ["host", "trace", "--connect", "Puma", "--duration", "100ms"],
             ["receive", "send", "Puma", "-", "--as", "nothing"],
@@ -74,15 +74,15 @@ import Testing
         _ = try host.error(with: "others see this session")
         let start = ContinuousClock.now
         let call = try lynx.run(
-            ["ping", "Puma", "--wait", "4s", "--json", "-v", "--inject", "refuse=all"] + session)
+            ["ping", "Puma", "--wait", "15s", "--json", "-v", "--inject", "refuse=all"] + session)
         #expect(call.status == 1)
-        #expect(ContinuousClock.now - start > .seconds(3))
+        #expect(ContinuousClock.now - start > .seconds(14))
         try call.expectSchema("ping")
         let error = try #require(try call.object()["error"] as? [String: Any])
         #expect(error["cause"] as? String == "refused", "\(error)")
-        #expect((error["text"] as? String)?.contains(#/; tried for [34]\.[0-9] s/#) == true, "\(error)")
-        // The pauses are 250 ms, 500 ms, 1 s and the remaining time. There are fewer if finding the peer took long.
-        #expect((2...5).contains(call.errors.count { $0.contains("was connecting") }), "\(call.errors)")
+        #expect((error["text"] as? String)?.contains(#/; tried for [0-9.]+ s/#) == true, "\(error)")
+        // The pauses are 250 ms, 500 ms, 1 s and then 2 s at most. There are fewer if finding the peer took long.
+        #expect((2...15).contains(call.errors.count { $0.contains("was connecting") }), "\(call.errors)")
         host.send(SIGINT)
         _ = try host.end()
     }
@@ -103,7 +103,8 @@ import Testing
         let forger = try Forger(
             try #require(PeerID(id)), try #require(ServiceName(service)), over: Self.transport)
         forger.waitForAnnouncement()
-        let child = try lynx.start(["ping", id, "-c", "1", "--wait", "50s", "--json"] + session)
+        let child = try lynx.start(
+            ["ping", id, "-c", "1", "--timeout", "1m", "--wait", "50s", "--json"] + session)
         forger.wait(for: 2)
         let host = try puma.start(["host", service, "-n", "Puma", "-t", Self.transport])
         try host.line(with: "Puma (")
@@ -137,7 +138,7 @@ import Testing
             guard number == 1 else { return session.accept(invitation) }
             session.decline(invitation, reason: "busy", retryAfter: .seconds(1))
         }
-        let call = try lynx.run(["ping", "Refuser", "-c", "1", "--wait", "50s"] + session)
+        let call = try lynx.run(["ping", "Refuser", "-c", "1", "--timeout", "1m", "--wait", "50s"] + session)
         #expect(call.status == 0, "\(call)")
         let calls = try refuser.calls(2)
         #expect(calls.count == 2 && calls[1] - calls[0] >= .seconds(1))

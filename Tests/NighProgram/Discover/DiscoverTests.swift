@@ -15,6 +15,15 @@ import Testing
         try other.start(["pair", "--name", "Puma", "-s", service, "-v", "--timeout", "1h"] + Self.loopback)
     }
 
+    /// Discovers until Puma is seen, and then as Ctrl-C ends it.
+    private func seen(_ options: String...) throws -> NighCall {
+        let watching = try user.start(
+            ["discover", service, "--timeout", "1h", "-v"] + options + Self.loopback)
+        try watching.error(with: "Puma (", "is available")
+        watching.send(SIGINT)
+        return try NighCall(finishing: watching)
+    }
+
     @Test("Peers that appear and disappear are reported, and Ctrl-C ends it with a summary")
     func live() throws {
         let watching = try user.start(["discover", service, "--json-lines"] + Self.loopback)
@@ -34,12 +43,11 @@ import Testing
     func once() throws {
         let puma = try peer()
         _ = try puma.error(with: "others see this session")
-        let table = try user.run(["discover", service, "--once", "--timeout", "5s"] + Self.loopback)
+        let table = try seen("--once")
         #expect(table.status == 0, "\(table)")
         #expect(table.lines.first?.hasPrefix("NAME") == true)
         #expect(table.lines.dropFirst().first?.hasPrefix("Puma  ") == true, "\(table)")
-        let whole = try user.run(
-            ["discover", service, "--once", "--timeout", "5s", "--json"] + Self.loopback)
+        let whole = try seen("--once", "--json")
         try whole.expectSchema("discover")
         let peers = try #require(try whole.object()["peers"] as? [[String: Any]])
         #expect(peers.map { $0["name"] as? String } == ["Puma"])

@@ -58,7 +58,7 @@ import Testing
         let data = try file("name", bytes: 3_000_000)
         let waiting = try receive("--once", "--force")
         let sending = try sender.start(
-            ["send", waiting.address, path("name")] + Self.transportOptions + Self.slowly)
+            ["send", waiting.address, path("name")] + Self.transportOptions + Self.endlessly)
         try waiting.child.line(with: "\"start\"")
         try #require(mkfifo(received("name"), 0o600) == 0)
         #expect(try NighCall(finishing: sending).status == 0)

@@ -29,9 +29,10 @@ import Testing
     func nobodyWrites() throws {
         try #require(mkfifo(path("pipe"), 0o600) == 0)
         let waiting = try receive()
-        let sent = try send(path("pipe"), to: waiting, "--give-up", "1s")
+        let sent = try send(path("pipe"), to: waiting, "--give-up", "10s")
         #expect(sent.status == 1 && sent.errors.joined().contains("nobody has written"), "\(sent)")
         try sent.expectSchema("send")
+        try waiting.child.line(with: "\"transfer\"")
         #expect(try names() == [])
     }
 

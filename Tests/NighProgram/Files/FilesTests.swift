@@ -92,8 +92,9 @@ import Testing
     func words() throws {
         try file("a.txt", bytes: 10)
         let child = try receiver.start(
-            ["receive", "--accept", "any", "--into", inbox.path, "-n", "Puma", "--json"]
+            ["receive", "--accept", "any", "--into", inbox.path, "-n", "Puma", "--json", "-v"]
                 + Self.transportOptions)
+        try child.error(with: "listens at")
         let other = try receive("--once")
         let sent = try sender.run(["send", other.address, path("a.txt")] + Self.transportOptions)
         #expect(sent.status == 0, "\(sent)")
@@ -240,6 +241,7 @@ import Testing
             tooLarge.status == 1 && tooLarge.errors.joined().contains("does not accept the files"),
             "\(tooLarge)")
         try tooLarge.expectSchema("send")
+        try small.child.line(with: "\"failure\"")
         small.child.send(SIGINT)
         #expect(try NighCall(finishing: small.child).status == 0)
 

@@ -17,7 +17,7 @@ import Testing
         let data = try file("big", bytes: 4_000_000)
         let first = try receive()
         let sending = try sender.start(
-            ["send", first.address, path("big"), "--json-lines"] + Self.transportOptions + Self.slowly)
+            ["send", first.address, path("big"), "--json-lines"] + Self.transportOptions + Self.endlessly)
         try waitForBytes(first.child)
         first.child.send(SIGKILL)
         #expect(try NighCall(finishing: first.child).status == -SIGKILL)
@@ -60,11 +60,11 @@ import Testing
         let data = try file("big", bytes: 4_000_000)
         let waiting = try receive("--once")
         let sending = try sender.start(
-            ["send", waiting.address, path("big"), "--give-up", "1s"] + Self.transportOptions + Self.slowly)
+            ["send", waiting.address, path("big"), "--give-up", "4s"] + Self.transportOptions + Self.slowly)
         try waitForBytes(waiting.child)
         waiting.child.send(SIGSTOP)
         // Time is the subject. It is too short for the link to be taken for lost.
-        sleep(2)
+        sleep(6)
         waiting.child.send(SIGCONT)
         let sent = try NighCall(finishing: sending)
         #expect(sent.status == 0, "\(sent)")
@@ -169,7 +169,8 @@ import Testing
         let first = try sender.start(["send", waiting.address, "-"] + Self.transportOptions, reads: true)
         first.type("something")
         try waiting.child.line(with: "\"start\"")
-        let second = try NighUser().start(["send", waiting.address, path("a"), "-v"] + Self.transportOptions)
+        let other = NighUser()
+        let second = try other.start(["send", waiting.address, path("a"), "-v"] + Self.transportOptions)
         try second.error(with: "busy with another file")
         first.send(SIGINT)
         #expect(try NighCall(finishing: first).status == 1)
@@ -205,10 +206,10 @@ import Testing
         "A file that changes while it is sent is reported as such and does not arrive; sent again, it continues"
     )
     func changing() throws {
-        try file("big", bytes: 3_000_000)
+        try file("big", bytes: 4_000_000)
         let waiting = try receive()
         let sending = try sender.start(
-            ["send", waiting.address, path("big"), "--json"] + Self.transportOptions + Self.slowly)
+            ["send", waiting.address, path("big"), "--json"] + Self.transportOptions + Self.endlessly)
         try waitForBytes(waiting.child)
         let handle = try FileHandle(forWritingTo: URL(fileURLWithPath: path("big")))
         try handle.write(contentsOf: Data([1, 2, 3]))
@@ -238,7 +239,8 @@ import Testing
         let process = try #require(try child.error(with: "pid ").split(separator: " ").last)
         let ready = try object(child.line(with: "\"ready\""))
         let address = try #require((ready["addresses"] as? [String])?.first)
-        let sending = try sender.start(["send", address, path("big"), "-v"] + Self.transportOptions)
+        let sending = try sender.start(
+            ["send", address, path("big"), "-v"] + Self.transportOptions + Self.slowly)
         try sending.error(with: "Puma has paused: files may not grow that large there")
         try child.line(with: "\"progress\"", "File too large")
         let raise = try Child("/usr/bin/prlimit", ["--pid=\(process)", "--fsize=unlimited:"])

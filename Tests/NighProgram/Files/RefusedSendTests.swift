@@ -63,9 +63,11 @@ import Testing
     func leavesAtEachOffer() async throws {
         let refuser = try Refuser(refusesFiles: true) { $2.accept($1) }
         let call = try user.run(
-            ["send", refuser.reached(), files.file("a.txt", "text"), "--give-up", "1s"]
+            ["send", refuser.reached(), files.file("a.txt", "text"), "--give-up", "3s"]
                 + Self.transportOptions)
-        #expect(call.status == 1 && call.errors.joined().contains("--give-up"), "\(call)")
+        // If a call takes the last of the time, its error names the time.
+        let text = call.errors.joined()
+        #expect(call.status == 1 && (text.contains("--give-up") || text.contains("tried for")), "\(call)")
         await refuser.end()
     }
 

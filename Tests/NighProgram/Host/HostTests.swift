@@ -13,7 +13,8 @@ import Testing
     func guests() throws {
         let host = try HostInTests("--name", "Puma")
         let call = try user.run(
-            "ping", host.address, "-t", HostInTests.transport, "-c", "2", "-i", "0", "--name", "Lynx")
+            "ping", host.address, "-t", HostInTests.transport, "-c", "2", "-i", "0", "--timeout", "1m",
+            "--name", "Lynx")
         #expect(call.status == 0, "\(call)")
         try host.child.line(with: "\"left\"")
         let end = try host.end()
@@ -34,7 +35,8 @@ import Testing
         let host = try user.start("host", "-t", HostInTests.transport, "--name", "Puma", "--once")
         let address = try #require(try host.line(with: "reached at").split(separator: " ").last)
         let call = try NighUser().run(
-            "ping", "\(address)", "-t", HostInTests.transport, "-c", "1", "--name", "\u{202E}Lynx")
+            "ping", "\(address)", "-t", HostInTests.transport, "-c", "1", "--timeout", "1m",
+            "--name", "\u{202E}Lynx")
         #expect(call.status == 0)
         let end = try NighCall(finishing: host)
         #expect(end.status == 0)
@@ -94,7 +96,8 @@ import Testing
         let object = try JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: Any]
         let address = try #require((object?["addresses"] as? [String])?.first)
         host.send(SIGHUP)
-        let ping = try NighUser().run("ping", address, "-c", "1", "-t", HostInTests.transport)
+        let ping = try NighUser().run(
+            "ping", address, "-c", "1", "--timeout", "1m", "-t", HostInTests.transport)
         #expect(ping.status == 0, "\(ping)")
         host.send(SIGTERM)
         #expect(try NighCall(finishing: host).status == 0)
@@ -110,7 +113,9 @@ import Testing
             (try stranger.object()["error"] as? [String: Any])?["cause"] as? String == "wrong service",
             "\(stranger)")
         #expect(
-            try user.run("ping", host.address, "-t", HostInTests.transport, "-c", "1", "-s", service).status
+            try user.run(
+                "ping", host.address, "-t", HostInTests.transport, "-c", "1", "--timeout", "1m", "-s", service
+            ).status
                 == 0)
     }
 

@@ -32,14 +32,18 @@ import Testing
         deinit { for descriptor in descriptors { close(descriptor) } }
     }
 
+    private func conformance(of unix: UnixPlugin, _ options: String...) throws -> NighCall {
+        let arguments = ["conformance", "--plugin", unix.path, unix.spec, "--json"] + options
+        return try NighCall(finishing: user.start(arguments, patience: 900))
+    }
+
     @Test("passes every check of transports")
     func conformance() throws {
         let unix = try UnixPlugin()
         let silent = "\(unix.meetingPlace.path)/silent"
         let listener = try FullListener(at: silent)
         defer { withExtendedLifetime(listener) {} }
-        let call = try user.run(
-            "conformance", "--plugin", unix.path, unix.spec, "--silent", "unix://\(silent)", "--json")
+        let call = try conformance(of: unix, "--silent", "unix://\(silent)")
         #expect(call.status == 0)
         let checks = try #require(try call.object()["checks"] as? [[String: Any]])
         #expect(checks.count == TransportConformance.checks.count)
@@ -49,7 +53,7 @@ import Testing
     @Test("passes every check of sessions")
     func sessions() throws {
         let unix = try UnixPlugin()
-        let call = try user.run("conformance", "--sessions", "--plugin", unix.path, unix.spec, "--json")
+        let call = try conformance(of: unix, "--sessions")
         #expect(call.status == 0)
         let checks = try #require(try call.object()["checks"] as? [[String: Any]])
         #expect(checks.count == SessionConformance.checks.count)

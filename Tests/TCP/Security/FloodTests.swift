@@ -27,7 +27,7 @@ import Testing
         let room = Room()
         // A short handshake timeout, because the session keeps an entry for a stranger until the stranger's time is
         // over.
-        let host = try room.join("Host") { $0.timings.handshake = .seconds(2) }
+        let host = try room.join("Host") { $0.timings.handshake = .seconds(5) }
         let guest = try room.join("Guest")
         #expect(try room.call(guest, port: host.port) == .success(host.id))
         let watch = try RoundTripWatch(from: guest, to: host)

@@ -2,7 +2,7 @@ import MultipeerConnectivity
 import Testing
 
 /// Rows 18 to 21, 23 to 25 of the table in the guide: finding and losing peers.
-@Suite("Discovery", .timeLimit(.minutes(3))) struct DiscoveryTests {
+@Suite("Discovery", .timeLimit(.minutes(10))) struct DiscoveryTests {
     private let service = Device.service()
 
     @Test(

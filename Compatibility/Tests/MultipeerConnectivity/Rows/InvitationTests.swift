@@ -2,7 +2,7 @@ import MultipeerConnectivity
 import Testing
 
 /// Rows 6, 7, 9 to 15 and 17 of the table in the guide: from an invitation to a connected peer, or not.
-@Suite("An invitation", .timeLimit(.minutes(3))) struct InvitationTests {
+@Suite("An invitation", .timeLimit(.minutes(10))) struct InvitationTests {
     private let service = Device.service()
 
     private func pair() -> (Device, Device) {

@@ -2,7 +2,7 @@ import MultipeerConnectivity
 import Testing
 
 /// Rows 1 to 5, 8, 28, 29 and 31 of the table in the guide: messages and their order.
-@Suite("Messages of a session", .timeLimit(.minutes(3))) struct MessageTests {
+@Suite("Messages of a session", .timeLimit(.minutes(10))) struct MessageTests {
     @Test("arrive in full at several peers, after send has returned")
     func several() async throws {
         let service = Device.service()

@@ -2,7 +2,7 @@ import MultipeerConnectivity
 import Testing
 
 /// Rows 16, 17, 27, 28, 46 and 47 of the table in the guide: who is in a session.
-@Suite("A session", .timeLimit(.minutes(3))) struct SessionTests {
+@Suite("A session", .timeLimit(.minutes(10))) struct SessionTests {
     private let service = Device.service()
 
     @Test("connects all its members with each other", arguments: Set([3, memberLimit]).sorted())

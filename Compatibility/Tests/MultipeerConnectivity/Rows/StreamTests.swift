@@ -2,7 +2,7 @@ import MultipeerConnectivity
 import Testing
 
 /// Rows 40 to 45 of the table in the guide: streams.
-@Suite("Streams", .timeLimit(.minutes(3))) struct StreamTests {
+@Suite("Streams", .timeLimit(.minutes(10))) struct StreamTests {
     private let service = Device.service()
 
     private func connected() async -> (Device, Device) {

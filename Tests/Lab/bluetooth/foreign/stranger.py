@@ -26,7 +26,7 @@ NAME, TEXT, ADAPTER = 0x0100, 0x0300, 0x0301
 L2CAP, RFCOMM = UUID.from_16_bits(0x0100), UUID.from_16_bits(0x0003)
 # "NIGH", layout 1, TLS and nothing else.
 PREFACE = b"NIGH\x01\x02\x00\x00"
-PATIENCE = 20
+PATIENCE = 60
 
 
 def uuid_of(service):
