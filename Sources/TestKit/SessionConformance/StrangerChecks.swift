@@ -86,7 +86,7 @@ extension SessionConformance {
             needs: ConformanceNeeds(ends: 3)
         ) { testbed in
             // Long enough for a complete handshake, on a busy machine too.
-            let host = try testbed.startSession("Host") { $0.timings.handshake = .seconds(8) }
+            let host = try testbed.startSession("Host") { $0.timings.handshake = .seconds(3) }
             let flight = try testbed.recordHandshake(to: host)
             try testbed.expect(flight.count > 16, "a handshake of \(flight.count) bytes")
             let stranger = try testbed.startTransport(raw: true)
