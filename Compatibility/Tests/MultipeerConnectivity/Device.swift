@@ -124,7 +124,7 @@ final class Device: NSObject, @unchecked Sendable {
     }
 
     /// Connects to another device and disconnects from it, again and again; the two take turns in disconnecting. Checks
-    /// that both were told of this and nothing more.
+    /// that each change of state was reported once to both.
     func connectAndDisconnect(_ other: Device, times count: Int) async {
         for round in 1...count {
             await invite(other)

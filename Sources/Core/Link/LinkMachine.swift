@@ -376,8 +376,8 @@ package final class LinkMachine {
         unreliable.write(.unreliable, bytes: bytes)
     }
 
-    /// Queues messages that have keys for the write of this turn: as many as fit into `room` bytes together with what
-    /// is queued already. If there is any room and no unreliable message is queued yet, the first may be larger than
+    /// Queues messages with keys, which the write of this turn takes along. With what is queued already they have at
+    /// most `room` bytes. If there is any room and no unreliable message is queued yet, the first may be larger than
     /// the room.
     @inline(__always)
     func send(_ newest: inout NewestMessages, within room: Int) {

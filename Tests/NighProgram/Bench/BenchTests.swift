@@ -10,7 +10,7 @@ import Testing
     private let user = NighUser()
     private let transport = ["-t", HostInTests.transport]
     private let short = ["--seconds", "0.3", "--warm-up", "50ms"]
-    /// Options for so many runs that something can happen before the last one.
+    /// Options for 48 runs. Something that happens after the first one happens before the last.
     private static let manySizes = ["--size", (8...23).map { "\($0)" }.joined(separator: ",")]
 
     @Test("Up, down and both are measured, and reported in a table")

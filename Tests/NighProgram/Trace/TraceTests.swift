@@ -1,6 +1,5 @@
 import ChildPrograms
 import Foundation
-import NighTestKit
 import Testing
 
 @testable import nigh
@@ -166,12 +165,8 @@ import Testing
         try conversation.call()
         try conversation.accepting.line(with: "\"event\":\"ended\"")
         // The record is written on a thread of its own.
-        let clock = LoadAdjustedClock()
-        while try !user.run("trace", path, "--type", "close").lines.contains(where: { $0.contains("close") })
-        {
-            clock.advance()
-            try #require(clock.elapsed < .seconds(60))
-        }
+        let following = try user.start("trace", path, "--type", "close", "--follow")
+        try following.line(with: "close")
         conversation.accepting.send(SIGKILL)
         _ = try conversation.accepting.end()
         let attributes = try FileManager.default.attributesOfItem(atPath: path)
