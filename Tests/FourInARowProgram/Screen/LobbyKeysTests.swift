@@ -113,7 +113,7 @@ struct LobbyKeysTests {
     @Test("On a terminal that is too small, only quit and suspend have an effect")
     func tooSmall() {
         var screen = LobbyScenes.three
-        let size = TerminalSize(columns: 79, rows: 24)
+        let size = TerminalSize(columns: 28, rows: 24)
         for input in [Input.key(.enter), .character("h"), .character("q"), .character("b")] {
             #expect(screen.handle(input, size: size, now: LobbyScenes.now) == [])
         }

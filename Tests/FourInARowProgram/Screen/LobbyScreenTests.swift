@@ -160,8 +160,8 @@ struct LobbyScreenTests {
                    ║   up, down         choose a table     Enter  join it, or watch ║
                    ║   w  watch it      h  host a game     b  play the machine      ║
                    ║ At a table                                                     ║
-                   ║   left, right, Home, End, 1-7         choose a column          ║
-                   ║   a to g, but C with Shift            choose it by its letter  ║
+                   ║   left, right, Home, End              choose a column          ║
+                   ║   1-7, or a to g, but C with Shift    choose it, again to drop ║
                    ║   Enter, space, down, a click         drop a disc there        ║
                    ║   c  say something     x  resign      r  play again            ║
                    ║ Everywhere                                                     ║
@@ -228,7 +228,7 @@ struct LobbyScreenTests {
 
 
 
-            This game needs 80 x 24 characters, and
+            This game needs 29 x 12 characters, and
             this terminal shows 40 x 10. Ctrl-C
             quits.
 

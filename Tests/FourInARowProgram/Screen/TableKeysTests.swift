@@ -34,6 +34,25 @@ struct TableKeysTests {
         #expect(drop(.character("0"), .character("8"), .character("H"), .character("h")) == move(6))
     }
 
+    @Test("The second press of a column's key drops a disc there, and nothing may come between the two")
+    func columnKeyTwice() throws {
+        var scene = try Scene.playing()
+        #expect(scene.type(Scene.puma, "4") == [])
+        #expect(scene.type(Scene.puma, "4") == move(3))
+        #expect(scene.type(Scene.puma, "4") == [])
+        #expect(scene.type(Scene.puma, "54") == [])
+        #expect(scene.type(Scene.puma, "xn4") == [])
+        #expect([.key(.left), .key(.right), .character("4")].flatMap { scene.press(Scene.puma, $0) } == [])
+        let board = try #require(Layout(Scene.small)).board
+        let elsewhere = CellPosition(column: board.middle(try #require(Column(0))), row: board.labelRow)
+        #expect(scene.press(Scene.puma, .mouse(MouseInput(.move(nil), at: elsewhere))) == [])
+        #expect(scene.type(Scene.puma, "4") == [])
+        #expect(scene.type(Scene.puma, "aa") == move(0))
+        #expect(scene.type(Scene.puma, "CC") == move(2))
+        #expect(scene.type(Scene.lynx, "44") == [])
+        #expect(scene.text(Scene.lynx).contains("it's not your turn"))
+    }
+
     @Test("Space and the down key drop like Enter")
     func otherKeys() throws {
         var scene = try Scene.playing()

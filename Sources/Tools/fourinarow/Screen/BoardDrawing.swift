@@ -12,13 +12,12 @@ struct BoardDrawing {
     let glyphs: Glyphs
 
     func drawGrid(into canvas: inout Canvas) {
-        let inner = layout.inner
         let grid = layout.grid
         canvas.fill(grid, Palette.grid)
         for row in 0..<grid.size.rows {
-            let isLine = row % (inner.rows + 1) == 0
+            let isLine = layout.isLine(row)
             for column in 0..<grid.size.columns {
-                let isEdge = column % (inner.columns + 1) == 0
+                let isEdge = column % (layout.form.inner.columns + 1) == 0
                 guard isLine || isEdge else { continue }
                 var character = isLine ? glyphs.across : glyphs.down
                 if isLine, isEdge {
@@ -60,7 +59,7 @@ struct BoardDrawing {
     }
 
     func drawPending(_ disc: Disc, _ column: Column, _ row: Int, into canvas: inout Canvas) {
-        let whole = layout.isLarge ? [" ", String(glyphs.pending), " "] : [String(glyphs.pending)]
+        let whole = layout.form == .large ? [" ", String(glyphs.pending), " "] : [String(glyphs.pending)]
         draw(whole, Palette.pending(disc), column, row, .none, into: &canvas)
     }
 
@@ -87,7 +86,7 @@ struct BoardDrawing {
 
     /// Returns a filled disc for red and a hollow one for yellow; in ASCII, a cross and a ring.
     private func picture(of disc: Disc) -> [String] {
-        guard layout.isLarge else { return [String(glyphs.disc(disc))] }
+        guard layout.form == .large else { return [String(glyphs.disc(disc))] }
         return switch (disc, glyphs.isUnicode) {
         case (.red, true): ["▄███▄", "█████", "▀███▀"]
         case (.yellow, true): ["▄▀▀▀▄", "█   █", "▀▄▄▄▀"]

@@ -19,24 +19,34 @@ extension Canvas {
         write(fitting, at: CellPosition(column: end - fitting.columns, row: row), style)
     }
 
-    /// Writes keys with what they do, until the line is full.
+    /// Writes keys with what they do. If they do not all fit, those that are kept come first, then the others in order.
     mutating func write(keys: [KeyMeaning], column: Int, row: Int, within columns: Int) {
+        let gap = 2
+        var free = columns + gap
+        var fitting: Set<Int> = []
+        for index in keys.indices.filter({ keys[$0].isKept }) + keys.indices.filter({ !keys[$0].isKept })
+        where keys[index].columns + gap <= free {
+            free -= keys[index].columns + gap
+            fitting.insert(index)
+        }
         var position = CellPosition(column: column, row: row)
-        for entry in keys {
-            let width = entry.key.count + 1 + entry.meaning.count
-            guard position.column + width <= column + columns else { return }
+        for entry in fitting.sorted().map({ keys[$0] }) {
             write(entry.key, at: position, Palette.key)
             position.column += entry.key.count + 1
             write(entry.meaning, at: position, Palette.meaning)
-            position.column += entry.meaning.count + 2
+            position.column += entry.meaning.count + gap
         }
     }
 
     /// Writes sentences below each other, the newest last and bright, older ones dim. If they do not all fit, the last
-    /// lines are written.
+    /// lines are written; of a single row, the newest sentence takes what fits.
     mutating func write(
         notices: [String], column: Int, rows: Range<Int>, columns: Int, _ glyphs: Glyphs
     ) {
+        if rows.count == 1, let newest = notices.last {
+            write(newest, column: column, row: rows.lowerBound, within: columns, glyphs)
+            return
+        }
         var lines: [(CellText, Style)] = []
         for (index, notice) in notices.enumerated() {
             let style = index == notices.count - 1 ? Style.plain : Palette.quiet
@@ -52,11 +62,20 @@ extension Canvas {
 struct KeyMeaning: Hashable {
     var key: String
     var meaning: String
+    /// Whether it is shown even if others then are not.
+    var isKept: Bool
 
-    init(_ key: String, _ meaning: String) {
+    init(_ key: String, _ meaning: String, isKept: Bool = false) {
         self.key = key
         self.meaning = meaning
+        self.isKept = isKept
     }
+
+    /// Shows all keys, so it is kept where some are not shown.
+    static let help = KeyMeaning("?", "all keys", isKept: true)
+
+    /// The number of cells that it takes.
+    var columns: Int { key.count + 1 + meaning.count }
 }
 
 /// The screen of a terminal that is too small.

@@ -1,4 +1,5 @@
 import FourInARow
+import NighCore
 
 /// The last chat lines at a table, with their speakers.
 struct ChatLog: Hashable {
@@ -7,6 +8,7 @@ struct ChatLog: Hashable {
         var disc: Disc
         var speaker: String
         var words: Words
+        var moment: Moment
     }
 
     /// No screen shows more lines.

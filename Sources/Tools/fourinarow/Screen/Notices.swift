@@ -2,8 +2,9 @@ import NighCore
 
 /// The last sentences for the person, each shown for as long as it takes to read.
 struct Notices: Hashable {
-    private struct Notice: Hashable {
+    struct Notice: Hashable {
         var text: String
+        var start: Moment
         var end: Moment
     }
 
@@ -19,14 +20,14 @@ struct Notices: Hashable {
         guard !text.isEmpty else { return }
         let end = now + Self.shortestTime + .seconds(Int64(text.count / Self.lettersPerSecond))
         if notices.last?.text == text { notices.removeLast() }
-        notices.append(Notice(text: text, end: end))
+        notices.append(Notice(text: text, start: now, end: end))
         notices.removeFirst(max(notices.count - Self.limit, 0))
     }
 
     mutating func clear() { notices = [] }
 
     /// Returns the sentences that are still shown, the newest last.
-    func visible(at now: Moment) -> [String] { notices.filter { now < $0.end }.map(\.text) }
+    func visible(at now: Moment) -> [Notice] { notices.filter { now < $0.end } }
 
     /// Returns when the next sentence disappears.
     func nextChange(after now: Moment) -> Moment? { notices.map(\.end).filter { now < $0 }.min() }

@@ -41,14 +41,15 @@ struct PanelDrawing {
 
     // MARK: Players
 
-    private func drawPlayer(_ disc: Disc, _ row: Int, into canvas: inout Canvas) {
+    /// Draws a player in a row, with the ID if there is room for it beside the name.
+    func drawPlayer(_ disc: Disc, _ row: Int, into canvas: inout Canvas) {
         canvas.write(
             String(glyphs.disc(disc)), at: CellPosition(column: area.origin.column, row: row),
             Palette.name(disc))
         var addition = ""
         if disc == tableView.ownDisc { addition = " (you)" }
         let isTaken = names.isTaken(disc)
-        if let person = person(disc) { addition = " " + person.id.short }
+        if area.size.columns >= 24, let person = person(disc) { addition = " " + person.id.short }
         let room = area.size.columns - 2 - addition.count
         let taken = canvas.write(
             isTaken ? names[disc] : "free seat", column: area.origin.column + 2, row: row,

@@ -5,14 +5,14 @@ import Terminal
 // The box in the middle, which is drawn over everything else.
 extension Screen {
     func drawBox(into canvas: inout Canvas, _ layout: Layout) {
-        if case .help = prompt { return draw(Self.help, into: &canvas, layout) }
+        if case .help = prompt { return draw(help(layout), into: &canvas, layout) }
         if case .chat = prompt { return }
         if let seatRequest { return draw(question(about: seatRequest), into: &canvas, layout) }
         switch prompt {
         case .resign: draw(["Give this game up?  y/n"], into: &canvas, layout)
         case .leave:
             draw(["\(leaveQuestion)  y/n"], into: &canvas, layout)
-        case .level(let level): draw(levels(level), into: &canvas, layout)
+        case .level(let level): draw(levels(level, layout), into: &canvas, layout)
         case .chat, .help, nil:
             if isSeatOffered {
                 draw(["The seat is free. Do you want to play on?  y/n"], into: &canvas, layout)
@@ -54,10 +54,9 @@ extension Screen {
     private func question(about seatRequest: SeatRequest) -> [String] {
         var lines = ["\(seatRequest.name) wants to play, over \(seatRequest.transport)."]
         if let warning = seatRequest.warning { lines.append(PlainDialog.asSentence(warning.sentence)) }
-        lines.append("Accept?  y/n")
         let others = view.seatRequests.count { !answered.contains($0.id) } - 1
-        if others > 0 { lines += ["", others == 1 ? "one more waits" : "\(others) more wait"] }
-        return lines
+        if others > 0 { lines += [others == 1 ? "one more waits" : "\(others) more wait", ""] }
+        return lines + ["Accept?  y/n"]
     }
 
     private var leaveQuestion: String {
@@ -66,8 +65,9 @@ extension Screen {
             : "Leave in the middle of the game? It ends then."
     }
 
-    private func levels(_ level: Int) -> [String] {
-        let numbers = Prompt.levels.map { $0 == level ? "[\($0)]" : " \($0) " }.joined()
+    private func levels(_ level: Int, _ layout: Layout) -> [String] {
+        let gap = layout.panel == nil ? "" : " "
+        let numbers = Prompt.levels.map { $0 == level ? "[\($0)]" : gap + "\($0)" + gap }.joined()
         return ["How strong should the machine be?", "", numbers]
     }
 
@@ -76,13 +76,30 @@ extension Screen {
         return ["\(what)\(glyphs.dots)", "Esc cancels"]
     }
 
-    private static let help = [
+    /// Returns all keys, or on a small terminal the keys of this place.
+    private func help(_ layout: Layout) -> [String] {
+        let needed = TerminalSize(
+            columns: (Self.allKeys.map(\.count).max() ?? 0) + Self.boxColumns,
+            rows: Self.allKeys.count + Self.boxRows)
+        if layout.frame.size.holds(needed) { return Self.allKeys }
+        return tableView == nil ? Self.lobbyKeys : Self.tableKeys
+    }
+
+    private static let lobbyKeys = [
+        "up, down  choose", "Enter  join, or watch", "w  watch", "h  host a game", "b  play the machine",
+        "q, Ctrl-C  quit",
+    ]
+    private static let tableKeys = [
+        "left, right, 1-7 choose", "Enter, 1-7 again  drop", "c  say something", "x  resign",
+        "r  play again", "q  leave", "Ctrl-C  quit",
+    ]
+    private static let allKeys = [
         "In the lobby",
         "  up, down         choose a table     Enter  join it, or watch",
         "  w  watch it      h  host a game     b  play the machine",
         "At a table",
-        "  left, right, Home, End, 1-7         choose a column",
-        "  a to g, but C with Shift            choose it by its letter",
+        "  left, right, Home, End              choose a column",
+        "  1-7, or a to g, but C with Shift    choose it, again to drop",
         "  Enter, space, down, a click         drop a disc there",
         "  c  say something     x  resign      r  play again",
         "Everywhere",
@@ -90,9 +107,18 @@ extension Screen {
         "  Ctrl-Z  suspend                     ?  these keys",
     ]
 
+    /// The columns that a box takes beside its text.
+    private static let boxColumns = 6
+    /// The rows that a box takes beside its text.
+    private static let boxRows = 2
+
     private func draw(_ lines: [String], into canvas: inout Canvas, _ layout: Layout) {
-        let most = layout.frame.size.columns - 6
-        let texts = lines.flatMap { CellText($0).lines(of: most) }
+        var texts = lines.flatMap { CellText($0).lines(of: layout.frame.size.columns - Self.boxColumns) }
+        // The last line says what to press.
+        let rows = layout.frame.size.rows - Self.boxRows
+        if texts.count > rows {
+            texts.replaceSubrange(rows - 2..<texts.count - 1, with: [CellText(glyphs.dots)])
+        }
         let width = texts.map(\.columns).max() ?? 0
         let size = TerminalSize(columns: width + 4, rows: texts.count + 2)
         let area = CellArea(

@@ -18,9 +18,13 @@ extension Screen {
             if input.isPress { prompt = nil }
             return []
         }
+        let previous = lastPress
+        if input.isPress { lastPress = input }
         // While the person writes, all input belongs to that line.
         if case .chat(let line) = prompt { return handleInChat(input, line) }
-        if let seatRequest { return answer(seatRequest, input) ?? handleAtPlace(input, layout, now) }
+        if let seatRequest {
+            return answer(seatRequest, input) ?? handleAtPlace(input, previous, layout, now)
+        }
         if isSeatOffered, case nil = prompt {
             switch input.letter {
             case "y": return [.answerOffer(takesSeat: true)]
@@ -32,11 +36,13 @@ extension Screen {
         case .resign: return decide(input, [.act(.resign)])
         case .leave: return decide(input, [.leave])
         case .level(let level): return chooseLevel(input, level)
-        case .chat, .help, nil: return handleAtPlace(input, layout, now)
+        case .chat, .help, nil: return handleAtPlace(input, previous, layout, now)
         }
     }
 
-    private mutating func handleAtPlace(_ input: Input, _ layout: Layout, _ now: Moment) -> [UserRequest] {
+    private mutating func handleAtPlace(
+        _ input: Input, _ previous: Input?, _ layout: Layout, _ now: Moment
+    ) -> [UserRequest] {
         switch input {
         case .character("?"), .key(.function(1)):
             prompt = .help
@@ -47,7 +53,7 @@ extension Screen {
         case .lobby: return handleInLobby(input, layout, now)
         case .joining: return input == .key(.escape) || input == .character("q") ? [.leave] : []
         case .hosting(let tableView), .visiting(let tableView):
-            return handleAtTable(input, tableView, layout, now)
+            return handleAtTable(input, previous, tableView, layout, now)
         }
     }
 
@@ -156,7 +162,7 @@ extension Screen {
     // MARK: At a table
 
     private mutating func handleAtTable(
-        _ input: Input, _ tableView: TableView, _ layout: Layout, _ now: Moment
+        _ input: Input, _ previous: Input?, _ tableView: TableView, _ layout: Layout, _ now: Moment
     ) -> [UserRequest] {
         switch input {
         case .character("q"):
@@ -169,13 +175,13 @@ extension Screen {
             if let words = Words("?"), may(.say(words), tableView, now) {
                 prompt = .chat(LineEditor(limit: Words.byteLimit))
             }
-        default: return tableView.ownDisc == nil ? [] : handleOnBoard(input, tableView, layout, now)
+        default: return tableView.ownDisc == nil ? [] : handleOnBoard(input, previous, tableView, layout, now)
         }
         return []
     }
 
     private mutating func handleOnBoard(
-        _ input: Input, _ tableView: TableView, _ layout: Layout, _ now: Moment
+        _ input: Input, _ previous: Input?, _ tableView: TableView, _ layout: Layout, _ now: Moment
     ) -> [UserRequest] {
         switch input {
         case .key(.left): column = Column(column.index - 1) ?? column
@@ -183,7 +189,13 @@ extension Screen {
         case .key(.home): column = Column.allCases.first ?? column
         case .key(.end): column = Column.allCases.last ?? column
         case .key(.enter), .key(.down), .character(" "): return drop(tableView, now)
-        case .character(let scalar): column = Column(key: scalar) ?? column
+        case .character(let scalar):
+            guard let named = Column(key: scalar) else { return [] }
+            if input == previous, named == column {
+                lastPress = nil
+                return drop(tableView, now)
+            }
+            column = named
         case .mouse(let mouse):
             guard let column = layout.board.column(at: mouse.position) else { return [] }
             switch mouse.action {

@@ -17,6 +17,8 @@ struct Screen {
     var prompt: Prompt?
     /// The column where a disc would be dropped.
     var column = Column.middle
+    /// The key pressed last, because the second press of a column's key drops a disc there.
+    var lastPress: Input?
     private(set) var chat = ChatLog()
     private(set) var falling: FallingDisc?
     /// The peers that were answered already and are still in the view.
@@ -109,7 +111,7 @@ struct Screen {
         case .table(.said(let disc, let words)):
             guard let tableView else { return }
             let speaker = disc == tableView.ownDisc ? "you" : PlayerNames(view, tableView)[disc]
-            chat.add(ChatLog.Line(disc: disc, speaker: speaker, words: words))
+            chat.add(ChatLog.Line(disc: disc, speaker: speaker, words: words, moment: now))
         case .linkLost(let person, let waiting):
             if person.id == tableView?.other?.id { grace = Moment.Span(waiting) }
         default: break

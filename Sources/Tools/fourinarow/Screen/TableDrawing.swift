@@ -14,28 +14,68 @@ struct TableDrawing {
     private var names: PlayerNames { PlayerNames(screen.view, tableView) }
 
     func draw(into canvas: inout Canvas) {
-        canvas.drawTitle(title, screen, layout)
         drawBoard(into: &canvas)
-        PanelDrawing(screen: screen, tableView: tableView, names: names, area: layout.panel).draw(
-            into: &canvas)
+        if let panel = layout.panel {
+            if layout.hasTitle { canvas.drawTitle(title, screen, layout, hasRule: layout.hasTitleRule) }
+            self.panel(panel).draw(into: &canvas)
+        } else {
+            drawPlayers(into: &canvas)
+        }
         let headline = headline
         let lines = CellText(headline.text).lines(of: layout.width).prefix(layout.mostHeadlines)
         for (row, line) in zip(layout.headlineRow..., lines) {
             canvas.write(line, at: CellPosition(column: layout.left, row: row), headline.style)
         }
+        let lineIsFree = drawLineAndKeys(into: &canvas)
         let firstNotice = layout.headlineRow + lines.count
+        let end = layout.lendsLineRow && lineIsFree ? layout.lineRow + 1 : layout.lineRow
         canvas.write(
-            notices: screen.notices.visible(at: now), column: layout.left,
-            rows: firstNotice..<layout.lineRow, columns: layout.width, glyphs)
+            notices: notices, column: layout.left, rows: min(firstNotice, end)..<end, columns: layout.width,
+            glyphs)
+    }
+
+    /// Draws what is typed and the keys, and returns whether the row for what is typed is free. If that is the row of
+    /// the keys, what is typed comes first, then the keys of a question, then notices.
+    private func drawLineAndKeys(into canvas: inout Canvas) -> Bool {
+        let isOneRow = layout.lineRow == layout.footerRow
         if case .chat(let line) = screen.prompt {
             let label = "Say: "
             canvas.write(label, column: layout.left, row: layout.lineRow, .bold, within: 5, glyphs)
             line.draw(
                 into: &canvas, at: CellPosition(column: layout.left + label.count, row: layout.lineRow),
                 columns: layout.width - label.count)
+            if isOneRow { return false }
+        } else if isOneRow, screen.promptKeys == nil, !notices.isEmpty {
+            return true
         }
         canvas.write(
             keys: screen.promptKeys ?? keys, column: layout.left, row: layout.footerRow, within: layout.width)
+        if isOneRow { return false }
+        if case .chat = screen.prompt { return false }
+        return true
+    }
+
+    /// What has just happened, and what was said if that does not stand beside the board. The newest comes last.
+    private var notices: [String] {
+        let happened = screen.notices.visible(at: now).map { ($0.start, $0.text) }
+        guard layout.panel == nil else { return happened.map(\.1) }
+        let said = screen.chat.lines.map { ($0.moment, "\($0.speaker): \($0.words)") }
+        return (happened + said).sorted { $0.0 < $1.0 }.map(\.1)
+    }
+
+    private func panel(_ area: CellArea) -> PanelDrawing {
+        PanelDrawing(screen: screen, tableView: tableView, names: names, area: area)
+    }
+
+    /// Draws who plays instead of the title, on a terminal without room for that beside the board.
+    private func drawPlayers(into canvas: inout Canvas) {
+        guard layout.hasTitle else { return }
+        let half = layout.width / 2
+        for (disc, column) in zip(Disc.allCases, [layout.left, layout.left + half + 1]) {
+            panel(CellArea(column: column, row: layout.top, columns: half - 1, rows: 1)).drawPlayer(
+                disc, layout.top, into: &canvas)
+        }
+        if layout.hasTitleRule { canvas.drawTitleRule(screen, layout) }
     }
 
     private var title: String {
@@ -111,7 +151,7 @@ struct TableDrawing {
     // MARK: Keys
 
     private var keys: [KeyMeaning] {
-        let always = [KeyMeaning("?", "all keys"), KeyMeaning("q", "leave")]
+        let always = [KeyMeaning.help, KeyMeaning("q", "leave")]
         guard tableView.ownDisc != nil, table.guest != nil else { return always }
         if table.isPlaying {
             return [
