@@ -53,6 +53,11 @@ def language(info, code):
     return "sh" if not first and TYPED.match(code) else first if first in ("swift", "sh") else ""
 
 
+def attributes(info, code):
+    """The attributes of the block. Long lines of code continue in the next row; those of a drawing are scrolled to."""
+    return ' class="wraps"' if language(info, code) else ' tabindex="0"'
+
+
 def marked(info, code):
     """The code as HTML."""
     kind = language(info, code)

@@ -177,6 +177,7 @@ class Site:
 {steps}
 </main>
 <nav id="site-menu" class="site" aria-label="All pages">
+<a class="close" href="#">Close the menu</a>
 <ul>
 {self.navigation(page)}
 <li><a href="{link("contents.html")}">Index of everything</a></li>

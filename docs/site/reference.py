@@ -257,7 +257,8 @@ class Reference:
                     out.append("<p>Returns:</p>")
             elif kind == "codeListing":
                 code = "\n".join(block["code"]) + "\n"
-                out.append(f'<pre tabindex="0"><code>{highlight.marked(block.get("syntax") or "swift", code)}</code></pre>')
+                syntax = block.get("syntax") or "swift"
+                out.append(f'<pre{highlight.attributes(syntax, code)}><code>{highlight.marked(syntax, code)}</code></pre>')
             elif kind in ("unorderedList", "orderedList"):
                 tag = "ul" if kind == "unorderedList" else "ol"
                 out.append(f"<{tag}>" + "".join(

@@ -110,7 +110,7 @@ class Texts:
     def fence(info, code):
         words = info.split()
         named = f"<figcaption>{quoted(words[-1])}</figcaption>" if len(words) > 1 and "." in words[-1] else ""
-        block = f'<pre tabindex="0"><code>{highlight.marked(info, code)}</code></pre>'
+        block = f'<pre{highlight.attributes(info, code)}><code>{highlight.marked(info, code)}</code></pre>'
         return f"<figure>{named}{block}</figure>\n" if named else block + "\n"
 
     @staticmethod
