@@ -50,6 +50,38 @@ struct PictureTests {
         }
     }
 
+    @Test("A picture is outdated once no program says its words, and by no other change of the sources")
+    func outdated() throws {
+        let folder = TemporaryFolder()
+        for name in ["Sources/Tools", "docs/guides/pictures"] {
+            try FileManager.default.createDirectory(
+                atPath: "\(folder.path)/\(name)", withIntermediateDirectories: true)
+        }
+        func write(_ text: String, _ path: String) throws {
+            try text.write(toFile: "\(folder.path)/\(path)", atomically: true, encoding: .utf8)
+        }
+        /// Returns what the script says about these sources.
+        func complaints(_ source: String) throws -> [String] {
+            try write(source, "Sources/Tools/a.swift")
+            let call = try Child("\(Self.folder)/outdated", ["--root", folder.path])
+            #expect(try call.end().status == 0)
+            return call.lines
+        }
+        try write("name = \"Puma\"\n", "docs/guides/pictures/record")
+        let texts = [
+            "$ nigh bogus now", "Puma is back after 1.2 s, over tcp", "abcdefg2 &lt;is&gt; /tmp/x-y gone",
+        ]
+        let picture = texts.map { "<text x=\"0\">\($0)</text>\n" }.joined()
+        try write("<svg>\(picture)</svg>\n", "docs/guides/pictures/one.svg")
+        let source =
+            #"enum Way { case tcp }; let a = "\(name) is \(b ? "back" : "gone") after \(time) s, over \(way)""#
+        #expect(try complaints(source) == [])
+        #expect(try complaints("// \"It says\" more.\nfunc f() {}\n" + source) == [])
+        #expect(
+            try complaints(source.replacing(" is ", with: " has come "))
+                == [#"one.svg shows "Puma is""#])
+    }
+
     @Test("A word of a terminal stands at its column, however many spaces are around it")
     func render() throws {
         let folder = TemporaryFolder()
