@@ -53,6 +53,30 @@ import Testing
         }
     }
 
+    @Test("A count of stream frames that is there and 0 breaks the rule of every frame that ends with one")
+    func countOfNothing() throws {
+        let nothing = [UInt8](repeating: 0, count: 8)
+        let (standing, fault) = (Standing(), WireError.malformed("a count of no stream frames"))
+        let request = ConversationRequest(conversation: 1, attempt: 2, standing: standing).payload
+        let acceptance = ConversationAcceptance(conversation: 1, attempt: 2, standing: standing).payload
+        #expect(throws: fault) {
+            try reading(request + nothing) { bytes throws(WireError) in
+                try ConversationRequest(reading: bytes)
+            }
+        }
+        #expect(throws: fault) {
+            try reading(acceptance + nothing) { bytes throws(WireError) in
+                try ConversationAcceptance(reading: bytes)
+            }
+        }
+        #expect(throws: fault) {
+            try reading([UInt8](repeating: 0, count: Standing.byteCount) + nothing) {
+                bytes throws(WireError) in
+                try Standing(acknowledging: bytes)
+            }
+        }
+    }
+
     @Test func refusalsSurviveARoundTrip() throws {
         for code: ConversationRefusal.Code in [.declined, .full, .busy, .unknownConversation, .outOfDate] {
             let refusal = ConversationRefusal(

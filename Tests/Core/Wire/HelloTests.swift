@@ -104,6 +104,21 @@ import Testing
         }
     }
 
+    @Test("Of two fields with one tag each must keep to its rule, and the last one counts")
+    func fieldsTwice() throws {
+        var hello = Frames.hello()
+        hello.streams = StreamTerms(streams: 1, window: 70_000)
+        hello.prefaces = Array(0..<16)
+        let last: [UInt8] = [0x02, 0, 6, 0, 9, 0, 0, 0, 7, 0x01, 0, 2, 3, 4]
+        let twice = try read(hello.payload + last)
+        #expect(twice.streams == StreamTerms(streams: 9, window: 7))
+        #expect(twice.prefaces == [3, 4])
+        let broken: [UInt8] = [0x02, 0, 6, 0, 0, 0, 0, 0, 7]
+        #expect(throws: WireError.malformed("the hello has streams without room")) {
+            try read(hello.payload + broken + last)
+        }
+    }
+
     @Test(arguments: ["", "-a", "a--b", "UPPER", "sixteen-letters-", "123", "a b", "a\u{0}"])
     func invalidServicesAreRefused(_ service: String) {
         let valid = Frames.hello()
