@@ -66,6 +66,14 @@ public final class ByteStream: Sendable {
     /// nothing after `finish`.
     public func cancelWriting(because reason: String = "") { port.cancelWriting(reason) }
 
+    /// Waits until nothing more can be written, and returns why: the error that a write fails with from then on. Returns
+    /// nil if this side has finished.
+    ///
+    /// A side that takes its time for an answer learns from this that nobody waits for it any more, also when the peer
+    /// has finished its own direction before. If the task is cancelled, the error is `cancelled`, and the stream is as
+    /// before.
+    public nonisolated(nonsending) func stopped() async -> NighError? { await port.waitForStop() }
+
     // MARK: Reading
 
     /// What `poll` finds.
@@ -108,8 +116,8 @@ public final class ByteStream: Sendable {
 
 // For code that reads and writes in one task.
 extension ByteStream {
-    /// Waits until `wake` was called, or with `bytes` until there is something to read or reading has ended, or with
-    /// `room` until there is room to write or writing has ended.
+    /// Waits until `wake` was called or `isReconnecting` has changed, or with `bytes` until there is something to read
+    /// or reading has ended, or with `room` until there is room to write or writing has ended.
     package nonisolated(nonsending) func waitForActivity(bytes: Bool, room: Bool) async {
         await port.waitForActivity(bytes: bytes, room: room)
     }
@@ -126,6 +134,9 @@ extension ByteStream {
     /// Why no more bytes come, whatever has come and is not read yet; nil if more may come, or they ended in good
     /// order.
     package var failure: NighError? { port.failure }
+
+    /// Whether the link is lost, and the session looks for another one. A change does what `wake` does.
+    package var isReconnecting: Bool { port.isReconnecting }
 
     /// Ends the present or the next `waitForActivity`.
     package func wake() { port.wake() }

@@ -99,6 +99,8 @@ final class StreamPort: Sendable {
         changing { state in
             guard case .open = state.sending else { return false }
             state.sending = .finished
+            // Tasks that wait for the end of writing; for code on a loop, which has just ended it, this is no news.
+            state.woken.take(from: &state.writers)
             return true
         }
     }
@@ -168,12 +170,27 @@ final class StreamPort: Sendable {
         await wait(in: \.writers) { [room] state in state.isWritable(within: room) }
     }
 
+    /// Waits until writing has ended, or the task is cancelled. Returns why nothing more can be written; nil if this
+    /// side has finished.
+    nonisolated(nonsending) func waitForStop() async -> NighError? {
+        while true {
+            switch state.withLock({ $0.sending }) {
+            case .open: break
+            case .finished: return nil
+            case .cancelled(let reason): return error(.sending, .streamCancelled(reason))
+            case .failed(let error): return error
+            }
+            if Task.isCancelled { return error(.sending, .cancelled) }
+            await wait(in: \.writers) { state in !state.sending.isOpen }
+        }
+    }
+
     /// Waits until there may be something to read, or reading has ended, or the task is cancelled.
     nonisolated(nonsending) func waitForBytes() async {
         await wait(in: \.readers) { state in state.isReadable }
     }
 
-    /// Waits for `wake`, and for what the parameters name.
+    /// Waits for `wake`, for a change of `isReconnecting`, and for what the parameters name.
     nonisolated(nonsending) func waitForActivity(bytes: Bool, room isRoomWanted: Bool) async {
         await wait(in: \.watchers) { [room] state in
             state.isWoken || state.receiving.hasFailed
@@ -197,6 +214,18 @@ final class StreamPort: Sendable {
                 || bytes && state.isReadable
                 || isRoomWanted && state.isWritable(within: room)
             if isReady { state.notifyLoop() }
+        }
+    }
+
+    /// Whether the link is lost, and the session looks for another one. A change does what `wake` does.
+    var isReconnecting: Bool { state.withLock { $0.isReconnecting } }
+
+    func setReconnecting(_ isReconnecting: Bool) {
+        waking { state in
+            guard state.isReconnecting != isReconnecting else { return }
+            state.isReconnecting = isReconnecting
+            state.isWoken = true
+            state.woken.take(from: &state.watchers)
         }
     }
 

@@ -45,6 +45,8 @@ struct StreamPortState {
     var loopWaiter: LoopWaiter?
     private var toldFailures = ToldFailures()
     var isWoken = false
+    /// Whether the link is lost, and the session looks for another one.
+    var isReconnecting = false
     var lastWaiter: UInt64 = 0
 
     /// Code on a loop that waits as a task does.

@@ -77,6 +77,13 @@ final class StreamTable {
     private var streamsToWake: [StreamPort] = []
     private var openedByUs = 0
     private var openedByThem = 0
+    /// Whether no link carries the conversation now.
+    var isReconnecting = false {
+        didSet {
+            guard isReconnecting != oldValue else { return }
+            for stream in streams.values { stream.port.setReconnecting(isReconnecting) }
+        }
+    }
     /// Whether this side leaves only after it has ended its writing to all streams for relays.
     private var waitsForRelays = false
 
@@ -153,6 +160,7 @@ final class StreamTable {
             number: number, name: name, purpose: purpose, peer: agreement.peer, isOwn: isOwn, window: window,
             frameRoom: min(agreement.pieceLimit, Self.frameLimit) - StreamData.numberLength, chunks: chunks,
             attention: attention)
+        if isReconnecting { port.setReconnecting(true) }
         let stream = Stream(port, credit: agreement.theirs.window, window: window)
         streams[number] = stream
         opened += 1

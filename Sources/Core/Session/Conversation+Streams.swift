@@ -7,6 +7,7 @@ extension Conversation {
         guard let streamAgreement else { return nil }
         let table = StreamTable(
             streamAgreement, largeChunks: port.largeChunks, chunks: port.chunks, attention: port)
+        table.isReconnecting = link == nil
         streams = table
         return table
     }

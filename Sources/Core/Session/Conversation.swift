@@ -89,7 +89,7 @@ package final class Conversation: FrameSource {
 
     /// The link that carries the conversation now. With it, a sender need not look the link up in the peer's record. (A
     /// link knows its conversation for the same reason, for received messages.)
-    @exclusivity(unchecked) var link: Link?
+    @exclusivity(unchecked) var link: Link? { didSet { streams?.isReconnecting = link == nil } }
 
     /// What this side's own invitation said, which it gave up to accept the peer's.
     @exclusivity(unchecked) var crossedContext: [UInt8]?
@@ -116,9 +116,9 @@ package final class Conversation: FrameSource {
     func end(_ error: NighError) {
         isActive = false
         acceptsMessages = false
+        streams?.end(error)
         link = nil
         port.close(error)
-        streams?.end(error)
         inbox?.finish()
         countRead(port.takeRead())
     }

@@ -158,6 +158,44 @@ import Testing
         #expect(pair.even.opened[0].take().error == .streamCancelled("seen enough"))
     }
 
+    @Test("tell a side that prepares an answer that nobody waits for it, though it has read all")
+    func stoppedAfterTheEnd() async throws {
+        let pair = StreamPair()
+        let question = try pair.odd.open("question")
+        try question.put([1])
+        question.finish()
+        try pair.settle()
+        let answer = pair.even.opened[0]
+        #expect(answer.take() == .init(bytes: [1], hasEnded: true))
+        let reason = Task { await answer.stopped() }
+        question.cancel(because: "it takes too long")
+        try pair.settle()
+        #expect(await reason.value?.cause == .streamCancelled("it takes too long"))
+    }
+
+    @Test("stop waiting for the end of writing when this side finishes, or the task is cancelled")
+    func stoppedByThisSide() async throws {
+        let pair = StreamPair()
+        let stream = try pair.odd.open("camera")
+        let cancelled = Task { await stream.stopped() }
+        cancelled.cancel()
+        #expect(await cancelled.value?.cause == .cancelled)
+        let finished = Task { await stream.stopped() }
+        stream.finish()
+        #expect(await finished.value == nil)
+    }
+
+    @Test("show that the link is lost, also those that are opened then, until there is another one")
+    func reconnecting() throws {
+        let pair = StreamPair()
+        let earlier = try pair.odd.open("earlier")
+        pair.odd.table.isReconnecting = true
+        let later = try pair.odd.open("later")
+        #expect(earlier.isReconnecting && later.isReconnecting)
+        pair.odd.table.isReconnecting = false
+        #expect(!earlier.isReconnecting && !later.isReconnecting)
+    }
+
     @Test("are cancelled when the program lets go of them, but what was finished arrives")
     func letGo() throws {
         let pair = StreamPair()

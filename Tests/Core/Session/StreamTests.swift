@@ -103,6 +103,21 @@ import Testing
         #expect(lynx.statistics.peers[puma.id]?.streamBytesReceived == content.count)
     }
 
+    @Test("know that the link of their conversation is lost, until there is another one")
+    func reconnecting() throws {
+        let place = Neighbourhood()
+        let (puma, lynx) = try place.pair()
+        let stream = try open("camera", from: puma, to: lynx)
+        #expect(!stream.isReconnecting)
+        for member in [puma, lynx] { member.faults.plan.refuse = .all }
+        puma.faults.cut()
+        try place.run(.seconds(1))
+        #expect(puma.state(of: lynx.id) == .reconnecting && stream.isReconnecting)
+        for member in [puma, lynx] { member.faults.plan = .none }
+        try place.run(.seconds(5))
+        #expect(puma.state(of: lynx.id) == .connected && !stream.isReconnecting)
+    }
+
     @Test("move to a better transport with the conversation")
     func moves() throws {
         let ways = TwoWays()
