@@ -50,10 +50,10 @@ let package = Package(
         .systemLibrary(name: "COpenSSL", path: "Sources/Transports/COpenSSL"),
         .target(name: "NighCore", dependencies: ["COpenSSL"], path: "Sources/Core"),
         .target(name: "NighRecord", dependencies: ["NighCore"], path: "Sources/Record"),
-        .systemLibrary(name: "CFileSpace", path: "Sources/Files/CFileSpace"),
+        .systemLibrary(name: "CMalloc", path: "Sources/Files/CMalloc"),
         .target(
-            name: "NighFiles", dependencies: ["CFileSpace", "NighCore"], path: "Sources/Files",
-            exclude: ["CFileSpace"]),
+            name: "NighFiles", dependencies: ["CMalloc", "NighCore"], path: "Sources/Files",
+            exclude: ["CMalloc"]),
         .target(name: "NighGroups", dependencies: ["NighCore"], path: "Sources/Groups"),
         .target(name: "NighRelays", dependencies: ["NighCore"], path: "Sources/Relays"),
         .target(

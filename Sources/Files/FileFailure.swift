@@ -6,11 +6,15 @@ package struct FileFailure: Error, CustomStringConvertible, Sendable {
     package let description: String
     /// The reason that goes to the other side.
     package let fault: FileFault
+    /// Whether too many files are open, in this process or in all. It may succeed once some of them are closed.
+    package let lacksDescriptors: Bool
 
     package init(
-        _ description: String, _ reason: FileFault.Reason = .inaccessible, other explanation: String? = nil
+        _ description: String, _ reason: FileFault.Reason = .inaccessible, other explanation: String? = nil,
+        lacksDescriptors: Bool = false
     ) {
         self.description = description
+        self.lacksDescriptors = lacksDescriptors
         fault = FileFault(reason, explanation ?? "the file cannot be read or written there")
     }
 
@@ -28,6 +32,9 @@ package struct FileFailure: Error, CustomStringConvertible, Sendable {
         case EFBIG:
             return FileFailure(
                 "\(what): \(reason)", .noSpace, other: "files may not grow that large there")
+        case EMFILE, ENFILE:
+            return FileFailure(
+                "\(what): \(reason)", other: "too many files are open there", lacksDescriptors: true)
         default: return FileFailure("\(what): \(reason)")
         }
     }

@@ -31,8 +31,10 @@ public struct FileProgress: Hashable, Sendable {
     public var itemCount: Int
     /// The file that is being transferred.
     public var current: FileItem?
-    /// Bytes a second over the last seconds; nil while there is too little to measure.
+    /// Bytes a second over the last seconds; nil while there is too little to measure, and while the link is lost.
     public var bytesPerSecond: Double?
+    /// Whether the link is lost, and the session looks for another one. Nothing moves meanwhile.
+    public var isReconnecting = false
 
     /// The share that is done, from 0 to 1; nil if the size of a file is not known.
     public var fraction: Double? {

@@ -5,10 +5,10 @@ package protocol FileStore: AnyObject {
     /// The number of free bytes; nil if that is unknown.
     var room: Int? { get }
 
-    /// The number of bytes of the offer that are already there, or for which there is room that nothing else can take.
-    var present: Int { get }
+    /// The number of bytes of the offer that are already there.
+    var present: Int { get throws(FileFailure) }
 
-    /// Finds or creates the place of one item.
+    /// Finds or creates the place of one item. A folder that was opened stays, since the sender learns that it is there.
     func open(_ index: Int) throws(FileFailure) -> StoredItem
 
     /// Creates a new place for a file of which `open` has returned that it was kept: the sender has another one now.
@@ -37,10 +37,6 @@ package protocol StoredPart: AnyObject {
     /// Whether no other program can have changed what was written. Must be read from time to time: another program that
     /// opens the file waits for that.
     var isUntouched: Bool { get }
-
-    /// Reserves space for the bytes before `end` of a file of `size` bytes, if the file system can do that. Fails if
-    /// there is not enough for the whole file; the file may be written nevertheless, as far as there is room.
-    func reserve(_ size: Int, upTo end: Int) throws(FileFailure)
 
     /// Reads bytes that begin at `offset`. Returns how many; fewer than there is room for only at the end.
     func read(into bytes: UnsafeMutableRawBufferPointer, at offset: Int) throws(FileFailure) -> Int

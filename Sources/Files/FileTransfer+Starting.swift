@@ -1,3 +1,4 @@
+import CMalloc
 import NighCore
 import Synchronization
 
@@ -36,12 +37,18 @@ package final class IncomingOffers: Sendable {
     package static let limit = 16
     /// The time within which an offer has to come whole.
     package static let listingTime = Duration.seconds(30)
-    /// How long another program may wait to open a file that is being received, in seconds.
-    private static let admissionInterval = 0.2
+    /// The bytes of memory that the items of all offers of one session may take, from the offer to the end of its
+    /// transfer: about two offers of 100,000 items. A 64th of it each peer may take in any case.
+    package static let mostHeldBytes = 64 << 20
+    /// After a transfer with a list of this many bytes, free memory is given back to the system.
+    private static let largeList = 4 << 20
 
     private struct State {
         /// The number of offers of each peer that have no answer.
         var undecided: [PeerID: Int] = [:]
+        /// The bytes of memory that the items take that each peer has offered.
+        var held: [PeerID: Int] = [:]
+        var heldByAll = 0
         /// The transfers that have not ended.
         var running: [(stream: ByteStream, transfer: FileTransfer)] = []
     }
@@ -80,14 +87,12 @@ package final class IncomingOffers: Sendable {
         _ transfer: FileTransfer, on stream: ByteStream, _ queue: FileQueue, isTooMany: Bool
     ) async {
         let side = IncomingFiles()
+        side.mayHold = { [self, peer = stream.peer] in hold($0, of: peer) }
         if isTooMany { side.stop(FileFault(.declined, "too many offers wait for an answer there")) }
         var isCounted = !isTooMany
         var isListed = false
         // A transfer that has ended before is not kept until then, with all that was listed.
         queue.after(Self.listingTime / .seconds(1)) { [weak transfer] in transfer?.order(.stopUnlisted) }
-        let admission = queue.every(Self.admissionInterval) {
-            if transfer.isUnderway { transfer.order(.admitOtherPrograms) }
-        }
         let ending = await TransferRun(stream: stream, side: side, transfer: transfer, queue: queue).run {
             if !isListed, side.isDeciding {
                 isListed = true
@@ -99,12 +104,34 @@ package final class IncomingOffers: Sendable {
                 uncount(stream.peer)
             }
         }
-        admission.cancel()
         if isCounted { uncount(stream.peer) }
         state.withLock { state in state.running.removeAll { $0.transfer === transfer } }
+        release(side.heldBytes, of: stream.peer)
         // The sizes that the offer left open are known now.
         transfer.list(side.items)
         transfer.end(ending, side.outcomes)
+        // By then the program has looked at it, and let go of it as a rule. The C library would keep the memory.
+        if side.heldBytes >= Self.largeList { queue.after(1) { malloc_trim(0) } }
+    }
+
+    /// Returns whether an item of an offer may take more memory, and counts it then.
+    func hold(_ bytes: Int, of peer: PeerID) -> Bool {
+        state.withLock { state in
+            let own = state.held[peer, default: 0] + bytes
+            let all = state.heldByAll + bytes
+            guard all <= Self.mostHeldBytes || own <= Self.mostHeldBytes / 64 else { return false }
+            state.held[peer] = own
+            state.heldByAll = all
+            return true
+        }
+    }
+
+    /// The items of a transfer that has ended take no more memory.
+    func release(_ bytes: Int, of peer: PeerID) {
+        state.withLock { state in
+            state.held[peer] = state.held[peer].flatMap { $0 > bytes ? $0 - bytes : nil }
+            state.heldByAll -= bytes
+        }
     }
 
     /// An offer of the peer has its answer, or will not get one.

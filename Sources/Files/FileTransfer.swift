@@ -21,7 +21,8 @@ public final class FileTransfer: Sendable {
     /// What the program wants of the transfer.
     enum Command: Sendable {
         case accept(@Sendable () throws(FileFailure) -> any FileStore, atMost: Int, onResult: ResultHandler?)
-        case admitOtherPrograms
+        /// Some time has passed.
+        case tick
         case pause(String)
         case resume
         case stop(FileFault)
@@ -33,13 +34,24 @@ public final class FileTransfer: Sendable {
         var items: [FileItem]
         var count = TransferCount()
         var isUnderway = false
+        var isReconnecting = false
         var rate: TransferRate?
         var commands: [Command] = []
-        var results: [FileResult] = []
-        var ending: Result<Void, NighError>?
-        var waiting: [CheckedContinuation<Void, Never>] = []
+        var ending: Ending?
+        var waiting: [Int: CheckedContinuation<Void, Never>] = [:]
+        var lastWaiter = 0
         var readers: [AsyncStream<FileProgress>.Continuation] = []
-        var reportedAt: Moment?
+        /// What the readers know.
+        var reported: (count: TransferCount, hasRate: Bool, at: Moment)?
+    }
+
+    /// How it ended.
+    private struct Ending {
+        let result: Result<Void, NighError>
+        /// Of each item.
+        let outcomes: [ItemOutcome]
+        /// Why all items ended of which nothing else is known.
+        let error: NighError?
     }
 
     init(
@@ -62,8 +74,8 @@ public final class FileTransfer: Sendable {
     /// How far the transfer is now.
     public var progress: FileProgress { state.withLock { Self.progress($0) } }
 
-    /// How far the transfer is now, and again when that has changed, ten times a second at most. A slow reader gets the
-    /// newest only. The sequence ends with the transfer.
+    /// How far the transfer is now, and again when that has changed, ten times a second at most. While nothing moves, the
+    /// rate changes once a second. A slow reader gets the newest only. The sequence ends with the transfer.
     public var updates: some AsyncSequence<FileProgress, Never> & Sendable {
         let (stream, continuation) = AsyncStream.makeStream(
             of: FileProgress.self, bufferingPolicy: .bufferingNewest(1))
@@ -75,22 +87,40 @@ public final class FileTransfer: Sendable {
     }
 
     /// What became of each item, in the order of `items`; empty until the transfer has ended.
-    public var results: [FileResult] { state.withLock { $0.results } }
+    public var results: [FileResult] {
+        let (items, ending) = state.withLock { ($0.items, $0.ending) }
+        guard let ending else { return [] }
+        return zip(items, ending.outcomes).map { result(of: $0, $1, ending.error) }
+    }
 
-    /// Waits for the end. Fails if a file did not arrive; `results` says what became of the others.
+    /// Waits for the end. Fails if a file did not arrive; `results` says what became of the others. If the task is
+    /// cancelled, it fails with `cancelled` at once, and the transfer goes on: `cancel` ends it.
     @discardableResult
     public func finish() async throws(NighError) -> [FileResult] {
-        await withCheckedContinuation { continuation in
-            let hasEnded = state.withLock { state in
-                if state.ending == nil { state.waiting.append(continuation) }
-                return state.ending != nil
-            }
-            if hasEnded { continuation.resume() }
+        let number = state.withLock { state in
+            state.lastWaiter += 1
+            return state.lastWaiter
         }
-        let (ending, results) = state.withLock { ($0.ending, $0.results) }
-        try ending?.get()
+        await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                let mustWait = state.withLock { state in
+                    if state.ending != nil || Task.isCancelled { return false }
+                    state.waiting[number] = continuation
+                    return true
+                }
+                if !mustWait { continuation.resume() }
+            }
+        } onCancel: {
+            state.withLock { $0.waiting.removeValue(forKey: number) }?.resume()
+        }
+        guard let ending = state.withLock({ $0.ending }) else {
+            throw NighError(stage, .cancelled, peer: peer.short)
+        }
+        try ending.result.get()
         return results
     }
+
+    private var stage: NighError.Stage { isIncoming ? .receiving : .sending }
 
     /// Stops for now: nothing moves until `resume`. The other program sees the reason.
     public func pause(because reason: String = "") { order(.pause(reason)) }
@@ -136,37 +166,72 @@ public final class FileTransfer: Sendable {
             resumed: count.resumed, transferred: count.transferred, itemsDone: count.itemsDone,
             itemsFailed: count.itemsFailed, itemCount: count.items,
             current: count.current.flatMap { state.items.indices.contains($0) ? state.items[$0] : nil },
-            bytesPerSecond: state.rate?.bytesPerSecond(at: now))
+            bytesPerSecond: state.isReconnecting ? nil : state.rate?.bytesPerSecond(at: now),
+            isReconnecting: state.isReconnecting && state.ending == nil)
     }
 
     /// The offer has come whole.
     func list(_ items: [FileItem]) { state.withLock { $0.items = items } }
 
     /// Notes how far the transfer is, and tells the readers from time to time.
-    func note(_ count: TransferCount, isUnderway: Bool, at now: Moment) {
+    func note(_ count: TransferCount, isUnderway: Bool, isReconnecting: Bool = false, at now: Moment) {
         state.withLock { state in
             // A side that has ended is no longer under way, and the transfer does not wait because of that.
             let isUnderway = isUnderway || state.isUnderway
-            guard count != state.count || isUnderway != state.isUnderway else { return }
             if isUnderway, !state.isUnderway { state.rate = TransferRate(from: count.moved, at: now) }
-            let isNews = count.pause != state.count.pause || isUnderway != state.isUnderway
+            let isNews =
+                count.pause != state.count.pause || isUnderway != state.isUnderway
+                || isReconnecting != state.isReconnecting
             state.count = count
             state.isUnderway = isUnderway
+            state.isReconnecting = isReconnecting
             state.rate?.reached(count.moved, at: now)
-            if !isNews, let last = state.reportedAt, now - last < .milliseconds(100) { return }
-            state.reportedAt = now
+            if !isNews, let reported = state.reported {
+                let hasMoved = count != reported.count
+                guard hasMoved || reported.hasRate,
+                    now - reported.at >= (hasMoved ? .milliseconds(100) : .seconds(1))
+                else { return }
+            }
             let progress = Self.progress(state, at: now)
+            state.reported = (count, progress.bytesPerSecond != nil, now)
             for reader in state.readers { reader.yield(progress) }
         }
     }
 
+    /// Ends the transfer as its side has ended.
+    func end(_ ending: TransferEnding, _ outcomes: [ItemOutcome]) {
+        let overall = error(for: ending)
+        var failures: [NighError] = []
+        var failureCount = 0
+        let items = items
+        for (item, outcome) in zip(items, outcomes) {
+            guard let error = result(of: item, outcome, overall).error else { continue }
+            failureCount += 1
+            if failures.count < Self.mostFailures { failures.append(error) }
+        }
+        let result: Result<Void, NighError> =
+            if let overall {
+                .failure(overall)
+            } else if failureCount == 0 {
+                .success(())
+            } else if failureCount == 1, items.count == 1 {
+                .failure(failures[0])
+            } else {
+                .failure(
+                    NighError(
+                        stage,
+                        .file(FileFault(.other, "\(failureCount) of \(items.count) files did not arrive")),
+                        peer: peer.short, attempts: failures))
+            }
+        end(Ending(result: result, outcomes: outcomes, error: overall))
+    }
+
     /// Ends the transfer for those who wait for it.
-    func end(_ ending: Result<Void, NighError>, _ results: [FileResult]) {
+    private func end(_ ending: Ending) {
         let (waiting, readers, last) = state.withLock { state in
-            state.results = results
             state.ending = ending
             defer {
-                state.waiting = []
+                state.waiting = [:]
                 state.readers = []
             }
             return (state.waiting, state.readers, Self.progress(state))
@@ -175,6 +240,44 @@ public final class FileTransfer: Sendable {
             reader.yield(last)
             reader.finish()
         }
-        for continuation in waiting { continuation.resume() }
+        for continuation in waiting.values { continuation.resume() }
+    }
+
+    // MARK: What became of it
+
+    /// Returns what became of one item in a transfer that ended for the reason `overall`.
+    func result(of item: FileItem, _ outcome: ItemOutcome, _ overall: NighError?) -> FileResult {
+        switch outcome {
+        case .kept(let path, let hash): FileResult(item: item, path: path, hash: hash, error: nil)
+        case .failed(let fault, let words):
+            FileResult(
+                item: item, path: nil, hash: nil,
+                error: NighError(
+                    stage, .file(FileFault(fault.reason, words.isEmpty ? item.path : words)),
+                    peer: peer.short))
+        case .pending:
+            FileResult(
+                item: item, path: nil, hash: nil,
+                error: overall ?? NighError(stage, .cancelled, peer: peer.short))
+        }
+    }
+
+    /// The most single failures that the error of a transfer lists.
+    private static let mostFailures = 16
+
+    private func error(for ending: TransferEnding) -> NighError? {
+        switch ending {
+        case .complete: nil
+        case .stopped(let fault), .stoppedHere(let fault): NighError(stage, .file(fault), peer: peer.short)
+        case .lost(let error):
+            if case .streamCancelled(let words) = error.cause {
+                NighError(stage, .file(FileFault(.cancelled, words)), peer: peer.short)
+            } else {
+                NighError(
+                    stage, error.cause, peer: peer.short, transport: error.transport,
+                    advice: "send the same files again, and the transfer continues where it was",
+                    attempts: error.attempts)
+            }
+        }
     }
 }

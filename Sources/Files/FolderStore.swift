@@ -12,12 +12,21 @@ package final class FolderStore: FileStore {
     private let replaces: Bool
     private let finalName: SafeFileName?
 
-    /// The files and folders that were offered by themselves: each name, and the items that are that or in it.
-    private var tops: [(name: String, items: [Int])] = []
+    /// What is offered by itself: a file, or a folder with all that is in it. There may be one for each item, so it takes
+    /// little memory.
+    private struct Top {
+        /// The first item that is it or in it.
+        let item: Int
+        /// Whether it is a file.
+        var isFile: Bool
+    }
+
+    private var tops: [Top] = []
     /// The index in `tops` for each item.
-    private var topIndices: [Int] = []
-    /// The numbers of the parts that earlier transfers left, by the name without a number.
-    private lazy var leftNumbers = findLeftNumbers()
+    private var topIndices: [Int32] = []
+    /// The numbers of the parts that earlier transfers left, by the name without a number. Nil until they are looked
+    /// for.
+    private var leftNumbers: [String: [Int]]?
     /// The number of the part of each top that was opened, by its index.
     private var numbers: [Int: Int] = [:]
     /// The parts that something still refers to.
@@ -38,35 +47,40 @@ package final class FolderStore: FileStore {
         self.items = items
         replaces = replacing
         self.finalName = finalName
+        topIndices.reserveCapacity(items.count)
         var indices: [[UInt8]: Int] = [:]
         for (index, item) in items.enumerated() {
-            let name = item.components.first ?? ""
-            let top = indices[Array(name.utf8)] ?? tops.count
+            let components = item.components
+            let top = indices[Array((components.first ?? "").utf8), default: tops.count]
             if top == tops.count {
-                indices[Array(name.utf8)] = top
-                tops.append((name, []))
+                indices[Array((components.first ?? "").utf8)] = top
+                tops.append(Top(item: index, isFile: true))
             }
-            tops[top].items.append(index)
-            topIndices.append(top)
+            if item.kind == .folder || components.count > 1 { tops[top].isFile = false }
+            topIndices.append(Int32(top))
         }
-    }
-
-    /// Leaves no trace of what never had any bytes, once its files are closed.
-    deinit {
-        for index in numbers.keys { openPart(index)?.isTemporary = true }
     }
 
     package var room: Int? { destination.room }
 
     package var present: Int {
-        items.indices.reduce(0) { sum, index in
-            guard items[index].kind == .file, let part = leftPart(of: topIndices[index]) else { return sum }
-            let key = PartFolder.key(of: items[index].path)
-            guard !part.isComplete(key) else { return sum + (items[index].size ?? 0) }
-            guard let status = part.folder.status(of: key) else { return sum }
-            // What was reserved for the file is not free any more, and it is the file that needs it.
-            let held = max(Int(status.st_size), Int(status.st_blocks) * 512)
-            return sum + min(held, items[index].size ?? held)
+        get throws(FileFailure) {
+            guard try !findLeftNumbers().isEmpty else { return 0 }
+            var sum = 0
+            var last: (top: Int32, part: PartFolder?)?
+            for (index, item) in items.enumerated() where item.kind == .file {
+                let top = topIndices[index]
+                if last?.top != top { last = (top, try leftPart(of: Int(top))) }
+                guard let part = last?.part else { continue }
+                let key = PartFolder.key(of: item.path)
+                if part.isComplete(key) {
+                    sum += item.size ?? 0
+                } else if let status = part.folder.status(of: key) {
+                    // What an earlier version reserved for the file is not free, and is given back when it is opened.
+                    sum += min(max(Int(status.st_size), Int(status.st_blocks) * 512), item.size ?? .max)
+                }
+            }
+            return sum
         }
     }
 
@@ -91,15 +105,17 @@ package final class FolderStore: FileStore {
     }
 
     package func finish() {
-        for (index, top) in tops.enumerated() {
-            guard numbers[index] != nil, let part = openPart(index) else { continue }
-            let isComplete = top.items.allSatisfy { index in
+        let inTops = Dictionary(grouping: items.indices) { topIndices[$0] }
+        for top in tops.indices {
+            // What cannot be opened now stays, and is removed when the same is received again.
+            guard numbers[top] != nil, let part = try? openPart(top) else { continue }
+            let isComplete = inTops[Int32(top)]?.allSatisfy { index in
                 items[index].kind == .folder || part.isComplete(PartFolder.key(of: items[index].path))
             }
-            guard isComplete else { continue }
+            guard isComplete == true else { continue }
             part.remove()
-            numbers[index] = nil
-            openParts[index] = nil
+            numbers[top] = nil
+            openParts[top] = nil
             recent.removeAll { $0 === part }
         }
     }
@@ -114,74 +130,84 @@ package final class FolderStore: FileStore {
                 "\(items[index].name) lies too deep: a path has at most \(FileItem.mostComponents) names",
                 other: "the path of a file has too many names")
         }
-        let top = topIndices[index]
-        if let part = leftPart(of: top) { return part }
+        let top = Int(topIndices[index])
+        if let part = try leftPart(of: top) { return part }
         let part = try createPart(of: top)
         use(part, for: top)
         return part
     }
 
     /// Returns the part of a top that is open, or that an earlier transfer left.
-    private func leftPart(of top: Int) -> PartFolder? {
-        if let part = openPart(top) { return part }
-        guard let part = findPart(of: top) else { return nil }
+    private func leftPart(of top: Int) throws(FileFailure) -> PartFolder? {
+        if let part = try openPart(top) { return part }
+        guard let part = try findPart(of: top) else { return nil }
         use(part, for: top)
         return part
     }
 
-    private func base(of top: Int) -> SafeFileName { finalName ?? SafeFileName(tops[top].name) }
+    private func name(of top: Int) -> String { items[tops[top].item].components.first ?? "" }
 
-    private func openPart(_ top: Int) -> PartFolder? {
+    private func base(of top: Int) -> SafeFileName { finalName ?? SafeFileName(name(of: top)) }
+
+    private func openPart(_ top: Int) throws(FileFailure) -> PartFolder? {
         if let part = openParts[top]?.part { return part }
-        guard let number = numbers[top], let part = openPart(of: top, number) else { return nil }
+        guard let number = numbers[top], let part = try openPart(of: top, number) else { return nil }
         use(part, for: top)
         return part
     }
 
-    private func openPart(of top: Int, _ number: Int) -> PartFolder? {
+    private func openPart(of top: Int, _ number: Int) throws(FileFailure) -> PartFolder? {
         let place = PartFolder.Place(destination: destination, base: base(of: top), number: number)
-        return PartFolder.open(place, sender: sender, name: tops[top].name)
+        return try PartFolder.open(place, sender: sender, name: name(of: top))
     }
 
     private func use(_ part: PartFolder, for top: Int) {
         numbers[top] = part.number
+        if openParts.count > 4 * Self.mostRecent { openParts = openParts.filter { $0.value.part != nil } }
         openParts[top] = Weak(part: part)
         recent.append(part)
         if recent.count > Self.mostRecent { recent.removeFirst() }
     }
 
-    private func findPart(of top: Int) -> PartFolder? {
-        for number in leftNumbers[base(of: top).text] ?? [] {
-            if let part = openPart(of: top, number) { return part }
+    private func findPart(of top: Int) throws(FileFailure) -> PartFolder? {
+        let numbers = try findLeftNumbers()
+        guard !numbers.isEmpty else { return nil }
+        for number in numbers[base(of: top).text] ?? [] {
+            if let part = try openPart(of: top, number) { return part }
         }
         return nil
     }
 
-    private func findLeftNumbers() -> [String: [Int]] {
+    private func findLeftNumbers() throws(FileFailure) -> [String: [Int]] {
+        if let leftNumbers { return leftNumbers }
         var numbers: [String: [Int]] = [:]
         let suffix = ".part"
-        for name in (try? destination.names()) ?? [] where name.text.hasSuffix(suffix) {
+        for name in try destination.names() where name.text.hasSuffix(suffix) {
             let text = String(name.text.dropLast(suffix.count))
             numbers[text, default: []].append(1)
             if let (base, number) = SafeFileName.unnumbered(text) {
                 numbers[base, default: []].append(number)
             }
         }
-        return numbers.mapValues { $0.sorted() }
+        numbers = numbers.mapValues { $0.sorted() }
+        leftNumbers = numbers
+        return numbers
     }
 
     /// Creates a part under the first number whose names are free. If files are replaced, a name is also free if its
     /// file may be.
     private func createPart(of top: Int) throws(FileFailure) -> PartFolder {
         let base = base(of: top)
-        let isFile = tops[top].items.allSatisfy { items[$0].kind == .file && items[$0].components.count < 2 }
+        let isFile = tops[top].isFile
         for number in SafeFileName.numbers {
             let place = PartFolder.Place(destination: destination, base: base, number: number)
             let name = place.name
             let isTaken =
                 replaces && isFile ? !destination.isReplaceable(name.text) : destination.has(name.text)
             guard !isTaken else { continue }
-            if let part = try PartFolder.create(place, sender: sender, name: tops[top].name) { return part }
+            if let part = try PartFolder.create(place, sender: sender, name: self.name(of: top)) {
+                return part
+            }
         }
         throw FileFailure("\(destination.path(of: base.text)) and all its numbered names exist")
     }

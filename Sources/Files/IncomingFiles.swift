@@ -23,17 +23,22 @@ package final class IncomingFiles: TransferSide {
         case over(TransferEnding)
     }
 
-    package private(set) var items: [FileItem] = []
+    private var list = ItemList()
+    package var items: [FileItem] { list.items }
+    /// About how many bytes of memory the items take, as far as `mayHold` has allowed them.
+    private(set) var heldBytes = 0
     package private(set) var metadata: [UInt8] = []
     private var state = State.listing(missing: -1)
     private var cutter = RecordCutter()
     package private(set) var outcomes: [ItemOutcome] = []
     package private(set) var progress = TransferCount()
     private var unfinished = 0
-    private var listedBytes = 0
+    /// The files whose outcome is not known.
+    private var unfinishedFiles = 0
 
-    /// The next item to prepare.
+    /// The next item to look at: first for a file to prepare, and once all files have ended, for a folder to make.
     private var nextItem = 0
+    private var nextFolder = 0
     private var parts: [Int: IncomingPart] = [:]
     private var tasks: [Task] = []
     /// The part that bytes come for, and where they belong; nil if it has failed.
@@ -42,10 +47,6 @@ package final class IncomingFiles: TransferSide {
     private var unwritten: [(part: IncomingPart, offset: Int, bytes: [UInt8])] = []
     /// The most bytes that a file may have whose size nobody knows.
     private var mostBytes = Int.max
-    /// The items for which space is still to be reserved.
-    private var unreserved: [Int] = []
-    /// Whether bytes have come since the last piece of work.
-    private var hasNewBytes = false
     private let output = RecordOutput()
 
     /// The most items that are prepared ahead. Each holds up to three descriptors.
@@ -56,11 +57,10 @@ package final class IncomingFiles: TransferSide {
     private static let reportInterval = 128 << 10
     /// The share of a file that is written between two reports, if that is more.
     private static let reportShare = 256
-    /// The bytes for which space is reserved at a time.
-    private static let reservedStep = 512 << 10
-    /// The most steps in which space is reserved for a file, if these are larger.
-    private static let mostReservedSteps = 4_096
 
+    /// Asked before an item is listed that takes about this many bytes of memory. If the answer is no, the transfer
+    /// ends.
+    var mayHold: ((Int) -> Bool)?
     /// Gets what became of an item, as soon as that is known.
     var onConclusion: ((FileItem, ItemOutcome) -> Void)?
 
@@ -79,8 +79,9 @@ package final class IncomingFiles: TransferSide {
     /// - Parameter mostBytes: the most bytes that a file may have whose size nobody knows.
     package func accept(into store: any FileStore, atMost mostBytes: Int = .max) {
         guard case .deciding = state else { return }
-        if let room = store.room, progress.total - store.present > room {
-            let needed = progress.total - store.present
+        // What cannot be looked at now counts as missing.
+        let needed = progress.total - ((try? store.present) ?? 0)
+        if let room = store.room, needed > room {
             return stop(FileFault(.noSpace, "\(needed) bytes are needed, and \(room) are free"))
         }
         self.mostBytes = mostBytes
@@ -111,6 +112,8 @@ package final class IncomingFiles: TransferSide {
 
     package var hasEnded: Bool { if case .over = state { true } else { false } }
 
+    package func leave() { if case .finished = state { end(.complete) } }
+
     private func end(_ ending: TransferEnding) {
         guard !hasEnded else { return }
         for part in parts.values where items[part.index].size == nil { part.file.discard() }
@@ -134,7 +137,6 @@ package final class IncomingFiles: TransferSide {
 
     package func receive(_ bytes: UnsafeRawBufferPointer) {
         guard !hasEnded else { return }
-        hasNewBytes = true
         do throws(WireError) {
             try cutter.cut(bytes) { part throws(WireError) in
                 guard !hasEnded else { return }
@@ -186,14 +188,16 @@ package final class IncomingFiles: TransferSide {
     }
 
     private func add(_ item: FileItem, _ missing: Int) throws(WireError) {
-        listedBytes += item.listedBytes
-        guard listedBytes <= FileRecord.mostListedBytes else {
-            throw .malformed("an offer whose list has more than \(FileRecord.mostListedBytes) bytes")
+        try list.add(item)
+        guard mayHold?(item.heldBytes) ?? true else {
+            return stop(FileFault(.declined, "too many files and folders are offered there at once"))
         }
-        items.append(item)
+        heldBytes += item.heldBytes
         outcomes.append(.pending)
         unfinished += 1
+        if item.kind == .file { unfinishedFiles += 1 }
         progress.add(item)
+        if missing == 0 { try list.checkOrder() }
         state = missing > 0 ? .listing(missing: missing) : .deciding
     }
 
@@ -271,9 +275,13 @@ package final class IncomingFiles: TransferSide {
             piece.bytes.withUnsafeBytes { write($0, of: piece.part, at: piece.offset) }
         }
         guard unwritten.isEmpty else { return .waitForRoom }
-        if progress.pause?.isHere == true { output.resume(&progress) }
+        endPauseForRoom()
         return .again
     }
+
+    /// Goes on after a pause that this side has made because there was no room. What the program has paused does not
+    /// come so far.
+    private func endPauseForRoom() { if progress.pause?.isHere == true { output.resume(&progress) } }
 
     private func endFile(_ index: Int, _ size: Int, _ hash: [UInt8]) throws(WireError) {
         guard items.indices.contains(index) else {
@@ -296,7 +304,6 @@ package final class IncomingFiles: TransferSide {
     // MARK: Working
 
     package func work() -> TransferWork {
-        defer { hasNewBytes = false }
         if let next = output.takeNext() { return next }
         switch state {
         case .listing, .deciding: return .wait
@@ -308,7 +315,7 @@ package final class IncomingFiles: TransferSide {
                 state = .finished(store)
                 return .finish
             }
-            return prepareNext(store)
+            return nextItem < items.count ? prepareNext(store) : makeNextFolder(store)
         case .finished: return .wait
         case .over(let ending): return .over(ending)
         }
@@ -316,14 +323,26 @@ package final class IncomingFiles: TransferSide {
 
     private var keptEarlier: [Int: (path: String, hash: [UInt8])] = [:]
 
-    /// Finds out what is there of the next item.
+    /// Finds out what is there of the next file.
     private func prepareNext(_ store: any FileStore) -> TransferWork {
-        guard nextItem < items.count, parts.count + keptEarlier.count < Self.preparedAhead else {
-            return reserveNext()
-        }
-        let index = nextItem
+        guard parts.count + keptEarlier.count < Self.preparedAhead else { return .wait }
+        if items[nextItem].kind == .file, let pause = open(nextItem, store) { return pause }
         nextItem += 1
-        guard outcomes[index] == .pending else { return .again }
+        return .again
+    }
+
+    /// Makes the next folder, once all files have ended. The sender learns of each, so all of them stay from then on; a
+    /// transfer that is cut earlier has made no folder that stays empty.
+    private func makeNextFolder(_ store: any FileStore) -> TransferWork {
+        guard unfinishedFiles == 0, nextFolder < items.count else { return .wait }
+        if items[nextFolder].kind == .folder, let pause = open(nextFolder, store) { return pause }
+        nextFolder += 1
+        return .again
+    }
+
+    /// Finds or creates the place of an item. Returns what to wait for if too many files are open for that now.
+    private func open(_ index: Int, _ store: any FileStore) -> TransferWork? {
+        guard outcomes[index] == .pending else { return nil }
         do throws(FileFailure) {
             switch try store.open(index) {
             case .folder:
@@ -334,16 +353,24 @@ package final class IncomingFiles: TransferSide {
                 output.write(.whole(index: index, hash: hash))
             case .part(let file): try prepare(IncomingPart(index, file))
             }
+            endPauseForRoom()
         } catch {
+            // Each of the files that are being received gives back what it has opened.
+            if error.lacksDescriptors { return parts.isEmpty ? waitForRoom(error) : .wait }
             fail(index, error)
         }
-        return .again
+        return nil
+    }
+
+    /// Tells the sender that there is no room, and why, and waits.
+    private func waitForRoom(_ failure: FileFailure) -> TransferWork {
+        setPausedForRoom(failure)
+        return output.count > 0 ? .again : .waitForRoom
     }
 
     private func prepare(_ part: IncomingPart) throws(FileFailure) {
         if let size = items[part.index].size {
             try part.shorten(to: size)
-            beginReserving(part, of: size)
         } else {
             // A file whose size nobody knows cannot be read twice by its sender.
             try part.shorten(to: 0)
@@ -362,32 +389,9 @@ package final class IncomingFiles: TransferSide {
             // All of it comes.
             try part.shorten(to: 0)
             parts[index] = part
-            if let size = items[index].size { beginReserving(part, of: size) }
         } catch {
             fail(index, error)
         }
-    }
-
-    /// Reserves space for the first bytes of a file of `size` bytes. The rest follows while nothing else is to be done:
-    /// in a file system in memory this takes as long as writing, and bytes that come do not wait for it.
-    private func beginReserving(_ part: IncomingPart, of size: Int) {
-        if reserve(part, of: size) { unreserved.append(part.index) }
-    }
-
-    private func reserveNext() -> TransferWork {
-        guard !hasNewBytes, let index = unreserved.first else { return .wait }
-        if let part = parts[index], let size = items[index].size, reserve(part, of: size) { return .again }
-        unreserved.removeFirst()
-        return .again
-    }
-
-    /// Reserves space for the next bytes of a file. Returns whether there are more.
-    private func reserve(_ part: IncomingPart, of size: Int) -> Bool {
-        let step = max(Self.reservedStep, size / Self.mostReservedSteps)
-        part.reserved = min(size, max(part.reserved, part.count) + step)
-        // Without space the file is written nevertheless, as far as there is room.
-        guard (try? part.file.reserve(size, upTo: part.reserved)) != nil else { return false }
-        return part.reserved < size
     }
 
     private func perform(_ task: Task) -> TransferWork {
@@ -396,7 +400,10 @@ package final class IncomingFiles: TransferSide {
             case .report(let part): try report(part)
             case .verify(let part): try verify(part)
             }
+            endPauseForRoom()
         } catch {
+            // The task is done again.
+            if error.lacksDescriptors { return waitForRoom(error) }
             switch task {
             case .report(let part), .verify(let part): fail(part.index, error)
             }
@@ -432,13 +439,14 @@ package final class IncomingFiles: TransferSide {
             part.rewind()
         }
         if part.hashed < part.count, try !part.readNext(into: output.piece).isEmpty { return }
-        tasks.removeFirst()
         guard part.hashed == expected.size, part.hash.value == expected.hash else {
+            tasks.removeFirst()
             return try sendAgain(part)
         }
         let path = try part.file.keep(expected.hash)
+        tasks.removeFirst()
         parts[part.index] = nil
-        items[part.index].size = expected.size
+        list.noteSize(expected.size, of: part.index)
         output.write(.kept(index: part.index))
         conclude(part.index, .kept(path: path, hash: expected.hash))
     }
@@ -469,6 +477,7 @@ package final class IncomingFiles: TransferSide {
         outcomes[index] = outcome
         onConclusion?(items[index], outcome)
         unfinished -= 1
+        if items[index].kind == .file { unfinishedFiles -= 1 }
         progress.conclude(outcome)
         // A file whose size was not known cannot be continued.
         if case .failed = outcome, items[index].size == nil { parts[index]?.file.discard() }

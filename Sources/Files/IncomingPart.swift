@@ -19,8 +19,6 @@ final class IncomingPart {
     var mismatches = 0
     /// How many of the bytes the sender knows to be written.
     var reported = 0
-    /// The end of the space that was reserved on the disk.
-    var reserved = 0
 
     init(_ index: Int, _ file: any StoredPart) {
         self.index = index

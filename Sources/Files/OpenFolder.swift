@@ -91,11 +91,18 @@ package final class OpenFolder: Sendable {
 
     // MARK: Changing it
 
-    /// Opens the folder of that name. Returns nil if there is none; a link to a folder is none.
-    func folder(_ name: String) -> OpenFolder? {
+    /// Opens the folder of that name. Returns nil if there is none; a link to a folder is none. Throws only if too many
+    /// files are open, which says nothing about the name.
+    func folder(_ name: String) throws(FileFailure) -> OpenFolder? {
         let number = openat(
             descriptor.number, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK)
+        if number < 0 { try throwIfDescriptorsLack(for: name) }
         return number < 0 ? nil : OpenFolder(OpenDescriptor(number), path: path(of: name))
+    }
+
+    private func throwIfDescriptorsLack(for name: String) throws(FileFailure) {
+        guard errno == EMFILE || errno == ENFILE else { return }
+        throw .system("\(path(of: name)) cannot be opened")
     }
 
     /// Creates a folder of that name. Returns false if the name is taken.
@@ -109,14 +116,16 @@ package final class OpenFolder: Sendable {
     func newFolder(_ name: String) throws(FileFailure) -> OpenFolder? {
         guard try makeFolder(name) else { return nil }
         sync()
-        guard let folder = folder(name) else { throw .system("\(path(of: name)) cannot be opened") }
+        guard let folder = try folder(name) else { throw .system("\(path(of: name)) cannot be opened") }
         return folder
     }
 
-    /// Opens a plain file, without following a link. Returns nil if that fails, with the reason in `errno`.
-    func open(_ name: String, _ flags: Int32) -> OpenDescriptor? {
+    /// Opens a plain file, without following a link. Returns nil if that fails, with the reason in `errno`. Throws only
+    /// if too many files are open, which says nothing about the name.
+    func open(_ name: String, _ flags: Int32) throws(FileFailure) -> OpenDescriptor? {
         let number = openat(
             descriptor.number, name, flags | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0o644)
+        if number < 0 { try throwIfDescriptorsLack(for: name) }
         return number < 0 ? nil : OpenDescriptor(number)
     }
 

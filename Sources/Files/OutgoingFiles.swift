@@ -109,6 +109,8 @@ package final class OutgoingFiles: TransferSide {
 
     package var hasEnded: Bool { if case .over = state { true } else { false } }
 
+    package func leave() { if case .finishing = state { end(.complete) } }
+
     private func end(_ ending: TransferEnding) {
         guard !hasEnded else { return }
         state = .over(ending)
@@ -168,7 +170,8 @@ package final class OutgoingFiles: TransferSide {
             guard items.indices.contains(index) else { break }
             guard outcomes[index] == .pending else { return }
             guard (0...position(in: index)).contains(count) else { break }
-            setStored(count, of: index)
+            // What was stored stays, until a report says otherwise.
+            if count > stored[index] ?? 0 { setStored(count, of: index) }
             return
         case .kept(let index):
             guard items.indices.contains(index), mayBeKept(index) else { break }
@@ -182,7 +185,7 @@ package final class OutgoingFiles: TransferSide {
         throw .malformed("a record of files comes out of turn")
     }
 
-    /// The sizes and hashes of the files that were sent whole.
+    /// The sizes and hashes of the files that were sent whole, and of which it is not known what became.
     private var sent: [Int: (size: Int, hash: [UInt8])] = [:]
 
     /// How many bytes of an item the receiver can have at most: those that were sent or compared.
@@ -207,6 +210,8 @@ package final class OutgoingFiles: TransferSide {
         progress.conclude(outcome)
         if current?.index == index { current = nil }
         stored[index] = nil
+        sent[index] = nil
+        reportCounts[index] = nil
     }
 
     /// Adds to what the receiver has said of an item.
@@ -227,13 +232,27 @@ package final class OutgoingFiles: TransferSide {
         guard reports.last?.isComplete ?? true, reports.count < Self.mostReports else {
             throw .malformed("reports on too many items")
         }
+        let count = reportCounts[index, default: 0] + 1
+        guard count <= Self.mostReportsOfOne else {
+            return fail(
+                index,
+                FileFailure(
+                    "\(items[index].path) was sent \(Self.mostReportsOfOne) times, and the receiver asks for it again",
+                    .damaged, other: "it was sent \(Self.mostReportsOfOne) times, and is not sent again"))
+        }
         let report = Report(index)
         try change(report)
+        reportCounts[index] = count
         reports.append(report)
     }
 
+    /// How often the receiver has reported on each item of which it is not known what became.
+    private var reportCounts: [Int: Int] = [:]
+
     /// The most items whose reports wait.
     static let mostReports = 128
+    /// The most reports on one item that are followed. A receiver reports once more when a file has arrived damaged.
+    static let mostReportsOfOne = 4
 
     // MARK: Working
 
@@ -264,8 +283,7 @@ package final class OutgoingFiles: TransferSide {
     }
 
     private func sendNext() -> TransferWork {
-        guard current != nil || openNext() else { return output.count == 0 ? .wait : .again }
-        guard let current else { return .again }
+        guard let current else { return openNext() }
         do throws(FileFailure) {
             return try advance(current)
         } catch {
@@ -280,8 +298,8 @@ package final class OutgoingFiles: TransferSide {
         conclude(index, .failed(failure.fault, words: failure.description))
     }
 
-    /// Opens the next file that the receiver has reported on. Returns false if there is none.
-    private func openNext() -> Bool {
+    /// Opens the next file that the receiver has reported on.
+    private func openNext() -> TransferWork {
         while let report = reports.first {
             guard outcomes[report.index] == .pending else {
                 // The rest of the report, if there is one, is ignored when it comes.
@@ -291,13 +309,13 @@ package final class OutgoingFiles: TransferSide {
             do throws(FileFailure) {
                 current = Current(index: report.index, file: try source.open(report.index))
                 progress.current = report.index
-                return true
             } catch {
+                if error.lacksDescriptors { return .waitForRoom }
                 fail(report.index, error)
-                return true
             }
+            return .again
         }
-        return false
+        return .wait
     }
 
     /// Compares or sends the next bytes of the current file.

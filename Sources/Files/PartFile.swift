@@ -1,4 +1,3 @@
-import CFileSpace
 import Glibc
 import NighCore
 
@@ -15,8 +14,8 @@ final class PartFile: StoredPart {
     private let lease: FileLease
     private let replaces: Bool
     private(set) var count: Int
-    /// The end of the space that was reserved.
-    private var reserved = 0
+    /// The most bytes that a file system takes for the last block of a file without having reserved any.
+    private static let mostSlack = 1 << 20
     /// Whether it has become a whole file, or was removed.
     private var isOver = false
 
@@ -24,6 +23,8 @@ final class PartFile: StoredPart {
         file = try part.openData(key)
         guard let status = file.status else { throw .system("reading \(part.folder.path(of: key))") }
         count = Int(status.st_size)
+        // An earlier version reserved space for the whole file. What a killed program left of that is given back.
+        if Int(status.st_blocks) * 512 - count > Self.mostSlack { ftruncate(file.number, count) }
         lease = FileLease(of: file)
         names = item.components
         replaces = replacing
@@ -35,41 +36,10 @@ final class PartFile: StoredPart {
     deinit {
         defer { flock(file.number, LOCK_UN) }
         guard !isOver else { return }
-        if count == 0 { return discard() }
-        // What was reserved behind the end would stay reserved.
-        if reserved > count { ftruncate(file.number, count) }
+        if count == 0 { discard() }
     }
 
     var isUntouched: Bool { lease.isHeld() }
-
-    func reserve(_ size: Int, upTo end: Int) throws(FileFailure) {
-        let start = max(count, reserved)
-        guard end > start else { return }
-        if let room = part.destination.room, let status = file.status {
-            // What was reserved before is no longer free.
-            let needed = size - max(count, Int(status.st_blocks) * 512)
-            guard needed <= room else { throw noSpace(size - count, room) }
-        }
-        while reserve_file_space(file.number, Int64(start), Int64(end - start)) != 0 {
-            switch errno {
-            case EINTR: continue
-            // The file system cannot reserve; the space may suffice.
-            case EOPNOTSUPP, ENOSYS, EINVAL: return
-            case ENOSPC:
-                ftruncate(file.number, count)
-                reserved = 0
-                throw noSpace(size - count, part.destination.room ?? 0)
-            default: throw .system("reserving space in \(part.destination.path)")
-            }
-        }
-        reserved = end
-    }
-
-    private func noSpace(_ needed: Int, _ room: Int) -> FileFailure {
-        FileFailure(
-            "\(part.destination.path) has no space for \(item.name): \(needed) bytes are needed, \(room) are free",
-            .noSpace, other: "no space is left")
-    }
 
     func read(into bytes: UnsafeMutableRawBufferPointer, at offset: Int) throws(FileFailure) -> Int {
         let count = file.fill(bytes, at: offset)
@@ -88,7 +58,6 @@ final class PartFile: StoredPart {
             count <= self.count, "a file that is shorter than \(count) bytes was to be shortened to that")
         guard ftruncate(file.number, count) == 0 else { throw failedWriting() }
         self.count = count
-        reserved = 0
     }
 
     private func failedWriting() -> FileFailure {

@@ -17,7 +17,9 @@ extension PartFolder {
     func keptFile(_ key: String, _ names: [String]) throws(FileFailure) -> NoteContent.Kept? {
         let kept = note.content.kept[key]
         guard hasSecondName(key) else { return try movedFile(key, unless: kept) ?? kept }
-        guard let file = folder.open(key, O_RDONLY) else { throw .system("reading \(folder.path(of: key))") }
+        guard let file = try folder.open(key, O_RDONLY) else {
+            throw .system("reading \(folder.path(of: key))")
+        }
         let outer = try finalFolder(names.dropLast())
         guard let name = candidates(names).first(where: { outer.folder.leads($0, to: file) }) else {
             return kept
@@ -46,8 +48,8 @@ extension PartFolder {
             return nil
         }
         let names = path.pathComponents
-        guard let name = names.last, let outer = destination.folder(at: names.dropLast()),
-            let file = outer.open(name, O_RDONLY), let status = file.status, status.kind == S_IFREG,
+        guard let name = names.last, let outer = try destination.folder(at: names.dropLast()),
+            let file = try outer.open(name, O_RDONLY), let status = file.status, status.kind == S_IFREG,
             UInt64(status.st_ino) == number
         else { return nil }
         try record(key, Final(folder: outer, path: path), of: file)

@@ -32,7 +32,7 @@ extension PartFolder {
     ) throws(FileFailure) -> Final {
         if let name = note.content.folder(key)?.pathComponents.last {
             let path = outer.path(of: name)
-            if let folder = outer.folder.folder(name) { return Final(folder: folder, path: path) }
+            if let folder = try outer.folder.folder(name) { return Final(folder: folder, path: path) }
             // It was to be created when the program was killed, or was removed since.
             if let folder = try outer.folder.newFolder(name) { return Final(folder: folder, path: path) }
         }

@@ -14,10 +14,9 @@ final class PartFolder {
     let note: TransferNote
     /// The folder that everything is received into.
     let destination: OpenFolder
-    /// Whether it is removed, once nothing refers to it, if there is nothing in it that a transfer could continue with.
-    var isTemporary = false
 
-    deinit { if isTemporary, isEmpty { removeAll() } }
+    /// A transfer leaves no trace of what never had any bytes.
+    deinit { if isEmpty { remove() } }
 
     private init(_ place: Place, _ folder: OpenFolder, _ note: TransferNote) {
         name = place.name
@@ -37,9 +36,9 @@ final class PartFolder {
     }
 
     /// Opens what an earlier transfer left. Returns nil if it left nothing there, or if it is in use.
-    static func open(_ place: Place, sender: PeerID, name: String) -> PartFolder? {
-        guard let folder = ownFolder(place.name.part, in: place.destination),
-            let note = TransferNote.open(in: folder), note.content.header.sender == sender,
+    static func open(_ place: Place, sender: PeerID, name: String) throws(FileFailure) -> PartFolder? {
+        guard let folder = try ownFolder(place.name.part, in: place.destination),
+            let note = try TransferNote.open(in: folder), note.content.header.sender == sender,
             note.content.header.name.utf8.elementsEqual(name.utf8)
         else { return nil }
         return PartFolder(place, folder, note)
@@ -49,22 +48,24 @@ final class PartFolder {
     static func create(_ place: Place, sender: PeerID, name: String) throws(FileFailure) -> PartFolder? {
         let part = place.name.part
         let isNew = try place.destination.makeFolder(part, mode: 0o700)
-        guard let folder = ownFolder(part, in: place.destination) else { return nil }
-        // A program that was killed at this point left a note without a header, and nothing else.
-        if !isNew, try folder.names(atMost: 2).map(\.text) != [TransferNote.name] { return nil }
         let header = NoteContent.Header(sender: sender, name: name, final: place.name.text)
         do throws(FileFailure) {
+            guard let folder = try ownFolder(part, in: place.destination) else { return nil }
+            // A program that was killed at this point left a note without a header, and nothing else.
+            if !isNew, try folder.names(atMost: 2).map(\.text) != [TransferNote.name] { return nil }
             guard let note = try TransferNote.create(header, in: folder) else { return nil }
             return PartFolder(place, folder, note)
         } catch {
-            place.destination.removeFolder(part)
+            if isNew { place.destination.removeFolder(part) }
             throw error
         }
     }
 
     /// Opens a folder of this user.
-    static func ownFolder(_ name: String, in destination: OpenFolder) -> OpenFolder? {
-        guard let folder = destination.folder(name), folder.descriptor.status?.st_uid == geteuid() else {
+    static func ownFolder(
+        _ name: String, in destination: OpenFolder
+    ) throws(FileFailure) -> OpenFolder? {
+        guard let folder = try destination.folder(name), folder.descriptor.status?.st_uid == geteuid() else {
             return nil
         }
         return folder
@@ -83,7 +84,7 @@ final class PartFolder {
     func openData(_ key: String) throws(FileFailure) -> OpenDescriptor {
         if let status = folder.status(of: key), !Self.isData(status) { folder.remove(key) }
         let path = folder.path(of: key)
-        guard let file = folder.open(key, O_RDWR | O_CREAT) else {
+        guard let file = try folder.open(key, O_RDWR | O_CREAT) else {
             throw errno == EWOULDBLOCK ? Self.inUse(path) : .system("creating \(path)")
         }
         guard let status = file.status, Self.isData(status) else {
@@ -105,9 +106,12 @@ final class PartFolder {
 
     // MARK: The end
 
-    /// Whether there is nothing that a transfer could continue with.
+    /// Whether there is nothing that a transfer could continue with. The sender may know of each folder that was made.
     private var isEmpty: Bool {
-        guard note.content.kept.isEmpty, let names = try? folder.names() else { return false }
+        let content = note.content
+        guard content.kept.isEmpty, content.moving.isEmpty, content.folders.isEmpty,
+            let names = try? folder.names()
+        else { return false }
         return names.allSatisfy { name in
             name.text == TransferNote.name || folder.status(of: name.text)?.st_size == 0
         }
@@ -126,16 +130,6 @@ final class PartFolder {
         destination.removeFolder(name.part)
     }
 
-    /// Removes the folder and the folders that were made for what was to come, as far as they are empty.
-    private func removeAll() {
-        for (_, path) in note.content.folders.reversed() {
-            let names = path.pathComponents
-            guard let last = names.last else { continue }
-            destination.folder(at: names.dropLast())?.removeFolder(last)
-        }
-        remove()
-    }
-
     /// Returns whether data, or a second name of it, has this name.
     static func isDataName(_ name: String) -> Bool {
         let key = name.hasSuffix(newSuffix) ? String(name.dropLast(newSuffix.count)) : name
@@ -148,10 +142,10 @@ final class PartFolder {
 
 extension OpenFolder {
     /// Opens the folder at a path in this one, without following links. Returns nil if there is none.
-    func folder(at names: some Sequence<String>) -> OpenFolder? {
+    func folder(at names: some Sequence<String>) throws(FileFailure) -> OpenFolder? {
         var folder = self
         for name in names {
-            guard let next = folder.folder(name) else { return nil }
+            guard let next = try folder.folder(name) else { return nil }
             folder = next
         }
         return folder

@@ -30,12 +30,15 @@ package final class ReceivingFolder: Sendable {
 
     /// Finds what was not received completely, in the order of the names.
     package func unfinished() throws(FileFailure) -> [UnfinishedTransfer] {
-        try folder.names().map(\.text).filter { $0.hasSuffix(".part") }.sorted().compactMap(transfer)
+        let parts = try folder.names().map(\.text).filter { $0.hasSuffix(".part") }.sorted()
+        var found: [UnfinishedTransfer] = []
+        for part in parts { if let transfer = try transfer(part) { found.append(transfer) } }
+        return found
     }
 
-    private func transfer(_ part: String) -> UnfinishedTransfer? {
-        guard let inner = PartFolder.ownFolder(part, in: folder),
-            let content = TransferNote.content(in: inner), let names = try? inner.names()
+    private func transfer(_ part: String) throws(FileFailure) -> UnfinishedTransfer? {
+        guard let inner = try PartFolder.ownFolder(part, in: folder),
+            let content = try TransferNote.content(in: inner), let names = try? inner.names()
         else { return nil }
         let files = names.filter { PartFolder.isDataName($0.text) || $0.text == TransferNote.name }
         let statuses = files.compactMap { name in inner.status(of: name.text).map { (name.text, $0) } }
@@ -53,7 +56,7 @@ package final class ReceivingFolder: Sendable {
     package func remove(_ transfer: UnfinishedTransfer) throws(FileFailure) {
         let place = PartFolder.Place(
             destination: folder, base: SafeFileName(keeping: String(transfer.part.dropLast(5))), number: 1)
-        guard let part = PartFolder.open(place, sender: transfer.sender, name: transfer.name) else {
+        guard let part = try PartFolder.open(place, sender: transfer.sender, name: transfer.name) else {
             guard folder.has(transfer.part) else { return }
             throw FileFailure("\(transfer.path) is in use, and stays")
         }

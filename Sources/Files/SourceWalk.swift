@@ -148,12 +148,17 @@ struct SourceWalk {
                 do throws(FileFailure) {
                     size = try self.size(of: node, in: folder, label)
                 } catch {
+                    if error.lacksDescriptors { throw error }
                     try skip(label, "it cannot be read")
                     continue
                 }
                 try append(node, .file, path: path, label: label, size)
             case S_IFDIR:
-                guard let inner = try? Self.folder(name, in: folder, label) else {
+                let inner: OpenFolder
+                do throws(FileFailure) {
+                    inner = try Self.folder(name, in: folder, label)
+                } catch {
+                    if error.lacksDescriptors { throw error }
                     try skip(label, "it cannot be read")
                     continue
                 }

@@ -63,8 +63,6 @@ package final class StandardOutputPart: StoredPart {
     package var count: Int { output.count }
     package var isUntouched: Bool { true }
 
-    package func reserve(_ size: Int, upTo end: Int) {}
-
     package func read(into bytes: UnsafeMutableRawBufferPointer, at offset: Int) throws(FileFailure) -> Int {
         guard offset < count else { return 0 }
         throw FileFailure("what was written to the standard output cannot be read again")

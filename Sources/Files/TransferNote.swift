@@ -26,28 +26,30 @@ final class TransferNote {
     deinit { flock(file.number, LOCK_UN) }
 
     /// Reads the note in a folder without locking it. Returns nil if there is none.
-    static func content(in folder: OpenFolder) -> NoteContent? {
-        openPlainFile(in: folder, O_RDONLY).flatMap(read)?.content
+    static func content(in folder: OpenFolder) throws(FileFailure) -> NoteContent? {
+        try openPlainFile(in: folder, O_RDONLY).flatMap(read)?.content
     }
 
     /// Opens and locks the note in a folder. Returns nil if there is none, or if another program uses it.
-    static func open(in folder: OpenFolder) -> TransferNote? {
-        guard let file = openPlainFile(in: folder, O_RDWR), lock(file, in: folder),
+    static func open(in folder: OpenFolder) throws(FileFailure) -> TransferNote? {
+        guard let file = try openPlainFile(in: folder, O_RDWR), lock(file, in: folder),
             let (content, end) = read(file)
         else { return nil }
         return TransferNote(content, file, end: end, path: folder.path(of: name))
     }
 
     /// Creates the note in a folder and locks it. A note that a program left before its header was whole is written
-    /// anew. Returns nil if there is a note already.
+    /// anew. Returns nil if there is a note already, or something else that has its name.
     static func create(_ header: NoteContent.Header, in folder: OpenFolder) throws(FileFailure)
         -> TransferNote?
     {
         let path = folder.path(of: name)
-        guard let file = openPlainFile(in: folder, O_RDWR | O_CREAT) else {
-            throw .system("creating \(path)")
+        guard let file = try openPlainFile(in: folder, O_RDWR | O_CREAT) else {
+            let failure = FileFailure.system("creating \(path)")
+            if folder.has(name) { return nil }
+            throw failure
         }
-        guard lock(file, in: folder), read(file) == nil else { return nil }
+        guard lock(file, in: folder), read(file) == nil, isBegun(file) else { return nil }
         let text = Array(NoteContent.text(header).utf8)
         let isWritten = ftruncate(file.number, 0) == 0 && text.withUnsafeBytes { file.write($0, at: 0) }
         guard isWritten else {
@@ -58,9 +60,19 @@ final class TransferNote {
         return TransferNote(NoteContent(header), file, end: text.count, path: path)
     }
 
+    /// Returns whether a file is empty, or begins as a note does. A file of another program stays as it is.
+    private static func isBegun(_ file: OpenDescriptor) -> Bool {
+        let beginning = Array(NoteContent.explanation.utf8)
+        var bytes = [UInt8](repeating: 0, count: beginning.count)
+        let count = bytes.withUnsafeMutableBytes { file.fill($0, at: 0) }
+        return count >= 0 && beginning.starts(with: bytes.prefix(count))
+    }
+
     /// Opens a plain file of this user that has no other name.
-    private static func openPlainFile(in folder: OpenFolder, _ flags: Int32) -> OpenDescriptor? {
-        guard let file = folder.open(name, flags), let status = file.status, status.kind == S_IFREG,
+    private static func openPlainFile(
+        in folder: OpenFolder, _ flags: Int32
+    ) throws(FileFailure) -> OpenDescriptor? {
+        guard let file = try folder.open(name, flags), let status = file.status, status.kind == S_IFREG,
             status.st_nlink == 1, status.st_uid == geteuid()
         else { return nil }
         return file

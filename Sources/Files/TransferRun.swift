@@ -20,9 +20,14 @@ package final class TransferSteps {
     /// What the side wants to send. It stays in place until the side works again.
     private var unsent = UnsafeRawBufferPointer(start: nil, count: 0)
     private var canWrite = true
+    /// When this side has said all; nil before that.
+    private var finishedAt: Moment?
 
     /// The bytes that are read before the next piece of work.
     private static let readLimit = 512 << 10
+    /// How long the other side may take to end its direction too, once all is said. It is longer than the time without a
+    /// link after which a conversation ends.
+    package static let leavingTime = Moment.Span.seconds(15)
 
     package init(_ side: any TransferSide, on stream: ByteStream) {
         self.side = side
@@ -30,8 +35,9 @@ package final class TransferSteps {
     }
 
     /// Reads what has come, and writes or does the next piece of work.
-    package func step() -> Pause {
+    package func step(at now: Moment) -> Pause {
         let hasRead = read()
+        if let finishedAt, now - finishedAt >= Self.leavingTime { side.leave() }
         if !canWrite { unsent = UnsafeRawBufferPointer(start: nil, count: 0) }
         if !unsent.isEmpty {
             do throws(NighError) {
@@ -53,7 +59,9 @@ package final class TransferSteps {
         case .wait: if !hasRead { return side.takesBytes ? .activity(bytes: true, room: false) : .time }
         case .waitForInput(let input): if !hasRead { return .input(input) }
         case .waitForRoom: return .time
-        case .finish: stream.finish()
+        case .finish:
+            stream.finish()
+            finishedAt = now
         case .over: return close(isAllSent: true)
         }
         return .none
@@ -121,14 +129,23 @@ struct TransferRun {
 
     /// The time after which a full disk is tried again and a side that has paused looks at its stream, in seconds.
     private static let roomInterval = 1.0
+    /// How often a transfer that is under way looks at the time, in seconds. Another program may wait that long to open
+    /// a file that is being received.
+    private static let tickInterval = 0.2
 
     /// Runs to the end. Calls `onTurn` after each step.
     func run(onTurn: () -> Void = {}) async -> TransferEnding {
         let steps = TransferSteps(side, on: stream)
+        let ticks = queue.every(Self.tickInterval) { [transfer] in
+            if transfer.isUnderway { transfer.order(.tick) }
+        }
+        defer { ticks.cancel() }
         while true {
             for command in transfer.takeCommands() { obey(command) }
-            let pause = steps.step()
-            transfer.note(side.progress, isUnderway: side.isUnderway, at: LoopThread.now)
+            let pause = steps.step(at: LoopThread.now)
+            transfer.note(
+                side.progress, isUnderway: side.isUnderway, isReconnecting: stream.isReconnecting,
+                at: LoopThread.now)
             onTurn()
             switch pause {
             case .none: break
@@ -157,74 +174,13 @@ struct TransferRun {
             } catch {
                 side.stop(error.fault)
             }
-        case .admitOtherPrograms: (side as? IncomingFiles)?.admitOtherPrograms()
+        case .tick: (side as? IncomingFiles)?.admitOtherPrograms()
         case .pause(let reason): side.setPaused(true, because: reason)
         case .resume: side.setPaused(false, because: "")
         case .stop(let fault): side.stop(fault)
         case .stopUnlisted:
             guard let incoming = side as? IncomingFiles, incoming.isListing else { return }
             side.stop(FileFault(.cancelled, "the offer did not come whole in time"))
-        }
-    }
-}
-
-extension FileTransfer {
-    /// Ends the transfer as its side has ended.
-    func end(_ ending: TransferEnding, _ outcomes: [ItemOutcome]) {
-        let overall = error(for: ending, stage)
-        let results = zip(items, outcomes).map { result(of: $0, $1, overall) }
-        let failures = results.compactMap(\.error)
-        if let overall {
-            end(.failure(overall), results)
-        } else if failures.isEmpty {
-            end(.success(()), results)
-        } else if failures.count == 1, results.count == 1 {
-            end(.failure(failures[0]), results)
-        } else {
-            let words = "\(failures.count) of \(results.count) files did not arrive"
-            end(
-                .failure(
-                    NighError(
-                        stage, .file(FileFault(.other, words)), peer: peer.short,
-                        attempts: Array(failures.prefix(Self.mostFailures)))), results)
-        }
-    }
-
-    private var stage: NighError.Stage { isIncoming ? .receiving : .sending }
-
-    /// Returns what became of one item in a transfer that ended for the reason `overall`.
-    func result(of item: FileItem, _ outcome: ItemOutcome, _ overall: NighError?) -> FileResult {
-        switch outcome {
-        case .kept(let path, let hash): FileResult(item: item, path: path, hash: hash, error: nil)
-        case .failed(let fault, let words):
-            FileResult(
-                item: item, path: nil, hash: nil,
-                error: NighError(
-                    stage, .file(FileFault(fault.reason, words.isEmpty ? item.path : words)),
-                    peer: peer.short))
-        case .pending:
-            FileResult(
-                item: item, path: nil, hash: nil,
-                error: overall ?? NighError(stage, .cancelled, peer: peer.short))
-        }
-    }
-
-    /// The most single failures that the error of a transfer lists.
-    private static let mostFailures = 16
-
-    private func error(for ending: TransferEnding, _ stage: NighError.Stage) -> NighError? {
-        switch ending {
-        case .complete: nil
-        case .stopped(let fault), .stoppedHere(let fault): NighError(stage, .file(fault), peer: peer.short)
-        case .lost(let error):
-            if case .streamCancelled(let words) = error.cause {
-                NighError(stage, .file(FileFault(.cancelled, words)), peer: peer.short)
-            } else {
-                NighError(
-                    stage, error.cause, peer: peer.short, transport: error.transport,
-                    advice: "send the same files again, and the transfer continues where it was",
-                    attempts: error.attempts)
-            }
         }
     }
 }

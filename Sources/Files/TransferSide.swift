@@ -22,6 +22,9 @@ package protocol TransferSide: AnyObject {
     /// Ends the transfer from this side.
     func stop(_ fault: FileFault)
 
+    /// Ends the transfer if all is said and only the other side's end is missing: that side takes too long.
+    func leave()
+
     /// Takes the next bytes of the stream.
     func receive(_ bytes: UnsafeRawBufferPointer)
 
@@ -45,7 +48,7 @@ package enum TransferWork {
     case wait
     /// There is nothing to do before there is something to read in a pipe that is sent.
     case waitForInput(AwaitedInput)
-    /// The disk is full: there is nothing to do before some time has passed.
+    /// The disk is full or too many files are open: there is nothing to do before some time has passed.
     case waitForRoom
     /// All is said: finish writing, and wait for the other side's end.
     case finish

@@ -35,6 +35,10 @@ struct HostilePeerTests {
         let sequences: [[FileRecord]] = [
             [item], [.accept], [.begin(index: 0, offset: 0)], offer + [item],
             offer + [.offer(count: 1, metadata: [])],
+            [
+                .offer(count: 3, metadata: []), item, .item(FileItem(path: "f/a", size: 1)),
+                .item(FileItem(.folder, path: "/f/", size: 0)),
+            ],
             offer + [.begin(index: 1, offset: 0)], offer + [.begin(index: 0, offset: 1)],
             offer + [.data(count: 3)],
             offer + [.end(index: 0, size: 11, hash: hash)], offer + [.end(index: 7, size: 10, hash: hash)],
@@ -93,6 +97,103 @@ struct HostilePeerTests {
         let items = [FileRecord](repeating: item, count: 5_000)
         let (fault, _) = receive([.offer(count: 6_000, metadata: [])] + items)
         #expect(fault?.reason == .violation)
+    }
+
+    @Test("A folder may be offered twice, or not at all, as long as it does not stand behind what is in it")
+    func folderOrder() {
+        let paths = ["f/", "f/a", "f/", "g/b", "ga/", "f/c/", "f/c/d"]
+        let (fault, disk) = receive(
+            [.offer(count: paths.count, metadata: [])]
+                + paths.map { path in
+                    path.hasSuffix("/")
+                        ? .item(FileItem(.folder, path: String(path.dropLast()), size: 0))
+                        : .item(FileItem(path: path, size: 0))
+                } + paths.indices.map { .missing(index: $0, FileFault(.other, "")) })
+        #expect(fault == nil && disk.folders.isEmpty)
+    }
+
+    @Test("An offer that takes more memory than it may is declined, and is not listed further")
+    func tooMuchMemory() {
+        let side = IncomingFiles()
+        var held = 0
+        side.mayHold = { bytes in
+            held += bytes
+            return held < 3_000
+        }
+        for record in [.offer(count: 100, metadata: [])] + [FileRecord](repeating: item, count: 100) {
+            record.bytes.withUnsafeBytes { side.receive($0) }
+        }
+        _ = side.work()
+        guard case .over(let ending) = side.work() else {
+            Issue.record("the transfer goes on")
+            return
+        }
+        #expect(ending.fault?.reason == .declined && side.items.count < 20 && side.heldBytes < 3_000)
+    }
+
+    @Test("The offers of a session may take 64 MiB of memory, and each peer a little in any case")
+    func memoryOfAllOffers() {
+        let offers = IncomingOffers { _ in }
+        let (first, second) = (Identity.ephemeral().peerID, Identity.ephemeral().peerID)
+        let share = IncomingOffers.mostHeldBytes / 64
+        #expect(offers.hold(IncomingOffers.mostHeldBytes, of: first) && !offers.hold(1, of: first))
+        #expect(offers.hold(share, of: second) && !offers.hold(1, of: second))
+        offers.release(IncomingOffers.mostHeldBytes, of: first)
+        #expect(offers.hold(1, of: second) && offers.hold(1, of: first))
+    }
+
+    /// Has a sender do all that it can now. Returns the records that it sends.
+    private func records(of side: OutgoingFiles) -> [FileRecord] {
+        var cutter = RecordCutter()
+        var records: [FileRecord] = []
+        while true {
+            switch side.work() {
+            case .send(let bytes):
+                try? cutter.cut(bytes) { part throws(WireError) in
+                    if case .record(let record) = part { records.append(record) }
+                }
+            case .again: continue
+            case .wait, .waitForInput, .waitForRoom, .finish, .over: return records
+            }
+        }
+    }
+
+    @Test(
+        "A receiver that asks for a file again and again gets it four times, and the others still arrive",
+        arguments: [1, 60])
+    func asksAgain(_ atOnce: Int) {
+        let side = OutgoingFiles(MemoryFiles([("a", content(10)), ("b", content(10))]))
+        var sent = records(of: side)
+        FileRecord.accept.bytes.withUnsafeBytes { side.receive($0) }
+        for _ in 0..<60 / atOnce {
+            for _ in 0..<atOnce { FileRecord.ready(index: 0).bytes.withUnsafeBytes { side.receive($0) } }
+            sent += records(of: side)
+        }
+        let count = sent.count { if case .end(index: 0, _, _) = $0 { true } else { false } }
+        #expect(atOnce == 1 ? count == 4 : count <= 4)
+        for record in [.ready(index: 1), .kept(index: 1)] as [FileRecord] {
+            record.bytes.withUnsafeBytes { side.receive($0) }
+            sent += records(of: side)
+        }
+        guard case .failed(let fault, _) = side.outcomes[0], case .kept = side.outcomes[1] else {
+            Issue.record("\(side.outcomes)")
+            return
+        }
+        #expect(fault.reason == .damaged && sent.contains(.missing(index: 0, fault)))
+    }
+
+    @Test("A receiver that says less and less of a file is stored moves nothing")
+    func storesLess() {
+        let side = OutgoingFiles(MemoryFiles([("a", content(10))]))
+        _ = records(of: side)
+        for record in [.accept, .ready(index: 0)] as [FileRecord] {
+            record.bytes.withUnsafeBytes { side.receive($0) }
+        }
+        _ = records(of: side)
+        for count in [8, 2, 5] {
+            FileRecord.stored(index: 0, count: count).bytes.withUnsafeBytes { side.receive($0) }
+            #expect(side.progress.done == 8)
+        }
     }
 
     @Test("A receiver that reports or keeps what it cannot have ends the transfer")

@@ -96,7 +96,7 @@ import Testing
         do {
             let place = PartFolder.Place(
                 destination: try OpenFolder(inbox), base: SafeFileName("f"), number: 1)
-            let part = try #require(PartFolder.open(place, sender: sender, name: "f"))
+            let part = try #require(try PartFolder.open(place, sender: sender, name: "f"))
             let final = try part.finalFolder([])
             let outer = PartFolder.Final(folder: final.folder, path: "f")
             try part.move(try part.openData(key("f")), key("f"), to: "f", in: outer)

@@ -276,6 +276,56 @@ struct TransferSideTests {
         #expect(pair.run() && pair.received?.isComplete == true)
     }
 
+    @Test("A file that cannot be opened because too many are open waits for one that ends")
+    func fewDescriptors() {
+        let files = MemoryFiles((0..<40).map { ("file \($0)", content(50, seed: UInt64($0))) })
+        let disk = MemoryDisk()
+        disk.mostOpen = 3
+        let pair = SidePair(files, on: disk)
+        #expect(pair.run() && pair.received?.isComplete == true)
+        #expect(disk.files.count == 40 && pair.incoming.progress.itemsFailed == 0)
+    }
+
+    @Test("A receiver that can open no file says so, and goes on once it can")
+    func noDescriptors() {
+        let files = MemoryFiles([("a", content(50))])
+        let disk = MemoryDisk()
+        disk.mostOpen = 0
+        let pair = SidePair(files, on: disk)
+        #expect(!pair.run() && pair.waitsForRoom)
+        #expect(
+            pair.outgoing.progress.pause == .init(isHere: false, reason: "too many files are open there"))
+        disk.mostOpen = 1
+        #expect(pair.run() && pair.received?.isComplete == true)
+        #expect(disk.files["a"] == files.contents[0] && pair.outgoing.progress.pause == nil)
+    }
+
+    @Test("A sender that can open no file waits, and goes on once it can")
+    func noDescriptorsAtSender() {
+        let files = MemoryFiles([("a", content(50))])
+        files.lacksDescriptors = true
+        let pair = SidePair(files, on: MemoryDisk())
+        #expect(!pair.run() && pair.outgoing.progress.itemsFailed == 0)
+        guard case .waitForRoom = pair.outgoing.work() else {
+            Issue.record("it does not wait for a while")
+            return
+        }
+        files.lacksDescriptors = false
+        #expect(pair.run() && pair.received?.isComplete == true)
+    }
+
+    @Test("Folders are made last, so a transfer that is cut before leaves none that is empty")
+    func foldersLast() {
+        let files = MemoryFiles([("f/", []), ("f/a", content(200_000)), ("g/", [])])
+        let disk = MemoryDisk()
+        let pair = SidePair(files, on: disk)
+        while disk.files.isEmpty, pair.received == nil {
+            #expect(disk.folders.isEmpty)
+            pair.run(turns: 1)
+        }
+        #expect(pair.run() && disk.folders == ["f", "g"] && pair.outgoing.progress.itemsDone == 3)
+    }
+
     @Test("An offer for which there is too little room is declined before anything is sent, with the numbers")
     func noRoom() {
         let files = MemoryFiles([("a", content(900_000))])

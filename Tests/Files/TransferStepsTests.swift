@@ -69,7 +69,13 @@ import Testing
         /// Stops the sender, which then makes one step.
         func stop() {
             outgoing.stop(FileFault(.changed, "the tapes are mixed up"))
-            if case .over(let ending)? = sending?.step() { sent = ending }
+            if case .over(let ending)? = sending?.step(at: loop.now) { sent = ending }
+        }
+
+        /// Says something in the place of the receiver, or of the sender.
+        func say(_ records: FileRecord..., asSender isSender: Bool = false) throws {
+            let stream = try #require(isSender ? opened : arrived)
+            for record in records { try record.bytes.withUnsafeBytes { _ = try stream.tryWrite($0) } }
         }
 
         /// Whether the receiver knows why the sender has stopped.
@@ -83,7 +89,7 @@ import Testing
             defer { try? loop.run(for: .milliseconds(10)) }
             guard let steps else { return nil }
             while true {
-                switch steps.step() {
+                switch steps.step(at: loop.now) {
                 case .none: continue
                 case .over(let ending): return ending
                 case .activity, .input, .time: return nil
@@ -102,6 +108,34 @@ import Testing
         try transfer.run(turns: 5, isSending: false)
         try transfer.run()
         #expect(transfer.sent?.fault?.explanation == "the tapes are mixed up" && transfer.hasReason)
+    }
+
+    @Test(
+        "A sender whose receiver has kept all and does not finish its stream waits for a while, and has sent all"
+    )
+    func receiverStays() throws {
+        let transfer = try Transfer(MemoryFiles([("a", [1, 2, 3])]))
+        try transfer.run(isReading: false)
+        try transfer.say(.accept, .ready(index: 0))
+        try transfer.run(isReading: false)
+        try transfer.say(.kept(index: 0))
+        try transfer.run(isReading: false)
+        #expect(transfer.outgoing.progress.itemsDone == 1 && transfer.sent == nil)
+        try transfer.loop.run(for: TransferSteps.leavingTime.duration)
+        try transfer.run(turns: 1, isReading: false)
+        #expect(transfer.sent?.isComplete == true)
+    }
+
+    @Test("A receiver whose sender does not finish its stream waits for a while, and has received all")
+    func senderStays() throws {
+        let transfer = try Transfer(MemoryFiles([("a", [1, 2, 3])]))
+        try transfer.say(
+            .offer(count: 1, metadata: []), .item(FileItem(.folder, path: "f", size: 0)), asSender: true)
+        try transfer.run(isSending: false)
+        #expect(transfer.incoming.progress.itemsDone == 1 && transfer.received == nil)
+        try transfer.loop.run(for: TransferSteps.leavingTime.duration)
+        try transfer.run(turns: 1, isSending: false)
+        #expect(transfer.received?.isComplete == true)
     }
 
     @Test(

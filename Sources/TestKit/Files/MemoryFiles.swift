@@ -1,3 +1,4 @@
+import Glibc
 import NighCore
 import NighFiles
 
@@ -8,6 +9,8 @@ package final class MemoryFiles: FileSource {
     package var items: [FileItem]
     /// Items that cannot be opened.
     package var unreadable: Set<Int> = []
+    /// Whether too many files are open, so that none can be opened.
+    package var lacksDescriptors = false
     /// Items whose size is said to be unknown, and that can be read only once.
     package let pipes: Set<Int>
 
@@ -24,6 +27,7 @@ package final class MemoryFiles: FileSource {
 
     package func open(_ index: Int) throws(FileFailure) -> any SourceFile {
         guard !unreadable.contains(index) else { throw FileFailure("\(items[index].path) cannot be read") }
+        guard !lacksDescriptors else { throw .system("opening \(items[index].path)", EMFILE) }
         return OpenFile(self, index)
     }
 
@@ -75,6 +79,8 @@ package final class MemoryDisk {
     package var capacity = Int.max
     /// The writes after which a byte of what was written changes, counted down.
     package var writesBeforeDamage: Int?
+    /// The most parts that can be open at once.
+    package var mostOpen = Int.max
     /// Whether other programs leave what is written alone, as far as a receiver can tell.
     package var isUntouched = true
     /// What is open of files that are not whole. As on a real disk, each is opened once at a time.
@@ -129,6 +135,7 @@ package final class MemoryDisk {
         private let path: String
 
         init(_ disk: MemoryDisk, _ path: String) throws(FileFailure) {
+            guard disk.open.count < disk.mostOpen else { throw .system("opening \(path)", EMFILE) }
             guard disk.open.insert(path).inserted else {
                 throw FileFailure("\(path) is open", other: "it is being received there already")
             }
@@ -141,8 +148,6 @@ package final class MemoryDisk {
 
         let count: Int
         var isUntouched: Bool { disk.isUntouched }
-
-        func reserve(_ size: Int, upTo end: Int) throws(FileFailure) {}
 
         func read(into bytes: UnsafeMutableRawBufferPointer, at offset: Int) throws(FileFailure) -> Int {
             let piece = (disk.parts[path] ?? []).dropFirst(offset).prefix(bytes.count)

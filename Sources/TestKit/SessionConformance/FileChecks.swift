@@ -65,16 +65,18 @@ private final class FileEnd: @unchecked Sendable {
 
     func begin(on stream: ByteStream) {
         guard let probe else { return testbed.recordViolation("files come before they are sent") }
-        testbed.startTask(for: probe) { [self] in await move(stream) }
+        testbed.startTask(for: probe) { [self, loop = probe.session.loop] in
+            await move(stream, at: { loop.now })
+        }
     }
 
-    private func move(_ stream: ByteStream) async {
+    private func move(_ stream: ByteStream, at now: () -> Moment) async {
         let steps = TransferSteps(side, on: stream)
         while true {
             if let side = side as? IncomingFiles, side.isDeciding {
                 side.accept(into: disk.store(for: side.items))
             }
-            switch steps.step() {
+            switch steps.step(at: now()) {
             case .none: continue
             case .activity(let bytes, let room): await stream.waitForActivity(bytes: bytes, room: room)
             case .input, .time: return testbed.recordViolation("a transfer waits for what is not awaited")

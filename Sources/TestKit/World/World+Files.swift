@@ -124,7 +124,7 @@ extension World {
             if let incoming = transfer.side as? IncomingFiles, incoming.isDeciding {
                 accept(transfer, incoming, run)
             }
-            switch transfer.steps.step() {
+            switch transfer.steps.step(at: loop.now) {
             case .none: continue
             case .activity, .input, .time: left = 0
             case .over(let ending):

@@ -53,7 +53,6 @@ enum FilesTarget {
         let disturbs = mutator.number(below: 4) != 0
         var turns = 0
         var hasEnded = (sender: false, receiver: false)
-        // Space for a file that claims to be enormous is reserved in thousands of turns.
         while turns < 100_000, !(hasEnded.sender && hasEnded.receiver) {
             turns += 1
             var hasMoved = false
