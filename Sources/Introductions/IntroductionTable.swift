@@ -109,6 +109,9 @@ package struct IntroductionTable {
     /// The peers with which there is a conversation, by PeerID.
     package var connectedPeers: [PeerID] { peers.keys.sorted() }
 
+    /// Whether both this session and a connected peer are in the mesh.
+    package func isInMesh(with id: PeerID) -> Bool { policy.isMesh && peers[id]?.presence?.isMesh == true }
+
     /// Whom a peer has a conversation with, as it says, by PeerID.
     package func acquaintances(of id: PeerID) -> [Acquaintance] { hearsay.acquaintances(of: id) }
 
@@ -220,7 +223,6 @@ package struct IntroductionTable {
         interrupted.remove(id)
         relayed.remove(id)
         direct[id] = nil
-        plan.disconnected(id, now: now)
         for other in hearsay.subjects(of: id) { unlist(other, by: id, now: now) }
         noteNews(of: id, now: now)
         for other in peers.keys { peers[other]?.answeredAt[id] = nil }

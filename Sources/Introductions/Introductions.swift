@@ -14,13 +14,17 @@ package final class Introductions: Sendable {
         package var failed: @Sendable (PeerID, NighError) -> Void
         /// A conversation was ended because of what the peer has said.
         package var violated: @Sendable (NighError) -> Void
+        /// A peer has said of itself whether it is in the mesh, or has said so anew.
+        package var presented: @Sendable (PeerID) -> Void
 
         package init(
             failed: @escaping @Sendable (PeerID, NighError) -> Void = { _, _ in },
-            violated: @escaping @Sendable (NighError) -> Void = { _ in }
+            violated: @escaping @Sendable (NighError) -> Void = { _ in },
+            presented: @escaping @Sendable (PeerID) -> Void = { _ in }
         ) {
             self.failed = failed
             self.violated = violated
+            self.presented = presented
         }
     }
 
@@ -180,7 +184,9 @@ package final class Introductions: Sendable {
         guard let session = onLoop.session, !onLoop.isClosed, !onLoop.violators.contains(peer) else { return }
         do throws(WireError) {
             for record in try IntroductionRecord.records(in: bytes) {
-                try onLoop.table.receive(record, from: peer, now: session.loop.now)
+                try onLoop.table.receive(
+                    withReachableAddresses(record, from: peer, session), from: peer, now: session.loop.now)
+                if case .here = record { onLoop.observer.presented(peer) }
             }
         } catch {
             onLoop.violators.insert(peer)
@@ -189,6 +195,16 @@ package final class Introductions: Sendable {
             session.disconnect(peer)
         }
         proceed(session)
+    }
+
+    /// Leaves out the addresses that mean nothing here, or something else than the peer says. A member could otherwise
+    /// have this session connect to programs of this machine that listen to nobody else.
+    private func withReachableAddresses(
+        _ record: IntroductionRecord, from peer: PeerID, _ session: Session
+    ) -> IntroductionRecord {
+        guard case .introduction(let other, let addresses, let token) = record else { return record }
+        let reachable = addresses.filter { session.mayDial($0, toldBy: peer) }
+        return .introduction(other, addresses: reachable, token: token)
     }
 
     /// Answers an invitation whose sender was introduced. Returns false if the program has to answer it. Loop only.
@@ -201,6 +217,9 @@ package final class Introductions: Sendable {
         }
         return true
     }
+
+    /// Whether both this session and a connected peer are in the mesh. Loop only.
+    package func isInMesh(with peer: PeerID) -> Bool { onLoop.table.isInMesh(with: peer) }
 
     /// Whom a peer has a conversation with, as it says, by PeerID. Loop only.
     package func acquaintances(of peer: PeerID) -> [Acquaintance] { onLoop.table.acquaintances(of: peer) }

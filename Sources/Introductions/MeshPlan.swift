@@ -3,7 +3,8 @@ import NighCore
 /// Whom a session of a mesh still has to be connected to, and when it asks for an introduction to whom.
 ///
 /// It bounds what others can make this session do: a few invitations at once, longer and longer pauses after failures,
-/// and a rest from peers whose introductions lead nowhere. A value without I/O or clock.
+/// a rest from peers whose introductions lead nowhere, and a number of failures for all of them together, because a
+/// peer can come again under another PeerID. A value without I/O or clock.
 struct MeshPlan {
     private enum Phase {
         /// Nothing is done before this moment.
@@ -36,6 +37,10 @@ struct MeshPlan {
     /// The first such rest. It doubles each time.
     static let firstRest = Moment.Span.seconds(60)
     private static let mostRests = 6
+    /// The failures of all introducers together before each further one has to wait.
+    static let failureBudget = 16
+    /// The time after which one more of them may fail.
+    static let failureInterval = Moment.Span.seconds(5)
     /// The most introducers whose failures are remembered.
     static let mostRecords = 1_024
     /// The time in which an introducer has to answer.
@@ -47,15 +52,18 @@ struct MeshPlan {
     private var wanted: [PeerID: Wanted] = [:]
     private var records: [PeerID: Record] = [:]
     private var generator: SeededGenerator
+    /// When the failures so far will count no more: `failureInterval` for each, one after the other.
+    private var failuresUntil = Moment(nanoseconds: .min)
 
     init(seed: UInt64) { generator = SeededGenerator(seed: seed) }
 
     /// When something is due. Early, but never late.
     var deadline: Moment {
         let isFull = underWay >= Self.mostAtOnce
+        let mayFailAgain = self.mayFailAgain
         return wanted.values.reduce(.never) { earliest, wanted in
             switch wanted.phase {
-            case .waiting(let until): isFull ? earliest : min(earliest, until)
+            case .waiting(let until): isFull ? earliest : min(earliest, max(until, mayFailAgain))
             case .asked(_, let until): min(earliest, until)
             case .inviting: earliest
             }
@@ -64,6 +72,19 @@ struct MeshPlan {
 
     private var underWay: Int {
         wanted.values.count { if case .waiting = $0.phase { false } else { true } }
+    }
+
+    /// When one more peer can be asked for, so that the budget is kept even if all that is under way fails.
+    private var mayFailAgain: Moment {
+        let left = Self.failureBudget - 1 - underWay
+        return failuresUntil + Moment.Span(nanoseconds: Self.failureInterval.nanoseconds * Int64(-left))
+    }
+
+    /// How many more peers can be asked for now.
+    private func room(now: Moment) -> Int {
+        let interval = Self.failureInterval.nanoseconds
+        let failures = (max((failuresUntil - now).nanoseconds, 0) + interval - 1) / interval
+        return min(Self.mostAtOnce, Self.failureBudget - Int(failures)) - underWay
     }
 
     /// Wants a peer from a moment on, if it is not wanted already. The pause before is a little random.
@@ -82,11 +103,6 @@ struct MeshPlan {
         }
     }
 
-    /// Forgets what the introductions of a peer have led to, because it has no conversation any more. A rest goes on.
-    mutating func disconnected(_ introducer: PeerID, now: Moment) {
-        if let record = records[introducer], record.restsUntil <= now { records[introducer] = nil }
-    }
-
     /// Returns the peers to be asked for now, and whom to ask for each.
     ///
     /// - Parameter introducers: returns those who could introduce this session to a peer.
@@ -97,7 +113,7 @@ struct MeshPlan {
             if case .asked(_, let until) = entry.phase, until <= now { pause(id, now: now) }
         }
         var due: [(PeerID, PeerID)] = []
-        var room = Self.mostAtOnce - underWay
+        var room = room(now: now)
         for (id, entry) in waiting(now: now) where room > 0 {
             let all = introducers(id)
             let able = all.filter { (records[$0]?.restsUntil ?? now) <= now }
@@ -149,6 +165,7 @@ struct MeshPlan {
         }
         records[introducer] = record
         forgetOldRecords()
+        failuresUntil = max(failuresUntil, now) + Self.failureInterval
         if wanted[id]?.isForgotten == true { wanted[id] = nil } else { pause(id, now: now) }
         return true
     }

@@ -18,6 +18,8 @@ package final class RelabelledTransport: Transport, TransportEvents, @unchecked 
     package var finds = true
     /// Returns the places behind an address. A dial of the address goes to the first place.
     package var placesBehind: (TransportAddress) -> [TransportAddress] = { [$0] }
+    /// Returns whether to dial an address of which a peer tells that is reached at the other one.
+    package var mayDialTold: (TransportAddress, TransportAddress?) -> Bool = { _, _ in true }
     /// Wraps each opened pipe.
     private let wrap: (any Pipe) -> any Pipe
 
@@ -69,6 +71,10 @@ package final class RelabelledTransport: Transport, TransportEvents, @unchecked 
         behind address: TransportAddress,
         found: @escaping @Sendable (Result<[TransportAddress], NighError>) -> Void
     ) { found(.success(placesBehind(address))) }
+
+    package func mayDial(_ address: TransportAddress, toldAt teller: TransportAddress?) -> Bool {
+        mayDialTold(address, teller)
+    }
 
     package func shutdown() {
         inner.shutdown()

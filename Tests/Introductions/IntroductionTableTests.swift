@@ -263,6 +263,65 @@ private struct Scene {
         #expect(invited <= 16 * 5, "\(invited) in ten minutes")
     }
 
+    @Test(
+        "follows hostile members no further if they leave before their rest and come again, under whatever PeerIDs",
+        arguments: [true, false])
+    func returning(isSamePeer: Bool) throws {
+        var scene = Scene()
+        var (invited, fakes, lives): (UInt64, UInt64, UInt64) = (0, 0, 0)
+        let end = scene.now + .seconds(40)
+        while scene.now < end {
+            lives += 1
+            let liar = isSamePeer ? Scene.peer(1) : Identity.ephemeral(seed: 50_000 + lives).peerID
+            scene.connect(liar)
+            try scene.receive(Scene.here(liar), from: liar)
+            for _ in 0..<20 {
+                fakes += 1
+                let fake = Identity.ephemeral(seed: 100_000 + fakes).peerID
+                try scene.receive(Scene.member(fake), from: liar)
+            }
+            var failed = 0
+            while failed < 15, scene.now < end {
+                for case .invite(let peer, _) in scene.run(.milliseconds(100)) {
+                    (invited, failed) = (invited + 1, failed + 1)
+                    scene.table.invitationEnded(peer, hasFailed: true, now: scene.now)
+                }
+                for ask in scene.takeAsks() {
+                    let victim = TransportAddress("tcp://192.0.2.1:80")!
+                    try scene.receive(.introduction(ask.about, addresses: [victim], token: [1]), from: liar)
+                }
+            }
+            scene.table.disconnected(liar, by: .nobody, now: scene.now)
+        }
+        // Sixteen, and one more every 5 s.
+        #expect(invited >= 16)
+        #expect(invited <= 16 + 8, "\(invited) in 40 s")
+    }
+
+    @Test("follows introductions that lead somewhere without a pause, however many there are")
+    func growing() throws {
+        var scene = Scene()
+        let introducer = Scene.peer(1)
+        scene.connect(introducer)
+        try scene.receive(Scene.here(introducer), from: introducer)
+        let wanted = (2..<40).map(Scene.peer)
+        for peer in wanted { try scene.receive(Scene.member(peer), from: introducer) }
+        var invited: Set<PeerID> = []
+        let end = scene.now + .seconds(5)
+        while scene.now < end {
+            for case .invite(let peer, _) in scene.run(.milliseconds(100)) {
+                invited.insert(peer)
+                scene.connect(peer)
+                scene.table.invitationEnded(peer, hasFailed: false, now: scene.now)
+            }
+            for ask in scene.takeAsks() {
+                let place = TransportAddress("memory://there")!
+                try scene.receive(.introduction(ask.about, addresses: [place], token: [1]), from: introducer)
+            }
+        }
+        #expect(invited == Set(wanted))
+    }
+
     @Test("tells of a pipe through a peer only to those who accept one, and tells when it ends")
     func relays() throws {
         var carries = true

@@ -71,6 +71,8 @@ final class MeshNetwork {
     private let plan: FaultPlan
     /// Why members refuse introduced peers; nil if they do not.
     var refusal: (@Sendable (PeerID) -> String?) = { _ in nil }
+    /// Whether transports dial an address of which a peer tells that they reach at the other one.
+    var mayDialTold: (TransportAddress, TransportAddress?) -> Bool = { _, _ in true }
 
     init(plan: FaultPlan = .none, adjust: @escaping (inout SessionConfiguration) -> Void = { _ in }) {
         self.plan = plan
@@ -88,8 +90,11 @@ final class MeshNetwork {
         runs += 1
         let identity = Self.identity(index)
         let name = DisplayName(fitting: "m\(index)")
-        let transport = FaultyTransport(
-            MemoryTransport(hub: hub, address: address ?? "m\(index)"), plan: plan)
+        let memory = RelabelledTransport(
+            MemoryTransport(hub: hub, address: address ?? "m\(index)"), scheme: "memory",
+            priority: MemoryTransport(hub: hub).capabilities.priority)
+        memory.mayDialTold = mayDialTold
+        let transport = FaultyTransport(memory, plan: plan)
         let refusal = refusal
         var configuration = SessionConfiguration(service: "mesh", name: name, role: .server)
         let introductions = Introductions(

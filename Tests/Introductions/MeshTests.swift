@@ -31,6 +31,30 @@ import Testing
         try network.end()
     }
 
+    @Test("dials where a member says that another one is only if the transport has no objection")
+    func unreachableAddresses() throws {
+        for isDialled in [true, false] {
+            let network = MeshNetwork()
+            nonisolated(unsafe) var asked: Set<String> = []  // the loop is virtual: one thread
+            network.mayDialTold = { address, teller in
+                asked.insert("\(address) from \(teller.map(\.description) ?? "nowhere")")
+                return isDialled
+            }
+            network.start(0)
+            try network.run(.milliseconds(10))
+            for index in 1...2 { network.join(index, at: 0) }
+            try network.run(.seconds(30))
+            #expect(network.members.map(\.connected.count) == (isDialled ? [2, 2, 2] : [2, 1, 1]))
+            // The first member has told both of them where the other one is.
+            #expect(
+                !asked.isEmpty
+                    && asked.isSubset(of: ["memory://m1 from memory://m0", "memory://m2 from memory://m0"]))
+            let dials = network.members.dropFirst().map(\.dials)
+            if !isDialled { #expect(dials == [1, 1]) }
+            try network.end()
+        }
+    }
+
     @Test("connects all when all join at once, each through the one before it")
     func joiningAtOnce() throws {
         let network = MeshNetwork()

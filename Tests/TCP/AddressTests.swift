@@ -42,6 +42,47 @@ struct AddressTests {
         #expect(try !address("fe80::1%lo").lacksScope)
     }
 
+    // MARK: Addresses that another peer tells
+
+    @Test(arguments: [
+        "10.0.0.9:4000", "169.254.3.4:4000", "[2001:db8::7]:4000", "[fd00::1]:4000", "8.8.8.8:53",
+    ])
+    func anAddressThatIsTheSameHostForEverybodyIsDialled(_ value: String) {
+        let address = TransportAddress(scheme: "tcp", value: value)
+        for teller in [nil, "tcp://10.0.0.2:4000", "tcp://127.0.0.1:4000"] {
+            #expect(TCPDestination.mayDial(address, toldAt: teller.flatMap { TransportAddress($0) }))
+        }
+    }
+
+    @Test(arguments: [
+        "0.0.0.0:22", "0.1.2.3:22", "[::]:22", "224.0.0.251:5353", "255.255.255.255:9", "[ff02::fb]:5353",
+        "[::ffff:0.0.0.0]:22", "[fe80::1]:22", "[fe80::1%lo]:22", "[fe80::1%1]:22", "localhost:22",
+        "printer.local:80", "host=localhost,port=22", "host=0.0.0.0,port=22", "1.2.3.4", "",
+        "\(Identity.ephemeral(seed: 1).peerID).mdns",
+    ])
+    func anAddressThatMeansSomethingElseHereIsNotDialled(_ value: String) {
+        let address = TransportAddress(scheme: "tcp", value: value)
+        for teller in [nil, "tcp://10.0.0.2:4000", "tcp://127.0.0.1:4000"] {
+            #expect(!TCPDestination.mayDial(address, toldAt: teller.flatMap { TransportAddress($0) }))
+        }
+    }
+
+    @Test(arguments: [
+        "127.0.0.1:22", "127.9.9.9:22", "[::1]:22", "[::ffff:127.0.0.1]:22", "host=127.0.0.1,port=22",
+        "0177.0.0.1:22",
+    ])
+    func anAddressOfThisMachineIsDialledOnlyIfThePeerThatTellsItIsOnThisMachine(_ value: String) {
+        let address = TransportAddress(scheme: "tcp", value: value)
+        let isNumber = !value.hasPrefix("0")
+        for (teller, isHere) in [
+            (nil, false), ("tcp://10.0.0.2:4000", false), ("tcp://[2001:db8::2]:4000", false),
+            ("via://127.0.0.1:4000", false), ("tcp://127.0.0.1:4000", true), ("tcp://[::1]:4000", true),
+        ] {
+            let result = TCPDestination.mayDial(address, toldAt: teller.flatMap { TransportAddress($0) })
+            #expect(result == (isHere && isNumber))
+        }
+    }
+
     // MARK: Addresses that a person writes
 
     @Test(arguments: ["0.0.0.0:0", "192.168.1.5:4000", "255.255.255.255:65535", "127.0.0.1:1"])

@@ -10,6 +10,15 @@ extension Session {
         onLoop { driver in driver.inTurn { driver.machine.forgetIntroduction(of: peer) } }
     }
 
+    /// Whether to dial an address at which a third peer can be reached, as a connected peer says. Loop only.
+    package func mayDial(_ address: TransportAddress, toldBy peer: PeerID) -> Bool {
+        let link = machine.peers[peer]?.link
+        let teller = link.flatMap { driver.connections[$0.number]?.pipe.remoteAddress }
+        return driver.transports.contains { transport in
+            transport.scheme == address.scheme && transport.mayDial(address, toldAt: teller)
+        }
+    }
+
     /// Whether the peer of a conversation accepts streams for a purpose. Loop only.
     package func accepts(_ purpose: StreamPurpose, _ peer: PeerID) -> Bool {
         machine.peers[peer]?.conversation?.peerAccepts(purpose) ?? false

@@ -69,6 +69,13 @@ public protocol Transport: AnyObject, Sendable {
         behind address: TransportAddress,
         found: @escaping @Sendable (Result<[TransportAddress], NighError>) -> Void)
 
+    /// Returns whether to dial `address`, at which another peer says that a third one can be reached. Anything may be
+    /// there, so the answer is no for what that peer could not reach itself: this machine alone, or many at once.
+    /// Without an implementation the answer is yes.
+    ///
+    /// - Parameter teller: the other end of the pipe to the peer that says so; nil if that pipe has no address.
+    func mayDial(_ address: TransportAddress, toldAt teller: TransportAddress?) -> Bool
+
     /// Closes everything at once: listener, search, dials, pipes. Calls nothing back afterwards.
     func shutdown()
 }
@@ -79,6 +86,9 @@ extension Transport {
         behind address: TransportAddress,
         found: @escaping @Sendable (Result<[TransportAddress], NighError>) -> Void
     ) { found(.success([address])) }
+
+    /// Returns true, for transports whose addresses are the same place for everybody.
+    public func mayDial(_ address: TransportAddress, toldAt teller: TransportAddress?) -> Bool { true }
 }
 
 /// Receives the events of a transport. The session implements it; all calls come on the loop.

@@ -131,6 +131,10 @@ extension FaultyTransport: Transport {
         found: @escaping @Sendable (Result<[TransportAddress], NighError>) -> Void
     ) { inner.places(behind: address, found: found) }
 
+    public func mayDial(_ address: TransportAddress, toldAt teller: TransportAddress?) -> Bool {
+        inner.mayDial(address, toldAt: teller)
+    }
+
     public func diagnose() -> [Diagnosis] {
         let plan = control.plan == .none ? "none planned" : "\(control.plan)"
         return inner.diagnose() + [Diagnosis("faults", .warn, plan, advice: "leave out the faults")]

@@ -162,6 +162,19 @@ package struct SocketAddress: Hashable, Sendable {
         }
     }
 
+    /// Whether it can be the address of one host: it is neither unspecified nor for many.
+    package var isUnicast: Bool {
+        switch host {
+        case .v4(let bits): (1..<224).contains(bits >> 24)
+        case .v6(let high, _, _): !isAny && high >> 56 != 0xFF
+        }
+    }
+
+    /// Whether it names an interface of this machine.
+    package var hasScope: Bool {
+        if case .v6(_, _, let scope) = host { scope != 0 } else { false }
+    }
+
     /// Whether it is a link-local IPv6 address that does not say on which link.
     package var lacksScope: Bool {
         if case .v6(_, _, let scope) = host { isLinkLocal && scope == 0 } else { false }

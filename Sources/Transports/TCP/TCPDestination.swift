@@ -71,6 +71,27 @@ package enum TCPDestination: Hashable {
         }
     }
 
+    /// Whether an address that another peer has told is to be dialled: a number, and one that is the same host for that
+    /// peer as for this side. A name would be looked up here, in a network that the peer may not see. Loopback
+    /// addresses count only if this side reaches the peer over loopback, so that it is on the same machine.
+    static func mayDial(_ address: TransportAddress, toldAt teller: TransportAddress?) -> Bool {
+        guard case .number(let place)? = try? TCPDestination(address), place.isUnicast, !place.hasScope else {
+            return false
+        }
+        guard place.isLoopback else { return true }
+        guard let teller, case .number(let origin)? = try? TCPDestination(teller) else { return false }
+        return origin.isLoopback
+    }
+
+    /// Whether an address leads to a program of this machine that others do not reach there.
+    package static func isOfThisMachine(_ address: TransportAddress) -> Bool {
+        switch try? TCPDestination(address) {
+        case .number(let place): place.isLoopback || place.isAny
+        case .name(let name, _): name == "localhost" || name.hasSuffix(".localhost")
+        case .found, nil: false
+        }
+    }
+
     /// The destination as a `tcp://` address.
     var address: TransportAddress {
         switch self {

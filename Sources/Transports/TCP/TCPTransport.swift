@@ -337,6 +337,10 @@ extension TCPTransport: Transport {
         found(.success([address]))
     }
 
+    public func mayDial(_ address: TransportAddress, toldAt teller: TransportAddress?) -> Bool {
+        TCPDestination.mayDial(address, toldAt: teller)
+    }
+
     public func diagnose() -> [Diagnosis] {
         guard running != nil else {
             guard unsupportedLoop != nil else { return [Diagnosis("tcp", .fail, "not started")] }

@@ -326,6 +326,10 @@ extension CheckedTransport: Transport {
         calling { inner.places(behind: address) { answer.receive($0) } }
     }
 
+    public func mayDial(_ address: TransportAddress, toldAt teller: TransportAddress?) -> Bool {
+        isPassing && calling { inner.mayDial(address, toldAt: teller) }
+    }
+
     public func shutdown() {
         let isShut = if case .cutOff = phase { true } else { running == nil }
         cancelTimers()
