@@ -15,6 +15,30 @@ import Testing
         func stop() -> [Line] { [] }
     }
 
+    /// Types one line, and ends the input when it is told to.
+    private final class OneLine: ChatInterface {
+        private let (handled, source) = AsyncStream.makeStream(of: Void.self)
+        private let (ends, end) = AsyncStream.makeStream(of: Void.self)
+        private let hasTyped = Mutex(false)
+
+        func next() async -> String? {
+            guard
+                hasTyped.withLock({ hadTyped in
+                    defer { hadTyped = true }
+                    return hadTyped
+                })
+            else { return "for members only" }
+            source.finish()
+            for await _ in ends {}
+            return nil
+        }
+
+        func show(_ line: Line) {}
+        func stop() -> [Line] { [] }
+        func waitUntilHandled() async { for await _ in handled {} }
+        func endInput() { end.finish() }
+    }
+
     private let service = ServiceName("c\(UInt32.random(in: .min ... .max))") ?? "chat"
     private let results = Results(of: "test", OutputOptions(form: .json), onFailure: {})
 
@@ -22,7 +46,7 @@ import Testing
         let options = SessionOptions(
             transports: "memory", plugins: .none, service: service, name: DisplayName(fitting: name),
             identity: .ephemeral, security: .encrypted, relays: .nobody, isVerbose: false)
-        return try CommandSession(options, role: .peer, accepting: [.chat], results: results)
+        return try CommandSession(options, role: .peer, accepting: [.chat, .join], results: results)
     }
 
     /// A chat whose peer has sent 100 lines and left, of which the room does not know yet.
@@ -85,8 +109,42 @@ import Testing
         try await sending.value
         return Finished(
             mine: mine, theirs: theirs,
-            room: ChatRoom(NoInterface(), over: mine, on: ThreadEventLoop(), results, endsWhenAlone: true),
+            room: ChatRoom(
+                NoInterface(), over: mine, on: ThreadEventLoop(), results, invitee: theirs.session.id),
             connected: try #require(changes[.connected]), left: try #require(changes[.disconnected]))
+    }
+
+    @Test(
+        "A peer that is connected to carry connections gets no line, and none of its own is shown",
+        .timeLimit(.minutes(15)))
+    func carrier() async throws {
+        let (mine, theirs) = (try commandSession("Puma"), try commandSession("Lynx"))
+        let interface = OneLine()
+        let room = ChatRoom(interface, over: mine, on: ThreadEventLoop(), results, invitee: nil)
+        let (states, source) = AsyncStream.makeStream(of: PeerState.self)
+        mine.startReading { event in
+            room.enqueue(event)
+            if case .stateChanged(let peer, _, _) = event { source.yield(peer.state) }
+        }
+        let heard = Mutex(0)
+        theirs.start(onMessage: { _, _ in heard.withLock { $0 += 1 } })
+        let peer = try await theirs.connect(
+            to: .named("Puma"), for: .join, .init(timeLimit: .seconds(60)))
+        for await state in states where state == .connected { break }
+        await room.listen()
+        async let outcome = room.run()
+        await interface.waitUntilHandled()
+        try theirs.session.trySend(ChatMessage.lines(of: "hello")[0], to: peer.id)
+        // This returns when everything has arrived, in both directions.
+        try await theirs.session.disconnect(peer.id)
+        for await state in states where state == .disconnected { break }
+        interface.endInput()
+        #expect(await outcome.sentLines == 0)
+        #expect(await outcome.receivedLines == 0)
+        #expect(heard.withLock { $0 } == 0)
+        room.thread.shutdown()
+        await mine.close()
+        await theirs.close()
     }
 
     @Test(

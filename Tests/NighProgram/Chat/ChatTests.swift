@@ -64,6 +64,33 @@ import Testing
         #expect(try NighCall(finishing: second).status == 0)
     }
 
+    @Test("A host that carries the chat gets none of its lines, and stays connected to both")
+    func carried() throws {
+        let carrier = try HostInTests(of: NighUser(), "--name", "Hare", "--relays", "everyone")
+        let options = [
+            "-s", "nigh", "-t", HostInTests.transport, "--relays", "everyone", "--through", carrier.address,
+        ]
+        let waiting = try puma.start(["chat", "-n", "Puma"] + options, reads: true)
+        let guest = try lynx.start(["chat", "Puma", "-n", "Lynx"] + options, reads: true)
+        try guest.line(with: "Puma", "has joined, through Hare (")
+        guest.type("for Puma only")
+        try waiting.line(with: "Lynx: for Puma only")
+        guest.type("/who")
+        try guest.line(with: "Hare (", "is connected over tcp, but not in this chat")
+        guest.closeInput()
+        #expect(try NighCall(finishing: guest).status == 0)
+        waiting.type("/quit")
+        #expect(try NighCall(finishing: waiting).status == 0)
+        let host = try carrier.end()
+        #expect(host.status == 0 && host.errors.isEmpty, "\(host)")
+        let guests = try host.objects().filter { $0["type"] as? String == "guest" }
+        let changes = guests.map {
+            "\($0["change"] ?? "") \(($0["peer"] as? [String: Any])?["purpose"] ?? "")"
+        }
+        #expect(changes.sorted() == ["came join", "came join", "left join", "left join"])
+        #expect(try host.objects().last?["joined_by"] as? Int == 2)
+    }
+
     @Test("An empty line is sent and shown as an empty line, and so are the lines after it")
     func emptyLine() throws {
         let waiting = try puma.start(["chat", "-n", "Puma", "--json-lines"] + session, reads: true)

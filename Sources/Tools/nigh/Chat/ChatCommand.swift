@@ -21,7 +21,8 @@ struct ChatCommand: Subcommand {
         "chat", "Chats with everyone connected",
         text: """
             Without PEER it shows the peers nearby and waits for an invitation; with PEER it invites that peer. Each line \
-            goes to all connected peers: those that you invited, and those that invited you. Two peers that are both \
+            goes to everyone in the chat: those that you invited, and those that invited you. A peer that --through names only \
+            carries connections, and gets no line. Two peers that are both \
             connected to a third are not connected to each other, unless one invites the other or all three chat with --mesh.
 
             If a link breaks, the chat waits for another one, and lines sent meanwhile still arrive. /who lists the peers, \
@@ -46,7 +47,7 @@ struct ChatCommand: Subcommand {
 
     func run(_ results: Results, _ interruption: Interruption) async throws -> ExitStatus {
         let session = try CommandSession(
-            self.session, role: .peer, accepting: [.chat], isMesh: isMesh, results: results)
+            self.session, role: .peer, accepting: [.chat, .join], isMesh: isMesh, results: results)
         let isAtTerminal =
             results.isText && isTerminal(STDIN_FILENO) && isTerminal(STDOUT_FILENO)
             && !TerminalTraits.ofThisProcess.isDumb
@@ -69,7 +70,7 @@ struct ChatCommand: Subcommand {
             throw interruption.isRequested ? CancellationError() : error
         }
         let room = ChatRoom(
-            interface, over: session, on: ThreadEventLoop(), results, endsWhenAlone: first != nil)
+            interface, over: session, on: ThreadEventLoop(), results, invitee: first?.id)
         relay.pass(to: room)
         await room.listen()
         interruption.onRequest { room.leave() }

@@ -5,7 +5,9 @@ import NighFiles
 import NighMemory
 import SessionArguments
 
-/// A chat in lines with all peers that this side has invited or was invited by.
+/// A chat in lines with all peers that this side has invited for it or was invited by, and with `--mesh` with those of
+/// the mesh that chat. A peer that is only connected, to carry connections or to show who is there, is no member: it
+/// gets no line, and nothing that it sends is shown.
 ///
 /// It runs on a thread of its own, so that a slow reader of its output holds up nothing else.
 actor ChatRoom {
@@ -26,15 +28,20 @@ actor ChatRoom {
     private let session: CommandSession
     private let results: Results
     private let interface: any ChatInterface
-    /// Whether the chat ends when the last member has left. True if this side invited a peer.
-    private let endsWhenAlone: Bool
+    /// The peer that this side has invited. If there is one, the chat ends when the last member has left.
+    private let invitee: PeerID?
 
     private var members: [PeerID: Peer] = [:]
+    /// The connected peers that are no members.
+    private var others: [PeerID: Peer] = [:]
+    /// Those whose invitation to chat was accepted, until they are connected.
+    private var expected: Set<PeerID> = []
     private var seen: [PeerID: Peer] = [:]
-    /// Messages of peers that are connected, while the event that reports this still waits for the thread.
+    /// Messages of peers that are connected, while the event that makes them members still waits for the thread.
     private(set) var early: [PeerID: [Message]] = [:]
-    /// What carries the conversation with each member, for a person, and the peer that does if it is one.
-    private var paths: [PeerID: (text: String, carrier: PeerID?)] = [:]
+    /// The most of them that are kept of a connected peer that is no member.
+    private static let mostEarly = 256
+    private var standings: [PeerID: Standing] = [:]
     private(set) var outcome = Outcome()
     private var hasEnded = false
     private var waiting: CheckedContinuation<Void, Never>?
@@ -43,32 +50,45 @@ actor ChatRoom {
     init(
         _ interface: any ChatInterface, over session: CommandSession, on thread: ThreadEventLoop,
         _ results: Results,
-        endsWhenAlone: Bool
+        invitee: PeerID?
     ) {
         self.interface = interface
         self.session = session
         self.thread = thread
         self.results = results
-        self.endsWhenAlone = endsWhenAlone
+        self.invitee = invitee
     }
 
     /// Passes on an event of the session. Called on its loop.
     nonisolated func enqueue(_ event: SessionEvent) {
-        let path = path(of: event)
+        let standing = standing(after: event)
         thread.execute {
             self.assumeIsolated { room in
-                if let path { room.paths[path.peer] = (path.text, path.carrier) }
+                if let (peer, standing) = standing { room.standings[peer] = standing }
                 room.handle(event)
             }
         }
     }
 
-    /// What carries the conversation with the peer of an event. Called on the session's loop.
-    private nonisolated func path(of event: SessionEvent) -> (peer: PeerID, text: String, carrier: PeerID?)? {
+    /// What the session knows of the conversation with a peer.
+    private struct Standing {
+        /// What carries it, for a person.
+        let path: String
+        /// The peer that carries it, if one does.
+        let carrier: PeerID?
+        /// Whether this chat and the peer are in one mesh.
+        let isInMesh: Bool
+    }
+
+    /// Called on the session's loop.
+    private nonisolated func standing(after event: SessionEvent) -> (PeerID, Standing)? {
         switch event {
         case .stateChanged(let peer, _, _), .peerChanged(let peer):
-            (peer.id, session.path(to: peer), session.carrier(of: peer))
-        default: nil
+            let standing = Standing(
+                path: session.path(to: peer), carrier: session.carrier(of: peer),
+                isInMesh: session.isInMesh(with: peer.id))
+            return (peer.id, standing)
+        default: return nil
         }
     }
 
@@ -181,10 +201,7 @@ actor ChatRoom {
     // MARK: Messages and events
 
     private func receive(_ message: Message) {
-        guard let member = members[message.peer] else {
-            early[message.peer, default: []].append(message)
-            return
-        }
+        guard let member = members[message.peer] else { return keep(message) }
         switch ChatMessage(message.payload) {
         case .line(let text):
             outcome.receivedLines += 1
@@ -198,9 +215,22 @@ actor ChatRoom {
         }
     }
 
+    /// Keeps a message of a peer that becomes a member as soon as an event that waits is handled. A peer that never
+    /// does cannot make the room keep much.
+    private func keep(_ message: Message) {
+        let isShort = message.payload.count <= ChatMessage.longestLine + 1
+        guard
+            others[message.peer] == nil || isShort && early[message.peer, default: []].count < Self.mostEarly
+        else { return }
+        early[message.peer, default: []].append(message)
+    }
+
     private func handle(_ event: SessionEvent) {
         switch event {
-        case .invited(let invitation): session.session.accept(invitation)
+        case .invited(let invitation):
+            if Purpose(context: invitation.context) == .chat { expected.insert(invitation.peer.id) }
+            session.session.accept(invitation)
+        case .invitationEnded(let invitation, _): expected.remove(invitation.peer.id)
         case .stateChanged(let peer, let before, let cause):
             switch peer.state {
             case .available: if before == .unavailable { peerSeen(peer) }
@@ -209,23 +239,41 @@ actor ChatRoom {
                     report("gone", peer, nil, "is no longer visible")
                 }
             case .connected:
-                members[peer.id] = peer
-                if before == .reconnecting {
+                if before != .reconnecting {
+                    connected(peer, isForChat: expected.remove(peer.id) != nil || peer.id == invitee)
+                } else if members[peer.id] != nil {
+                    members[peer.id] = peer
                     report("back", peer, nil, "is back")
-                } else {
-                    report("joined", peer, nil, "has joined, \(paths[peer.id]?.text ?? "")")
                 }
-                for message in early.removeValue(forKey: peer.id) ?? [] { receive(message) }
             case .reconnecting:
+                guard members[peer.id] != nil else { return }
                 report("lost", peer, cause, "has lost the link; lines are kept for a while")
-            case .disconnected: memberLeft(peer, cause)
+            case .disconnected:
+                memberLeft(peer, cause)
+                others[peer.id] = nil
+                early[peer.id] = nil
             case .connecting: break
             }
         case .peerChanged(let peer):
             if members[peer.id] != nil { members[peer.id] = peer }
+            // It has said of itself whether it is in the mesh.
+            if others[peer.id] != nil { connected(peer, isForChat: false) }
             if peer.state == .available, seen[peer.id] == nil { peerSeen(peer) }
         default: break
         }
+    }
+
+    /// Makes a connected peer a member if it belongs to the chat.
+    private func connected(_ peer: Peer, isForChat: Bool) {
+        let isOfMesh = standings[peer.id]?.isInMesh == true && Purpose.chat.isAccepted(by: peer) == true
+        guard isForChat || isOfMesh else {
+            others[peer.id] = peer
+            return
+        }
+        others[peer.id] = nil
+        members[peer.id] = peer
+        report("joined", peer, nil, "has joined, \(standings[peer.id]?.path ?? "")")
+        for message in early.removeValue(forKey: peer.id) ?? [] { receive(message) }
     }
 
     private func peerSeen(_ peer: Peer) {
@@ -247,7 +295,7 @@ actor ChatRoom {
         guard members.removeValue(forKey: peer.id) != nil else { return }
         let isOrderly = cause.map { $0.cause == .peerLeft || $0.cause == .left } ?? true
         report("left", peer, isOrderly ? nil : cause, "has left")
-        guard endsWhenAlone, members.isEmpty else { return }
+        guard invitee != nil, members.isEmpty else { return }
         if !isOrderly { outcome.error = outcome.error ?? cause }
         end()
     }
@@ -256,9 +304,15 @@ actor ChatRoom {
 
     private func reportMembers() {
         let there = members.values.sorted { $0.id < $1.id }
-        let others = seen.values.filter { members[$0.id] == nil }.sorted { $0.id < $1.id }
+        let besides = others.values.sorted { $0.id < $1.id }
+        let seen = seen.values.filter { members[$0.id] == nil && others[$0.id] == nil }.sorted {
+            $0.id < $1.id
+        }
+        func path(_ peer: Peer) -> String { standings[peer.id]?.path ?? "" }
         let people =
-            there.map { ($0, "connected \(paths[$0.id]?.text ?? "")") } + others.map { ($0, "not connected") }
+            there.map { ($0, "connected \(path($0))") }
+            + besides.map { ($0, "connected \(path($0)), but not in this chat") }
+            + seen.map { ($0, "not connected") }
         if results.isText {
             if people.isEmpty { return show(Line("no peer is connected or nearby", .faint)) }
             for (peer, state) in people { show(Line("\(peer.name) (\(peer.id.short)) is \(state)", .faint)) }
@@ -268,7 +322,7 @@ actor ChatRoom {
             [
                 "peer_id": .text("\(peer.id)"), "peer_name": .text("\(peer.name)"),
                 "is_in_conversation": .bool(members[peer.id] != nil), "transport": JSON(peer.transport),
-                "through": JSON(paths[peer.id]?.carrier.map { "\($0)" }),
+                "through": JSON(standings[peer.id]?.carrier.map { "\($0)" }),
             ]
         }
         results.report(Self.memberList, [.init("people", .list(list))], lines: [])
@@ -280,7 +334,7 @@ actor ChatRoom {
             Self.person, id: peer.id, peer.name,
             [
                 .init("state", .text(state)), .init("transport", JSON(peer.transport)),
-                .init("through", JSON(paths[peer.id]?.carrier.map { "\($0)" })),
+                .init("through", JSON(standings[peer.id]?.carrier.map { "\($0)" })),
                 .init("error", error.map(Results.json) ?? .null),
             ], line: Line("\(peer.name) (\(peer.id.short)) \(text)\(reason)", .faint))
     }

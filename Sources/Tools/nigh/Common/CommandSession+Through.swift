@@ -46,26 +46,28 @@ extension CommandSession {
         let note: @Sendable (NighError) -> Void = { [weak self] error in
             self?.loop.execute { [weak self] in self?.lastThroughError = error }
         }
-        let peer = try await call(choice, for: nil, limits, whenFailed: note) { [self] target, timeout in
-            switch target {
-            case .peer(let id):
-                let purpose = await onLoop { $0.peers[id].map { Purpose.toJoin($0) } } ?? .ping
-                try await session.invite(id, context: purpose.context, timeout: timeout)
-                return id
-            case .address(let address): return try await invite(at: address, timeout)
+        return try await call(choice, for: nil, limits, whenFailed: note) { [self] target, timeout in
+            var purposes = await onLoop { Purpose.toJoin($0.peer(at: target)) }
+            while true {
+                let context = purposes.removeFirst().context
+                do throws(NighError) {
+                    switch target {
+                    case .peer(let id):
+                        try await session.invite(id, context: context, timeout: timeout)
+                        return id
+                    case .address(let address):
+                        return try await session.invite(at: address, context: context, timeout: timeout)
+                    }
+                } catch {
+                    guard case .declined = error.cause, !purposes.isEmpty else { throw error }
+                }
             }
         }
-        return peer
     }
 
-    /// An address does not tell what the program there takes.
-    private func invite(at address: TransportAddress, _ timeout: Duration) async throws -> PeerID {
-        do throws(NighError) {
-            return try await session.invite(at: address, context: Purpose.ping.context, timeout: timeout)
-        } catch {
-            guard case .declined = error.cause else { throw error }
-            return try await session.invite(at: address, context: Purpose.chat.context, timeout: timeout)
-        }
+    /// The peer to call; nil for an address, which does not tell who is there. Loop only.
+    private func peer(at target: CallTarget) -> Peer? {
+        if case .peer(let id) = target { peers[id] } else { nil }
     }
 
     /// The conversation has ended. Loop only.

@@ -99,7 +99,8 @@ final class CommandSession: @unchecked Sendable {
             observer: Introductions.Observer(
                 failed: { [weak self] id, error in
                     if options.isVerbose { self?.onRemark("\(id.short): \(error)") }
-                }, violated: { [weak self] in self?.onRemark("\($0)") }))
+                }, violated: { [weak self] in self?.onRemark("\($0)") },
+                presented: { [weak self] in self?.presented($0) }))
     }
 
     private static func identity(_ choice: SessionOptions.IdentityChoice?, _ results: Results) throws -> (
@@ -196,6 +197,11 @@ final class CommandSession: @unchecked Sendable {
         for call in Array(calls.values) { call.routesChanged(in: peers) }
     }
 
+    /// What a peer says of itself to this session counts as a change of the peer.
+    private func presented(_ id: PeerID) {
+        if let peer = peers[id] { onEvent?(.peerChanged(peer)) }
+    }
+
     /// Keeps a conversation with the peer that `--through` names, if it names one.
     private func keepConnected() {
         guard let choice = options.through else { return }
@@ -215,6 +221,9 @@ final class CommandSession: @unchecked Sendable {
 
     /// Whom a peer has a conversation with, as it says. Loop only.
     func acquaintances(of peer: PeerID) -> [Acquaintance] { introductions.acquaintances(of: peer) }
+
+    /// Whether both this session and a connected peer are in the mesh. Loop only.
+    func isInMesh(with peer: PeerID) -> Bool { introductions.isInMesh(with: peer) }
 
     /// The peers that could introduce this session to another one. Loop only.
     func introducers(to peer: PeerID) -> [PeerID] { introductions.introducers(to: peer) }

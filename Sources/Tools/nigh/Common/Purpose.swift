@@ -12,6 +12,8 @@ enum Purpose: String, CaseIterable, Sendable {
     case chat
     /// Pairing: two people check that nobody is between their devices.
     case pair
+    /// Being connected only: to be told of others, and to have connections carried to them.
+    case join
 
     private static let prefix = "nigh/1 "
 
@@ -26,9 +28,15 @@ enum Purpose: String, CaseIterable, Sendable {
         self.init(rawValue: String(text.dropFirst(Self.prefix.count)))
     }
 
-    /// What a session asks for that only wants to be connected to `peer`: the first of these that the peer takes.
-    static func toJoin(_ peer: Peer) -> Purpose {
-        [.ping, .chat].first { $0.isAccepted(by: peer) == true } ?? .ping
+    /// What a session asks for, one after the other, that only wants to be connected. A `nigh` that does not know
+    /// `join` takes one of the others.
+    ///
+    /// - Parameter peer: the peer to be connected to; nil if nothing is known of it.
+    static func toJoin(_ peer: Peer?) -> [Purpose] {
+        let all: [Purpose] = [.join, .ping, .chat]
+        guard let peer else { return all }
+        let taken = all.filter { $0.isAccepted(by: peer) != false }
+        return taken.isEmpty ? [.join] : taken
     }
 
     private static let infoKey = "nigh"
@@ -48,10 +56,10 @@ enum Purpose: String, CaseIterable, Sendable {
 
     /// The reason with which a session that accepts `purposes` declines other invitations.
     static func refusal(accepting purposes: [Purpose]) -> String {
-        let commands = purposes.map(\.counterpart).joined(separator: ", ")
+        let commands = purposes.filter { $0 != .join }.map(\.counterpart).joined(separator: ", ")
         return commands.isEmpty ? "this nigh accepts no invitations" : "this nigh accepts only \(commands)"
     }
 
-    /// The command that asks for this purpose.
+    /// The command that asks for this purpose; `join` has none of its own.
     var counterpart: String { "nigh \(rawValue)" }
 }

@@ -14,7 +14,8 @@ struct HostCommand: Subcommand {
         "host", "Waits for peers that run `nigh ping` or `nigh bench`, and answers them",
         text: """
             It advertises itself, prints its name at once and then its addresses, and answers every peer until Ctrl-C. Any number \
-            of peers may ping it. Only one at a time measures throughput, since two would measure each other.
+            of peers may ping it. Only one at a time measures throughput, since two would measure each other. It also takes peers \
+            that are connected to it only to see or to reach others, with `nigh peers --map` or --through.
 
             With SERVICE it offers that service instead of "nigh", so that only peers that name it find this host: the other side \
             then needs --service with the same name.
@@ -37,7 +38,7 @@ struct HostCommand: Subcommand {
 
     func run(_ results: Results, _ interruption: Interruption) async throws -> ExitStatus {
         let commandSession = try CommandSession(
-            session, role: .server, accepting: [.ping, .bench], results: results)
+            session, role: .server, accepting: [.ping, .bench, .join], results: results)
         let host = MeasurementHost(commandSession, isOnce: isOnce, results: results)
         let name = commandSession.session.configuration.name
         results.report(

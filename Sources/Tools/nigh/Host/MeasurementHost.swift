@@ -103,10 +103,10 @@ final class MeasurementHost: @unchecked Sendable {
         refuse(origin.peer)
     }
 
-    /// Dismisses a guest that came to ping and sent a message.
+    /// Dismisses a guest that did not come to measure throughput and has sent a message.
     private func refuse(_ peer: PeerID) {
         guard guests[peer] != nil, !isDone else { return }
-        dismiss(peer, BenchBreach("a message from a guest that came only to ping"))
+        dismiss(peer, BenchBreach("a message from a guest that does not measure throughput"))
     }
 
     private func reportAddresses(_ scheme: String, _ addresses: [TransportAddress]) {
@@ -147,7 +147,7 @@ final class MeasurementHost: @unchecked Sendable {
         guests[peer.id] = Guest(peer: peer, purpose: purpose, joinedAt: loop.now)
         counts[purpose, default: 0] += 1
         report(
-            peer.id, "came", text: "is connected for \(purpose.counterpart), over \(peer.transport ?? "?")")
+            peer.id, "came", text: "is connected \(Self.words(for: purpose)), over \(peer.transport ?? "?")")
         guard purpose == .bench else { return }
         bench?.host.stop()
         let host = BenchHost(
@@ -155,6 +155,10 @@ final class MeasurementHost: @unchecked Sendable {
             whenMeasured: { [unowned self] in measured($0, for: peer.id) },
             whenFailed: { [unowned self] in dismiss(peer.id, $0) })
         bench = (peer.id, host)
+    }
+
+    private static func words(for purpose: Purpose) -> String {
+        purpose == .join ? "to see or to reach others" : "for \(purpose.counterpart)"
     }
 
     /// Ends the conversation with a guest because of `error`.
@@ -173,7 +177,12 @@ final class MeasurementHost: @unchecked Sendable {
             bench = nil
         }
         let stay = loop.now - guest.joinedAt
-        let activity = guest.purpose == .bench ? "\(guest.runs) runs measured" : "it came to ping"
+        let activity =
+            switch guest.purpose {
+            case .bench: "\(guest.runs) runs measured"
+            case .join: "it came to see or to reach others"
+            default: "it came to ping"
+            }
         let reason = why ?? cause.map { "\($0.cause)" }
         report(
             id, "left", cause: cause,
@@ -236,13 +245,17 @@ final class MeasurementHost: @unchecked Sendable {
 
     /// Reports the summary.
     func summarize() -> ExitStatus {
-        let (pings, benches) = (counts[.ping] ?? 0, counts[.bench] ?? 0)
+        let (pings, benches, visits) = (counts[.ping] ?? 0, counts[.bench] ?? 0, counts[.join] ?? 0)
+        let others = visits == 0 ? "" : ", \(visits) to see or to reach others"
         results.summarize(
             [
                 .init("pinged_by", .integer(pings)), .init("measured_by", .integer(benches)),
+                .init("joined_by", .integer(visits)),
                 .init("runs_measured", .integer(runCount)), .init("items_left_out", .integer(itemsLeftOut)),
             ],
-            lines: [Line("guests: \(pings) to ping, \(benches) to measure throughput (\(runCount) runs)")])
+            lines: [
+                Line("guests: \(pings) to ping, \(benches) to measure throughput (\(runCount) runs)\(others)")
+            ])
         return .success
     }
 }

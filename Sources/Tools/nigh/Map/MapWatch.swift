@@ -173,7 +173,7 @@ final class MapWatch: @unchecked Sendable {
         calledAt[candidate.id] = now
         let label = "\(candidate.name) (\(candidate.id.short))"
         commandSession.session.invite(
-            candidate.id, context: Purpose.toJoin(candidate).context, timeout: Self.callTime
+            candidate.id, context: Purpose.toJoin(candidate)[0].context, timeout: Self.callTime
         ) { [self] result in
             called = nil
             if case .failure(let error) = result, !hasEnded { refused(candidate.id, "\(label): \(error)") }
