@@ -36,6 +36,8 @@ final class CarriedPipe: @unchecked Sendable {
     private var isTurnDue = false
     private var isOver = false
     private(set) var bytes = 0
+    /// Whether the wanted peer has said anything.
+    private(set) var isAnswered = false
 
     init(
         _ asking: ByteStream, _ wanted: ByteStream, on loop: any EventLoop,
@@ -126,6 +128,7 @@ final class CarriedPipe: @unchecked Sendable {
         switch direction.source.poll() {
         case .bytes(let bytes):
             direction.held = bytes
+            if direction === directions[1] { isAnswered = true }
             return true
         case .nothing: return false
         case .end:

@@ -25,7 +25,7 @@ package final class RelayCarrier: @unchecked Sendable {
 
     private struct Record {
         let pipe: CarriedPipe
-        let timer: LoopTimer
+        let timers: [LoopTimer]
     }
 
     private weak var session: Session?
@@ -124,18 +124,42 @@ package final class RelayCarrier: @unchecked Sendable {
         session.configuration.security != .none && session.trust.isPaired(peer)
     }
 
-    /// Which limit keeps a pipe from being carried; nil if none does.
+    /// Which limit keeps a pipe from being carried; nil if none does. Where all places are taken, makes room by the end
+    /// of another pipe if that is fair.
     private func limitReached(by asking: PeerID, to wanted: PeerID) -> String? {
-        if pipes.count >= limits.pipes { return "the carrier carries \(limits.pipes) pipes, its limit" }
-        if pipes.values.count(where: { $0.pipe.asking == asking }) >= limits.pipesPerPeer {
+        if count(of: asking) >= limits.pipesPerPeer {
             return "the carrier carries \(limits.pipesPerPeer) pipes for the same peer, its limit"
         }
-        guard let session, let until = pausedUntil[Pair(asking, wanted)] else { return nil }
-        guard until > session.loop.now else {
+        if let session, let until = pausedUntil[Pair(asking, wanted)] {
+            guard until <= session.loop.now else {
+                return "the carrier has passed on as much as it does between these peers for now"
+            }
             pausedUntil[Pair(asking, wanted)] = nil
-            return nil
         }
-        return "the carrier has passed on as much as it does between these peers for now"
+        guard pipes.count >= limits.pipes else { return nil }
+        guard let other = dispensablePipe(for: asking) else {
+            return "the carrier carries \(limits.pipes) pipes, its limit"
+        }
+        other.end(because: "the carrier needs the place for another peer")
+        return nil
+    }
+
+    /// How many pipes a peer has asked for.
+    private func count(of asking: PeerID) -> Int { pipes.values.count { $0.pipe.asking == asking } }
+
+    /// The pipe whose place a peer may have: one of a stranger, if the peer is paired, or one of a peer that has asked
+    /// for at least two more. Of the pipes of that one, the one that is of the least use.
+    private func dispensablePipe(for asking: PeerID) -> CarriedPipe? {
+        guard let session else { return nil }
+        let (own, isPaired) = (count(of: asking), isPaired(asking, session))
+        let candidates = pipes.values.map(\.pipe).filter { pipe in
+            isPaired && !self.isPaired(pipe.asking, session) || count(of: pipe.asking) > own + 1
+        }
+        func rank(_ pipe: CarriedPipe) -> (Int, Int, Int, PeerID, PeerID) {
+            let isStranger = isPaired && !self.isPaired(pipe.asking, session)
+            return (isStranger ? 0 : 1, -count(of: pipe.asking), pipe.bytes, pipe.asking, pipe.wanted)
+        }
+        return candidates.min { rank($0) < rank($1) }
     }
 
     // MARK: Carrying
@@ -146,11 +170,16 @@ package final class RelayCarrier: @unchecked Sendable {
             stream, other, on: loop,
             whenCarried: { [weak self] pipe, count in self?.count(count, of: pipe) },
             whenOver: { [weak self] pipe in self?.forget(pipe) })
-        let timer = loop.schedule(at: loop.now + Moment.Span(limits.time)) { [weak self, weak pipe] in
+        let end = loop.schedule(at: loop.now + Moment.Span(limits.time)) { [weak self, weak pipe] in
             guard let self, let pipe else { return }
             exhaust(pipe, "the carrier's limit of \(Moment.Span(limits.time)) for a pipe is reached")
         }
-        pipes[ObjectIdentifier(pipe)] = Record(pipe: pipe, timer: timer)
+        let answerTime = Moment.Span(limits.answerTime)
+        let answer = loop.schedule(at: loop.now + answerTime) { [weak pipe] in
+            guard let pipe, !pipe.isAnswered else { return }
+            pipe.end(because: "the wanted peer has not taken the pipe within \(answerTime)")
+        }
+        pipes[ObjectIdentifier(pipe)] = Record(pipe: pipe, timers: [end, answer])
         totals.pipesEver += 1
         pipe.start()
     }
@@ -176,7 +205,7 @@ package final class RelayCarrier: @unchecked Sendable {
 
     private func forget(_ pipe: CarriedPipe) {
         guard let record = pipes.removeValue(forKey: ObjectIdentifier(pipe)) else { return }
-        session?.loop.cancel(record.timer)
+        for timer in record.timers { session?.loop.cancel(timer) }
     }
 
     /// Ends the pipes of a peer whose conversation is now carried by another peer: there is one hop only. Loop only.

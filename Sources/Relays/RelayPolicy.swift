@@ -18,6 +18,8 @@ package struct RelayLimits: Hashable, Sendable {
     package var pipesPerPeer = 4
     /// Bytes of one pipe, both directions together.
     package var bytes = 1 << 30
+    /// How long the wanted peer has to take a pipe.
+    package var answerTime = Duration.seconds(10)
     /// How long one pipe may be open.
     package var time = Duration.seconds(3_600)
     /// How long two peers are refused after a pipe between them reached `bytes` or `time`.

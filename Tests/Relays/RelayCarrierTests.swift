@@ -188,6 +188,103 @@ import Testing
         }
     }
 
+    /// Asks a carrier for a pipe as a peer does that wants to hold a place and nothing else.
+    private func ask(
+        _ carrier: RelayNetwork.Member, for wanted: RelayNetwork.Member, from asking: RelayNetwork.Member
+    ) throws -> ByteStream {
+        nonisolated(unsafe) var stream: ByteStream?  // the loop is virtual: one thread
+        asking.session.openStream(named: "to:\(wanted.id)", to: carrier.id, for: .relay) {
+            stream = try? $0.get()
+        }
+        return try #require(stream)
+    }
+
+    private func reason(_ stream: ByteStream) -> String? {
+        while true {
+            switch stream.poll() {
+            case .bytes: break
+            case .failed(let error): return "\(error.cause)"
+            case .nothing, .end: return nil
+            }
+        }
+    }
+
+    @Test("frees the place of a pipe that the wanted peer does not take within 10 s")
+    func unanswered() throws {
+        let network = RelayNetwork()
+        let (a, b, c) = try network.makeChain()
+        // It takes streams for relays, and never says anything on them.
+        nonisolated(unsafe) var kept: [ByteStream] = []  // the loop is virtual: one thread
+        let silent = network.join(on: [1]) { $0.relayStreams = { kept.append($0) } }
+        try network.connect(b, silent)
+        let streams = try (0..<4).map { _ in try ask(b, for: silent, from: a) }
+        try network.run(.seconds(8))
+        #expect(kept.count == 4 && b.relays.carrier.counts.pipes == 4)
+        let another = try ask(b, for: c, from: a)
+        try network.run(.seconds(1))
+        #expect(reason(another)?.contains("4 pipes for the same peer") == true)
+        try network.run(.seconds(2))
+        #expect(b.relays.carrier.counts.pipes == 0)
+        for stream in streams {
+            #expect(reason(stream)?.contains("has not taken the pipe within 10 s") == true)
+        }
+        #expect(try network.invite(c, from: a) == nil)
+        try network.run(.seconds(60))
+        #expect(b.relays.carrier.counts.pipes == 1)
+        try network.close()
+    }
+
+    @Test("gives a place of a peer that has at least two more to one that asks, and no other place")
+    func fairness() throws {
+        var limits = RelayLimits()
+        (limits.pipes, limits.pipesPerPeer) = (4, 4)
+        let network = RelayNetwork()
+        let (a, b, c) = try network.makeChain(limits: limits)
+        let others = try (0..<3).map { _ in
+            let other = network.join(on: [0])
+            try network.connect(other, b)
+            return other
+        }
+        let held = try (0..<4).map { _ in try ask(b, for: c, from: a) }
+        try network.run(.seconds(1))
+        // Four and none, then three and one, then two, one and one.
+        let streams = try others.map { other in
+            let stream = try ask(b, for: c, from: other)
+            try network.run(.seconds(1))
+            #expect(b.relays.carrier.counts.pipes == 4)
+            return stream
+        }
+        #expect(held.compactMap(reason).count == 2 + 1)
+        #expect(held.compactMap(reason).allSatisfy { $0.contains("needs the place for another peer") })
+        #expect(streams.allSatisfy { reason($0) == nil })
+        // All have one now.
+        let last = try ask(b, for: c, from: others[0])
+        try network.run(.seconds(1))
+        #expect(reason(last)?.contains("carries 4 pipes, its limit") == true)
+        try network.close()
+    }
+
+    @Test("gives a place of a stranger to a paired peer that asks, and not the other way round")
+    func pairedFirst() throws {
+        var limits = RelayLimits()
+        (limits.pipes, limits.pipesPerPeer) = (1, 1)
+        let network = RelayNetwork()
+        let (a, b, c) = try network.makeChain(limits: limits)
+        let paired = network.join(on: [0])
+        try network.connect(paired, b)
+        b.session.trust.pair(paired.id, name: DisplayName(fitting: "paired"))
+        let stranger = try ask(b, for: c, from: a)
+        try network.run(.seconds(1))
+        let stream = try ask(b, for: c, from: paired)
+        try network.run(.seconds(1))
+        #expect(reason(stranger)?.contains("needs the place for another peer") == true)
+        let again = try ask(b, for: c, from: a)
+        try network.run(.seconds(1))
+        #expect(reason(again)?.contains("carries 1 pipes, its limit") == true)
+        #expect(reason(stream) == nil && b.relays.carrier.counts.pipes == 1)
+        try network.close()
+    }
+
     @Test("ends a pipe at its limit of bytes or time, names it, and leaves the two alone for a while")
     func exhaustion() throws {
         for (adjust, reason) in [
