@@ -265,7 +265,7 @@ let package = Package(
             ],
             path: "Tests/TCP"),
         .testTarget(
-            name: "MDNSTests", dependencies: ["NighCore", "NighMDNS", "NighTestKit", "NighUV"],
+            name: "MDNSTests", dependencies: ["CAvahi", "NighCore", "NighMDNS", "NighTestKit", "NighUV"],
             path: "Tests/MDNS"),
         .testTarget(
             name: "TestKitTests", dependencies: ["NighCore", "NighMemory", "NighTestKit"],

@@ -31,6 +31,7 @@ final class AvahiDaemonThread: @unchecked Sendable {
     private let interfaceName: String?
     private let report: @Sendable (Event) -> Void
     private let polling: AvahiPolling
+    private let substitute: CAvahiClientFunctions?
     /// Nil until it is loaded.
     private var library: CAvahiClientFunctions?
     private var client: OpaquePointer?
@@ -59,9 +60,14 @@ final class AvahiDaemonThread: @unchecked Sendable {
     }
 
     /// Throws if the system has no descriptor or no thread left.
-    init(interface: String?, report: @escaping @Sendable (Event) -> Void) throws(NighError) {
+    ///
+    /// - Parameter library: a substitute for libavahi-client, for tests.
+    init(
+        interface: String?, library: CAvahiClientFunctions? = nil, report: @escaping @Sendable (Event) -> Void
+    ) throws(NighError) {
         loop = try UVEventLoop.make()
         interfaceName = interface
+        substitute = library
         self.report = report
         polling = AvahiPolling(on: loop)
     }
@@ -102,7 +108,7 @@ final class AvahiDaemonThread: @unchecked Sendable {
             return retryLater()
         }
         // Only after the check for descriptors, because a library that could not be loaded once is not tried again.
-        library = CAvahiClient()?.pointee
+        library = substitute ?? CAvahiClient()?.pointee
         guard let library else {
             return report(
                 .down(
@@ -176,6 +182,26 @@ final class AvahiDaemonThread: @unchecked Sendable {
         retryLater()
     }
 
+    /// A call has failed. If the daemon is gone, that concerns everything and not only this call: a moment before the
+    /// client finds out the same, it must not be taken for a fault of what was asked.
+    private func callFailed(_ code: Int32, _ failure: (Int32) -> Event) {
+        if AvahiProblem.isLossOfDaemon(code) {
+            fail(AvahiProblem.disconnected)
+        } else {
+            report(failure(code))
+        }
+    }
+
+    /// The same, where the library is in the middle of a call.
+    private func callFailedInside(_ failure: @escaping @Sendable (AvahiDaemonThread, Int32) -> Event) {
+        guard let library, let client else { return }
+        let code = library.client_errno(client)
+        loop.execute { [number = clientNumber] in
+            guard number == self.clientNumber, self.client != nil else { return }
+            self.callFailed(code) { failure(self, $0) }
+        }
+    }
+
     private func retryLater() {
         timer = loop.schedule(at: loop.now + pause) {
             self.timer = nil
@@ -219,7 +245,7 @@ final class AvahiDaemonThread: @unchecked Sendable {
             }, Unmanaged.passUnretained(watch).toOpaque())
         guard watch.browser == nil else { return }
         watches[number] = nil
-        report(.watchFailed(number, error(library.client_errno(client), .browsing)))
+        callFailed(library.client_errno(client)) { .watchFailed(number, error($0, .browsing)) }
     }
 
     func unwatch(_ number: UInt64) {
@@ -238,8 +264,7 @@ final class AvahiDaemonThread: @unchecked Sendable {
             let change = RecordChange(isPresent: event == AVAHI_BROWSER_NEW, place: place, data: Array(data))
             report(.changed(number, change))
         case AVAHI_BROWSER_FAILURE:
-            guard let library, let client else { return }
-            report(.watchFailed(number, error(library.client_errno(client), .browsing)))
+            callFailedInside { .watchFailed(number, $0.error($1, .browsing)) }
             // The daemon counts it among this client's objects until it is freed. Avahi is still using it during this
             // call.
             loop.execute { self.unwatch(number) }
@@ -261,7 +286,9 @@ final class AvahiDaemonThread: @unchecked Sendable {
                 Unmanaged<AvahiDaemonThread>.fromOpaque(data).takeUnretainedValue().groupChanged(group, state)
             }, Unmanaged.passUnretained(self).toOpaque())
         guard let group else {
-            return report(.publishingFailed(number, error(library.client_errno(client), .advertising)))
+            return callFailed(library.client_errno(client)) {
+                .publishingFailed(number, error($0, .advertising))
+            }
         }
         var code: Int32 = 0
         for record in publication.records where code == 0 { code = add(record) }
@@ -269,15 +296,16 @@ final class AvahiDaemonThread: @unchecked Sendable {
         if code == 0 { code = add(publication.defendedService) }
         guard code != 0 else { return }
         unpublish()
-        report(
-            code == AvahiProblem.collision
-                ? .collided(number) : .publishingFailed(number, error(code, .advertising)))
+        callFailed(code) {
+            $0 == AvahiProblem.collision
+                ? .collided(number) : .publishingFailed(number, error($0, .advertising))
+        }
     }
 
     func updateText(of publication: Publication) {
         guard group != nil else { return }
         let code = add(publication.updatedText)
-        if code != 0 { report(.publishingFailed(groupNumber, error(code, .advertising))) }
+        if code != 0 { callFailed(code) { .publishingFailed(groupNumber, error($0, .advertising)) } }
     }
 
     func unpublish() {
@@ -307,8 +335,8 @@ final class AvahiDaemonThread: @unchecked Sendable {
                 self.report(.collided(number))
             }
         case AVAHI_ENTRY_GROUP_FAILURE:
-            guard let library, let client else { return }
-            report(.publishingFailed(groupNumber, error(library.client_errno(client), .advertising)))
+            callFailedInside { [number = groupNumber] in .publishingFailed(number, $0.error($1, .advertising))
+            }
         default:
             break
         }

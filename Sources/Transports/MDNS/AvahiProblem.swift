@@ -48,6 +48,12 @@ enum AvahiProblem {
         }
     }
 
+    /// Whether a call that failed with `code` has not reached the daemon. All that was asked of it before is gone then,
+    /// too, and the client is about to say so.
+    static func isLossOfDaemon(_ code: Int32) -> Bool {
+        [AVAHI_ERR_DBUS_ERROR, AVAHI_ERR_DISCONNECTED, AVAHI_ERR_NO_DAEMON].contains(Int(code))
+    }
+
     /// Whether the system bus is where Avahi looks for it.
     private static var hasBus: Bool {
         guard getenv("DBUS_SYSTEM_BUS_ADDRESS") == nil else { return true }
