@@ -129,9 +129,8 @@ let package = Package(
             dependencies: [
                 "Arguments", "JSONText", "Measuring", "NighCore", "NighFiles", "NighGroups",
                 "NighIntroductions", "NighLoop",
-                "NighMemory", "NighPlugins", "NighRecord", "NighRelays", "NighTestKit", "ProgramSupport",
-                "SessionArguments",
-                "Terminal",
+                "NighMemory", "NighPlugins", "NighRecord", "NighRelays", "NighTCP", "NighTestKit",
+                "ProgramSupport", "SessionArguments", "Terminal",
             ],
             path: "Sources/Tools/nigh", linkerSettings: presentsNigh),
         .target(name: "CAllocationCounter", path: "Sources/Tools/CAllocationCounter"),

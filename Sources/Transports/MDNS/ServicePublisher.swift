@@ -7,6 +7,9 @@ import NighCore
 /// rare. Avahi finds a holder of the name that was overlooked, or that comes at the same moment, and makes one of the
 /// two give way (`publicationCollided`).
 ///
+/// Anybody can claim a name, without having a service. So a service that had to give way asks from time to time whether
+/// the wanted name is free again, and waits between two collisions if they do not end.
+///
 /// `@unchecked Sendable`: confined to the loop.
 final class ServicePublisher: @unchecked Sendable {
     /// How long to wait for another service to claim the name.
@@ -24,17 +27,26 @@ final class ServicePublisher: @unchecked Sendable {
     private static let anyInterface: Int32 = 0
     /// The most names that are tried in a row.
     static let maximumAttempts = 64
+    /// How long another name than the wanted one is kept before this asks for that again. It doubles each time.
+    static let firstReturn = Moment.Span.seconds(60)
+    static let longestReturn = Moment.Span.seconds(3_600)
+    /// The collisions within `collisionTime` after which the next name is taken only after `collisionPause` (RFC 6762,
+    /// 8.1).
+    static let mostCollisions = 15
+    private static let collisionTime = Moment.Span.seconds(10)
+    static let collisionPause = Moment.Span.seconds(5)
 
     private enum Phase {
         case idle
         /// Waiting for another service to claim the name.
-        case querying(Query)
-        /// Passed to the backend.
+        case querying
+        /// Passed to the backend. A query asks for the wanted name meanwhile if that is another one.
         case handedOver(Publication)
         case waitingToRetry(LoopTimer)
     }
 
     private struct Query {
+        let label: String
         let name: DomainName
         let service: UInt64
         let text: UInt64
@@ -54,6 +66,12 @@ final class ServicePublisher: @unchecked Sendable {
     private var label = ""
     private var attempts = 0
     private var phase = Phase.idle
+    private var query: Query?
+    /// The next question for the wanted name, while another one is published, and the pause after it.
+    private var returnTimer: LoopTimer?
+    private var returnPause = ServicePublisher.firstReturn
+    /// When the last names collided.
+    private var collisions: [Moment] = []
     private var reportedName: String?
 
     /// The handlers of events, called from inside calls.
@@ -82,6 +100,7 @@ final class ServicePublisher: @unchecked Sendable {
         same.text = registration.text
         guard same == registration else {
             withdraw()
+            returnPause = Self.firstReturn
             return begin(as: registration.name.description)
         }
         guard case .handedOver(var publication) = phase else { return }
@@ -123,27 +142,28 @@ final class ServicePublisher: @unchecked Sendable {
     // MARK: Events of the backend
 
     func watchChanged(_ number: UInt64, _ change: RecordChange) {
-        guard case .querying(let query) = phase else { return }
+        guard let query else { return }
         if number == query.service { handle(.service, change) }
         if number == query.text { handle(.text, change) }
     }
 
     private func handle(_ type: RecordType, _ change: RecordChange) {
-        guard case .querying(var query) = phase else { return }
+        guard var query else { return }
         switch type {
         case .service where ServiceRecord(data: change.data) != nil: _ = query.claims.apply(change)
         case .text where TextRecord(data: change.data) != nil: _ = query.texts.apply(change)
         default: return
         }
-        phase = .querying(query)
+        self.query = query
         // An earlier run of this program is recognised by its text, which may still be on its way.
-        if wanted?.identityKey == nil || !query.texts.isEmpty, isTaken(query) { takeNextName() }
+        if wanted?.identityKey == nil || !query.texts.isEmpty, isTaken(query) { giveWay() }
     }
 
     func publicationSucceeded() {
         guard case .handedOver(let publication) = phase else { return }
         let name = String(decoding: publication.instance.labels[0], as: UTF8.self)
         attempts = 0
+        returnLater()
         guard reportedName != name else { return }
         reportedName = name
         published(name)
@@ -151,8 +171,19 @@ final class ServicePublisher: @unchecked Sendable {
 
     func publicationCollided() {
         guard case .handedOver = phase else { return }
+        stopQuery()
         phase = .idle
-        takeNextName()
+        let now = loop.now
+        collisions = collisions.suffix(Self.mostCollisions - 1) + [now]
+        guard collisions.count == Self.mostCollisions, now - collisions[0] < Self.collisionTime else {
+            return takeNextName()
+        }
+        let timer = loop.schedule(at: now + Self.collisionPause) {
+            guard case .waitingToRetry = self.phase else { return }
+            self.phase = .idle
+            self.takeNextName()
+        }
+        phase = .waitingToRetry(timer)
     }
 
     func publicationFailed(_ error: NighError) {
@@ -167,30 +198,42 @@ final class ServicePublisher: @unchecked Sendable {
     private func begin(as label: String) {
         self.label = label
         attempts = 0
-        startQuery()
+        findOut()
     }
 
-    private func startQuery() {
-        guard let wanted, let backend else { return }
-        guard let name = DomainName(labels: [Array(label.utf8)])?.below(wanted.type.domain) else {
-            return fail(NighError(.advertising, .invalid("service name \"\(label)\"")))
+    /// Asks whether the name is free.
+    private func findOut() {
+        guard let wanted, backend != nil else { return }
+        phase = .querying
+        if !startQuery(label, wanted.type) {
+            fail(NighError(.advertising, .invalid("service name \"\(label)\"")))
+        }
+    }
+
+    /// Returns false if nothing can have this name.
+    private func startQuery(_ label: String, _ type: ServiceType) -> Bool {
+        guard let backend, let name = DomainName(labels: [Array(label.utf8)])?.below(type.domain) else {
+            return false
         }
         let service = number()
         let text = number()
         let due = loop.now + Self.claimTime
         let timer = loop.schedule(at: due) { self.claimTimeEnded(due) }
-        phase = .querying(Query(name: name, service: service, text: text, timer: timer))
+        query = Query(label: label, name: name, service: service, text: text, timer: timer)
         backend.watch(Question(name: name, type: .service), as: service)
         backend.watch(Question(name: name, type: .text), as: text)
         names?.start(for: name) { [unowned self] type, data in
             let place = RecordChange.Place(interface: Self.anyInterface, version: 0)
             handle(type, RecordChange(isPresent: true, place: place, data: data))
         }
+        return true
     }
 
     private func stopQuery() {
-        guard case .querying(let query) = phase else { return }
-        phase = .idle
+        if let returnTimer { loop.cancel(returnTimer) }
+        returnTimer = nil
+        guard let query else { return }
+        self.query = nil
         names?.stop()
         loop.cancel(query.timer)
         backend?.unwatch(query.service)
@@ -199,24 +242,42 @@ final class ServicePublisher: @unchecked Sendable {
 
     /// Handles the end of the time for claims, which was due at `due`.
     private func claimTimeEnded(_ due: Moment) {
-        guard case .querying(var query) = phase else { return }
         let late = loop.now - due
         guard late > Self.negligibleDelay else { return publishIfFree() }
         let wait = min(Moment.Span(late.duration * Self.delayFactor), Self.longestExtraWait)
-        query.timer = loop.schedule(at: loop.now + wait) { self.publishIfFree() }
-        phase = .querying(query)
+        query?.timer = loop.schedule(at: loop.now + wait) { self.publishIfFree() }
     }
 
     private func publishIfFree() {
-        guard case .querying(let query) = phase, let wanted, let host, let backend else { return }
-        guard !isTaken(query) else { return takeNextName() }
-        stopQuery()
+        guard let query, let wanted, let host, let backend else { return }
+        guard !isTaken(query) else { return giveWay() }
+        // Another name may be published until now.
+        withdraw()
+        label = query.label
         let publication = Publication(
             type: wanted.type.domain, instance: query.name,
             service: ServiceRecord(port: wanted.port, host: host), text: TextRecord(entries: wanted.text))
         phase = .handedOver(publication)
         if !isOwn(publication.service) { ownServices = ownServices.suffix(7) + [publication.service] }
         backend.publish(publication)
+    }
+
+    /// Leaves the name that is asked for to another service.
+    private func giveWay() {
+        if case .querying = phase { return takeNextName() }
+        stopQuery()
+        returnLater()
+    }
+
+    /// Asks for the wanted name again after a while, if another one is published.
+    private func returnLater() {
+        guard let wanted, label != wanted.name.description, returnTimer == nil, query == nil else { return }
+        returnTimer = loop.schedule(at: loop.now + returnPause) {
+            self.returnTimer = nil
+            guard case .handedOver = self.phase, let wanted = self.wanted else { return }
+            _ = self.startQuery(wanted.name.description, wanted.type)
+        }
+        returnPause = min(returnPause + returnPause, Self.longestReturn)
     }
 
     private func takeNextName() {
@@ -229,7 +290,7 @@ final class ServicePublisher: @unchecked Sendable {
                     advice: "choose another name than \"\(wanted?.name.description ?? label)\""))
         }
         label = Self.alternative(to: label)
-        startQuery()
+        findOut()
     }
 
     private func isTaken(_ query: Query) -> Bool {
@@ -258,9 +319,10 @@ final class ServicePublisher: @unchecked Sendable {
     // MARK: Ends
 
     private func withdraw() {
+        stopQuery()
         switch phase {
         case .idle: break
-        case .querying: stopQuery()
+        case .querying: phase = .idle
         case .handedOver:
             phase = .idle
             backend?.unpublish()

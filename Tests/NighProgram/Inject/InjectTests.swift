@@ -1,5 +1,6 @@
 import ChildPrograms
 import Glibc
+import NighCore
 import NighMemory
 import Testing
 
@@ -42,6 +43,35 @@ import Testing
         #expect(summary["connection_count"] as? Int == 1 && summary["failed_count"] as? Int == 0)
         #expect((summary["bytes_out"] as? Int ?? 0) > 500 && (summary["bytes_in"] as? Int ?? 0) > 500)
         _ = try conversation.end()
+    }
+
+    @Test(
+        "For a target on this machine it listens on loopback, unless an interface is named",
+        arguments: [
+            ("tcp://127.0.0.1:4000", "tcp", "lo"), ("tcp://[::1]:4000", "tcp:port=5000", "lo"),
+            ("tcp://localhost:4000", "tcp", "lo"), ("tcp://host=127.0.0.1,port=1", "tcp", "lo"),
+            ("tcp://127.0.0.1:4000", "tcp:interface=eth0", "eth0"), ("tcp://192.168.1.7:4000", "tcp", nil),
+            ("tcp://example.org:4000", "tcp", nil), ("tcp://127.0.0.1:4000", "bluetooth", nil),
+            ("bluetooth://00:11:22:33:44:55", "tcp", nil),
+        ])
+    func interface(_ target: String, _ listen: String, _ expected: String?) throws {
+        let command = InjectCommand(
+            output: OutputOptions(form: .text), faults: .none,
+            target: try #require(TransportAddress(target)),
+            listen: try TransportSpec(parsing: listen), service: SessionOptions.ownService, plugins: .none)
+        #expect(command.listeningSpec.options["interface"] == expected)
+        #expect(command.listeningSpec.options["port"] == (listen.contains("port") ? "5000" : nil))
+    }
+
+    @Test("It offers on loopback alone what only this machine reaches")
+    func loopbackTarget() throws {
+        let inject = try user.start("inject", "none", "--to", "tcp://127.0.0.1:1", "--json-lines")
+        let line = try inject.line(with: "\"type\":\"listening\"")
+        inject.send(SIGINT)
+        #expect(try NighCall(finishing: inject).status == 0)
+        #expect(line.contains("tcp://127.0.0.1:"), "\(line)")
+        let listed = line.split(separator: "tcp://").dropFirst()
+        #expect(listed.allSatisfy { $0.hasPrefix("127.0.0.1:") || $0.hasPrefix("[::1]:") }, "\(line)")
     }
 
     @Test("A cut ends the link at both ends, and quit ends it with a reason")

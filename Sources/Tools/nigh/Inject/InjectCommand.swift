@@ -4,6 +4,7 @@ import JSONText
 import NighLoop
 import NighCore
 import NighMemory
+import NighTCP
 import ProgramSupport
 import SessionArguments
 
@@ -29,7 +30,8 @@ struct InjectCommand: Subcommand {
             "the address to pass connections on to, as in tcp://192.168.1.7:4000"),
         Option(
             "listen", .listener, default: TransportSpec(scheme: "tcp"),
-            "where to listen, as in tcp:port=5000; without a port, on a free one"),
+            "where to listen, as in tcp:port=5000; without a port, on a free one; for a target on this machine, on loopback"
+        ),
         Option(
             "service", short: "s", .serviceName, default: SessionOptions.ownService,
             "the service to offer where listening needs one, as over Bluetooth"),
@@ -90,7 +92,7 @@ struct InjectCommand: Subcommand {
     func run(_ results: Results, _ interruption: Interruption) async throws -> ExitStatus {
         let loop = try UVEventLoop.make()
         let registry = try plugins.registry(with: [listen.scheme, target.scheme], for: "--listen and --to")
-        let listener = try registry.make(withoutDiscovery(listen))
+        let listener = try registry.make(withoutDiscovery(listeningSpec))
         let dialler = FaultyTransport(try registry.make(targetSpec), plan: faults)
         // Showing an event may block, and must not block the loop. If too many events wait, the oldest are dropped.
         let (occurrences, source) = AsyncStream.makeStream(
@@ -142,6 +144,16 @@ struct InjectCommand: Subcommand {
         }
         for traffic in last { totals.count(traffic) }
         loop.shutdown()
+    }
+
+    /// Where to listen: at an address of this machine only, for a target that nobody else reaches, unless an interface
+    /// is named.
+    var listeningSpec: TransportSpec {
+        guard listen.scheme == "tcp", listen.options["interface"] == nil,
+            TCPDestination.isOfThisMachine(target)
+        else { return listen }
+        return TransportSpec(
+            scheme: listen.scheme, options: listen.options.merging(["interface": "lo"]) { $1 })
     }
 
     private func withoutDiscovery(_ spec: TransportSpec) -> TransportSpec {
