@@ -118,9 +118,10 @@ extension ConversationRequest {
     /// The longest introduction.
     package static let introductionLimit = 512
 
-    /// Reads an `introduction` frame, whose bytes mean nothing to a link.
+    /// Reads an `introduction` frame, whose bytes mean nothing to a link. It has some: without one, an introduction is
+    /// none.
     static func introduction(reading bytes: UnsafeRawBufferPointer) throws(WireError) -> [UInt8] {
-        guard bytes.count <= introductionLimit else {
+        guard (1...introductionLimit).contains(bytes.count) else {
             throw .malformed("an introduction of \(bytes.count) bytes")
         }
         return Array(bytes)

@@ -69,12 +69,12 @@ import Testing
         }
     }
 
-    @Test func anIntroductionHasALimit() throws {
+    @Test func anIntroductionHasSomeBytesAndALimit() throws {
         for count in [0, 3, 512, 513] {
             let pair = try LinkPair.open()
             let introduction = [UInt8](repeating: 7, count: count)
             pair.accepting.receive(Frames.frame(.introduction, introduction), now: pair.now)
-            if count <= 512 {
+            if (1...512).contains(count) {
                 #expect(pair.accepting.notes == [.introduced(introduction)])
             } else {
                 #expect(pair.accepting.closed?.code == .protocolViolation)

@@ -88,6 +88,22 @@ struct IntroductionProtocolPageTests {
         #expect(hare.table.verdict(on: lynx.id, introduction: token) != .accept, "it is of use once")
     }
 
+    @Test("says with which private keys its example can be played")
+    func keys() throws {
+        let rows = try ProtocolPage().table("| peer | private key (RFC 8032, 5.1.5) |", in: Self.section)
+        #expect(rows.map { $0[0] } == ["Puma", "Lynx", "Hare"])
+        for (row, identity) in zip(rows, [Self.puma, Self.lynx, Self.hare]) {
+            let digits = row[1].filter(\.isHexDigit)
+            let bytes = stride(from: 0, to: digits.count, by: 2).compactMap {
+                UInt8(digits.dropFirst($0).prefix(2), radix: 16)
+            }
+            let secret = SecretBytes(count: KeyPair.seedByteCount)
+            try #require(bytes.count == KeyPair.seedByteCount)
+            secret.withBytes { $0.copyBytes(from: bytes) }
+            #expect(Identity(try KeyPair(seed: secret)) == identity)
+        }
+    }
+
     @Test("says which bytes a token has, and which it signs")
     func token() throws {
         let rows = try ProtocolPage().table("| offset | bytes | content |", in: Self.section)
