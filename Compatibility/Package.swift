@@ -13,14 +13,16 @@ let package = Package(
     ],
     dependencies: [.package(name: "Nigh", path: "..")],
     targets: [
-        // What the two modules with Apple's names have in common.
+        // What the other modules have in common.
         .target(name: "NighCompatibility", dependencies: [.product(name: "NighShared", package: "Nigh")]),
         .target(
             name: "GameKit",
             dependencies: ["NighCompatibility", .product(name: "NighShared", package: "Nigh")]
         ),
         .testTarget(name: "GameKitTests", dependencies: ["GameKit"], path: "Tests/GameKit"),
-        .target(name: "NighFoundation", dependencies: [.product(name: "NighShared", package: "Nigh")]),
+        .target(
+            name: "NighFoundation",
+            dependencies: ["NighCompatibility", .product(name: "NighShared", package: "Nigh")]),
         .testTarget(
             name: "NighFoundationTests", dependencies: ["NighFoundation"], path: "Tests/NighFoundation"),
         // Only the names of the submodules, which Swift has none of.

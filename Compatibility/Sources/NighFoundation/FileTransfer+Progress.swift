@@ -1,5 +1,6 @@
 import Foundation
 import Nigh
+import NighCompatibility
 
 extension FileTransfer {
     /// Returns a Foundation `Progress` of this transfer, for user interfaces and code that expect one.
@@ -12,20 +13,22 @@ extension FileTransfer {
     ///
     /// Each call returns another object.
     public func foundationProgress() -> Progress {
-        let progress = Progress(totalUnitCount: -1)
+        let progress = SteeringProgress(totalUnitCount: -1)
         progress.kind = .file
         progress.isCancellable = true
         progress.isPausable = true
-        progress.cancellationHandler = { self.cancel() }
-        progress.pausingHandler = { self.pause() }
-        progress.resumingHandler = { self.resume() }
+        progress.steer {
+            switch $0 {
+            case .cancel: self.cancel()
+            case .pause: self.pause()
+            case .resume: self.resume()
+            }
+        }
         progress.show(self.progress)
-        Task {
-            for await news in updates { progress.show(news) }
+        Task(executorPreference: QueueExecutor(label: "nigh.foundation.progress")) {
+            for await news in self.updates { progress.show(news) }
             // What holds the transfer is no longer needed.
-            progress.cancellationHandler = nil
-            progress.pausingHandler = nil
-            progress.resumingHandler = nil
+            progress.steer(nil)
         }
         return progress
     }

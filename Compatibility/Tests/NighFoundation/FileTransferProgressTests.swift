@@ -70,6 +70,23 @@ import Testing
         }
     }
 
+    @Test("cancels the transfer while the program blocks all threads of DispatchQueue.global(), too")
+    func cancelWithoutThreads() async {
+        await #expect(processExitsWith: .success) {
+            try await FileTransferProgressTests().withOffer { sending, _ in
+                let progress = sending.foundationProgress()
+                let gate = DispatchSemaphore(value: 0)
+                // More than the queue ever has.
+                for _ in 0..<512 { DispatchQueue.global().async { gate.wait() } }
+                progress.cancel()
+                let latest = Date() + 60
+                // Not by a task, which would wait for one of the threads.
+                while sending.progress.state != .ended { precondition(Date() < latest) }
+                for _ in 0..<512 { gate.signal() }
+            }
+        }
+    }
+
     @Test("pauses the transfer and lets it go on")
     func pause() async throws {
         try await withOffer { sending, offer in

@@ -45,15 +45,3 @@ final class DelegateBox: @unchecked Sendable {
         set { lock.withLock { object = newValue } }
     }
 }
-
-/// Runs tasks on a dispatch queue.
-final class QueueExecutor: TaskExecutor {
-    let queue: DispatchQueue
-
-    init(label: String) { queue = DispatchQueue(label: label) }
-
-    func enqueue(_ job: consuming ExecutorJob) {
-        let job = UnownedJob(job)
-        queue.async { job.runSynchronously(on: self.asUnownedTaskExecutor()) }
-    }
-}

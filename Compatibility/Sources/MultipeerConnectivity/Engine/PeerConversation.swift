@@ -1,3 +1,4 @@
+import NighCompatibility
 import NighCore
 
 /// A conversation with a peer: reads its messages one after the other, and sends what the control queue has to say.
@@ -34,8 +35,7 @@ final class PeerConversation: @unchecked Sendable {
 
     /// Reads messages until the conversation ends, then calls `ended` on the control queue.
     func read(ended: @escaping @Sendable () -> Void) {
-        let executor = QueueExecutor(label: "nigh.multipeer.conversation")
-        Task(executorPreference: executor) { [self] in
+        Task(executorPreference: QueueExecutor(label: "nigh.multipeer.conversation")) { [self] in
             var count = 0
             while var message = await messages.next() {
                 while let next = received(message) {
@@ -83,8 +83,11 @@ final class PeerConversation: @unchecked Sendable {
         if unsent.count == 1 { sendWhenThereIsRoom(bytes) }
     }
 
+    /// Not the executor of the reader, which waits for the program's delegate.
+    private static let sending = QueueExecutor(label: "nigh.multipeer.sending")
+
     private func sendWhenThereIsRoom(_ bytes: [UInt8]) {
-        Task { [self] in
+        Task(executorPreference: Self.sending) { [self] in
             // Fails if the conversation has ended; then nothing more can be sent.
             try? await low.send(bytes, to: peer)
             Control.async { [self] in

@@ -1,3 +1,4 @@
+import NighCompatibility
 import NighCore
 import Synchronization
 

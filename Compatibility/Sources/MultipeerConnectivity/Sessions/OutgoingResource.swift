@@ -1,3 +1,4 @@
+import NighCompatibility
 import NighCore
 import Synchronization
 
@@ -12,11 +13,14 @@ final class OutgoingResource: Sendable {
     static let receipt: UInt8 = 1
 
     private let file: ResourceFile
-    private let progress: Progress
+    private let progress: SteeringProgress
     private let finish: @Sendable ((any Error)?) -> Void
     private let state = Mutex(State())
 
-    init(_ file: ResourceFile, _ progress: Progress, _ finish: @escaping @Sendable ((any Error)?) -> Void) {
+    init(
+        _ file: ResourceFile, _ progress: SteeringProgress,
+        _ finish: @escaping @Sendable ((any Error)?) -> Void
+    ) {
         self.file = file
         self.progress = progress
         self.finish = finish
@@ -25,8 +29,7 @@ final class OutgoingResource: Sendable {
     func start(named name: String, to member: SessionCore.Member) {
         let transfers = member.transfers
         guard let number = transfers.add({ self.end(MCError.gone) }) else { return end(MCError.gone) }
-        // Set once: a program may cancel on another thread.
-        progress.cancellationHandler = { [weak self] in self?.end(MCError.cancelledHere) }
+        progress.steer { [weak self] in if case .cancel = $0 { self?.end(MCError.cancelledHere) } }
         let header = StreamHeader(sessions: member.sessions, name: name, content: .resource(size: file.size))
         member.low.openStream(named: StreamHeader.streamName, to: member.id) {
             [self] result in

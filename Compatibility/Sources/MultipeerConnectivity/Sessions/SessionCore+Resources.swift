@@ -1,3 +1,4 @@
+import NighCompatibility
 import NighCore
 
 extension SessionCore {
@@ -18,7 +19,7 @@ extension SessionCore {
             }
             let file = try ResourceFile(reading: url)
             // A child of the current progress, if there is one.
-            let progress = Progress.counting.withLock { Progress(totalUnitCount: file.size) }
+            let progress = Progress.counting.withLock { SteeringProgress(totalUnitCount: file.size) }
             progress.isCancellable = true
             let transfer = OutgoingResource(file, progress, finish)
             transfer.start(named: name, to: member)
@@ -33,14 +34,14 @@ extension SessionCore {
     func received(
         resource stream: ByteStream, named name: String, size: Int64, rest: [UInt8], from member: Member
     ) {
-        let progress = Progress(parent: nil, userInfo: nil)
+        let progress = SteeringProgress(parent: nil, userInfo: nil)
         progress.totalUnitCount = size
         progress.isCancellable = true
         let transfer = IncomingResource(stream, progress, size: size)
         guard
             let number = member.transfers.add({ transfer.end(.gone) })
         else { return }
-        progress.cancellationHandler = { [weak transfer] in transfer?.end(.cancelledHere) }
+        progress.steer { [weak transfer] in if case .cancel = $0 { transfer?.end(.cancelledHere) } }
         let peerID = Handover(member.peerID)
         notify {
             $1.session($0, didStartReceivingResourceWithName: name, fromPeer: peerID.value, with: progress)

@@ -1,3 +1,4 @@
+import NighCompatibility
 import NighCore
 
 extension SessionCore {
@@ -10,7 +11,7 @@ extension SessionCore {
         member.low.openStream(named: StreamHeader.streamName, to: member.id) { result in
             switch result {
             case .success(let stream):
-                Task {
+                Task(executorPreference: QueueExecutor(label: "nigh.multipeer.stream")) {
                     await output.send(on: stream, header: header)
                     transfers.remove(number)
                 }
@@ -29,7 +30,7 @@ extension SessionCore {
         guard let number = transfers.add({ input.fail(MCError.gone) }) else { return }
         // This side writes nothing.
         stream.finish()
-        Task {
+        Task(executorPreference: QueueExecutor(label: "nigh.multipeer.stream")) {
             await input.fill(from: stream, rest: rest)
             transfers.remove(number)
         }

@@ -1,3 +1,4 @@
+import NighCompatibility
 import NighCore
 
 /// A stream that a peer has opened to a session which is not connected to it yet: the peer's own word may still be
@@ -13,7 +14,7 @@ struct ParkedStream {
 extension Engine {
     /// A peer has opened a stream.
     func opened(_ stream: ByteStream) {
-        Task {
+        Task(executorPreference: QueueExecutor(label: "nigh.multipeer.stream")) {
             guard let (header, rest) = await StreamHeader.read(from: stream) else { return }
             Control.async {
                 let parked = ParkedStream(
