@@ -28,7 +28,8 @@ final class PeerInputStream: InputStream {
         _ buffer: UnsafeMutablePointer<UnsafeMutablePointer<UInt8>?>, length len: UnsafeMutablePointer<Int>
     ) -> Bool { false }
 
-    override var hasBytesAvailable: Bool { events.isOpen && (input.view.isReady || input.view.isAtEnd) }
+    /// False at the end, so that a loop that reads while there are bytes comes to one.
+    override var hasBytesAvailable: Bool { events.isOpen && input.view.isReady }
 
     override var delegate: (any StreamDelegate)? {
         get { events.delegate }

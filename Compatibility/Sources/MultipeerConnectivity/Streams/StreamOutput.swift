@@ -12,8 +12,11 @@ final class StreamOutput: @unchecked Sendable {
     private var sender: CheckedContinuation<Void, Never>?
     private var onChange: @Sendable () -> Void = {}
 
-    /// How many bytes wait here, besides those in the stream itself.
+    /// While fewer bytes wait here, besides those in the stream itself, a write takes all that it is given: programs
+    /// seldom look at how much that was.
     private static let limit = 64 << 10
+    /// The most bytes that one write takes.
+    private static let writeLimit = 64 << 20
 
     var view: StreamView {
         condition.withLock { StreamView(isReady: error == nil && bytes.count < Self.limit, error: error) }
@@ -26,15 +29,15 @@ final class StreamOutput: @unchecked Sendable {
 
     // MARK: Writing
 
-    /// Writes as many of the bytes as there is room for. Waits until there is some; returns -1 after an error or the
-    /// end.
+    /// Writes the bytes, and returns how many of them: all, up to `writeLimit`. Waits until there is room; returns -1
+    /// after an error or the end.
     func write(_ buffer: UnsafeRawBufferPointer) -> Int {
         condition.lock()
         defer { condition.unlock() }
         guard !buffer.isEmpty else { return 0 }
         while bytes.count >= Self.limit, error == nil, !isClosed { condition.wait() }
         guard error == nil, !isClosed else { return -1 }
-        let count = min(buffer.count, Self.limit - bytes.count)
+        let count = min(buffer.count, Self.writeLimit)
         bytes.append(contentsOf: buffer[..<count])
         resumeSender()
         return count
@@ -94,7 +97,7 @@ final class StreamOutput: @unchecked Sendable {
             if isReady { continuation.resume() }
         }
         let (piece, onChange) = condition.withLock { () -> ([UInt8], @Sendable () -> Void) in
-            defer { bytes.removeAll(keepingCapacity: true) }
+            defer { bytes.removeAll(keepingCapacity: bytes.count <= Self.limit) }
             condition.broadcast()
             return (bytes, self.onChange)
         }

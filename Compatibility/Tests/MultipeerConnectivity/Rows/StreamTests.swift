@@ -58,6 +58,43 @@ import Testing
         lynx.end()
     }
 
+    @Test("have bytes available while some wait, and none before they are opened or at their end")
+    func available() async throws {
+        let (puma, lynx) = await connected()
+        let received = Held<InputStream>()
+        lynx.onStream = { stream, _, _ in received.give(stream) }
+        let output = try puma.session.startStream(withName: "three", toPeer: lynx.id)
+        output.open()
+        ThreadReader.write([1, 2, 3], to: output)
+        let input = try await received.value()
+        #expect(!input.hasBytesAvailable)
+        input.open()
+        await look { input.hasBytesAvailable }
+        var buffer = [UInt8](repeating: 0, count: 10)
+        #expect(input.read(&buffer, maxLength: 10) == 3 && !input.hasBytesAvailable)
+        output.close()
+        // Waits for the end.
+        #expect(input.read(&buffer, maxLength: 10) == 0)
+        #expect(!input.hasBytesAvailable && input.streamStatus == .atEnd)
+        puma.end()
+        lynx.end()
+    }
+
+    @Test("that have room take all that they are given in one call")
+    func writtenInOneCall() async throws {
+        let (puma, lynx) = await connected()
+        let reader = ThreadReader()
+        lynx.onStream = { stream, _, _ in reader.read(stream) }
+        let output = try puma.session.startStream(withName: "large", toPeer: lynx.id)
+        let bytes = Bytes.pattern(1_048_576)
+        output.open()
+        #expect(output.write(bytes, maxLength: bytes.count) == bytes.count)
+        output.close()
+        #expect(try await reader.result() == bytes)
+        puma.end()
+        lynx.end()
+    }
+
     @Test("written when their delegate is told of room arrive whole")
     func writtenByEvents() async throws {
         let (puma, lynx) = await connected()
