@@ -4,6 +4,12 @@ import PackageDescription
 // What connects Nigh with Foundation. It is a package of its own, because Foundation consists of 54 MB of libraries. A
 // program that does not need it should not load them. For the same reason nobody gets modules with names of Apple's
 // without asking for them.
+
+// The modules with Apple's names are in Swift 5 mode, where what Swift 6 mode refuses about data races is a warning. Of a
+// class of a module in Swift 6 mode that is not Sendable, the compiler also warns programs that have `@preconcurrency
+// import` to be spared that. Apple's own frameworks spare them.
+let modeOfApples: [SwiftSetting] = [.swiftLanguageMode(.v5), .enableUpcomingFeature("StrictConcurrency")]
+
 let package = Package(
     name: "NighCompatibility",
     products: [
@@ -17,7 +23,8 @@ let package = Package(
         .target(name: "NighCompatibility", dependencies: [.product(name: "NighShared", package: "Nigh")]),
         .target(
             name: "GameKit",
-            dependencies: ["NighCompatibility", .product(name: "NighShared", package: "Nigh")]
+            dependencies: ["NighCompatibility", .product(name: "NighShared", package: "Nigh")],
+            swiftSettings: modeOfApples
         ),
         .testTarget(name: "GameKitTests", dependencies: ["GameKit"], path: "Tests/GameKit"),
         .target(
@@ -31,7 +38,8 @@ let package = Package(
             name: "MultipeerConnectivity",
             dependencies: [
                 "CMultipeerConnectivity", "NighCompatibility", .product(name: "NighShared", package: "Nigh"),
-            ]),
+            ],
+            swiftSettings: modeOfApples),
         .testTarget(
             name: "MultipeerConnectivityTests", dependencies: ["MultipeerConnectivity"],
             path: "Tests/MultipeerConnectivity"),

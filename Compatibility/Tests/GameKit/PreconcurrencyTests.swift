@@ -1,0 +1,19 @@
+import Testing
+
+@preconcurrency import GameKit
+
+// What a program in Swift 6 mode may do behind this import, here as with Apple's framework. It compiles without a
+// warning, which is what is tested.
+
+private struct Seat: Sendable {
+    let session: GKSession
+}
+
+@Suite("A program in Swift 6 mode") struct PreconcurrencyTests {
+    @Test("passes sessions between its actors behind a @preconcurrency import")
+    func passed() async {
+        let seat = Seat(session: GKSession(sessionID: "seat", displayName: "Puma", sessionMode: .peer))
+        let name = await Task { @MainActor in seat.session.displayName }.value
+        #expect(name == "Puma")
+    }
+}
