@@ -1,3 +1,5 @@
+import NighCompatibility
+
 /// Lets a person choose a device nearby and connects a session to it. Both persons open a picker; one of them chooses
 /// the other, who accepts or declines.
 ///
@@ -24,8 +26,7 @@ open class GKPeerPickerController: NSObject {
     open func show() {
         guard !isVisible else { return }
         guard NighGameKit.presenter != nil else {
-            FileHandle.standardError.write(
-                Data("GKPeerPickerController: there is no NighGameKit.presenter to show it\n".utf8))
+            Notice.say("there is no NighGameKit.presenter to show the peer picker", by: NighGameKit.module)
             delegate?.peerPickerControllerDidCancel(self)
             return
         }

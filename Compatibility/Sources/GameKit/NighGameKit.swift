@@ -13,6 +13,9 @@ public enum NighGameKit {
         public var transports = TransportChoice.byDefault
     }
 
+    /// The name of this module.
+    static let module = "GameKit"
+
     private static let current = Mutex(Settings())
 
     /// The settings as they are now.

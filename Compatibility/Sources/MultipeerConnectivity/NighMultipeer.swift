@@ -67,7 +67,8 @@ public enum NighMultipeer {
     }
 
     /// Tells the person something that no delegate can be told.
-    static func report(_ line: String) {
-        FileHandle.standardError.write(Data("MultipeerConnectivity: \(line)\n".utf8))
-    }
+    static func report(_ line: String) { Notice.say(line, by: module) }
+
+    /// The name of this module.
+    static let module = "MultipeerConnectivity"
 }

@@ -56,8 +56,11 @@ public protocol MCNearbyServiceAdvertiserDelegate: NSObjectProtocol {
 
 // What Apple calls optional.
 extension MCNearbyServiceAdvertiserDelegate {
-    /// Does nothing.
+    /// Reports the error to the person.
     public func advertiser(
         _ advertiser: MCNearbyServiceAdvertiser, didNotStartAdvertisingPeer error: any Error
-    ) {}
+    ) {
+        let name = advertiser.myPeerID.displayName
+        NighMultipeer.report("\(name) cannot be advertised: \(error.localizedDescription)")
+    }
 }

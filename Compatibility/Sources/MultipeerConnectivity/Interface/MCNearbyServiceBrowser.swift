@@ -68,6 +68,9 @@ public protocol MCNearbyServiceBrowserDelegate: NSObjectProtocol {
 
 // What Apple calls optional.
 extension MCNearbyServiceBrowserDelegate {
-    /// Does nothing.
-    public func browser(_ browser: MCNearbyServiceBrowser, didNotStartBrowsingForPeers error: any Error) {}
+    /// Reports the error to the person.
+    public func browser(_ browser: MCNearbyServiceBrowser, didNotStartBrowsingForPeers error: any Error) {
+        let service = browser.serviceType
+        NighMultipeer.report("peers of \(service) cannot be found: \(error.localizedDescription)")
+    }
 }

@@ -1,3 +1,5 @@
+import NighCompatibility
+
 /// What a session reports. All calls come one after the other on a queue of the session's own.
 public protocol MCSessionDelegate: NSObjectProtocol {
     /// The session has another state with a peer.
@@ -33,15 +35,44 @@ public protocol MCSessionDelegate: NSObjectProtocol {
     func session(
         _ session: MCSession, didReceiveCertificate certificate: [Any]?, fromPeer peerID: MCPeerID,
         certificateHandler: @escaping (Bool) -> Void)
+
+    /// The same in the form of older programs. Where a program itself calls a method, it means the first form.
+    @_disfavoredOverload
+    func session(
+        _ session: MCSession!, didReceiveCertificate certificate: [Any]!, fromPeer peerID: MCPeerID!,
+        certificateHandler: ((Bool) -> Void)!)
 }
 
 // What Apple calls optional.
 extension MCSessionDelegate {
-    /// Accepts the peer, whatever it shows.
+    /// Calls the method in the form of older programs.
     public func session(
         _ session: MCSession, didReceiveCertificate certificate: [Any]?, fromPeer peerID: MCPeerID,
         certificateHandler: @escaping (Bool) -> Void
-    ) { certificateHandler(true) }
+    ) {
+        // Explicitly optional, so that this is not the method itself.
+        let (session, peerID, handler): (MCSession?, MCPeerID?, ((Bool) -> Void)?) = (
+            session, peerID, certificateHandler
+        )
+        self.session(
+            session, didReceiveCertificate: certificate, fromPeer: peerID, certificateHandler: handler)
+    }
+
+    /// Accepts the peer, whatever it shows. Where somebody has certificates, a program that looks at none may have the
+    /// method in a form that Swift does not take for it.
+    @_disfavoredOverload
+    public func session(
+        _ session: MCSession!, didReceiveCertificate certificate: [Any]!, fromPeer peerID: MCPeerID!,
+        certificateHandler: ((Bool) -> Void)!
+    ) {
+        if certificate != nil || session?.securityIdentity != nil {
+            Notice.missing(
+                "session(_:didReceiveCertificate:fromPeer:certificateHandler:)", of: self,
+                "\(peerID?.displayName ?? "a peer") is accepted whatever its certificates are",
+                by: NighMultipeer.module)
+        }
+        certificateHandler?(true)
+    }
 
     /// Calls the method in the form of older programs, if there is a file.
     public func session(
@@ -56,10 +87,14 @@ extension MCSessionDelegate {
             withError: error)
     }
 
-    /// Does nothing: the program has the method in its newer form.
+    /// Does nothing but say so: a program that has the method in either form never comes here.
     public func session(
         _ session: MCSession, didFinishReceivingResourceWithName resourceName: String,
         fromPeer peerID: MCPeerID,
         at localURL: URL, withError error: (any Error)?
-    ) {}
+    ) {
+        Notice.missing(
+            "session(_:didFinishReceivingResourceWithName:fromPeer:at:withError:)", of: self,
+            "resources that come are lost", by: NighMultipeer.module)
+    }
 }

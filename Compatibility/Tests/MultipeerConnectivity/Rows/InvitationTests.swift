@@ -160,6 +160,19 @@ import Testing
         lynx.end()
     }
 
+    @Test("leads to nothing if a delegate in the form of older programs refuses the certificates")
+    func olderForm() async {
+        for older in [OlderProgram(), NonEscapingProgram()] as [any MCSessionDelegate] {
+            let (puma, lynx) = pair()
+            lynx.session.delegate = older
+            await puma.invite(lynx)
+            await puma.wait(for: .state(lynx.id, .notConnected))
+            #expect(puma.states(of: lynx.id) == [.connecting, .notConnected])
+            puma.end()
+            lynx.end()
+        }
+    }
+
     @Test(
         "shows certificates, which decide whether the peer is connected", arguments: [true, false],
         [true, false])
