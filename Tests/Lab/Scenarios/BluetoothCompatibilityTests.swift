@@ -20,7 +20,7 @@ import Testing
     @Test(
         "The first twenty rows of the behaviour of MultipeerConnectivity hold over Bluetooth",
         arguments: [
-            Load(adapters: 2, members: 2, tests: "(DiscoveryTests|InvitationTests|MessageTests)/", count: 23),
+            Load(adapters: 2, members: 2, tests: "(DiscoveryTests|InvitationTests|MessageTests)/", count: 25),
             Load(adapters: 4, members: 4, tests: "SessionTests/mesh", count: 1),
             Load(adapters: 4, members: 3, tests: "SessionTests/full", count: 1),
         ])

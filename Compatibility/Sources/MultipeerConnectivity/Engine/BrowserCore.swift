@@ -66,6 +66,7 @@ final class BrowserCore: @unchecked Sendable {
         guard let engine = try? engine ?? EngineDirectory.engine(of: local, service: service) else {
             return session.notify(MCPeerID(peer), .notConnected)
         }
+        engine.peer(peer.id, named: peer.name)
         session.invite(
             peer.id, in: engine, context: context.map { Array($0) },
             timeout: timeout > 0 ? min(timeout, Engine.longestInvitation) : defaultTimeout)

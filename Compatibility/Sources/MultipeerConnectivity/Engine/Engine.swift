@@ -140,9 +140,13 @@ final class Engine: @unchecked Sendable {
 
     // MARK: Peers
 
-    func peer(_ id: PeerID) -> EnginePeer {
+    /// Returns what is known of a peer.
+    ///
+    /// - Parameter name: What the program calls the peer, for one that was never seen.
+    @discardableResult
+    func peer(_ id: PeerID, named name: String? = nil) -> EnginePeer {
         if let peer = peers[id] { return peer }
-        let peer = EnginePeer(id)
+        let peer = EnginePeer(id, name: name)
         peers[id] = peer
         return peer
     }

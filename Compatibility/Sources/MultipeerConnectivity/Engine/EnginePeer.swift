@@ -28,9 +28,9 @@ final class EnginePeer: @unchecked Sendable {
     static let firstPause: TimeInterval = 0.1
     static let longestPause: TimeInterval = 2
 
-    init(_ id: PeerID) {
+    init(_ id: PeerID, name: String?) {
         self.id = id
-        name = id.short
+        self.name = name ?? id.short
     }
 
     var peerID: MCPeerID { PeerObjects.object(id, name: name) }

@@ -72,8 +72,7 @@ extension SessionCore {
             }
             // Members may have introduced the two to each other.
             guard link(to: id, session: data.session) == nil else { return }
-            let peer = engine.peer(id)
-            peer.name = peerID.value.displayName
+            let peer = engine.peer(id, named: peerID.value.known.name)
             peer.listening = data.addresses
             join(id, session: data.session, in: engine, timeout: Self.directTime, isReported: true)
             engine.reconsiderJoins(into: self)

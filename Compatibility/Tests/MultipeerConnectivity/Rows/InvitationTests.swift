@@ -33,6 +33,17 @@ import Testing
         lynx.end()
     }
 
+    @Test("of a peer that was never found is reported with the name that the program knows it by")
+    func neverFound() async throws {
+        let puma = Device("Puma", service: service)
+        let name = Held<String>()
+        puma.onState = { peer, _ in name.give(peer.displayName) }
+        let otter = MCPeerID(displayName: "Otter")
+        puma.browser.invitePeer(otter, to: puma.session, withContext: nil, timeout: 0.1)
+        #expect(try await name.value() == "Otter")
+        puma.end()
+    }
+
     @Test("may have any time for its answer, also an infinite one", arguments: [.infinity, 1e300, 0.01e9])
     func anyTime(_ timeout: TimeInterval) async {
         let (puma, lynx) = pair()
