@@ -24,6 +24,7 @@ enum EngineDirectory {
             key, peer.known, identity: identity, isHidden: service == directService,
             transports: settings.transportsOfPeer(peer) ?? settings.transports)
         engines[key] = engine
+        peer.known.use()
         engine.start()
         return engine
     }

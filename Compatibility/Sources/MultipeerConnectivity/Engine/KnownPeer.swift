@@ -8,6 +8,8 @@ final class KnownPeer: Sendable {
     let name: String
     /// Nil for a peer that is somebody else.
     let identity: Identity?
+    /// Whether this program is the peer, and not only has its key.
+    private let isUsed = Mutex(false)
 
     /// A new peer of this program's.
     convenience init(new name: String) {
@@ -33,9 +35,16 @@ final class KnownPeer: Sendable {
         guard let identity else { return }
         do throws(NighError) {
             try LocalPeers.file(of: id).save(identity)
+            if isUsed.withLock({ $0 }) { LocalPeers.shared.claim(self) }
         } catch {
             NighMultipeer.report("the key of \(name) could not be kept: \(error)")
         }
+    }
+
+    /// This program advertises or browses as the peer from now on.
+    func use() {
+        isUsed.withLock { $0 = true }
+        LocalPeers.shared.claim(self)
     }
 }
 
@@ -66,6 +75,25 @@ final class LocalPeers: Sendable {
         let peer = KnownPeer(identity, name: name)
         add(peer)
         return peer
+    }
+
+    private let claimed = Mutex<Set<PeerID>>([])
+
+    /// Holds the key file of a peer, if there is one, until the program ends. Reports it if another program holds it.
+    /// Two programs with one key are one peer to everybody, themselves included: each takes what the other advertises
+    /// for its own.
+    func claim(_ peer: KnownPeer) {
+        claimed.withLock { claimed in
+            guard !claimed.contains(peer.id) else { return }
+            let file = open(Self.file(of: peer.id).path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
+            guard file >= 0 else { return }
+            claimed.insert(peer.id)
+            guard flock(file, LOCK_EX | LOCK_NB) != 0 else { return }
+            close(file)
+            NighMultipeer.report(
+                "another program of this user is \(peer.name), too, from the same archive; the two cannot find "
+                    + "each other, and nobody can tell them apart: keep an MCPeerID for each program")
+        }
     }
 
     static func file(of id: PeerID) -> IdentityFile {
