@@ -81,6 +81,9 @@ final class Device: NSObject, @unchecked Sendable {
         }
     }
 
+    /// Forgets what has happened so far.
+    func forget() { log.change { $0 = [] } }
+
     /// Waits until the condition holds for what has happened.
     func wait(until isTrue: ([Event]) -> Bool) async { await log.wait(until: isTrue) }
 

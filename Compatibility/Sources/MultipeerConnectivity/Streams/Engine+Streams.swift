@@ -42,7 +42,8 @@ extension Engine {
             session.received(parked.stream, named: parked.header.name, rest: parked.rest, from: member)
         case .resource(let size):
             session.received(
-                resource: parked.stream, named: parked.header.name, size: size, rest: parked.rest,
+                resource: parked.stream, named: ResourceName.harmless(parked.header.name), size: size,
+                rest: parked.rest,
                 from: member)
         }
         return true

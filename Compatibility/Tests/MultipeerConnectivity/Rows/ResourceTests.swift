@@ -64,6 +64,25 @@ import Testing
         lynx.end()
     }
 
+    @Test("have names that lead out of no folder, and otherwise those that they were given")
+    func names() async throws {
+        let (puma, lynx) = await connected()
+        let (url, data) = try file(1)
+        let names = [
+            "photos/1.jpg": "photos/1.jpg", "https://example.com/1.jpg": "https://example.com/1.jpg",
+            "../../evil": "evil", "/etc/passwd": "etc/passwd", "a/../../b": "a/b", "..": "resource",
+            "./": "resource", "": "resource", "film\0.mov": "film.mov", "..\u{2F}\u{301}x": "\u{301}x",
+        ]
+        for (sent, received) in names {
+            puma.session.sendResource(at: url, withName: sent, toPeer: lynx.id)
+            await lynx.wait(for: .resource(puma.id, received, data))
+            #expect(lynx.events.suffix(2).first == .began(puma.id, received))
+            lynx.forget()
+        }
+        puma.end()
+        lynx.end()
+    }
+
     @Test("have a progress that can be observed")
     func observed() async throws {
         let (puma, lynx) = await connected()
