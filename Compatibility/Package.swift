@@ -5,8 +5,8 @@ import PackageDescription
 // program that does not need it should not load them. For the same reason nobody gets modules with names of Apple's
 // without asking for them.
 
-// The modules with Apple's names are in Swift 5 mode, where what Swift 6 mode refuses about data races is a warning. Of a
-// class of a module in Swift 6 mode that is not Sendable, the compiler also warns programs that have `@preconcurrency
+// The modules with Apple's names are in Swift 5 mode, where what Swift 6 mode refuses about data races is a warning. Of
+// a class of a module in Swift 6 mode that is not Sendable, the compiler also warns programs that have `@preconcurrency
 // import` to be spared that. Apple's own frameworks spare them.
 let modeOfApples: [SwiftSetting] = [.swiftLanguageMode(.v5), .enableUpcomingFeature("StrictConcurrency")]
 

@@ -7,7 +7,7 @@ import Synchronization
 ///
 /// `@unchecked Sendable`: that of its superclass, and a lock for what it adds.
 package final class SteeringProgress: Progress, @unchecked Sendable {
-    /// What a program wants of what the progress shows.
+    /// A wish of the program's for what the progress shows.
     package enum Command: Sendable { case cancel, pause, resume }
 
     private let handler = Mutex<(@Sendable (Command) -> Void)?>(nil)

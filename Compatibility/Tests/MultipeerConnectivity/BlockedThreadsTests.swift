@@ -2,8 +2,8 @@
     import MultipeerConnectivity
     import Testing
 
-    /// What a program does on its own threads while all those of `DispatchQueue.global()` are blocked, on which Linux
-    /// has Swift's tasks as well.
+    /// A program with threads of its own, while all those of `DispatchQueue.global()` are blocked, on which Linux has
+    /// Swift's tasks as well.
     ///
     /// `@unchecked Sendable`: nothing in it changes.
     private final class BlockedProgram: @unchecked Sendable {

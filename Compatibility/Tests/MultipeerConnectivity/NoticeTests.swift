@@ -15,9 +15,9 @@
         ) {}
     }
 
-    /// What no delegate can be told. Each of these is a process of its own.
+    /// Lines for what no delegate can be told. Each of these programs is a process of its own.
     @Suite("On standard error", .timeLimit(.minutes(10))) struct NoticeTests {
-        /// What such a process has said, line by line.
+        /// The lines that such a process has written.
         private func lines(_ result: ExitTest.Result?) throws -> [Substring] {
             String(decoding: try #require(result).standardErrorContent, as: UTF8.self).split(separator: "\n")
         }

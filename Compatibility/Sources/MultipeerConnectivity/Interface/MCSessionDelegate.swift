@@ -25,7 +25,7 @@ public protocol MCSessionDelegate: NSObjectProtocol {
         fromPeer peerID: MCPeerID,
         at localURL: URL?, withError error: (any Error)?)
 
-    /// The same in the form of older programs.
+    /// A resource is there, or will not come, in the form of older programs.
     func session(
         _ session: MCSession, didFinishReceivingResourceWithName resourceName: String,
         fromPeer peerID: MCPeerID,
@@ -36,7 +36,8 @@ public protocol MCSessionDelegate: NSObjectProtocol {
         _ session: MCSession, didReceiveCertificate certificate: [Any]?, fromPeer peerID: MCPeerID,
         certificateHandler: @escaping (Bool) -> Void)
 
-    /// The same in the form of older programs. Where a program itself calls a method, it means the first form.
+    /// A peer shows its certificates, in the form of older programs. Where a program itself calls a method, it means
+    /// the first form.
     @_disfavoredOverload
     func session(
         _ session: MCSession!, didReceiveCertificate certificate: [Any]!, fromPeer peerID: MCPeerID!,
