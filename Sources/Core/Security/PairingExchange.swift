@@ -8,8 +8,8 @@ import COpenSSL
 /// `docs/reference/PROTOCOL.md` describes the messages, and why a man in the middle has a chance of one in a million.
 ///
 /// ```
-/// asking   begin → commitment ──▶                              reveal ──▶  confirm → confirmed ──▶
-/// asked                         receive → nonce ──▶  ◀ receive            receive → the code
+/// asking   begin → commitment ──▶                                       reveal ──▶  confirm → confirmed ──▶
+/// asked                         receive, answer → nonce ──▶  ◀ receive            receive → the code
 /// ```
 package struct PairingExchange {
     package enum Role {
@@ -23,6 +23,8 @@ package struct PairingExchange {
     package enum Step: Equatable {
         case nothing
         case send(PairingMessage)
+        /// Call `answer` when the session may give another nonce away.
+        case awaitAnswer
         /// Send the message, if there is one, then show the digits to the person.
         case showCode(PairingCode, send: PairingMessage?)
         /// The other side's person has confirmed, but this side's person has not yet.
@@ -61,6 +63,8 @@ package struct PairingExchange {
         /// crossed it, and the other side gives way.
         case waitingForNonce(hasCrossed: Bool)
         case waitingForCommitment
+        /// The commitment has come, and this side's nonce is not given away yet.
+        case waitingForAnswer(PairingValue)
         case waitingForReveal(PairingValue)
         case comparing(isConfirmed: Bool, isOtherConfirmed: Bool)
         case paired
@@ -112,11 +116,6 @@ package struct PairingExchange {
         }
     }
 
-    /// Whether the digits are shown and not yet confirmed by both sides.
-    var showsCode: Bool {
-        if case .comparing = phase { true } else { false }
-    }
-
     // MARK: This side
 
     /// Returns the first message of the asking side. Nil for the asked side, which waits, and when called again.
@@ -124,6 +123,15 @@ package struct PairingExchange {
         guard case .idle = phase else { return nil }
         phase = .waitingForNonce(hasCrossed: false)
         return nonce.withBytes { .commitment(commitment(to: UnsafeRawBufferPointer($0))) }
+    }
+
+    /// Returns the nonce that answers the other side's commitment; nil if none waits for it. Whoever has the nonce can
+    /// compute the digits, and give the exchange up unseen if it does not like them. So the session bounds how often
+    /// it calls this.
+    package mutating func answer() -> PairingMessage? {
+        guard case .waitingForAnswer(let commitment) = phase else { return nil }
+        phase = .waitingForReveal(commitment)
+        return .nonce(ownNonce)
     }
 
     /// Notes that this side's person says that the digits are the same. Does nothing while no
@@ -156,8 +164,8 @@ package struct PairingExchange {
             phase = .refusedThere
             return .refused(reason)
         case (.waitingForCommitment, .commitment(let commitment)):
-            phase = .waitingForReveal(commitment)
-            return .send(.nonce(ownNonce))
+            phase = .waitingForAnswer(commitment)
+            return .awaitAnswer
         case (.waitingForNonce(hasCrossed: false), .commitment(let commitment)):
             return resolveCrossing(with: commitment)
         case (.waitingForNonce, .nonce(let nonce)):
@@ -188,8 +196,8 @@ package struct PairingExchange {
             return .nothing
         }
         role = .asked
-        phase = .waitingForReveal(commitment)
-        return .send(.nonce(ownNonce))
+        phase = .waitingForAnswer(commitment)
+        return .awaitAnswer
     }
 
     private func outOfOrder(_ message: PairingMessage) -> Violation {
@@ -198,6 +206,7 @@ package struct PairingExchange {
             case .idle: "before the asking side has begun"
             case .waitingForNonce: "while a nonce is awaited"
             case .waitingForCommitment: "while a commitment is awaited"
+            case .waitingForAnswer: "before the nonce that it answers"
             case .waitingForReveal: "while the revealed nonce is awaited"
             case .comparing: "while the digits are compared"
             case .paired, .refusedHere, .refusedThere: "after the end"

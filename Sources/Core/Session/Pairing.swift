@@ -9,4 +9,13 @@ struct Pairing {
     /// The link that carries the pairing, and how far it is; nil until there is a link.
     var link: Link?
     var exchange: PairingExchange?
+    /// The place among the peers whose commitment waits for this side's nonce; nil if this one's does not.
+    var turn: UInt64?
+    /// When the peer must have revealed its nonce, once it has this side's.
+    var revealDeadline = Moment.never
+    /// Whether the program was given the digits.
+    var showsCode = false
+
+    /// Whether a person of this side has to do with the pairing. Until then, the program does not know of it.
+    var isKnownToPerson: Bool { token != nil || showsCode }
 }

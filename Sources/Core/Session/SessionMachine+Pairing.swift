@@ -1,5 +1,9 @@
 // Which peers this session trusts, and how two peers become paired: over the link that carries their conversation, or
 // over a separate one if there is none. PairingExchange decides what is said.
+//
+// A person looks at one screen, so there is one pairing at a time that a person has to do with: one that this side has
+// asked for, or one that shows its digits. Before there are digits, any number of peers may ask, so that one which asks
+// and then says nothing keeps nobody else out. They get this side's nonce one after another.
 
 extension SessionMachine {
     // MARK: Trust
@@ -67,7 +71,10 @@ extension SessionMachine {
         guard security != .none else { return refuse(.unavailable("this session has no encryption")) }
         guard let peer = peers[id] else { return refuse(.unknownPeer) }
         guard !isClosing else { return refuse(.closed) }
-        guard !isPairing else { return refuse(.pairingRefused(.busy), "end the other pairing first") }
+        guard !isPersonPairing, peer.pairing == nil else {
+            return refuse(.pairingRefused(.busy), "end the other pairing first")
+        }
+        refuseOtherPairings(than: peer)
         let deadline = now + Moment.Span(timings.pairing)
         peer.pairing = Pairing(deadline: deadline, token: token)
         watch(peer)
@@ -77,14 +84,28 @@ extension SessionMachine {
         run(race, now: now)
     }
 
-    /// Whether a pairing is under way. There is one at a time, because a person looks at one screen.
-    private var isPairing: Bool { peers.values.contains { $0.pairing != nil } }
+    /// Whether a person has to do with a pairing now.
+    private var isPersonPairing: Bool { peers.values.contains { $0.pairing?.isKnownToPerson == true } }
+
+    /// Refuses the peers that have asked, now that a person has to do with the pairing with `peer`.
+    private func refuseOtherPairings(than peer: PeerRecord) {
+        for other in sortedPeers where other !== peer {
+            endPairing(with: other, .pairingRefused(.busy), saying: .busy)
+        }
+    }
+
+    /// Cancels the pairing that the program has asked for with this call. Returns whether there is one.
+    func cancelPairing(_ token: CallToken) -> Bool {
+        guard let peer = peers.values.first(where: { $0.pairing?.token == token }) else { return false }
+        endPairing(with: peer, .cancelled, saying: .declined)
+        return true
+    }
 
     /// Takes the answer of the person who has looked at the digits.
     func confirmPairing(with id: PeerID, digitsAgree: Bool, now: Moment) {
         guard let peer = peers[id], peer.pairing != nil else { return }
         guard digitsAgree else {
-            let reason: PairingRefusal = peer.pairing?.exchange?.showsCode == true ? .digitsDiffer : .declined
+            let reason: PairingRefusal = peer.pairing?.showsCode == true ? .digitsDiffer : .declined
             return endPairing(with: peer, .pairingRefused(reason), saying: reason)
         }
         guard let step = peer.pairing?.exchange?.confirm() else { return }
@@ -100,6 +121,8 @@ extension SessionMachine {
         if let message = exchange.begin() { link.machine.send(message) }
         peer.pairing?.link = link
         peer.pairing?.exchange = exchange
+        peer.pairing?.turn = nil
+        peer.pairing?.revealDeadline = .never
         markDirty(link)
     }
 
@@ -138,7 +161,7 @@ extension SessionMachine {
 
     /// Takes part in a pairing for which the peer asks, or refuses. Returns whether it takes part.
     private func acceptPairing(askedBy peer: PeerRecord, on link: Link, now: Moment) -> Bool {
-        if peer.pairing?.exchange?.showsCode == true {
+        if peer.pairing?.showsCode == true {
             // The other side starts again over another link, so the digits on the screen are not valid any more.
             endPairing(with: peer, .superseded, saying: nil)
         }
@@ -150,8 +173,8 @@ extension SessionMachine {
                 return false
             }
             abandonPairingLink(of: peer)
-        } else if isPairing || !acceptsPairing || isClosing {
-            link.machine.send(.refused(isPairing ? .busy : .notNow))
+        } else if isPersonPairing || !acceptsPairing || isClosing {
+            link.machine.send(.refused(isPersonPairing ? .busy : .notNow))
             markDirty(link)
             return false
         }
@@ -170,6 +193,38 @@ extension SessionMachine {
         return true
     }
 
+    /// The pause between two nonces that this side gives to peers that ask. A peer in the middle can ask both sides,
+    /// and give up those exchanges whose digits differ before anybody sees them: the pause bounds how often it may try
+    /// while the other side's digits stand.
+    static let pairingPause = Moment.Span.seconds(5)
+
+    /// Gives this side's nonce to the peer that has waited longest, if the pause is over.
+    func answerNextPairing(now: Moment) {
+        guard nextPairingAnswer <= now,
+            let peer = peers.values.filter({ $0.pairing?.turn != nil })
+                .min(by: { $0.pairing?.turn ?? 0 < $1.pairing?.turn ?? 0 }),
+            let link = peer.pairing?.link, let message = peer.pairing?.exchange?.answer()
+        else { return }
+        nextPairingAnswer = now + Self.pairingPause
+        peer.pairing?.turn = nil
+        peer.pairing?.revealDeadline = now + Moment.Span(timings.handshake)
+        watch(peer)
+        link.machine.send(message)
+        markDirty(link)
+    }
+
+    /// When something of a pairing is due.
+    func deadline(of pairing: Pairing) -> Moment {
+        min(pairing.deadline, pairing.revealDeadline, pairing.turn == nil ? .never : nextPairingAnswer)
+    }
+
+    /// Answers the peer if it is its turn, or ends its pairing if its time is over.
+    func timeArrived(forPairingWith peer: PeerRecord, now: Moment) {
+        answerNextPairing(now: now)
+        guard let pairing = peer.pairing, min(pairing.deadline, pairing.revealDeadline) <= now else { return }
+        endPairing(with: peer, .timedOut, saying: .timedOut)
+    }
+
     private func carryOut(_ step: PairingExchange.Step, with peer: PeerRecord, now: Moment) {
         guard let link = peer.pairing?.link else { return }
         func send(_ message: PairingMessage?) {
@@ -180,8 +235,17 @@ extension SessionMachine {
         switch step {
         case .nothing, .otherConfirmed: break
         case .send(let message): send(message)
+        case .awaitAnswer:
+            peer.pairing?.turn = nextNumber()
+            answerNextPairing(now: now)
+            watch(peer)
         case .showCode(let code, let message):
             send(message)
+            peer.pairing?.showsCode = true
+            peer.pairing?.revealDeadline = .never
+            // A person sees this attempt, so it is not one of those that must be kept rare.
+            nextPairingAnswer = now
+            refuseOtherPairings(than: peer)
             report(.pairing(snapshot(of: peer), code))
         case .bothConfirmed(let message):
             send(message)
@@ -204,7 +268,8 @@ extension SessionMachine {
 
     // MARK: Ending
 
-    /// Ends a pairing without success, and sends `reason` to the other side; nil if the other side knows already.
+    /// Ends a pairing without success, and sends `reason` to the other side; nil if the other side knows already. The
+    /// program hears only of a pairing that it knows: strangers may ask and give up as often as they like.
     func endPairing(with peer: PeerRecord, _ cause: NighError.Cause, saying reason: PairingRefusal?) {
         guard var pairing = peer.pairing else { return }
         peer.pairing = nil
@@ -216,7 +281,7 @@ extension SessionMachine {
         if let link = pairing.link, link.purpose == .pairing { close(link, .cancelled) }
         statistics.refusals[cause.label, default: 0] += 1
         let error = NighError(.pairing, cause, peer: peer.label, attempts: pairing.race?.failures ?? [])
-        report(.pairingEnded(snapshot(of: peer), cause: error))
+        if pairing.isKnownToPerson { report(.pairingEnded(snapshot(of: peer), cause: error)) }
         if let token = pairing.token { output(.finish(token, .failure(error))) }
         if peer.isIdle { peers[peer.id] = nil }
     }
@@ -227,6 +292,8 @@ extension SessionMachine {
         peer.pairing?.link = nil
         peer.pairing?.exchange = nil
         peer.pairing?.race = nil
+        peer.pairing?.turn = nil
+        peer.pairing?.revealDeadline = .never
         if let race = pairing.race { stop(race) }
         if let link = pairing.link, link.purpose == .pairing { close(link, .superseded) }
     }
@@ -236,7 +303,7 @@ extension SessionMachine {
     /// digits are shown already, the pairing is not withdrawn silently: it ends with an event.
     func movePairing(with peer: PeerRecord, from old: Link, to link: Link, now: Moment) {
         guard let pairing = peer.pairing, pairing.link === old else { return }
-        if pairing.exchange?.showsCode == true {
+        if pairing.showsCode {
             endPairing(with: peer, .superseded, saying: nil)
         } else if pairing.token != nil {
             beginPairing(with: peer, on: link, now: now)

@@ -11,10 +11,15 @@ extension SessionMachine {
     /// group gives up its oldest pipe. So neither group can take more than half of the places from the other. An honest
     /// peer speaks as soon as its pipe is open. It loses its place only if half as many pipes as there are places come
     /// before its first bytes, or if as many begin a handshake before its own is complete. A proven key does not count,
-    /// because anybody can make keys. An invitation that waits for the program has its own limit, and stays.
+    /// because anybody can make keys, and neither does asking for a pairing of which no person knows yet. An invitation
+    /// that waits for the program has its own limit, and stays.
     func hasRoomForStranger() -> Bool {
         guard strangerCount >= limits.unauthenticatedPipes else { return true }
-        let waiting = links.values.filter { $0.isStranger && $0.purpose == .unsettled }
+        let waiting = links.values.filter {
+            $0.isStranger
+                && ($0.purpose == .unsettled
+                    || $0.purpose == .pairing && $0.peer?.pairing?.isKnownToPerson != true)
+        }
         let silent = waiting.filter { $0.machine.phase == .preface }
         let begun = waiting.filter { $0.machine.phase != .preface }
         let larger = silent.count >= begun.count ? silent : begun

@@ -128,7 +128,7 @@ extension SessionMachine {
     /// Returns when the peer must be looked at next.
     func deadline(of peer: PeerRecord) -> Moment {
         let deadline = min(
-            peer.pairing?.deadline ?? .never, peer.conversation?.departure?.deadline ?? .never)
+            peer.pairing.map(deadline) ?? .never, peer.conversation?.departure?.deadline ?? .never)
         return switch peer.phase {
         case .available(let invitation?): min(deadline, invitation.deadline)
         case .inviting(let invitation): min(deadline, invitation.attempt.nextDeadline)
@@ -149,9 +149,7 @@ extension SessionMachine {
     }
 
     private func peerTimeArrived(_ peer: PeerRecord, now: Moment) {
-        if let pairing = peer.pairing, pairing.deadline <= now {
-            endPairing(with: peer, .timedOut, saying: .timedOut)
-        }
+        if peer.pairing != nil { timeArrived(forPairingWith: peer, now: now) }
         if let departure = peer.conversation?.departure, departure.deadline <= now {
             return finishDeparture(of: peer, now: now)
         }

@@ -11,6 +11,7 @@ final class SessionMachine {
         let scheme: String
         let priority: Int
         var hasDatagrams = false
+        var isForPeople = true
     }
 
     // All of this is touched on the loop only, and no access lasts across a call to other code. So nothing needs a
@@ -28,6 +29,8 @@ final class SessionMachine {
     let trust: TrustStore
     /// Whether others may ask to be paired.
     @exclusivity(unchecked) var acceptsPairing = false
+    /// When the next peer that asks for a pairing may get this side's nonce.
+    @exclusivity(unchecked) var nextPairingAnswer = Moment(nanoseconds: .min)
 
     @exclusivity(unchecked) var peers: [PeerID: PeerRecord] = [:]
     /// The peer that discovery last saw at each address.

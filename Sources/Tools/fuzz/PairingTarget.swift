@@ -68,13 +68,14 @@ enum PairingTarget {
         mutating func receive(_ bytes: [UInt8]) throws {
             guard let message = try PairingTarget.message(of: bytes) else { return }
             let wasOver = exchange.isOver
-            let step: PairingExchange.Step
+            var step: PairingExchange.Step
             do {
                 step = try exchange.receive(message)
             } catch {
                 if error.message.isEmpty { throw Finding("a violation without a description") }
                 return
             }
+            if step == .awaitAnswer { step = exchange.answer().map { .send($0) } ?? .nothing }
             if wasOver, step != .nothing { throw Finding("\(step) after the end") }
             switch (message, step) {
             case (.commitment(let value), .send(.nonce)): commitment = value.bytes
@@ -107,7 +108,7 @@ enum PairingTarget {
                     throw Finding("paired before both have confirmed, or twice")
                 }
                 isPaired = true
-            case .nothing, .showCode(_, send: nil), .otherConfirmed, .refused: break
+            case .nothing, .awaitAnswer, .showCode(_, send: nil), .otherConfirmed, .refused: break
             }
         }
     }

@@ -48,7 +48,7 @@ import Testing
     /// Runs both sides until they show the digits; returns the code of each.
     private func compare(_ one: inout PairingExchange, _ two: inout PairingExchange) throws -> [PairingCode] {
         let commitment = try begin(&one)
-        guard case .send(let nonce) = try two.receive(commitment),
+        guard let nonce = try two.answer(to: commitment),
             case .showCode(let first, send: let reveal?) = try one.receive(nonce),
             case .showCode(let second, send: nil) = try two.receive(reveal)
         else {
@@ -65,8 +65,8 @@ import Testing
         let digest = "8001fad474d1c4d967c40f2a7aeef989d3ad5494f75793bbfd7f07cd9daef4d4"
         let message = try begin(&one)
         #expect(message.payload == [1] + Self.hexadecimal(digest))
-        let nonce = try two.receive(message)
-        #expect(nonce == .send(.nonce(Self.value(Self.askedNonce))))
+        let nonce = try two.answer(to: message)
+        #expect(nonce == .nonce(Self.value(Self.askedNonce)))
         let shown = try one.receive(.nonce(Self.value(Self.askedNonce)))
         let reveal = PairingMessage.reveal(Self.value(Self.askingNonce))
         guard case .showCode(let code, send: reveal) = shown else {
@@ -147,7 +147,7 @@ import Testing
         var smaller = Self.askingSide(nonce: nil)
         let (first, second) = (try begin(&greater), try begin(&smaller))
         #expect(try greater.receive(second) == .nothing)
-        guard case .send(let nonce) = try smaller.receive(first),
+        guard let nonce = try smaller.answer(to: first),
             case .showCode(let code, send: let reveal?) = try greater.receive(nonce)
         else {
             Issue.record("neither gave way")
@@ -161,6 +161,15 @@ import Testing
         _ = insistent.begin()
         _ = try insistent.receive(second)
         #expect(throws: Violation.self) { try insistent.receive(second) }
+    }
+
+    @Test func theNonceIsGivenOnceAndOnlyForACommitment() throws {
+        var (one, two) = (Self.askingSide(), Self.askedSide())
+        #expect(two.answer() == nil && one.answer() == nil)
+        let commitment = try begin(&one)
+        #expect(try two.receive(commitment) == .awaitAnswer)
+        #expect(two.answer() == .nonce(Self.value(Self.askedNonce)))
+        #expect(two.answer() == nil)
     }
 
     // MARK: An attacker in the middle
@@ -229,7 +238,7 @@ import Testing
     @Test func aRelayCannotForwardTheMessages() throws {
         var relay = Relay()
         let commitment = try begin(&relay.one)
-        guard case .send(let nonce) = try relay.two.receive(commitment),
+        guard let nonce = try relay.two.answer(to: commitment),
             case .showCode(_, send: let reveal?) = try relay.one.receive(nonce)
         else {
             Issue.record("the relay did not get that far")
@@ -242,7 +251,7 @@ import Testing
     @Test func aNonceThatBreaksItsCommitmentIsDetected() throws {
         var (one, two) = (Self.askingSide(), Self.askedSide())
         let commitment = try begin(&one)
-        _ = try two.receive(commitment)
+        _ = try two.answer(to: commitment)
         for bit in [0, 100, 255] {
             var chosen = Self.askingNonce
             chosen[bit / 8] ^= 1 << (bit % 8)
@@ -272,6 +281,8 @@ import Testing
         let commitment = try begin(&one)
         _ = try two.receive(commitment)
         phases.append(("asking, committed", one, ["refused", "nonce", "commitment"]))
+        phases.append(("asked, nonce kept", two, ["refused"]))
+        _ = two.answer()
         // A reveal is allowed too, but only of the committed value.
         phases.append(("asked, nonce sent", two, ["refused"]))
         _ = try one.receive(.nonce(Self.value(Self.askedNonce)))
@@ -334,5 +345,12 @@ import Testing
             #expect(there.confirm() == .nothing)
             #expect(there.refuse(.declined) == nil)
         }
+    }
+}
+
+extension PairingExchange {
+    /// Takes the other side's commitment and answers it at once; nil if that does not answer it.
+    fileprivate mutating func answer(to commitment: PairingMessage) throws -> PairingMessage? {
+        try receive(commitment) == .awaitAnswer ? answer() : nil
     }
 }

@@ -135,7 +135,7 @@ import Testing
         }
         var (one, two) = (try side(.asking, a, b, "Na"), try side(.asked, b, a, "Nb"))
         let commitment = one.begin()
-        guard let commitment, case .send(let nonce) = try two.receive(commitment),
+        guard let commitment, try two.receive(commitment) == .awaitAnswer, let nonce = two.answer(),
             case .showCode(let code, send: let reveal?) = try one.receive(nonce),
             case .showCode(code, send: nil) = try two.receive(reveal), case .send(let yes) = one.confirm(),
             case .otherConfirmed = try two.receive(yes), case .bothConfirmed(let last?) = two.confirm()

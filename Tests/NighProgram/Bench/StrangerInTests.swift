@@ -74,10 +74,12 @@ final class StrangerInTests: @unchecked Sendable {
     }
 
     /// Asks a peer for a pairing, and withdraws that at once, before either side has digits.
-    func abandonPairing(with peer: PeerID) {
-        loop.execute { [self] in
-            session.pair(peer)
-            session.confirmPairing(with: peer, digitsAgree: false)
+    func abandonPairing(with peer: PeerID) async {
+        await withCheckedContinuation { continuation in
+            loop.execute { [self] in
+                session.pair(peer) { _ in continuation.resume() }
+                session.confirmPairing(with: peer, digitsAgree: false)
+            }
         }
     }
 

@@ -73,14 +73,22 @@ final class PairingDialog: @unchecked Sendable {
         let session = commandSession.session
         try await commandSession.call(choice, for: .pair, .init(timeLimit: timeout)) { target, timeout in
             switch target {
-            case .peer(let id): try await session.pair(id)
+            case .peer(let id): try await Self.ask(id, session)
             case .address(let address):
                 // The peer at an address is known only once there is a conversation.
                 let id = try await session.invite(
                     at: address, context: Purpose.pair.context, timeout: timeout)
-                try await session.pair(id)
+                try await Self.ask(id, session)
             }
         }
+    }
+
+    /// Asks for the pairing. Cancelling the task leaves a pairing alone whose digits are shown.
+    private static func ask(_ peer: PeerID, _ session: Session) async throws(NighError) {
+        let result = await withCheckedContinuation { continuation in
+            session.pair(peer) { continuation.resume(returning: $0) }
+        }
+        _ = try result.get()
     }
 
     private func end(_ result: Result<Peer, any Error>) {
@@ -96,11 +104,8 @@ final class PairingDialog: @unchecked Sendable {
         switch event {
         case .pairing(let peer, let code): show(code, of: peer, interruption)
         case .paired(let peer): end(.success(peer))
-        case .pairingEnded(let peer, let cause):
+        case .pairingEnded(_, let cause):
             // No digits were shown yet: this side may ask again, or reports by itself why it does not.
-            guard isBusy || request == nil else { return }
-            results.remark("pairing with \(peer.name) failed: \(cause)")
-            // It goes on waiting, because this may have been any stranger.
             guard isBusy else { return }
             isBusy = false
             end(.failure(cause))
