@@ -20,7 +20,7 @@ final class InputWatch: Sendable {
         let stopped = hasEnds ? OpenDescriptor(ends[0]) : nil
         stop = hasEnds ? OpenDescriptor(ends[1]) : nil
         let time = input.timeout.map { Int32(clamping: Moment.Span($0).nanoseconds / 1_000_000 + 1) } ?? -1
-        DispatchQueue.global().async {
+        DispatchQueue(label: "input watch").async {
             var wanted = [
                 pollfd(fd: input.file.number, events: Int16(POLLIN), revents: 0),
                 pollfd(fd: stopped?.number ?? -1, events: Int16(POLLIN), revents: 0),

@@ -93,7 +93,7 @@ package struct GroupTable {
     ) throws(NighError) {
         guard own[name] == nil else {
             throw NighError(
-                .configuring, .invalid("this session is in the group \"\(name)\" already"),
+                .configuring, .invalid("group \"\(name)\": this session is in it already"),
                 advice: "leave it before joining it anew")
         }
         guard context.count <= GroupRecord.longestContext else {

@@ -166,12 +166,15 @@ package final class Groups: Sendable {
     }
 
     /// Sends a message to the other members of a group, and waits for room at each in turn. It is no error if a member
-    /// leaves meanwhile. Throws a `NighError` if this session is not in the group, or a `PartialSendError` with the
-    /// members to which it was not sent.
-    package func send(_ payload: ByteSlice, to group: Membership, of session: Session) async throws {
+    /// leaves meanwhile. Throws a `NighError` if the session is closed or not in the group, or a `PartialSendError` with
+    /// the members to which it was not sent.
+    package nonisolated(nonsending) func send(
+        _ payload: ByteSlice, to group: Membership, of session: Session
+    ) async throws {
+        guard !session.isClosing else { throw NighError(.sending, .closed) }
         guard let (message, members) = message(payload, to: group) else {
             throw NighError(
-                .sending, .invalid("this session has left the group \"\(group.name)\""),
+                .sending, .invalid("group \"\(group.name)\": this session has left it"),
                 advice: "join it again")
         }
         var failures: [PeerID: NighError] = [:]

@@ -63,7 +63,7 @@ package enum RelayStreamName: Hashable, Sendable, CustomStringConvertible {
         case ("from", let peer?): self = .from(peer)
         default:
             throw NighError(
-                .conversing, .invalid("a relay stream of this name"), transport: RelayAddress.scheme,
+                .conversing, .invalid("name of a relay stream"), transport: RelayAddress.scheme,
                 advice: "name it to:PEERID or from:PEERID")
         }
     }

@@ -60,7 +60,7 @@ package final class RelayCarrier: @unchecked Sendable {
     package func receive(_ stream: ByteStream) {
         do throws(NighError) {
             guard case .to(let wanted) = try RelayStreamName(stream.name) else {
-                throw NighError(.conversing, .invalid("a relay stream that does not lead to a peer"))
+                throw NighError(.conversing, .invalid("relay stream: it does not lead to a peer"))
             }
             receive(stream, to: wanted)
         } catch {

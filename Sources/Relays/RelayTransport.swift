@@ -14,9 +14,13 @@ package final class RelayTransport: @unchecked Sendable {
     private static let greeting: UInt8 = 1
 
     /// A long way: worse than every other transport.
-    package let capabilities = TransportCapabilities(
-        datagrams: false, typicalMTU: 16 << 10, typicalLatency: .milliseconds(20),
-        expectedConnectTime: .milliseconds(300), priority: 10_000)
+    package let capabilities = {
+        var capabilities = TransportCapabilities(
+            datagrams: false, typicalMTU: 16 << 10, typicalLatency: .milliseconds(20),
+            expectedConnectTime: .milliseconds(300), priority: 10_000)
+        capabilities.isForPeople = false
+        return capabilities
+    }()
 
     private struct Running {
         let loop: any EventLoop
@@ -50,7 +54,7 @@ package final class RelayTransport: @unchecked Sendable {
     package func receive(_ stream: ByteStream) {
         do throws(NighError) {
             guard case .from(let peer) = try RelayStreamName(stream.name) else {
-                throw NighError(.conversing, .invalid("a relay stream that does not come from a peer"))
+                throw NighError(.conversing, .invalid("relay stream: it does not come from a peer"))
             }
             receive(stream, from: peer)
         } catch {

@@ -20,6 +20,8 @@ public final class ByteStream: Sendable {
 
     /// The peer at the other end.
     public var peer: PeerID { port.peer }
+    /// The name and the short PeerID of the peer, for errors.
+    package var peerLabel: String { port.label }
     /// The name that the opening side gave the stream. Several streams may have the same name.
     public var name: String { port.name }
     /// Whether the peer opened the stream.
@@ -42,7 +44,7 @@ public final class ByteStream: Sendable {
     public nonisolated(nonsending) func write(_ bytes: ByteSlice) async throws(NighError) {
         var position = 0
         while position < bytes.count {
-            if Task.isCancelled { throw NighError(.sending, .cancelled, peer: peer.short) }
+            if Task.isCancelled { throw NighError(.sending, .cancelled, peer: peerLabel) }
             let count = try tryWrite(bytes[position..<bytes.count])
             position += count
             if count == 0 { await port.waitForRoom() }
@@ -89,7 +91,8 @@ public final class ByteStream: Sendable {
     package func poll() -> Reading { port.read() }
 
     /// Waits for the next bytes. Returns nil after the last. Fails if the peer gave up writing or the conversation has
-    /// ended, but not before everything that had come was read.
+    /// ended, but not before everything that had come was read. Fails if the task is cancelled while nothing is there,
+    /// and takes nothing then.
     public nonisolated(nonsending) func read() async throws(NighError) -> ByteSlice? {
         while true {
             switch poll() {
@@ -98,7 +101,7 @@ public final class ByteStream: Sendable {
             case .failed(let error): throw error
             case .nothing: break
             }
-            if Task.isCancelled { throw NighError(.receiving, .cancelled, peer: peer.short) }
+            if Task.isCancelled { throw NighError(.receiving, .cancelled, peer: peerLabel) }
             await port.waitForBytes()
         }
     }

@@ -57,8 +57,9 @@ struct ReceiveLane {
     /// Begins a large message of `size` bytes. The size is not trusted yet: memory grows as the bytes come.
     mutating func begin(size: Int, _ kind: MessageKind? = nil, limit: Int) throws(WireError) {
         guard assembly == nil else { throw .malformed("a message inside another of its lane") }
-        guard size > 0, size &+ kind.byteCount <= limit else {
-            throw .malformed("a message of \(size) bytes, where 1 to \(limit) are allowed")
+        let whole = size > 0 ? size &+ kind.byteCount : size
+        guard whole > 0, whole <= limit else {
+            throw .malformed("a message of \(whole) bytes, where 1 to \(limit) are allowed")
         }
         expected = size
         self.kind = kind

@@ -15,6 +15,7 @@ final class StreamPort: Sendable {
     let name: String
     let purpose: StreamPurpose
     let peer: PeerID
+    private let peerName: DisplayName
     /// Whether this side opened the stream.
     let isOwn: Bool
 
@@ -32,13 +33,15 @@ final class StreamPort: Sendable {
     ///   - frameRoom: the most bytes of the stream in one frame.
     ///   - chunks: what frames are written to and short pieces are copied to; streams share it.
     init(
-        number: UInt32, name: String, purpose: StreamPurpose, peer: PeerID, isOwn: Bool, window: Int,
-        frameRoom: Int, chunks: Guarded<ChunkPool>, attention: any StreamAttention
+        number: UInt32, name: String, purpose: StreamPurpose, peer: PeerID, peerName: DisplayName,
+        isOwn: Bool, window: Int, frameRoom: Int, chunks: Guarded<ChunkPool>,
+        attention: any StreamAttention
     ) {
         self.number = number
         self.name = name
         self.purpose = purpose
         self.peer = peer
+        self.peerName = peerName
         self.isOwn = isOwn
         room = window
         notifyAfter = UInt64(max(window / 4, 1))
@@ -440,6 +443,9 @@ final class StreamPort: Sendable {
     }
 
     private func error(_ stage: NighError.Stage, _ cause: NighError.Cause) -> NighError {
-        NighError(stage, cause, peer: peer.short)
+        NighError(stage, cause, peer: label)
     }
+
+    /// The peer's name and short PeerID, for errors.
+    var label: String { peerName.label(of: peer) }
 }

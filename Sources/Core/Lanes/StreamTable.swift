@@ -8,6 +8,7 @@ final class StreamTable {
     /// What the two sides have agreed about streams.
     struct Agreement {
         var peer: PeerID
+        var peerName: DisplayName
         /// Whether this side numbers its streams 1, 3, 5 …; the other side then has 2, 4, 6 …
         var isOdd: Bool
         /// What this side accepts, and what the other side does.
@@ -116,16 +117,16 @@ final class StreamTable {
     /// Opens a stream, whose bytes may follow at once.
     func open(named name: String, for purpose: StreamPurpose = .program) throws(NighError) -> StreamPort {
         guard agreement.theirs.accept(purpose) else {
-            throw Self.unsupported(purpose, by: agreement.peer)
+            throw Self.unsupported(purpose, by: label)
         }
         guard StreamControl.isName(name) else {
             throw NighError(
-                .sending, .invalid("name of a stream"), peer: agreement.peer.short,
+                .sending, .invalid("name of a stream"), peer: label,
                 advice: "use at most 255 bytes and no control characters")
         }
         guard openedByUs < agreement.theirs.streams, nextNumber <= UInt32.max - 2 else {
             throw NighError(
-                .sending, .limit("streams", agreement.theirs.streams), peer: agreement.peer.short,
+                .sending, .limit("streams", agreement.theirs.streams), peer: label,
                 advice: "finish streams before you open more, or raise `limits.streams` at the peer")
         }
         openedByUs += 1
@@ -136,28 +137,29 @@ final class StreamTable {
     }
 
     /// Returns the error of a stream that a peer does not accept, because it has no streams or none for this purpose.
-    static func unsupported(_ purpose: StreamPurpose, by peer: PeerID) -> NighError {
+    static func unsupported(_ purpose: StreamPurpose, by peer: String) -> NighError {
         switch purpose {
         case .program:
             NighError(
-                .sending, .unsupported("streams"), peer: peer.short,
+                .sending, .unsupported("streams"), peer: peer,
                 advice: "update the peer's program, and check that neither side has limits.streams = 0")
         case .files:
             NighError(
-                .sending, .unsupported("files"), peer: peer.short,
-                advice: "use a program that accepts files at the peer, and check that neither side has "
-                    + "limits.streams = 0")
+                .sending, .unsupported("files"), peer: peer, advice: "run a program there that accepts files")
         case .relay:
             NighError(
-                .sending, .unsupported("relays"), peer: peer.short,
+                .sending, .unsupported("relays"), peer: peer,
                 advice: "update the peer's program, and allow it to carry pipes for others")
         }
     }
 
+    private var label: String { agreement.peerName.label(of: agreement.peer) }
+
     private func add(_ number: UInt32, _ name: String, _ purpose: StreamPurpose, isOwn: Bool) -> Stream {
         let window = agreement.ours.window
         let port = StreamPort(
-            number: number, name: name, purpose: purpose, peer: agreement.peer, isOwn: isOwn, window: window,
+            number: number, name: name, purpose: purpose, peer: agreement.peer,
+            peerName: agreement.peerName, isOwn: isOwn, window: window,
             frameRoom: min(agreement.pieceLimit, Self.frameLimit) - StreamData.numberLength, chunks: chunks,
             attention: attention)
         if isReconnecting { port.setReconnecting(true) }

@@ -17,7 +17,7 @@ extension Conversation {
 
     /// Opens a stream.
     func openStream(named name: String, for purpose: StreamPurpose) throws(NighError) -> StreamPort {
-        guard let streams = openStreams() else { throw StreamTable.unsupported(purpose, by: peer) }
+        guard let streams = openStreams() else { throw StreamTable.unsupported(purpose, by: port.label) }
         return try streams.open(named: name, for: purpose)
     }
 

@@ -72,7 +72,8 @@ package final class Conversation: FrameSource {
         streamAgreement = hello.streams.flatMap { [pieceLimit] ours in
             peer.streams.map { theirs in
                 StreamTable.Agreement(
-                    peer: peer.peer, isOdd: hello.peer > peer.peer, ours: ours, theirs: theirs,
+                    peer: peer.peer, peerName: peer.name, isOdd: hello.peer > peer.peer, ours: ours,
+                    theirs: theirs,
                     pieceLimit: pieceLimit)
             }
         }

@@ -29,6 +29,11 @@ public struct EventSequence: AsyncSequence, Sendable {
         let sequence: EventSequence
 
         /// Returns the next event, like the sequence's own `next`.
-        public mutating func next() async -> SessionEvent? { await sequence.next() }
+        public nonisolated(nonsending) mutating func next() async -> SessionEvent? { await sequence.next() }
+
+        /// Returns the next event, with the caller's isolation as `for await` states it.
+        public mutating func next(isolation actor: isolated (any Actor)?) async -> SessionEvent? {
+            await sequence.next()
+        }
     }
 }

@@ -19,6 +19,7 @@ struct StagedRun: Sendable {
 /// The lock is held for a few memory operations, never during a call to other code.
 final class PeerPort: Sendable {
     let peer: PeerID
+    private let peerName: DisplayName
     private let limit: Int
     private let messageLimit: Int
     private let largestWholeMessage: Int
@@ -103,6 +104,7 @@ final class PeerPort: Sendable {
     ) {
         self.notify = notify
         self.peer = peer
+        peerName = peerHello.name
         self.chunks = chunks
         self.largeChunks = largeChunks
         limit = limits.sendBuffer
@@ -142,15 +144,18 @@ final class PeerPort: Sendable {
 
     private func refusal(of count: Int) -> NighError { count > messageLimit ? tooLarge(count) : full }
 
+    /// The peer's name and short PeerID, for errors.
+    var label: String { peerName.label(of: peer) }
+
     private func tooLarge(_ count: Int) -> NighError {
         NighError(
-            .sending, .messageTooLarge(size: count, limit: messageLimit), peer: peer.short,
+            .sending, .messageTooLarge(size: count, limit: messageLimit), peer: label,
             advice: "split it, or raise `limits.message` on both sides")
     }
 
     private var full: NighError {
         NighError(
-            .sending, .bufferFull(limit: limit), peer: peer.short,
+            .sending, .bufferFull(limit: limit), peer: label,
             advice: "wait for room with `await send`, or send less")
     }
 
@@ -206,7 +211,7 @@ final class PeerPort: Sendable {
     func checkAccepts(_ kind: MessageKind?) throws(NighError) {
         guard kind == nil || acceptsKinds else {
             throw NighError(
-                .sending, .unsupported("messages of kinds"), peer: peer.short,
+                .sending, .unsupported("messages of kinds"), peer: label,
                 advice: "update the peer's program")
         }
     }
@@ -297,7 +302,7 @@ final class PeerPort: Sendable {
             }
             return nil
         }
-        waiter?.resume(NighError(.sending, .cancelled, peer: peer.short))
+        waiter?.resume(NighError(.sending, .cancelled, peer: label))
     }
 
     /// Counts `bytes` that the program has read. Returns true if the caller has to put the port on the loop's list: it

@@ -112,14 +112,7 @@ final class PeerRecord {
     /// The name and the short PeerID, for errors. Made when the first error needs it.
     var label: String {
         if let madeLabel { return madeLabel }
-        // In one pass, which takes a third of what interpolation does.
-        let (name, short) = (name.description.utf8, id.short.utf8)
-        let label = String(unsafeUninitializedCapacity: name.count + short.count + 3) { text in
-            var end = text.initialize(fromContentsOf: name)
-            end = text[end...].initialize(fromContentsOf: " (".utf8)
-            end = text[end...].initialize(fromContentsOf: short)
-            return text[end...].initialize(fromContentsOf: ")".utf8)
-        }
+        let label = name.label(of: id)
         madeLabel = label
         return label
     }

@@ -3,25 +3,33 @@ extension Session {
     ///
     /// Both sides get `SessionEvent.pairing` with six digits. `completion` is called on the loop: when both people have
     /// confirmed that their digits are the same, or with the reason why there is no pairing. This works with and
-    /// without a conversation. Only one pairing can be under way at a time.
+    /// without a conversation. A session asks for one pairing at a time, and for none while digits are shown.
     ///
     /// The other side must accept pairing: see `startAcceptingPairing`. The whole pairing has to finish within
     /// `timings.pairing`.
     public func pair(
         _ peer: PeerID, completion: @escaping @Sendable (Result<PeerID, NighError>) -> Void = { _ in }
     ) {
+        pair(peer, token: newToken(), completion: completion)
+    }
+
+    /// Asks a peer to be paired and waits until it is. Cancelling the task withdraws the pairing, also when its digits
+    /// are shown: the other side learns that it was declined.
+    public nonisolated(nonsending) func pair(_ peer: PeerID) async throws(NighError) {
         let token = newToken()
+        _ = try await outcome(cancelledBy: { $0.cancel(token) }) { completion in
+            pair(peer, token: token, completion: completion)
+        }
+    }
+
+    private func pair(
+        _ peer: PeerID, token: CallToken, completion: @escaping @Sendable (Result<PeerID, NighError>) -> Void
+    ) {
         onLoop { driver in
             driver.begin(.pairing, token, completion) { machine, now in
                 machine.pair(peer, token: token, now: now)
             }
         }
-    }
-
-    /// Asks a peer to be paired and waits until it is. Cancelling the task does not end the pairing; `confirmPairing`
-    /// does.
-    public func pair(_ peer: PeerID) async throws(NighError) {
-        _ = try await result { pair(peer, completion: $0) }
     }
 
     /// Reports whether the digits of a `SessionEvent.pairing` agree, after the person has compared them.

@@ -66,6 +66,7 @@ extension Session {
     public func trySend(
         _ payload: ByteSlice, to peers: [PeerID], _ reliability: Reliability = .reliable
     ) throws(PartialSendError) {
+        try checkOpen(for: peers)
         var failures: [PeerID: NighError] = [:]
         if case .reliable(let lane) = reliability, peers.count > 1, isOnLoop {
             if machine.send(payload, to: peers, on: lane, failures: &failures) { driver.flushSoon() }
@@ -87,13 +88,15 @@ extension Session {
     /// Sends a payload reliably to a connected peer, and waits while the lane's `limits.sendBuffer` is used up. Returns
     /// when the message is accepted, not when it has arrived. Waiting tasks are served in the order in which they came.
     /// If the call fails because its task was cancelled, the message was not sent.
-    public func send(_ payload: ByteSlice, to peer: PeerID, on lane: Lane = .main) async throws(NighError) {
+    public nonisolated(nonsending) func send(
+        _ payload: ByteSlice, to peer: PeerID, on lane: Lane = .main
+    ) async throws(NighError) {
         try await send(payload, of: nil, to: peer, on: lane)
     }
 
     /// Sends a payload of a kind, which a layer above the session gets at the other side, or of none, which the program
     /// gets. Waits like the first `send`.
-    package func send(
+    package nonisolated(nonsending) func send(
         _ payload: ByteSlice, of kind: MessageKind?, to peer: PeerID, on lane: Lane = .main
     ) async throws(NighError) {
         let port = try directory.port(of: peer)
@@ -101,7 +104,7 @@ extension Session {
         while true {
             do throws(NighError) {
                 defer { if isNext { port.admitNextWaiter(on: lane) } }
-                guard !Task.isCancelled else { throw NighError(.sending, .cancelled, peer: peer.short) }
+                guard !Task.isCancelled else { throw NighError(.sending, .cancelled, peer: port.label) }
                 try stage(payload, of: kind, to: port, on: lane, isNext: isNext)
                 return
             } catch {
@@ -114,9 +117,9 @@ extension Session {
 
     /// Sends `bytes` reliably to a connected peer, and waits for room. See the first `send`. Contiguous bytes that find
     /// room are copied only once.
-    public func send(_ bytes: some Collection<UInt8>, to peer: PeerID, on lane: Lane = .main)
-        async throws(NighError)
-    {
+    public nonisolated(nonsending) func send(
+        _ bytes: some Collection<UInt8>, to peer: PeerID, on lane: Lane = .main
+    ) async throws(NighError) {
         if try sendIfThereIsRoom(bytes, to: peer, on: lane) { return }
         try await send(ByteSlice(bytes), to: peer, on: lane)
     }
@@ -140,16 +143,20 @@ extension Session {
         }
     }
 
-    /// Sends a payload reliably to all connected peers, and waits for room at each in turn.
-    public func sendToAll(_ payload: ByteSlice, on lane: Lane = .main) async throws(PartialSendError) {
+    /// Sends a payload reliably to all connected peers, and waits for room at each in turn. If the task is cancelled,
+    /// the peers that were not reached by then are among the failures, and the others have the message.
+    public nonisolated(nonsending) func sendToAll(
+        _ payload: ByteSlice, on lane: Lane = .main
+    ) async throws(PartialSendError) {
         try await send(payload, to: connectedPeers, on: lane)
     }
 
     /// Sends a payload reliably to several peers, and waits for room at each in turn. The error names the peers to
-    /// which it was not sent.
-    public func send(_ payload: ByteSlice, to peers: [PeerID], on lane: Lane = .main)
-        async throws(PartialSendError)
-    {
+    /// which it was not sent. If the task is cancelled, the peers that were not reached by then are among them.
+    public nonisolated(nonsending) func send(
+        _ payload: ByteSlice, to peers: [PeerID], on lane: Lane = .main
+    ) async throws(PartialSendError) {
+        try checkOpen(for: peers)
         var failures: [PeerID: NighError] = [:]
         for peer in peers {
             do throws(NighError) {
@@ -159,6 +166,14 @@ extension Session {
             }
         }
         if !failures.isEmpty { throw PartialSendError(failures: failures) }
+    }
+
+    private func checkOpen(for peers: [PeerID]) throws(PartialSendError) {
+        do throws(NighError) {
+            try directory.checkOpen()
+        } catch {
+            throw PartialSendError(error, peers: peers)
+        }
     }
 
     private func stage(
@@ -175,7 +190,7 @@ extension Session {
     }
 
     /// Waits for room on the lane. Returns nil once there is room, or the reason why there never will be.
-    private func room(at port: PeerPort, on lane: Lane) async -> NighError? {
+    private nonisolated(nonsending) func room(at port: PeerPort, on lane: Lane) async -> NighError? {
         let number = port.newWaiterNumber()
         return await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
@@ -229,11 +244,11 @@ extension Session {
                 .sending, .invalid("key of a message"), peer: peer.short, advice: "use a key from 0 to 253")
         }
         if isOnLoop { return try driver.send(unreliable: bytes, order, to: peer) }
-        _ = try directory.port(of: peer)
+        let port = try directory.port(of: peer)
         guard bytes.count <= configuration.limits.unreliableMessage else {
             throw NighError(
                 .sending, .messageTooLarge(size: bytes.count, limit: configuration.limits.unreliableMessage),
-                peer: peer.short, advice: "send it reliably, or send a shorter message")
+                peer: port.label, advice: "send it reliably, or send a shorter message")
         }
         let copy = ByteSlice(copying: bytes)
         loop.execute { [driver] in

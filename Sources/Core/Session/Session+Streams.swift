@@ -1,11 +1,14 @@
 extension Session {
-    /// Opens a stream to a connected peer, whose program gets it as an event. Waits for nothing but the loop.
+    /// Opens a stream to a connected peer, whose program gets it as an event. Waits for nothing but the loop, so
+    /// cancelling the task changes nothing.
     ///
     /// Fails if the peer is not connected, has as many streams from this session as it accepts, or speaks an earlier
     /// version of the protocol, which has no streams.
     ///
     /// - Parameter name: the name that the peer's program sees; at most 255 bytes without control characters.
-    public func openStream(named name: String, to peer: PeerID) async throws(NighError) -> ByteStream {
+    public nonisolated(nonsending) func openStream(
+        named name: String, to peer: PeerID
+    ) async throws(NighError) -> ByteStream {
         try await openStream(named: name, to: peer, for: .program)
     }
 
@@ -19,10 +22,12 @@ extension Session {
     }
 
     /// Opens a stream for a purpose. Fails also if the peer accepts no streams for it. See the first `openStream`.
-    package func openStream(
+    package nonisolated(nonsending) func openStream(
         named name: String, to peer: PeerID, for purpose: StreamPurpose
     ) async throws(NighError) -> ByteStream {
-        try await result { openStream(named: name, to: peer, for: purpose, completion: $0) }
+        try await outcome(cancelledBy: { _ in }) { completion in
+            openStream(named: name, to: peer, for: purpose, completion: completion)
+        }
     }
 
     /// Opens a stream for a purpose and passes it to `completion`: at once if called on the loop, otherwise soon, on

@@ -61,11 +61,11 @@ public final class Session: Sendable {
         transports: [any Transport], loop: any EventLoop
     ) throws(NighError) {
         guard Set(transports.map(\.scheme)).count == transports.count else {
-            throw NighError(.configuring, .invalid("a session takes one transport of each scheme"))
+            throw NighError(.configuring, .invalid("list of transports: a session takes one of each scheme"))
         }
         if let name = configuration.limits.invalidLimit {
             throw NighError(
-                .configuring, .invalid("limits.\(name) has a value that the protocol does not allow"),
+                .configuring, .invalid("value of limits.\(name): the protocol does not allow it"),
                 advice: "docs/reference/LIMITS.md has the bounds")
         }
         let offer = try Self.offer(configuration.security, identity)
@@ -87,7 +87,7 @@ public final class Session: Sendable {
             transports: transports.map {
                 .init(
                     scheme: $0.scheme, priority: $0.capabilities.priority,
-                    hasDatagrams: $0.capabilities.datagrams)
+                    hasDatagrams: $0.capabilities.datagrams, isForPeople: $0.capabilities.isForPeople)
             },
             offer: offer, security: configuration.security,
             trust: trust, seed: seeds.next(), listPort: { portNotifier.add($0) })
@@ -157,8 +157,9 @@ public final class Session: Sendable {
     }
 
     /// Leaves all peers, shuts everything down, and returns when that is done. What was sent is still delivered, within
-    /// `timings.linger`. Nothing is called back afterwards, and the sequences end.
-    public func close() async {
+    /// `timings.linger`. Nothing is called back afterwards, the sequences end, and other calls fail with `closed`.
+    /// Cancelling the task does not cut this short.
+    public nonisolated(nonsending) func close() async {
         await PendingAnswer.wait(otherwise: ()) { answer in close { answer.give(()) } }
     }
 
@@ -166,6 +167,9 @@ public final class Session: Sendable {
     public func close(completion: @escaping @Sendable () -> Void) {
         onLoop { $0.close(completion: completion) }
     }
+
+    /// Whether the session is closed or closing.
+    package var isClosing: Bool { directory.isClosed }
 
     /// Starts to advertise, regardless of the session's role.
     public func startAdvertising() { onLoop { $0.startAdvertising() } }
@@ -212,22 +216,22 @@ public final class Session: Sendable {
     }
 
     /// Invites a peer and waits until it is connected. Cancelling the task withdraws the invitation.
-    public func invite(_ peer: PeerID, context: [UInt8] = [], timeout: Duration = .seconds(30))
-        async throws(NighError)
-    {
+    public nonisolated(nonsending) func invite(
+        _ peer: PeerID, context: [UInt8] = [], timeout: Duration = .seconds(30)
+    ) async throws(NighError) {
         let token = newToken()
-        _ = try await outcome(of: token) { completion in
+        _ = try await outcome(cancelledBy: { $0.cancel(token) }) { completion in
             invite(peer, context: context, timeout: timeout, token: token, completion: completion)
         }
     }
 
     /// Invites the peer that answers at `address`, waits until it is connected, and returns its PeerID. Cancelling the
     /// task withdraws the invitation.
-    public func invite(
+    public nonisolated(nonsending) func invite(
         at address: TransportAddress, context: [UInt8] = [], timeout: Duration = .seconds(30)
     ) async throws(NighError) -> PeerID {
         let token = newToken()
-        return try await outcome(of: token) { completion in
+        return try await outcome(cancelledBy: { $0.cancel(token) }) { completion in
             invite(at: address, context: context, timeout: timeout, token: token, completion: completion)
         }
     }
@@ -270,33 +274,24 @@ public final class Session: Sendable {
         CallToken(number: tokens.wrappingAdd(1, ordering: .relaxed).newValue)
     }
 
-    /// Waits for the outcome of the call that `begin` makes under `token`. Cancelling the task cancels the call.
-    private func outcome(
-        of token: CallToken, _ begin: (@escaping @Sendable (Result<PeerID, NighError>) -> Void) -> Void
-    ) async throws(NighError) -> PeerID {
+    /// Waits for the outcome of the call that `begin` makes.
+    ///
+    /// - Parameter cancel: has the call end. It runs on the loop when the task is cancelled, perhaps before `begin`.
+    nonisolated(nonsending) func outcome<Value: Sendable>(
+        cancelledBy cancel: @escaping @Sendable (SessionDriver) -> Void,
+        _ begin: (@escaping @Sendable (Result<Value, NighError>) -> Void) -> Void
+    ) async throws(NighError) -> Value {
         let result = await withTaskCancellationHandler {
-            await PendingAnswer.wait(otherwise: .failure(NighError(.conversing, .closed))) { answer in
+            await PendingAnswer<Result<Value, NighError>>.wait(
+                otherwise: .failure(NighError(.conversing, .closed))
+            ) { answer in
                 begin { answer.give($0) }
-                if Task.isCancelled { cancel(token) }
+                if Task.isCancelled { onLoop(cancel) }
             }
         } onCancel: {
-            cancel(token)
+            onLoop(cancel)
         }
         return try result.get()
-    }
-
-    /// Waits for the outcome of the call that `begin` makes. Cancelling the task changes nothing.
-    func result<Value: Sendable>(
-        of begin: (@escaping @Sendable (Result<Value, NighError>) -> Void) -> Void
-    ) async throws(NighError) -> Value {
-        let result = await PendingAnswer<Result<Value, NighError>>.wait(
-            otherwise: .failure(NighError(.conversing, .closed))
-        ) { answer in begin { answer.give($0) } }
-        return try result.get()
-    }
-
-    private func cancel(_ token: CallToken) {
-        onLoop { driver in driver.inTurn { driver.machine.cancel(token, now: driver.loop.now) } }
     }
 
     /// Withdraws an invitation of this session, if it is not answered yet.
@@ -328,18 +323,25 @@ public final class Session: Sendable {
     /// invitation to the peer, and declines one from it.
     public func disconnect(
         _ peer: PeerID, completion: @escaping @Sendable (Result<PeerID, NighError>) -> Void = { _ in }
-    ) {
+    ) { disconnect(peer, token: newToken(), completion: completion) }
+
+    /// Ends the conversation with a peer in good order, and waits until it has ended. If the task is cancelled, the
+    /// call fails at once, and the conversation still ends in good order.
+    public nonisolated(nonsending) func disconnect(_ peer: PeerID) async throws(NighError) {
         let token = newToken()
+        _ = try await outcome(cancelledBy: { $0.abandonCall(token, .conversing, peer) }) { completion in
+            disconnect(peer, token: token, completion: completion)
+        }
+    }
+
+    private func disconnect(
+        _ peer: PeerID, token: CallToken, completion: @escaping @Sendable (Result<PeerID, NighError>) -> Void
+    ) {
         onLoop { driver in
             driver.begin(.conversing, token, completion) { machine, now in
                 machine.leave(peer, token: token, now: now)
             }
         }
-    }
-
-    /// Ends the conversation with a peer in good order, and waits until it has ended.
-    public func disconnect(_ peer: PeerID) async throws(NighError) {
-        _ = try await result { disconnect(peer, completion: $0) }
     }
 
     /// Ends all conversations in good order.
@@ -367,11 +369,15 @@ public final class Session: Sendable {
         onLoop { $0.ping(peer, over: path, payload: payload, token: token, completion) }
     }
 
-    /// Measures the round trip to a connected peer.
-    public func ping(
+    /// Measures the round trip to a connected peer. If the task is cancelled, the call fails at once. Its ping still
+    /// counts against `limits.pendingPings` until it is answered.
+    public nonisolated(nonsending) func ping(
         _ peer: PeerID, over path: PingPath = .link, payload: [UInt8] = []
     ) async throws(NighError) -> Duration {
-        try await result { ping(peer, over: path, payload: payload, completion: $0) }
+        let token = newToken()
+        return try await outcome(cancelledBy: { $0.abandonPing(token, peer) }) { completion in
+            onLoop { $0.ping(peer, over: path, payload: payload, token: token, completion) }
+        }
     }
 
     /// Passes all known peers, sorted by PeerID, to `completion`: at once if called on the loop, otherwise soon, on the
@@ -380,8 +386,8 @@ public final class Session: Sendable {
         onLoop { driver in completion(driver.machine.sortedPeers.map(driver.machine.snapshot)) }
     }
 
-    /// Returns all known peers, sorted by PeerID.
-    public func peers() async -> [Peer] {
+    /// Returns all known peers, sorted by PeerID. Waits for nothing but the loop, so cancelling changes nothing.
+    public nonisolated(nonsending) func peers() async -> [Peer] {
         await PendingAnswer.wait(otherwise: []) { answer in peers { answer.give($0) } }
     }
 
@@ -393,8 +399,8 @@ public final class Session: Sendable {
         onLoop { completion($0.statistics()) }
     }
 
-    /// Returns the counts so far, by cause.
-    public func statistics() async -> SessionStatistics {
+    /// Returns the counts so far, by cause. Waits for nothing but the loop, so cancelling changes nothing.
+    public nonisolated(nonsending) func statistics() async -> SessionStatistics {
         await PendingAnswer.wait(otherwise: SessionStatistics()) { answer in statistics { answer.give($0) } }
     }
 }

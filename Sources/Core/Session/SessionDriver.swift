@@ -138,6 +138,7 @@ final class SessionDriver: @unchecked Sendable {
 
     func close(completion: @escaping @Sendable () -> Void) {
         guard !isClosed else { return completion() }
+        directory.close()
         whenClosed.append(completion)
         guard hasStarted else { return finishClosing() }
         for transport in transports {
@@ -172,6 +173,7 @@ final class SessionDriver: @unchecked Sendable {
     private func finishClosing() {
         guard !isClosed else { return }
         isClosed = true
+        directory.close()
         trustSynchronizer.stop()
         if let goodbyeTimer { loop.cancel(goodbyeTimer) }
         for (_, connection) in connections.sorted {
@@ -469,6 +471,25 @@ final class SessionDriver: @unchecked Sendable {
         guard hasStarted, !isClosed else { return completion(.failure(NighError(stage, .closed))) }
         calls[token.number] = completion
         inTurn { call(machine, loop.now) }
+    }
+
+    /// Cancels the program's call.
+    func cancel(_ token: CallToken) {
+        inTurn { if !machine.cancelPairing(token) { machine.cancel(token, now: loop.now) } }
+    }
+
+    /// Ends the program's wait for the outcome of a call that goes on.
+    func abandonCall(_ token: CallToken, _ stage: NighError.Stage, _ peer: PeerID) {
+        calls.remove(token.number)?(.failure(cancelled(stage, peer)))
+    }
+
+    /// Ends the program's wait for the answer to a ping, which may still come.
+    func abandonPing(_ token: CallToken, _ peer: PeerID) {
+        pings.removeValue(forKey: token)?(.failure(cancelled(.pinging, peer)))
+    }
+
+    private func cancelled(_ stage: NighError.Stage, _ peer: PeerID) -> NighError {
+        NighError(stage, .cancelled, peer: machine.peers[peer]?.label ?? peer.short)
     }
 
     func ping(

@@ -217,7 +217,8 @@ extension SessionMachine {
         conversation.departure = Departure(
             deadline: now + Moment.Span(timings.linger), tokens: token.map { [$0] } ?? [])
         // While the session closes, the goodbyes of other conversations may travel in streams of this one.
-        conversation.stopAccepting(NighError(.sending, .left, peer: peer.label), keepsRelays: isClosing)
+        conversation.stopAccepting(
+            NighError(.sending, isClosing ? .closed : .left, peer: peer.label), keepsRelays: isClosing)
         outbox.appendStaged(to: conversation)
         if conversation.isDrained { return finishDeparture(of: peer, now: now) }
         if let link = peer.link { markDirty(link) }

@@ -42,7 +42,7 @@ extension SessionMachine {
         _ address: TransportAddress, context: [UInt8], timeout: Duration, token: CallToken, now: Moment
     ) {
         guard let transport = transports.firstIndex(where: { $0.scheme == address.scheme }) else {
-            let known = transports.map(\.scheme).joined(separator: ", ")
+            let known = transports.filter(\.isForPeople).map(\.scheme).joined(separator: ", ")
             let error = NighError(
                 .connecting, .unavailable("this session has no transport \"\(address.scheme)\""),
                 peer: address.description, advice: "its transports: \(known)")

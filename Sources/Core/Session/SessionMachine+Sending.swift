@@ -80,7 +80,8 @@ extension SessionMachine {
         let limit = min(limits.unreliableMessage, conversation.largestWholeMessage)
         guard bytes.count <= limit else {
             throw NighError(
-                .sending, .messageTooLarge(size: bytes.count, limit: limit), peer: id.short,
+                .sending, .messageTooLarge(size: bytes.count, limit: limit),
+                peer: peers[id]?.label ?? id.short,
                 advice: "send it reliably, or send a shorter message")
         }
         if let link = conversation.link, link.machine.hasDatagrams {
@@ -130,15 +131,20 @@ extension SessionMachine {
 
     // MARK: Finding the conversation
 
+    /// Whether the session is closed or closing.
+    private var isEnding: Bool { isClosing || isOver }
+
     /// Returns the conversation with a peer, if it accepts messages. If it is the same as last time, nothing is hashed.
     private func conversation(with id: PeerID) throws(NighError) -> Conversation {
         if let conversation = outbox.lastConversation(with: id) { return conversation }
         guard let peer = peers[id], let conversation = peer.conversation else {
             throw NighError(
-                .sending, isOver ? .closed : .notConnected, peer: peers[id]?.label ?? id.short,
-                advice: isOver ? nil : "invite the peer and wait until it is connected")
+                .sending, isEnding ? .closed : .notConnected, peer: peers[id]?.label ?? id.short,
+                advice: isEnding ? nil : "invite the peer and wait until it is connected")
         }
-        guard conversation.acceptsMessages else { throw NighError(.sending, .left, peer: peer.label) }
+        guard conversation.acceptsMessages else {
+            throw NighError(.sending, isEnding ? .closed : .left, peer: peer.label)
+        }
         outbox.remember(conversation)
         return conversation
     }

@@ -1,5 +1,8 @@
-/// Keeps a trust store and its file in step, without blocking the loop. It reads and writes the file on other threads,
-/// one operation at a time.
+import Dispatch
+
+/// Keeps a trust store and its file in step, without blocking the loop. It reads and writes the file on a queue of its
+/// own, one operation at a time. A program may block all threads of Swift's concurrency runtime and of Dispatch's global
+/// queues, which are the same on Linux.
 ///
 /// It checks the file again and again instead of having the system watch it. A check costs a few microseconds. A watch
 /// would cost each session a descriptor, and each event loop a way to wait for it. Besides, the folder with the file
@@ -13,6 +16,7 @@ final class TrustStoreSynchronizer: @unchecked Sendable {
     static let settlingTime = Moment.Span.milliseconds(100)
 
     private let store: TrustStore
+    private let queue = DispatchQueue(label: "trust store")
     private let loop: any EventLoop
     private let changed: @Sendable () -> Void
     private let failed: @Sendable (NighError) -> Void
@@ -80,7 +84,7 @@ final class TrustStoreSynchronizer: @unchecked Sendable {
         isBusy = true
         let (saves, checks, earlier) = (mustSave, mustCheck, unsettled)
         (mustSave, mustCheck) = (false, false)
-        Task.detached { [store, loop] in
+        queue.async { [store, loop] in
             let saveFailure = saves ? Self.failure { () throws(NighError) in try store.save() } : nil
             var unsettled: ProtectedFile.Stamp?
             let checkFailure =

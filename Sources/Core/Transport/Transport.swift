@@ -199,6 +199,8 @@ public struct TransportCapabilities: Hashable, Sendable {
     public var expectedConnectTime: Duration
     /// The order in which the routes of a peer are dialled: the smaller priority first.
     public var priority: Int
+    /// Whether people know addresses of the transport, so that errors offer it.
+    package var isForPeople = true
 
     /// Creates capabilities with all values given.
     public init(

@@ -147,7 +147,7 @@ extension NighError.Cause: CustomStringConvertible {
                 helps: "Remove the reason and send the file again. What has arrived of it is not sent again.")
         case .unsupported(let what):
             CauseFacts(
-                "unsupported", "the peer does not support \(what)",
+                "unsupported", "the peer does not support \(what.isEmpty ? "this" : what)",
                 means: "The peer's program is of an earlier version, or has this switched off.",
                 helps: "Update the program on the other device.")
         case .notConnected:
@@ -183,7 +183,8 @@ extension NighError.Cause: CustomStringConvertible {
                 helps: "Look the peer up again. If it happens again, somebody may be pretending to be it.")
         case .wrongService(let name):
             CauseFacts(
-                "wrong service", "the peer offers the service \(name)",
+                "wrong service",
+                name.isEmpty ? "the peer offers another service" : "the peer offers the service \(name)",
                 means: "The peer offers another service than this program.",
                 helps: "Name the service with --service. Both sides must name the same.")
         case .restarted:
@@ -211,13 +212,15 @@ extension NighError.Cause: CustomStringConvertible {
                 means: "Another link to the same peer took over.", helps: "Nothing is wrong.")
         case .protocolViolation(let what):
             CauseFacts(
-                "protocol violation", "protocol violation: \(what)", .mayHelp,
+                "protocol violation", what.isEmpty ? "protocol violation" : "protocol violation: \(what)",
+                .mayHelp,
                 means: "One side sent something that the protocol does not allow: it is another program or "
                     + "another version, or it has a bug.",
                 helps: "Look at the traffic with `nigh trace`. Update the older side.")
         case .contractBroken(let rule, let what):
             CauseFacts(
-                "contract broken", "the transport broke the rule \"\(rule.rawValue)\": \(what)",
+                "contract broken",
+                "the transport broke the rule \"\(rule.rawValue)\"" + (what.isEmpty ? "" : ": \(what)"),
                 means: "A transport of this program, perhaps a plugin, broke a rule that all transports must "
                     + "keep. It is no longer used.",
                 helps: "Report it to the author of the transport, with the rule that is named. Without this "
@@ -253,17 +256,19 @@ extension NighError.Cause: CustomStringConvertible {
         case .insecure(let fault): fault.facts
         case .limit(let name, let value):
             CauseFacts(
-                "limit", "the limit \"\(name)\" of \(value) is reached",
+                "limit",
+                name.isEmpty
+                    ? "a limit of \(value) is reached" : "the limit \"\(name)\" of \(value) is reached",
                 means: "A named limit is reached. docs/reference/LIMITS.md lists all limits.",
                 helps: "Raise it, or ask for less.")
         case .invalid(let what):
             CauseFacts(
-                "invalid", "invalid \(what)",
+                "invalid", what.isEmpty ? "invalid value" : "invalid \(what)",
                 means: "A value is invalid: an option, a name or a file.",
                 helps: "The error says what is wrong with it.")
         case .unavailable(let what):
             CauseFacts(
-                "unavailable", what,
+                "unavailable", what.isEmpty ? "something is missing here" : what,
                 means: "This machine or this build lacks something: an adapter, a daemon, a library, a "
                     + "permission.",
                 helps: "`nigh doctor` says what is missing, and how to get it.")
@@ -273,7 +278,8 @@ extension NighError.Cause: CustomStringConvertible {
                 means: "The session is already closed.", helps: "Nothing is wrong.")
         case .system(let number, let message):
             CauseFacts(
-                "system", "\(message) (\(number))", .mayHelp,
+                "system", message.isEmpty ? "error \(number) of the system" : "\(message) (\(number))",
+                .mayHelp,
                 means: "The operating system reported this error.",
                 helps: "`man 3 errno` explains its number.")
         case .allFailed:

@@ -1,7 +1,7 @@
 /// Describes a failure: its stage, cause, peer and transport, and what to do about it.
 ///
 /// Prints as one sentence: "connecting to Puma over bluetooth: the adapter is powered off; run
-/// `bluetoothctl power on`". Every failure that this package reports is a `NighError`,
+/// `bluetoothctl power on`". Before the colon stands what was being done, then why it failed, then what helps. Every failure that this package reports is a `NighError`,
 /// including the failures of transports.
 public struct NighError: Error, Hashable, Sendable {
     /// What was being done when it failed.
@@ -152,7 +152,8 @@ public struct NighError: Error, Hashable, Sendable {
         case insecure(SecurityFault)
         /// The limit of this name and value was reached.
         case limit(String, Int)
-        /// A value is invalid: an option, a name or a file.
+        /// A value is invalid: an option, a name or a file. It is named without an article, to stand behind "invalid":
+        /// `port "x"`, or with the reason, `name "x": it is empty`.
         case invalid(String)
         /// This build or this machine lacks something.
         case unavailable(String)
@@ -168,25 +169,42 @@ public struct NighError: Error, Hashable, Sendable {
 extension NighError: CustomStringConvertible {
     /// The whole error as one sentence, for people.
     public var description: String {
-        var text = stage.rawValue
-        if let peer { text += " \(stage.preposition)\(peer)" }
-        if let transport { text += " over \(transport)" }
-        text += ": \(cause)"
+        var text = "\(activity): \(cause)"
         if !attempts.isEmpty { text += " (" + attempts.map(\.description).joined(separator: "; ") + ")" }
         if let advice { text += "; \(advice)" }
         return text
     }
 }
 
-extension NighError.Stage {
-    /// The preposition between the stage and the peer's name, with a space at its end.
-    fileprivate var preposition: String {
-        switch self {
-        case .connecting, .securing, .sending: "to "
-        case .receiving: "from "
-        case .resuming, .conversing, .pairing: "with "
-        case .greeting, .inviting, .pinging: ""
-        case .configuring, .loadingPlugin, .identity, .trusting, .starting, .advertising, .browsing: "for "
+extension NighError {
+    /// What was being done, with whom, and over what.
+    private var activity: String {
+        switch stage {
+        // These concern a transport itself, and not what travels over it.
+        case .configuring: "checking the settings" + (transport.map { " of \($0)" } ?? "") + with("for")
+        case .loadingPlugin:
+            "loading " + (transport.map { "the plugin of \($0)" } ?? "a plugin") + with("for")
+        case .starting: "starting" + (transport.map { " \($0)" } ?? "") + with("for")
+        case .identity: "loading the identity" + with("of") + overTransport
+        case .trusting:
+            (peer.map { "looking for \($0) among the known peers" } ?? "looking after the trusted peers")
+                + overTransport
+        case .advertising: "advertising" + with("to") + overTransport
+        case .browsing: "looking for \(peer ?? "peers")" + overTransport
+        case .connecting: "connecting" + with("to") + overTransport
+        case .securing: "securing the link" + with("to") + overTransport
+        case .greeting: "greeting \(peer ?? "a peer")" + overTransport
+        case .inviting: "inviting \(peer ?? "a peer")" + overTransport
+        case .sending: "sending" + with("to") + overTransport
+        case .receiving: "receiving" + with("from") + overTransport
+        case .resuming: "resuming the conversation" + with("with") + overTransport
+        case .conversing: "in the conversation" + with("with") + overTransport
+        case .pinging: "pinging \(peer ?? "a peer")" + overTransport
+        case .pairing: "pairing" + with("with") + overTransport
         }
     }
+
+    private func with(_ preposition: String) -> String { peer.map { " \(preposition) \($0)" } ?? "" }
+
+    private var overTransport: String { transport.map { " over \($0)" } ?? "" }
 }

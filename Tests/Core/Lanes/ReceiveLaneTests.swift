@@ -43,7 +43,7 @@ import Testing
             #expect(lane.kind == kind)
         }
         var lane = ReceiveLane(chunks: LargeChunks())
-        #expect(throws: WireError.malformed("a message of 100 bytes, where 1 to 100 are allowed")) {
+        #expect(throws: WireError.malformed("a message of 101 bytes, where 1 to 100 are allowed")) {
             try lane.begin(size: 100, kind, limit: 100)
         }
     }

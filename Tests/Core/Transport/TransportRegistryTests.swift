@@ -22,7 +22,7 @@ import Testing
     @Test func anUnknownSchemeIsAnErrorThatListsTheKnown() {
         #expect(
             refusal("tpc:port=1")?.description
-                == "configuring: there is no transport \"tpc\"; known are: memory, tcp")
+                == "checking the settings: there is no transport \"tpc\"; known are: memory, tcp")
         let none = #expect(throws: NighError.self) { try TransportRegistry().makeAll("tcp") }
         #expect(none?.advice == "none is registered")
     }
@@ -30,7 +30,7 @@ import Testing
     @Test func anUnknownOptionIsAnErrorThatListsTheKnown() {
         #expect(
             refusal("tcp:prot=1,port=2")?.description
-                == "configuring over tcp: invalid option \"prot\"; known are: interface, port")
+                == "checking the settings of tcp: invalid option \"prot\"; known are: interface, port")
         #expect(refusal("memory:name=x")?.advice == "it takes no options")
     }
 

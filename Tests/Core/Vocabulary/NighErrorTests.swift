@@ -1,4 +1,5 @@
-import NighCore
+import Foundation
+@testable import NighCore
 import Testing
 
 @Suite struct NighErrorTests {
@@ -15,7 +16,7 @@ import Testing
         (NighError(.connecting, .timedOut, peer: "Puma"), "connecting to Puma: no answer in time"),
         (
             NighError(.conversing, .silent, peer: "Puma"),
-            "conversing with Puma: nothing was received any more"
+            "in the conversation with Puma: nothing was received any more"
         ),
         (
             NighError(
@@ -47,7 +48,7 @@ import Testing
         ),
         (
             NighError(.resuming, .unknownConversation, peer: "Puma"),
-            "resuming with Puma: the other side has ended this conversation"
+            "resuming the conversation with Puma: the other side has ended this conversation"
         ),
         (NighError(.pinging, .notConnected, peer: "Puma"), "pinging Puma: not connected"),
         (
@@ -56,8 +57,22 @@ import Testing
         ),
         (NighError(.starting, .closed), "starting: the session is closed"),
         (
+            NighError(.starting, .unavailable("there is no adapter"), transport: "bluetooth"),
+            "starting bluetooth: there is no adapter"
+        ),
+        (NighError(.browsing, .unknownPeer, peer: "Lynx"), "looking for Lynx: no such peer is known"),
+        (NighError(.browsing, .timedOut, transport: "tcp"), "looking for peers over tcp: no answer in time"),
+        (
+            NighError(.trusting, .unknownPeer, peer: "Lynx"),
+            "looking for Lynx among the known peers: no such peer is known"
+        ),
+        (
+            NighError(.configuring, .invalid("option \"prot\""), transport: "tcp"),
+            "checking the settings of tcp: invalid option \"prot\""
+        ),
+        (
             NighError(.configuring, .limit("peers", 8), advice: "raise `limits.peers`"),
-            "configuring: the limit \"peers\" of 8 is reached; raise `limits.peers`"
+            "checking the settings: the limit \"peers\" of 8 is reached; raise `limits.peers`"
         ),
     ])
     func anErrorIsOneSentenceAPersonUnderstands(error: NighError, sentence: String) {
@@ -76,6 +91,55 @@ import Testing
                 connecting to Puma: every attempt failed (connecting over tcp: nobody listens there; \
                 connecting over bluetooth: the device cannot be reached); move closer
                 """)
+    }
+
+    /// Every cause, with the details that it may have and without them.
+    private static let causes: [NighError.Cause] =
+        NighError.Cause.kinds + [
+            .declined("the table is full"), .streamCancelled("enough"),
+            .file(FileFault(.other, "it is gone")),
+            .unsupported("streams"), .wrongService("chat"), .protocolViolation("a frame of kind 0"),
+            .contractBroken(.eventsOnTheLoop, "a pipe was opened elsewhere"), .limit("peers", 8),
+            .invalid("option \"prot\""), .unavailable("the adapter is powered off"), .system(98, "in use"),
+        ]
+
+    @Test(arguments: NighError.Stage.allCases)
+    func everyStageMakesASentenceWithEveryCause(stage: NighError.Stage) {
+        for cause in Self.causes {
+            for (peer, transport, advice) in [
+                (nil, nil, nil), ("Puma (abcdefgh)", nil, nil), (nil, "tcp", nil),
+                ("Puma (abcdefgh)", "tcp", "move closer"),
+            ] as [(String?, String?, String?)] {
+                let error = NighError(stage, cause, peer: peer, transport: transport, advice: advice)
+                let sentence = error.description
+                let isPlain =
+                    !sentence.contains("  ") && !sentence.contains(" :") && !sentence.contains(": :")
+                    && !sentence.contains(": ;") && !sentence.contains("\"\"") && !sentence.hasSuffix(":")
+                    && !sentence.hasSuffix(" ") && sentence.first?.isLowercase == true
+                #expect(isPlain, "\(sentence)")
+                for part in [peer, transport, advice].compactMap(\.self) {
+                    #expect(sentence.contains(part), "\(sentence)")
+                }
+                #expect(sentence.split(separator: ": ").count > 1, "\(sentence)")
+            }
+        }
+    }
+
+    /// What is invalid stands behind that word: "invalid a message" is no sentence.
+    @Test func whatIsInvalidIsNamedWithoutAnArticle() throws {
+        let place = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../../../Sources")
+        let files = try #require(FileManager.default.enumerator(at: place, includingPropertiesForKeys: nil))
+        var found = 0
+        for case let file as URL in files where file.pathExtension == "swift" {
+            let text = try String(contentsOf: file, encoding: .utf8)
+            for (_, words) in text.matches(of: /\.invalid\(\s*"([^"]*)/).map(\.output) {
+                found += 1
+                let first = words.split(separator: " ").first ?? ""
+                let isName = !["a", "an", "the", "this", "these", "it", "no", "\\"].contains(first)
+                #expect(isName, "\(file.lastPathComponent): invalid \(words)")
+            }
+        }
+        #expect(found > 40)
     }
 
     @Test func thePeerIsFilledInOnlyIfNoneWasNamed() {

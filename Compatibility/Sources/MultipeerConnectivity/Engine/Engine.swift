@@ -63,7 +63,7 @@ final class Engine: @unchecked Sendable {
     ) throws(NighError) {
         let settings = NighMultipeer.settings
         guard let service = ServiceName(key.service) else {
-            throw NighError(.configuring, .invalid("\"\(key.service)\" is not a service type"))
+            throw NighError(.configuring, .invalid("service type \"\(key.service)\""))
         }
         var configuration = SessionConfiguration(
             service: service, name: DisplayName(fitting: local.name), role: .client)

@@ -168,7 +168,7 @@ final class CommandSession: @unchecked Sendable {
     private func handle(_ event: SessionEvent) {
         warn(of: event)
         introductions.handle(event)
-        if options.isVerbose, let text = EventDescription.text(for: event) { onRemark(text) }
+        if options.isVerbose { remark(event) }
         switch event {
         case .stateChanged(let peer, _, _):
             peers[peer.id] = peer.state == .unavailable ? nil : peer
@@ -200,6 +200,12 @@ final class CommandSession: @unchecked Sendable {
     /// What a peer says of itself to this session counts as a change of the peer.
     private func presented(_ id: PeerID) {
         if let peer = peers[id] { onEvent?(.peerChanged(peer)) }
+    }
+
+    private func remark(_ event: SessionEvent) {
+        // The end of the command says enough about the end of its session.
+        if case .closed = event { return }
+        onRemark("\(event)")
     }
 
     /// Keeps a conversation with the peer that `--through` names, if it names one.

@@ -1,0 +1,182 @@
+import NighMemory
+import NighTestKit
+import Testing
+
+@testable import NighCore
+
+/// Tests what becomes of a call whose task is cancelled.
+@Suite struct CancellationTests {
+    private let place = Neighbourhood()
+
+    /// The outcome of a task on the virtual loop.
+    ///
+    /// `@unchecked Sendable`: everything happens on the one virtual loop.
+    private final class Outcome: @unchecked Sendable {
+        fileprivate(set) var cause: NighError.Cause?
+        fileprivate(set) var hasSucceeded = false
+    }
+
+    /// Makes a call in a task, and lets it get as far as it can.
+    private func start(
+        _ call: @escaping @Sendable () async throws(NighError) -> Void
+    ) throws -> (task: Task<Void, Never>, outcome: Outcome) {
+        let outcome = Outcome()
+        let task = Task(executorPreference: place.loop) {
+            do throws(NighError) {
+                try await call()
+                outcome.hasSucceeded = true
+            } catch {
+                outcome.cause = error.cause
+            }
+        }
+        try place.run(.milliseconds(100))
+        return (task, outcome)
+    }
+
+    @Test func aCancelledPingFailsAtOnce() throws {
+        let (puma, lynx) = try place.pair()
+        lynx.faults.stall()
+        let (session, id) = (puma.session, lynx.id)
+        let (task, outcome) = try start { () async throws(NighError) in _ = try await session.ping(id) }
+        #expect(outcome.cause == nil && !outcome.hasSucceeded)
+        task.cancel()
+        try place.run(.milliseconds(1))
+        #expect(outcome.cause == .cancelled)
+        // Its answer is of no use any more, and harms nothing.
+        lynx.faults.release()
+        try place.run(.seconds(1))
+        #expect(puma.state(of: lynx.id) == .connected && puma.session.inspection.calls == 0)
+    }
+
+    @Test func aLoopOfPingsEndsWhenItsTaskIsCancelled() throws {
+        let (puma, lynx) = try place.pair()
+        let (session, id) = (puma.session, lynx.id)
+        let (task, outcome) = try start { () async throws(NighError) in
+            while true { _ = try await session.ping(id) }
+        }
+        task.cancel()
+        try place.run(.milliseconds(1))
+        #expect(outcome.cause == .cancelled)
+    }
+
+    @Test func aCancelledDisconnectFailsAtOnceAndTheConversationStillEndsInGoodOrder() throws {
+        let (puma, lynx) = try place.pair()
+        lynx.faults.plan.delay = .seconds(1)
+        try puma.session.trySend([1, 2, 3], to: lynx.id)
+        let (session, id) = (puma.session, lynx.id)
+        let (task, outcome) = try start { () async throws(NighError) in try await session.disconnect(id) }
+        #expect(outcome.cause == nil && !outcome.hasSucceeded)
+        task.cancel()
+        try place.run(.milliseconds(1))
+        #expect(outcome.cause == .cancelled)
+        try place.run(.seconds(3))
+        #expect(lynx.messages.map(\.bytes) == [[1, 2, 3]])
+        #expect(puma.state(of: lynx.id) == .available && lynx.state(of: puma.id) == .available)
+    }
+
+    @Test(arguments: [false, true])
+    func aCancelledPairingIsWithdrawn(whenDigitsAreShown: Bool) throws {
+        let puma = place.join("Puma")
+        let lynx = place.join("Lynx") { $0.acceptsPairing = true }
+        try place.run(.seconds(1))
+        if !whenDigitsAreShown { lynx.faults.stall() }
+        let (session, id) = (puma.session, lynx.id)
+        let (task, outcome) = try start { () async throws(NighError) in try await session.pair(id) }
+        #expect(lynx.codes.count == (whenDigitsAreShown ? 1 : 0))
+        task.cancel()
+        try place.run(.milliseconds(1))
+        #expect(outcome.cause == .cancelled)
+        #expect(puma.pairingEnds == [.cancelled])
+        #expect(lynx.pairingEnds == (whenDigitsAreShown ? [.pairingRefused(.declined)] : []))
+        lynx.faults.release()
+        try place.run(.seconds(1))
+        #expect(puma.session.driver.machine.links.isEmpty && puma.session.inconsistencies.isEmpty)
+    }
+}
+
+/// Tests that every call of a closed session fails with `closed`.
+@Suite struct ClosedSessionTests {
+    private let place = Neighbourhood()
+
+    /// Makes every call that can fail. Returns the causes, by call.
+    private func causes(of session: Session, to peer: PeerID) throws -> [String: NighError.Cause] {
+        nonisolated(unsafe) var causes: [String: NighError.Cause] = [:]
+        func note(_ name: String, _ call: () throws -> Void) {
+            do { try call() } catch let error as NighError { causes[name] = error.cause } catch let error
+                as PartialSendError
+            { causes[name] = error.reason?.cause } catch {}
+        }
+        func noteTask(_ name: String, _ call: @escaping @Sendable () async throws -> Void) {
+            Task(executorPreference: place.loop) {
+                do { try await call() } catch let error as NighError { causes[name] = error.cause } catch let
+                    error as PartialSendError
+                { causes[name] = error.reason?.cause } catch {}
+            }
+        }
+        let bytes = ByteSlice(Array("late".utf8))
+        note("trySend") { try session.trySend(bytes, to: peer) }
+        note("trySend, unreliable") { try session.trySend(bytes, to: peer, .unreliable) }
+        note("trySend to several") { try session.trySend(bytes, to: [peer]) }
+        note("trySend to none") { try session.trySend(bytes, to: []) }
+        note("trySendToAll") { try session.trySendToAll(bytes) }
+        noteTask("send") { try await session.send(bytes, to: peer) }
+        noteTask("send to several") { try await session.send(bytes, to: [peer]) }
+        noteTask("sendToAll") { try await session.sendToAll(bytes) }
+        noteTask("openStream") { _ = try await session.openStream(named: "late", to: peer) }
+        try place.run(.milliseconds(1))
+        return causes
+    }
+
+    private static let calls = [
+        "trySend", "trySend, unreliable", "trySend to several", "trySend to none", "trySendToAll", "send",
+        "send to several", "sendToAll", "openStream",
+    ]
+
+    @Test func everyCallThatSendsFailsWithClosed() throws {
+        let (puma, lynx) = try place.pair()
+        puma.session.close {}
+        try place.run(.seconds(2))
+        let causes = try causes(of: puma.session, to: lynx.id)
+        #expect(causes == Dictionary(uniqueKeysWithValues: Self.calls.map { ($0, .closed) }))
+    }
+
+    @Test func everyCallThatSendsFailsWithClosedAlsoWhileTheLastMessagesAreDelivered() throws {
+        let (puma, lynx) = try place.pair()
+        lynx.faults.stall()
+        try puma.session.trySend([1], to: lynx.id)
+        puma.session.close {}
+        try place.run(.milliseconds(1))
+        #expect(puma.state(of: lynx.id) == .connected, "it waits for what was sent")
+        let causes = try causes(of: puma.session, to: lynx.id)
+        #expect(causes == Dictionary(uniqueKeysWithValues: Self.calls.map { ($0, .closed) }))
+    }
+
+    @Test func everyOtherCallFailsWithClosed() throws {
+        let (puma, lynx) = try place.pair()
+        puma.session.close {}
+        try place.run(.seconds(2))
+        puma.outcomes = []
+        puma.invite(lynx)
+        puma.session.invite(at: lynx.address) { [weak puma] in puma?.outcomes.append($0) }
+        puma.pair(with: lynx)
+        puma.session.disconnect(lynx.id) { [weak puma] in puma?.outcomes.append($0) }
+        nonisolated(unsafe) var ping: Result<Duration, NighError>?
+        puma.session.ping(lynx.id) { ping = $0 }
+        try place.run(.milliseconds(1))
+        let causes = puma.outcomes.compactMap { outcome -> NighError.Cause? in
+            if case .failure(let error) = outcome { error.cause } else { nil }
+        }
+        #expect(causes == [.closed, .closed, .closed, .closed])
+        #expect(throws: NighError(.pinging, .closed)) { try ping?.get() }
+    }
+
+    /// "Invite the peer" would be the wrong advice.
+    @Test func theErrorAdvisesNothing() throws {
+        let (puma, lynx) = try place.pair()
+        puma.session.close {}
+        try place.run(.seconds(2))
+        #expect(throws: NighError(.sending, .closed, peer: lynx.id.short)) {
+            try puma.session.directory.port(of: lynx.id)
+        }
+    }
+}
