@@ -101,10 +101,13 @@ final class FileReception: Sendable {
 
 extension Peer {
     /// Offers a file, or a folder with all that is in it, to the peer, whose program accepts or declines it. Returns
-    /// when the offer is on its way; ``FileTransfer/finish()`` waits for the end.
+    /// when the offer is on its way; ``FileTransfer/finish()`` waits for the end. If the task is cancelled before that,
+    /// the call fails at once and nothing is offered.
     ///
     /// If the same file was offered before and did not arrive whole, only what is missing is sent.
-    public func send(file path: String, metadata: [UInt8] = []) async throws(NighError) -> FileTransfer {
+    public nonisolated(nonsending) func send(
+        file path: String, metadata: [UInt8] = []
+    ) async throws(NighError) -> FileTransfer {
         try await send(files: [path], metadata: metadata)
     }
 
@@ -113,7 +116,9 @@ extension Peer {
     /// sent, does not stop the others.
     ///
     /// - Parameter metadata: Bytes that the peer's program gets with the offer: at most 4,096.
-    public func send(files paths: [String], metadata: [UInt8] = []) async throws(NighError) -> FileTransfer {
+    public nonisolated(nonsending) func send(
+        files paths: [String], metadata: [UInt8] = []
+    ) async throws(NighError) -> FileTransfer {
         try await session.send(files: paths, metadata: metadata, to: self)
     }
 }
@@ -123,9 +128,9 @@ extension Session {
     public var fileOffers: FileOffers { core.reception.offers }
 
     /// Offers files and folders to each of these peers, in a transfer of its own; see ``Peer/send(files:metadata:)``.
-    /// The transfers are in the order of the peers. Fails if one peer cannot be sent files; those before it have their
-    /// offers then.
-    public func send(
+    /// The transfers are in the order of the peers. Fails if one peer cannot be sent files, or if the task is cancelled;
+    /// the peers before have their offers then.
+    public nonisolated(nonsending) func send(
         files paths: [String], metadata: [UInt8] = [], to peers: [Peer]
     ) async throws(NighError) -> [FileTransfer] {
         var transfers: [FileTransfer] = []
@@ -135,28 +140,34 @@ extension Session {
 }
 
 extension SessionCore {
-    func send(
+    nonisolated(nonsending) func send(
         files paths: [String], metadata: [UInt8], to peer: Peer
     ) async throws(NighError) -> FileTransfer {
+        guard !isClosing else { throw NighError(.sending, .closed, peer: peer.label) }
         guard !paths.isEmpty else {
             throw NighError(
-                .sending, .invalid("a transfer of no files"), peer: peer.name,
+                .sending, .invalid("list of files: it is empty"), peer: peer.label,
                 advice: "name at least one path")
         }
         guard metadata.count <= FileRecord.longestMetadata else {
             throw NighError(
-                .sending, .limit("metadata of files", FileRecord.longestMetadata), peer: peer.name,
+                .sending, .limit("metadata of files", FileRecord.longestMetadata), peer: peer.label,
                 advice: "send longer data as a message or a file of its own")
         }
         // Looking through folders takes time.
-        let source = try await onOwnThread { () throws(NighError) in
+        let source = try await onOwnThread(.sending) { () throws(NighError) in
             do throws(FileFailure) {
                 return FoundFiles(try SourceTree(paths.map { .path($0) }, giveUp: .seconds(60)))
             } catch {
-                throw error.error(.sending, peer: peer.name)
+                throw error.error(.sending, peer: peer.label)
             }
         }
-        let stream = try await low.openStream(named: "files", to: peer.id, for: .files)
+        let stream: ByteStream
+        do throws(NighError) {
+            stream = try await low.openStream(named: "files", to: peer.id, for: .files)
+        } catch {
+            throw peer.named(error)
+        }
         return FileTransfer.begin(source.tree, metadata: metadata, on: stream)
     }
 

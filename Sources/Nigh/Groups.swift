@@ -40,34 +40,36 @@ public struct Group: Sendable {
     }
 
     /// Sends a value as JSON to all other members, to each reliably and in order. Waits while the send buffer of one is
-    /// full. It is no error if a member disconnects in the meantime, or if there is none.
-    public func send(_ value: some Encodable) async throws {
+    /// full. It is no error if a member disconnects in the meantime, or if there is none. If the task is cancelled, the
+    /// error names the members that were not reached by then; the others have the message.
+    public nonisolated(nonsending) func send(_ value: some Encodable) async throws {
         try await send(bytes: MessageCoding.encode(value))
     }
 
     /// Sends bytes as they are to all other members; see ``send(_:)``.
-    public func send(bytes: some Collection<UInt8>) async throws {
+    public nonisolated(nonsending) func send(bytes: some Collection<UInt8>) async throws {
         try await session.groups.send(ByteSlice(bytes), to: membership, of: session.low)
     }
 
-    /// Leaves the group. Its sequences end, and messages that were not read are dropped.
-    public func leave() async { await session.leave(membership) }
+    /// Leaves the group. Its sequences end, and messages that were not read are dropped. Cancelling the task changes
+    /// nothing.
+    public nonisolated(nonsending) func leave() async { await session.leave(membership) }
 }
 
 extension Session {
     /// Joins a group: the connected peers that have joined a group of the same name exchange messages within it. The
-    /// session may be in up to 64 groups.
+    /// session may be in up to 64 groups. The call waits for nobody, so cancelling its task changes nothing.
     ///
     /// - Parameters:
     ///   - name: 1 to 63 bytes without control characters.
     ///   - context: Up to 1,024 bytes that the other members' programs get, for instance to decide whom they accept.
     ///   - admitting: Whom this session accepts as members.
-    public func join(
+    public nonisolated(nonsending) func join(
         _ name: String, context: [UInt8] = [], admitting: GroupAdmission = .everyone
     ) async throws(NighError) -> Group {
         guard let id = GroupName(name) else {
             throw NighError(
-                .configuring, .invalid("\"\(name)\" is not the name of a group"),
+                .configuring, .invalid("name of a group: \"\(name)\""),
                 advice: "use 1 to 63 bytes and no control characters")
         }
         let (membership, messages) = try await core.join(id, context: context, admitting)
@@ -79,7 +81,7 @@ extension Session {
 }
 
 extension SessionCore {
-    func join(
+    nonisolated(nonsending) func join(
         _ name: GroupName, context: [UInt8], _ admission: GroupAdmission
     ) async throws(NighError) -> (Membership, NighCore.MessageSequence) {
         try await onLoop { core throws(NighError) in
@@ -89,7 +91,7 @@ extension SessionCore {
         }.get()
     }
 
-    func leave(_ membership: Membership) async {
+    nonisolated(nonsending) func leave(_ membership: Membership) async {
         _ = await onLoop { core throws(NighError) in core.groups.leave(membership) }
         finishMembers(of: membership)
     }
@@ -105,7 +107,7 @@ extension SessionCore {
         }
     }
 
-    private func onLoop<Value: Sendable>(
+    private nonisolated(nonsending) func onLoop<Value: Sendable>(
         _ work: @escaping @Sendable (SessionCore) throws(NighError) -> Value
     ) async -> Result<Value, NighError> {
         await PendingAnswer.wait(otherwise: .failure(NighError(.configuring, .closed))) { answer in
@@ -126,7 +128,7 @@ extension SessionCore {
             report(
                 .groupRefused(
                     by: peer(id), group: name.description,
-                    NighError(.conversing, .declined(reason), peer: peer(id).name)))
+                    NighError(.conversing, .declined(reason), peer: peer(id).label)))
         }
     }
 }

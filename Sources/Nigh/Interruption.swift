@@ -4,7 +4,7 @@ import Synchronization
 
 /// Cancels a task at the first SIGINT or SIGTERM, and ends the program at the second.
 enum Interruption {
-    /// The task is cancelled from another thread, which `UnsafeCurrentTask` allows while its closure runs; hence
+    /// The task is cancelled from another thread. It runs for as long as this is kept, so the reference is valid; hence
     /// `@unchecked Sendable`.
     private struct RunningTask: @unchecked Sendable {
         let task: UnsafeCurrentTask
@@ -51,7 +51,9 @@ enum Interruption {
     }
 
     /// Runs `body`, which the first signal cancels.
-    static func cancelling<Result>(_ body: () async throws -> Result) async rethrows -> Result {
+    nonisolated(nonsending) static func cancelling<Result>(
+        _ body: nonisolated(nonsending) () async throws -> Result
+    ) async rethrows -> Result {
         let state = Mutex(State())
         let handle: @Sendable () -> Void = {
             state.withLock { state in
@@ -67,14 +69,12 @@ enum Interruption {
             source.resume()
             return source
         }
+        withUnsafeCurrentTask { task in state.withLock { $0.task = task.map(RunningTask.init) } }
         defer {
+            state.withLock { $0.task = nil }
             for source in sources { source.cancel() }
             end()
         }
-        return try await withUnsafeCurrentTask { task in
-            state.withLock { $0.task = task.map(RunningTask.init) }
-            defer { state.withLock { $0.task = nil } }
-            return try await body()
-        }
+        return try await body()
     }
 }

@@ -8,8 +8,8 @@ enum MessageCoding {
             return try JSONEncoder().encode(value)
         } catch {
             throw NighError(
-                .sending, .invalid("a value of type \(type(of: value)) cannot be written as JSON: \(error)"),
-                peer: peer?.name)
+                .sending, .invalid("\(type(of: value)): it cannot be written as JSON: \(reason(error))"),
+                peer: peer?.label)
         }
     }
 
@@ -21,8 +21,28 @@ enum MessageCoding {
         } catch {
             throw NighError(
                 .receiving,
-                .invalid("a message of \(payload.count) bytes cannot be read as \(type) in JSON: \(error)"),
-                peer: sender.name, advice: "check that both programs use the same types")
+                .invalid("message: its \(payload.count) bytes are no \(type) in JSON: \(reason(error))"),
+                peer: sender.label, advice: "check that both programs use the same types")
+        }
+    }
+
+    /// Why a value could not be written or read, in a few words.
+    private static func reason(_ error: any Error) -> String {
+        func path(_ context: [any CodingKey]) -> String {
+            context.isEmpty ? "the value" : "\"" + context.map(\.stringValue).joined(separator: ".") + "\""
+        }
+        return switch error {
+        case DecodingError.typeMismatch(let type, let context):
+            "\(path(context.codingPath)) is no \(type)"
+        case DecodingError.valueNotFound(_, let context): "\(path(context.codingPath)) is missing"
+        case DecodingError.keyNotFound(let key, let context):
+            "\(path(context.codingPath + [key])) is missing"
+        case DecodingError.dataCorrupted(let context) where context.codingPath.isEmpty: "it is no JSON"
+        case DecodingError.dataCorrupted(let context):
+            "\(path(context.codingPath)) has a value that is not possible there"
+        case EncodingError.invalidValue(_, let context):
+            "\(path(context.codingPath)) has a value that JSON does not know"
+        default: "\(error)"
         }
     }
 }

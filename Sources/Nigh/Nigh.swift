@@ -6,6 +6,7 @@
 @_exported import struct NighCore.FileFault
 @_exported import struct NighCore.NighError
 @_exported import struct NighCore.PairingCode
+@_exported import struct NighCore.PartialSendError
 @_exported import struct NighCore.PeerID
 @_exported import enum NighCore.PeerState
 @_exported import enum NighCore.PeerTrust

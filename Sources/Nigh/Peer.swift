@@ -72,19 +72,24 @@ public struct Peer: Identifiable, Sendable {
     /// - Parameters:
     ///   - context: Bytes that the peer gets with the invitation.
     ///   - timeout: The time for the whole call, which includes the person's answer.
-    public func invite(context: [UInt8] = [], timeout: Duration = .seconds(30)) async throws(NighError) {
-        try await session.low.invite(id, context: context, timeout: timeout)
+    public nonisolated(nonsending) func invite(
+        context: [UInt8] = [], timeout: Duration = .seconds(30)
+    ) async throws(NighError) {
+        try await naming { () async throws(NighError) in
+            try await session.low.invite(id, context: context, timeout: timeout)
+        }
     }
 
     /// Sends a value as JSON. Waits while the peer's send buffer is full. Returns when the session has accepted the
-    /// message, which is before it arrives.
-    public func send(_ value: some Encodable) async throws(NighError) {
+    /// message, which is before it arrives. If the task is cancelled, the call fails and nothing was sent.
+    public nonisolated(nonsending) func send(_ value: some Encodable) async throws(NighError) {
         try await send(bytes: MessageCoding.encode(value, to: self))
     }
 
-    /// Sends bytes as they are. Waits while the peer's send buffer is full.
-    public func send(bytes: some Collection<UInt8>) async throws(NighError) {
-        try await session.low.send(bytes, to: id)
+    /// Sends bytes as they are. Waits while the peer's send buffer is full. If the task is cancelled, the call fails and
+    /// nothing was sent.
+    public nonisolated(nonsending) func send(bytes: some Collection<UInt8>) async throws(NighError) {
+        try await naming { () async throws(NighError) in try await session.low.send(bytes, to: id) }
     }
 
     /// Sends bytes as they are, to arrive soon or not at all: they never wait behind other messages and are never
@@ -94,30 +99,43 @@ public struct Peer: Identifiable, Sendable {
     ///   player. A message then replaces an earlier one with its key that has not left yet, and no message with another
     ///   key.
     public func sendUnreliably(bytes: some Collection<UInt8>, replacing key: UInt8? = nil) throws(NighError) {
-        try session.low.trySend(ByteSlice(bytes), to: id, key.map { .newest(key: $0) } ?? .unreliable)
+        do throws(NighError) {
+            try session.low.trySend(ByteSlice(bytes), to: id, key.map { .newest(key: $0) } ?? .unreliable)
+        } catch {
+            throw named(error)
+        }
     }
 
     /// Opens a stream of bytes to the peer, whose program finds it in ``Session/streams``. Fails if the peer is not
-    /// connected, accepts no more streams from this session, or has none because it is of an earlier version.
+    /// connected, accepts no more streams from this session, or has none because it is of an earlier version. The call
+    /// waits for nobody, so cancelling its task changes nothing.
     ///
     /// - Parameter name: The name that the peer's program sees: at most 255 bytes. Several streams may have the
     ///   same name.
-    public func openStream(named name: String) async throws(NighError) -> ByteStream {
-        try await session.low.openStream(named: name, to: id)
+    public nonisolated(nonsending) func openStream(named name: String) async throws(NighError) -> ByteStream {
+        try await naming { () async throws(NighError) in try await session.low.openStream(named: name, to: id)
+        }
     }
 
-    /// Ends the conversation after everything that was sent has arrived. Throws if something may not have arrived.
-    public func disconnect() async throws(NighError) {
+    /// Ends the conversation after everything that was sent has arrived. Throws if something may not have arrived. If
+    /// the task is cancelled, the call fails at once, and the conversation still ends in good order.
+    public nonisolated(nonsending) func disconnect() async throws(NighError) {
         session.programLeaves(id)
-        try await session.low.disconnect(id)
+        try await naming { () async throws(NighError) in try await session.low.disconnect(id) }
     }
 
-    /// Measures the round trip to a connected peer. The peer's session answers, not its program.
-    public func ping() async throws(NighError) -> Duration { try await session.low.ping(id) }
+    /// Measures the round trip to a connected peer. The peer's session answers, not its program. If the task is
+    /// cancelled, the call fails at once.
+    public nonisolated(nonsending) func ping() async throws(NighError) -> Duration {
+        try await naming { () async throws(NighError) in try await session.low.ping(id) }
+    }
 
     /// Pairs with the peer: both people compare six digits, which arrive as ``SessionEvent/pairingCode(_:_:)``. Returns
-    /// when both have confirmed them with ``confirmPairing(digitsAgree:)``.
-    public func pair() async throws(NighError) { try await session.low.pair(id) }
+    /// when both have confirmed them with ``confirmPairing(digitsAgree:)``. If the task is cancelled, the pairing is
+    /// withdrawn, also when its digits are shown.
+    public nonisolated(nonsending) func pair() async throws(NighError) {
+        try await naming { () async throws(NighError) in try await session.low.pair(id) }
+    }
 
     /// Reports whether the other screen shows the same six digits.
     public func confirmPairing(digitsAgree: Bool) {
@@ -126,6 +144,23 @@ public struct Peer: Identifiable, Sendable {
 
     /// Removes the pairing with the peer from the trust store.
     public func unpair() { session.low.unpair(id) }
+}
+
+extension Peer {
+    /// Has the errors of `call` name the peer also where the low-level session knows only its ID.
+    private nonisolated(nonsending) func naming<Result>(
+        _ call: nonisolated(nonsending) () async throws(NighError) -> Result
+    ) async throws(NighError) -> Result {
+        do throws(NighError) { return try await call() } catch { throw named(error) }
+    }
+
+    /// The error with the peer's name.
+    func named(_ error: NighError) -> NighError {
+        guard error.peer == nil || error.peer == id.short else { return error }
+        var error = error
+        error.peer = label
+        return error
+    }
 }
 
 extension Peer: Hashable {

@@ -37,7 +37,7 @@ public final class Session: Sendable {
         configure(&settings)
         guard let serviceName = ServiceName(service) else {
             throw NighError(
-                .configuring, .invalid("\"\(service)\" is not a service name"),
+                .configuring, .invalid("service name \"\(service)\""),
                 advice: "use 1 to 15 characters of a-z, 0-9 and -")
         }
         let displayName = if let name { DisplayName(fitting: name) } else { try DisplayName.ofThisUser() }
@@ -77,7 +77,10 @@ public final class Session: Sendable {
         hasTemporaryIdentity = identity.isReplacement
         core = SessionCore(
             low, loop: loop, identity: identity, reception: reception, groups: groups,
-            introductions: introductions, meshMembers: meshMembers, settings: settings)
+            introductions: introductions, meshMembers: meshMembers, settings: settings,
+            problems: UnreadProblems(
+                transports: made.map(\.scheme), areNamed: transports != nil,
+                print: settings.printsProblems ? settings.printProblem : nil))
         if !advertises { low.stopAdvertising() }
     }
 
@@ -106,8 +109,9 @@ public final class Session: Sendable {
     deinit { core.close() }
 
     /// Ends all conversations after what was sent has arrived, stops advertising, and returns when nothing of the
-    /// session runs any more. Its sequences end. Calling it again does nothing.
-    public func close() async {
+    /// session runs any more. Its sequences end, and its other calls fail with `closed`. Calling it again does nothing.
+    /// Cancelling the task does not cut this short; it takes some seconds at most.
+    public nonisolated(nonsending) func close() async {
         await withCheckedContinuation { continuation in core.close { continuation.resume() } }
     }
 
@@ -151,15 +155,16 @@ public final class Session: Sendable {
         set { core.connectsAutomatically = newValue }
     }
 
-    /// Invites the session that answers at an address, without discovery, and waits until it is connected.
+    /// Invites the session that answers at an address, without discovery, and waits until it is connected. If the task
+    /// is cancelled, the invitation is withdrawn.
     ///
     /// - Parameter address: An address of a transport of this session, for example "tcp://192.168.1.7:4000".
-    public func invite(
+    public nonisolated(nonsending) func invite(
         at address: String, context: [UInt8] = [], timeout: Duration = .seconds(30)
     ) async throws(NighError) -> Peer {
         guard let parsed = TransportAddress(address) else {
             throw NighError(
-                .connecting, .invalid("\"\(address)\" is not an address"),
+                .connecting, .invalid("address \"\(address)\""),
                 advice: "write the transport first, as in tcp://192.168.1.7:4000")
         }
         return peer(try await core.low.invite(at: parsed, context: context, timeout: timeout))
@@ -174,29 +179,39 @@ public final class Session: Sendable {
     }
 
     /// Sends a value as JSON to these peers. Waits while the send buffer of one is full. The error names the peers that
-    /// it was not sent to.
-    public func send(_ value: some Encodable, to peers: [Peer]) async throws {
+    /// it was not sent to. If the task is cancelled, these are the peers that were not reached by then.
+    public nonisolated(nonsending) func send(_ value: some Encodable, to peers: [Peer]) async throws {
         try await send(bytes: MessageCoding.encode(value), to: peers)
     }
 
     /// Sends bytes as they are to these peers; see ``send(_:to:)``.
-    public func send(bytes: some Collection<UInt8>, to peers: [Peer]) async throws(PartialSendError) {
-        try await core.low.send(ByteSlice(bytes), to: peers.map(\.id))
+    public nonisolated(nonsending) func send(
+        bytes: some Collection<UInt8>, to peers: [Peer]
+    ) async throws(PartialSendError) {
+        do throws(PartialSendError) {
+            try await core.low.send(ByteSlice(bytes), to: peers.map(\.id))
+        } catch {
+            throw core.named(error)
+        }
     }
 
     /// Sends a value as JSON to all connected peers. Waits while the send buffer of one is full. It is no error if a
-    /// peer disconnects in the meantime, or if there is none.
-    public func broadcast(_ value: some Encodable) async throws {
+    /// peer disconnects in the meantime, or if there is none. If the task is cancelled, the error names the peers that
+    /// were not reached by then; the others have the message.
+    public nonisolated(nonsending) func broadcast(_ value: some Encodable) async throws {
         try await broadcast(bytes: MessageCoding.encode(value))
     }
 
     /// Sends bytes as they are to all connected peers; see ``broadcast(_:)``.
-    public func broadcast(bytes: some Collection<UInt8>) async throws(PartialSendError) {
+    public nonisolated(nonsending) func broadcast(
+        bytes: some Collection<UInt8>
+    ) async throws(PartialSendError) {
         do throws(PartialSendError) {
             try await core.low.sendToAll(ByteSlice(bytes))
         } catch {
+            if error.reason != nil { throw error }
             let failures = error.failures.filter { !$0.value.isDisconnection }
-            if !failures.isEmpty { throw PartialSendError(failures: failures) }
+            if !failures.isEmpty { throw core.named(PartialSendError(failures: failures)) }
         }
     }
 
@@ -216,6 +231,7 @@ public final class Session: Sendable {
 
     /// Changes what the session advertises about itself: up to 400 bytes of keys and values.
     public func advertise(_ info: [String: String]) throws(NighError) {
+        guard !core.isClosing else { throw NighError(.advertising, .closed) }
         let info = try DiscoveryInfo(info)
         core.low.update(info: info)
         core.loop.execute { [core] in core.introductions.infoChanged(info) }

@@ -20,6 +20,9 @@ final class SessionCore: Sendable {
         var connectsAutomatically = false
         var invitations = AutomaticInvitations()
         var invitationTimer: LoopTimer?
+        var problems: UnreadProblems
+        /// Whether the program has ever asked for events.
+        var hasEventReader: Bool
 
         func peerList(in session: SessionCore) -> [Peer] {
             peers.values.sorted { $0.id < $1.id }.map { Peer($0, in: session) }
@@ -55,11 +58,12 @@ final class SessionCore: Sendable {
     let groups: Groups
     let introductions: Introductions
     private let meshMembers: MeshMembers
-    private let state = Mutex(State())
+    private let state: Mutex<State>
 
     init(
         _ low: NighCore.Session, loop: UVEventLoop, identity: IdentityUse, reception: FileReception,
-        groups: Groups, introductions: Introductions, meshMembers: MeshMembers, settings: SessionSettings
+        groups: Groups, introductions: Introductions, meshMembers: MeshMembers, settings: SessionSettings,
+        problems: UnreadProblems
     ) {
         self.low = low
         self.loop = loop
@@ -69,7 +73,10 @@ final class SessionCore: Sendable {
         self.groups = groups
         self.introductions = introductions
         self.meshMembers = meshMembers
-        state.withLock { $0.connectsAutomatically = settings.connectsAutomatically }
+        state = Mutex(
+            State(
+                connectsAutomatically: settings.connectsAutomatically, problems: problems,
+                hasEventReader: settings.onEvent != nil))
         var onMessage: MessageHandler?
         if let handle = settings.onMessage {
             onMessage = { bytes, origin in
@@ -90,6 +97,7 @@ final class SessionCore: Sendable {
         low.start(
             onEvent: { [weak self] event in
                 self?.handle(event)
+                self?.noteProblem(event)
                 groups.handle(event)
                 introductions.handle(event)
             }, onMessage: onMessage)
@@ -115,6 +123,9 @@ final class SessionCore: Sendable {
             for completion in completions { completion() }
         }
     }
+
+    /// Whether the session is closed or closing.
+    var isClosing: Bool { state.withLock { $0.isClosed || $0.closeCompletions != nil } }
 
     // MARK: Peers
 
@@ -161,6 +172,7 @@ final class SessionCore: Sendable {
     func events() -> SessionEvents {
         let subscription = SessionEvents.Subscription()
         let isClosed = state.withLock { state in
+            state.hasEventReader = true
             for peer in state.peerList(in: self) {
                 subscription.append(.peerFound(peer))
                 if peer.isConnected { subscription.append(.connected(peer)) }
@@ -238,6 +250,32 @@ final class SessionCore: Sendable {
     func report(_ event: SessionEvent) {
         state.withLock { $0.append(event) }
         onEvent?(event)
+    }
+
+    /// Prints what leaves a program deaf that does not read of it.
+    private func noteProblem(_ event: NighCore.SessionEvent) {
+        let mayPrint = state.withLock { state in
+            state.problems.print != nil && !state.hasEventReader && state.problems.handle(event)
+        }
+        guard mayPrint else { return }
+        loop.schedule(at: loop.now + UnreadProblems.patience) { [weak self] in self?.printProblems() }
+    }
+
+    private func printProblems() {
+        let (lines, print) = state.withLock { state -> ([String], (@Sendable (String) -> Void)?) in
+            guard !state.hasEventReader, !state.isClosed, state.closeCompletions == nil else {
+                return ([], nil)
+            }
+            return (state.problems.takeLines(), state.problems.print)
+        }
+        for line in lines { print?(line) }
+    }
+
+    /// The error with the names of the peers, of which the low-level session may know only the IDs.
+    func named(_ error: PartialSendError) -> PartialSendError {
+        guard error.reason == nil else { return error }
+        return PartialSendError(
+            failures: Dictionary(uniqueKeysWithValues: error.failures.map { ($0, peer($0).named($1)) }))
     }
 
     // MARK: Events of the low-level session

@@ -32,7 +32,7 @@ public struct SessionEvents: AsyncSequence, Sendable {
 
         func finish() { inbox.finish() }
 
-        func next() async -> SessionEvent? {
+        nonisolated(nonsending) func next() async -> SessionEvent? {
             while true {
                 let dropped = inbox.takeDropped()
                 if dropped > 0 { return .eventsDropped(dropped) }

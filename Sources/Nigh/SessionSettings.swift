@@ -31,6 +31,12 @@ public struct SessionSettings: Sendable {
     public var datagrams = true
     /// Plugin files to load transports from, besides those in the plugin folders.
     public var plugins: [String] = []
+    /// Whether a program that reads no ``Session/events`` gets a line on its standard error when the session cannot
+    /// find peers or be found, for instance because a transport that it named does not work, and no other line while
+    /// the problem lasts.
+    public var printsProblems = true
+    /// Prints such a line.
+    package var printProblem: @Sendable (String) -> Void = { StandardError.print($0) }
     /// The session's bounds.
     public var limits = SessionLimits()
     /// The session's time limits.

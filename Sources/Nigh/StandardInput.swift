@@ -5,11 +5,21 @@ import Synchronization
 public enum StandardInput {
     /// The lines of the standard input without their ends. The sequence ends with the input, or if the task is
     /// cancelled.
-    public static var lines: some AsyncSequence<String, Never> & Sendable {
-        AsyncStream { await reader.next() }
-    }
+    public static var lines: some AsyncSequence<String, Never> & Sendable { Lines() }
 
     private static let reader = LineReader()
+
+    private struct Lines: AsyncSequence, Sendable {
+        func makeAsyncIterator() -> Iterator { Iterator() }
+
+        struct Iterator: AsyncIteratorProtocol {
+            mutating func next(isolation actor: isolated (any Actor)?) async -> String? {
+                await reader.next()
+            }
+
+            mutating func next() async -> String? { await next(isolation: nil) }
+        }
+    }
 }
 
 /// Reads one line at a time, when a task asks for it, on a thread of Dispatch.
@@ -25,7 +35,7 @@ private final class LineReader: Sendable {
     private let state = Mutex(State())
     private let queue = DispatchQueue(label: "standard input")
 
-    func next() async -> String? {
+    nonisolated(nonsending) func next() async -> String? {
         await withTaskCancellationHandler {
             await withCheckedContinuation { wait($0) }
         } onCancel: {

@@ -1,5 +1,6 @@
 import Dispatch
 import NighCore
+import Synchronization
 
 /// Begins a session, runs `body` with it, and ends it in good order, also if `body` throws. Ctrl-C (and SIGTERM)
 /// cancels `body`, so that its loops end; a second Ctrl-C ends the program at once.
@@ -9,14 +10,15 @@ import NighCore
 ///         for await note in session.messages(of: String.self) { print(note.sender.name, note.content) }
 ///     }
 ///
-/// The parameters are those of ``Session/init(service:name:transports:configure:)``.
-public func withSession<Result>(
+/// The parameters are those of ``Session/init(service:name:transports:configure:)``. If the task is cancelled, `body` is,
+/// too; the session then still ends in good order, which takes some seconds at most.
+public nonisolated(nonsending) func withSession<Result>(
     service: String, name: String? = nil, transports: String? = nil,
     configure: @Sendable @escaping (inout SessionSettings) -> Void = { _ in },
-    _ body: (Session) async throws -> Result
+    _ body: nonisolated(nonsending) (Session) async throws -> Result
 ) async throws -> Result {
     // Making a session reads files.
-    let session = try await onOwnThread { () throws(NighError) in
+    let session = try await onOwnThread(.starting) { () throws(NighError) in
         try Session(service: service, name: name, transports: transports, configure: configure)
     }
     do {
@@ -29,12 +31,22 @@ public func withSession<Result>(
     }
 }
 
-/// Runs work that reads files on a thread of Dispatch, so that no thread of Swift's concurrency runtime waits for it.
-func onOwnThread<Value: Sendable>(
-    _ work: @Sendable @escaping () throws(NighError) -> Value
+/// Runs work that reads files on a queue of its own, so that no thread of Swift's concurrency runtime waits for it, and
+/// so that it does not wait for the threads of Dispatch's global queues, which the program may block. If the task is
+/// cancelled, the call fails at once; the work goes on, and its result is dropped.
+nonisolated(nonsending) func onOwnThread<Value: Sendable>(
+    _ stage: NighError.Stage, _ work: @Sendable @escaping () throws(NighError) -> Value
 ) async throws(NighError) -> Value {
-    let result: Swift.Result<Value, NighError> = await withCheckedContinuation { continuation in
-        DispatchQueue.global().async { continuation.resume(returning: Swift.Result(catching: work)) }
+    let waiting = Mutex<PendingAnswer<Swift.Result<Value, NighError>>?>(nil)
+    let cancelled = Swift.Result<Value, NighError>.failure(NighError(stage, .cancelled))
+    let result = await withTaskCancellationHandler {
+        await PendingAnswer.wait(otherwise: cancelled) { answer in
+            waiting.withLock { $0 = answer }
+            if Task.isCancelled { answer.give(cancelled) }
+            DispatchQueue(label: "nigh.files").async { answer.give(Swift.Result(catching: work)) }
+        }
+    } onCancel: {
+        waiting.withLock { $0.take() }?.give(cancelled)
     }
     return try result.get()
 }

@@ -177,7 +177,7 @@ import Testing
         }
         #expect(error?.description.contains("missing") == true)
         let none = await #expect(throws: NighError.self) { try await asLynx.send(files: []) }
-        #expect(none?.cause == .invalid("a transfer of no files"))
+        #expect(none?.cause == .invalid("list of files: it is empty"))
         await close(puma, lynx)
     }
 

@@ -20,8 +20,8 @@ import Testing
     private func exchange(over transports: String, plugins: String? = nil) throws {
         let puma = try hello("Puma", transports, plugins: plugins)
         let lynx = try hello("Lynx", transports, plugins: plugins)
-        try puma.line(with: "Lynx is here")
-        try lynx.line(with: "Puma is here")
+        #expect(try puma.line(with: " is connected over ").hasPrefix("Lynx ("))
+        #expect(try lynx.line(with: " is connected over ").hasPrefix("Puma ("))
         puma.type("good morning")
         lynx.type("and \"you\" \u{1F43E}")
         try lynx.line(with: "Puma: good morning")
@@ -49,7 +49,15 @@ import Testing
         let puma = try hello("Puma", "memory")
         puma.type("anybody?")
         puma.closeInput()
-        #expect(try puma.end().status == 0 && puma.lines == [])
+        #expect(try puma.end().status == 0 && !puma.lines.contains { $0.contains("connected") })
+    }
+
+    @Test("says that its transport does not work, and ends with its input")
+    func down() throws {
+        let puma = try hello("Puma", "bluetooth:adapter=hci60000")
+        try puma.line(with: "bluetooth cannot be used: ")
+        puma.closeInput()
+        #expect(try puma.end().status == 0)
     }
 
     @Test("reports a transport that does not exist")
@@ -57,8 +65,9 @@ import Testing
         let puma = try hello("Puma", "pigeon")
         #expect(try puma.end().status == 0)
         #expect(
-            puma.lines == ["configuring: there is no transport \"pigeon\"; known are: bluetooth, memory, tcp"]
-        )
+            puma.lines == [
+                "checking the settings: there is no transport \"pigeon\"; known are: bluetooth, memory, tcp"
+            ])
     }
 
     @Test("is shown by the README, and has at most 20 lines")

@@ -7,7 +7,7 @@ do {
     try await withSession(service: "hello", name: name, transports: transports) { session in
         session.connectsAutomatically = true
         async let _: Void = {
-            for await case .connected(let peer) in session.events { print("\(peer.name) is here") }
+            for await event in session.events { print(event) }
         }()
         async let _: Void = {
             for await note in session.messages(of: Note.self) {

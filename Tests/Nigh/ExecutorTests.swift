@@ -1,0 +1,70 @@
+import Dispatch
+import Nigh
+import Testing
+
+/// On Linux, Swift's tasks and Dispatch's global queues share their threads, which a program may block. So a call must
+/// not leave the executor of its caller for them.
+@Suite("A call of a session", .timeLimit(.minutes(15))) struct ExecutorTests {
+    /// A caller with a queue of its own.
+    private actor Caller {
+        private final class Queue: SerialExecutor {
+            let queue = DispatchQueue(label: "caller")
+            static let mark = DispatchSpecificKey<Bool>()
+
+            init() { queue.setSpecific(key: Self.mark, value: true) }
+
+            func enqueue(_ job: consuming ExecutorJob) {
+                let job = UnownedJob(job)
+                queue.async { job.runSynchronously(on: self.asUnownedSerialExecutor()) }
+            }
+        }
+
+        /// A value that knows where it was written.
+        private final class Value: Encodable, @unchecked Sendable {
+            // One call at a time touches it.
+            var wasWrittenHere = false
+
+            func encode(to encoder: any Encoder) throws {
+                wasWrittenHere = DispatchQueue.getSpecific(key: Queue.mark) == true
+                var container = encoder.singleValueContainer()
+                try container.encode("value")
+            }
+        }
+
+        private let queue = Queue()
+
+        nonisolated var unownedExecutor: UnownedSerialExecutor { queue.asUnownedSerialExecutor() }
+
+        /// Whether each call that writes a value runs on the caller's queue.
+        func calls(of session: Session, _ peer: Peer, _ group: Group) async throws -> [Bool] {
+            let value = Value()
+            var results: [Bool] = []
+            for call: (Value) async throws -> Void in [
+                { try await peer.send($0) }, { try await session.send($0, to: [peer]) },
+                { try await session.broadcast($0) }, { try await group.send($0) },
+            ] {
+                value.wasWrittenHere = false
+                try await call(value)
+                results.append(value.wasWrittenHere)
+            }
+            return results
+        }
+    }
+
+    @Test("runs where its caller runs, and on no thread of the global pool")
+    func stays() async throws {
+        let network = "memory:hub=executors-\(UInt64.random(in: 0 ... .max))"
+        let sessions = try ["Puma", "Lynx"].map { name in
+            try Session(service: "chat", name: name, transports: network) { settings in
+                settings.identity = .temporary
+                settings.connectsAutomatically = true
+            }
+        }
+        for await case .connected(let peer) in sessions[0].events {
+            let group = try await sessions[0].join("all")
+            #expect(try await Caller().calls(of: sessions[0], peer, group) == [true, true, true, true])
+            break
+        }
+        for session in sessions { await session.close() }
+    }
+}

@@ -1,0 +1,115 @@
+import NighCore
+import NighTestKit
+import Synchronization
+import Testing
+
+@testable import Nigh
+
+/// What a program hears of problems that does not read of them.
+@Suite("A program that reads no events", .timeLimit(.minutes(15))) struct UnreadProblemsTests {
+    private static let noAdapter = NighError(
+        .starting, .unavailable("there is no adapter"), transport: "bluetooth", advice: "plug one in")
+    private static let down = NighCore.SessionEvent.transportChanged(scheme: "bluetooth", .down(noAdapter))
+    private static let up = NighCore.SessionEvent.transportChanged(scheme: "bluetooth", .up)
+    private static let line =
+        "Nigh: bluetooth cannot be used: starting bluetooth: there is no adapter; plug one in"
+
+    private final class Problems {
+        private var value: UnreadProblems
+
+        init(_ transports: String..., areNamed: Bool = true) {
+            value = UnreadProblems(transports: transports, areNamed: areNamed, print: nil)
+        }
+
+        func handle(_ event: NighCore.SessionEvent) -> Bool { value.handle(event) }
+
+        func takeLines() -> [String] { value.takeLines() }
+    }
+
+    @Test("gets one line about a transport that does not work, and no other while that lasts")
+    func oneLine() {
+        let problems = Problems("bluetooth")
+        #expect(problems.takeLines().isEmpty)
+        #expect(problems.handle(Self.down))
+        #expect(problems.takeLines() == [Self.line])
+        #expect(!problems.handle(Self.down))
+        #expect(problems.takeLines().isEmpty)
+    }
+
+    @Test("gets no line about a transport that works soon, and another one when it fails anew")
+    func comesAndGoes() {
+        let problems = Problems("bluetooth")
+        #expect(problems.handle(Self.down))
+        #expect(!problems.handle(Self.up))
+        #expect(problems.takeLines().isEmpty)
+        #expect(problems.handle(Self.down))
+        #expect(problems.takeLines() == [Self.line])
+        #expect(!problems.handle(Self.up))
+        #expect(problems.handle(Self.down))
+        #expect(problems.takeLines() == [Self.line])
+    }
+
+    @Test("gets no line about a transport that it has not named, as long as another works")
+    func others() {
+        let problems = Problems("bluetooth", "tcp", areNamed: false)
+        #expect(!problems.handle(Self.down))
+        #expect(problems.takeLines().isEmpty)
+        let gone = NighError(.starting, .unreachable, transport: "tcp")
+        #expect(problems.handle(.transportChanged(scheme: "tcp", .down(gone))))
+        #expect(problems.takeLines().count == 2, "now none works")
+    }
+
+    @Test("gets a line about a transport that has worked")
+    func hasWorked() {
+        let problems = Problems("bluetooth", "tcp", areNamed: false)
+        #expect(!problems.handle(Self.up))
+        #expect(problems.handle(Self.down))
+        #expect(problems.takeLines() == [Self.line])
+    }
+
+    @Test("gets a line if the session cannot be found or find anybody")
+    func deaf() {
+        let problems = Problems("tcp")
+        let hidden = NighError(.advertising, .unavailable("the port is taken"), transport: "tcp")
+        let blind = NighError(.browsing, .unavailable("there is no multicast"), transport: "tcp")
+        #expect(problems.handle(.transportFailed(hidden)))
+        #expect(problems.handle(.transportFailed(blind)))
+        #expect(problems.takeLines() == ["Nigh: \(hidden)", "Nigh: \(blind)"])
+        #expect(!problems.handle(.transportFailed(hidden)))
+        #expect(!problems.handle(.advertised(scheme: "tcp", DisplayName(fitting: "Puma"))))
+        #expect(problems.handle(.transportFailed(hidden)), "it could be found meanwhile")
+        #expect(!problems.handle(.transportFailed(NighError(.connecting, .refused, transport: "tcp"))))
+    }
+
+    /// Over a radio that no machine has.
+    private func session(
+        _ lines: AsyncStream<String>.Continuation, configure: (inout SessionSettings) -> Void = { _ in }
+    ) throws(NighError) -> Nigh.Session {
+        let radio = "bluetooth:adapter=hci60000"
+        return try Nigh.Session(service: "chat", name: "Puma", transports: radio) { settings in
+            settings.identity = .temporary
+            settings.printProblem = { lines.yield($0) }
+            configure(&settings)
+        }
+    }
+
+    @Test("is the only one that gets the line, unless it does not want it")
+    func printed() async throws {
+        let (others, othersLines) = AsyncStream.makeStream(of: String.self)
+        let (lines, ownLines) = AsyncStream.makeStream(of: String.self)
+        // These would print before the last one does.
+        let reader = try session(othersLines)
+        let events = reader.events
+        let handler = try session(othersLines) { $0.onEvent = { _ in } }
+        let silent = try session(othersLines) { $0.printsProblems = false }
+        let deaf = try session(ownLines)
+        for await line in lines {
+            #expect(line.hasPrefix("Nigh: bluetooth cannot be used: "))
+            break
+        }
+        for session in [reader, handler, silent, deaf] { await session.close() }
+        othersLines.finish()
+        for await line in others { Issue.record("\(line)") }
+        withExtendedLifetime(events) {}
+    }
+}
