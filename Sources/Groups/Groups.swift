@@ -111,7 +111,9 @@ package final class Groups: Sendable {
         } catch {
             onLoop.violators.insert(peer)
             onLoop.reportViolation?(
-                NighError(.conversing, .protocolViolation(error.message), peer: peer.short))
+                NighError(
+                    .conversing, .protocolViolation(error.message),
+                    peer: onLoop.session?.label(of: peer) ?? peer.short))
             onLoop.session?.disconnect(peer)
         }
         return nil

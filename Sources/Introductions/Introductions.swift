@@ -191,7 +191,7 @@ package final class Introductions: Sendable {
         } catch {
             onLoop.violators.insert(peer)
             onLoop.observer.violated(
-                NighError(.conversing, .protocolViolation(error.message), peer: peer.short))
+                NighError(.conversing, .protocolViolation(error.message), peer: session.label(of: peer)))
             session.disconnect(peer)
         }
         proceed(session)

@@ -120,7 +120,8 @@ package final class RelayTransport: @unchecked Sendable {
         }
         guard address.peer != session.id, address.carrier != session.id else { return fail(dial, .selfDial) }
         guard let carrier = session.carriage(of: address.carrier) else {
-            return fail(dial, .notConnected, advice: "connect to the carrier \(address.carrier.short) first")
+            return fail(
+                dial, .notConnected, advice: "connect to the carrier \(label(of: address.carrier)) first")
         }
         guard carrier.scheme != RelayAddress.scheme else {
             return fail(
@@ -163,12 +164,14 @@ package final class RelayTransport: @unchecked Sendable {
     private func refused(_ dial: DialID, _ error: NighError, by carrier: PeerID) {
         guard case .streamCancelled(let reason) = error.cause else {
             return fail(
-                dial, .linkLost, advice: "the conversation with the carrier \(carrier.short) has ended")
+                dial, .linkLost, advice: "the conversation with the carrier \(label(of: carrier)) has ended")
         }
         fail(
             dial, .declined(reason, retryAfter: Self.refusalPause), retryAfter: Self.refusalPause,
             advice: "ask another peer to pass things on, or come nearer")
     }
+
+    private func label(of peer: PeerID) -> String { session?.label(of: peer) ?? peer.short }
 
     private func fail(
         _ dial: DialID, _ cause: NighError.Cause, retryAfter: Duration? = nil, advice: String? = nil
@@ -176,7 +179,7 @@ package final class RelayTransport: @unchecked Sendable {
         guard let events = running?.events, let address = dials[dial]?.address else { return }
         forget(dial)?.cancel(because: RelayPipe.closedReason)
         var error = NighError(
-            .connecting, cause, peer: address.peer.short, transport: scheme, advice: advice)
+            .connecting, cause, peer: label(of: address.peer), transport: scheme, advice: advice)
         error.retryAfter = retryAfter
         events.dialFailed(dial, error: error, by: self)
     }

@@ -19,6 +19,9 @@ extension Session {
         }
     }
 
+    /// The name and the short PeerID of a peer, for errors; the latter alone if nothing else is known. Loop only.
+    package func label(of peer: PeerID) -> String { machine.peers[peer]?.label ?? peer.short }
+
     /// Whether the peer of a conversation accepts streams for a purpose. Loop only.
     package func accepts(_ purpose: StreamPurpose, _ peer: PeerID) -> Bool {
         machine.peers[peer]?.conversation?.peerAccepts(purpose) ?? false

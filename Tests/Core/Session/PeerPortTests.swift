@@ -41,7 +41,7 @@ import Testing
             Issue.record("more than the buffer was admitted")
         } catch {
             #expect(error.cause == .bufferFull(limit: 1_000))
-            #expect(error.peer == port.peer.short)
+            #expect(error.peer == port.label)
         }
         port.release(1_013)
         #expect(port.outstanding == 0)
