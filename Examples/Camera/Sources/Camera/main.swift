@@ -50,8 +50,9 @@ do {
         session.connectsAutomatically = true
         await withDiscardingTaskGroup { group in
             if role == "film" {
-                for await case .connected(let peer) in session.events {
-                    group.addTask { await film(for: peer) }
+                for await event in session.events {
+                    if case .connected(let peer) = event { group.addTask { await film(for: peer) } }
+                    if case .transportDown = event { print(event) }
                 }
             }
             for await stream in session.streams { group.addTask { await watch(stream) } }

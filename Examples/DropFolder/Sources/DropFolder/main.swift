@@ -100,6 +100,7 @@ do {
         await withDiscardingTaskGroup { group in
             for await event in session.events {
                 if case .connected(let peer) = event { group.addTask { await serve(peer, in: session) } }
+                if case .transportDown = event { print(event) }
                 if case .filesAccepted(let transfer) = event { group.addTask { await receive(transfer) } }
             }
             group.cancelAll()

@@ -11,6 +11,7 @@ func report(_ session: Session) async {
         case .reconnecting(let peer, _): print("\(peer.name) is out of reach")
         case .reconnected(let peer): print("\(peer.name) is back, over \(peer.transport ?? "?")")
         case .disconnected(let peer, let error): print("\(peer.name) is gone: \(error.cause)")
+        case .transportDown: print(event)
         default: break
         }
     }
