@@ -76,7 +76,7 @@ final class Link {
     var isStranger: Bool { isStranger(for: purpose) }
 
     private func isStranger(for purpose: Purpose) -> Bool {
-        dial == nil && (purpose == .unsettled || purpose == .invited)
+        dial == nil && (purpose == .unsettled || purpose == .invited || purpose == .pairing)
     }
 
     /// Assigns the link to its peer, once that is known.
