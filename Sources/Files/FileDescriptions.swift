@@ -43,11 +43,11 @@ extension FileOffer: CustomStringConvertible {
     /// Who offers how much.
     public var description: String {
         let bytes = totalSize.map { ", \($0) bytes" } ?? ""
-        return "\(peer.short) offers \(items.count) files and folders\(bytes)"
+        return "\(transfer.peerLabel) offers \(items.count) files and folders\(bytes)"
     }
 }
 
 extension FileTransfer: CustomStringConvertible {
     /// The peer at the other end, and how far the transfer is.
-    public var description: String { "files \(isIncoming ? "from" : "to") \(peer.short): \(progress)" }
+    public var description: String { "files \(isIncoming ? "from" : "to") \(peerLabel): \(progress)" }
 }

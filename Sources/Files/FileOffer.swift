@@ -30,7 +30,7 @@ public struct FileOffer: Sendable {
         do throws(FileFailure) {
             place = try ReceivingFolder(folder)
         } catch {
-            throw error.error(.receiving, peer: peer.short)
+            throw error.error(.receiving, peer: transfer.peerLabel)
         }
         let (items, peer) = (items, peer)
         accept { FolderStore(place, sender: peer, items: items) }

@@ -16,7 +16,9 @@ extension FileTransfer {
             let areAllKept = outcomes.allSatisfy { if case .kept = $0 { true } else { false } }
             if areAllKept { onAllKept() }
         }
-        let transfer = FileTransfer(with: stream.peer, isIncoming: false, items: side.items) {
+        let transfer = FileTransfer(
+            with: stream.peer, called: stream.peerLabel, isIncoming: false, items: side.items
+        ) {
             [weak stream] in
             stream?.wake()
         }
@@ -64,7 +66,9 @@ package final class IncomingOffers: Sendable {
 
     /// Takes a stream that a peer has opened to send files.
     package func receive(_ stream: ByteStream) {
-        let transfer = FileTransfer(with: stream.peer, isIncoming: true, items: []) { [weak stream] in
+        let transfer = FileTransfer(
+            with: stream.peer, called: stream.peerLabel, isIncoming: true, items: []
+        ) { [weak stream] in
             stream?.wake()
         }
         let (isTooMany, earlier) = state.withLock { state in

@@ -9,6 +9,7 @@ import Synchronization
 public final class FileTransfer: Sendable {
     /// The peer at the other end.
     public let peer: PeerID
+    let peerLabel: String
     /// Whether the files come from the peer.
     public let isIncoming: Bool
     private let state: Mutex<State>
@@ -54,10 +55,13 @@ public final class FileTransfer: Sendable {
         let error: NighError?
     }
 
+    /// - Parameter label: The peer's name, for errors.
     init(
-        with peer: PeerID, isIncoming: Bool, items: [FileItem], wake: @escaping @Sendable () -> Void
+        with peer: PeerID, called label: String, isIncoming: Bool, items: [FileItem],
+        wake: @escaping @Sendable () -> Void
     ) {
         self.peer = peer
+        peerLabel = label
         self.isIncoming = isIncoming
         self.wake = wake
         state = Mutex(State(items: items))
@@ -114,7 +118,7 @@ public final class FileTransfer: Sendable {
             state.withLock { $0.waiting.removeValue(forKey: number) }?.resume()
         }
         guard let ending = state.withLock({ $0.ending }) else {
-            throw NighError(stage, .cancelled, peer: peer.short)
+            throw NighError(stage, .cancelled, peer: peerLabel)
         }
         try ending.result.get()
         return results
@@ -221,7 +225,7 @@ public final class FileTransfer: Sendable {
                     NighError(
                         stage,
                         .file(FileFault(.other, "\(failureCount) of \(items.count) files did not arrive")),
-                        peer: peer.short, attempts: failures))
+                        peer: peerLabel, attempts: failures))
             }
         end(Ending(result: result, outcomes: outcomes, error: overall))
     }
@@ -254,11 +258,11 @@ public final class FileTransfer: Sendable {
                 item: item, path: nil, hash: nil,
                 error: NighError(
                     stage, .file(FileFault(fault.reason, words.isEmpty ? item.path : words)),
-                    peer: peer.short))
+                    peer: peerLabel))
         case .pending:
             FileResult(
                 item: item, path: nil, hash: nil,
-                error: overall ?? NighError(stage, .cancelled, peer: peer.short))
+                error: overall ?? NighError(stage, .cancelled, peer: peerLabel))
         }
     }
 
@@ -268,13 +272,13 @@ public final class FileTransfer: Sendable {
     private func error(for ending: TransferEnding) -> NighError? {
         switch ending {
         case .complete: nil
-        case .stopped(let fault), .stoppedHere(let fault): NighError(stage, .file(fault), peer: peer.short)
+        case .stopped(let fault), .stoppedHere(let fault): NighError(stage, .file(fault), peer: peerLabel)
         case .lost(let error):
             if case .streamCancelled(let words) = error.cause {
-                NighError(stage, .file(FileFault(.cancelled, words)), peer: peer.short)
+                NighError(stage, .file(FileFault(.cancelled, words)), peer: peerLabel)
             } else {
                 NighError(
-                    stage, error.cause, peer: peer.short, transport: error.transport,
+                    stage, error.cause, peer: peerLabel, transport: error.transport,
                     advice: "send the same files again, and the transfer continues where it was",
                     attempts: error.attempts)
             }

@@ -33,7 +33,7 @@ import Testing
         let transfer = try await asPuma.send(file: #filePath)
         let offers = puma.fileOffers
         for await offer in offers {
-            #expect("\(offer)".hasPrefix("\(lynx.id.short) offers 1 files and folders, "))
+            #expect("\(offer)".hasPrefix("Lynx (\(lynx.id.short)) offers 1 files and folders, "))
             #expect("\(offer.items[0])".hasPrefix("DescriptionTests.swift, "))
             offer.decline()
             break
