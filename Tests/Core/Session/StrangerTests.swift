@@ -113,6 +113,26 @@ import Testing
         #expect(link.purpose == .finished)
     }
 
+    @Test func aCallByAddressIsAnsweredInTimeWhilePipesComeAndGo() throws {
+        let door = try Door()
+        let token = CallToken(number: 1)
+        door.machine.call(
+            TransportAddress(scheme: "test", value: "nowhere"), context: [], timeout: .seconds(5),
+            token: token,
+            now: door.now)
+        for _ in 0..<1_000 {
+            guard let link = door.openPipe() else { continue }
+            door.machine.pipeClosed(link, error: nil, now: door.now)
+        }
+        door.now = door.now + .seconds(5)
+        door.machine.timeArrived(now: door.now)
+        var answers: [NighError.Cause] = []
+        while let directive = door.machine.nextDirective() {
+            if case .finish(token, .failure(let error)) = directive { answers.append(error.cause) }
+        }
+        #expect(answers == [.timedOut])
+    }
+
     @Test func theOldestSilentLinkIsClosedToMakeRoom() throws {
         let door = try Door()
         let silent = (0..<64).compactMap { _ in door.openPipe() }
