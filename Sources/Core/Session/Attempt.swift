@@ -10,7 +10,8 @@ final class Attempt {
     let race: DialRace
     @exclusivity(unchecked) var link: Link?
     @exclusivity(unchecked) var requestSent = false
-    /// When the next route is tried instead of the link on which the request was sent.
+    /// When the next route is tried instead of the link on which the request was sent. For an invitation, when the time
+    /// is over that the request named, if the invitation lasts longer by now.
     @exclusivity(unchecked) var routeDeadline = Moment.never
     /// The bytes of each lane that the request grants to the peer, if this grant counts only after the answer.
     @exclusivity(unchecked) var granted: UInt64?
@@ -26,6 +27,9 @@ final class Attempt {
 
     /// When something of the attempt is due.
     var nextDeadline: Moment { min(deadline, waitsForPeerUntil, routeDeadline) }
+
+    /// Whether it looks for a link, and neither has one nor waits for the peer.
+    var isSearching: Bool { link == nil && waitsForPeerUntil == .never }
 
     /// Forgets the link on which the request was sent, because it is of no use any more.
     func forgetLink() {

@@ -5,7 +5,10 @@
 /// It does no I/O, like the machines around it. The session machine owns it from the first request to the end. Loop
 /// only.
 package final class Conversation: FrameSource {
-    let id: UInt64
+    @exclusivity(unchecked) var id: UInt64
+    /// The ID of this side's own invitation, if its answer was lost before this side accepted the peer's. The peer may
+    /// have accepted it by then. If so, it knows the conversation by this ID only.
+    @exclusivity(unchecked) var ownInvitation: UInt64?
     let peer: PeerID
     /// The incarnation of the peer in this conversation. A peer that was started again knows nothing of the
     /// conversation.

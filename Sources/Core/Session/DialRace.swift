@@ -29,7 +29,7 @@ final class DialRace {
     let number: UInt64
     let purpose: DialPurpose
     /// When a dial is given up at the latest.
-    let deadline: Moment
+    @exclusivity(unchecked) var deadline: Moment
     /// Whether a conversation waits for the link. If so, dials that have proven nothing for a while do not delay the
     /// next search.
     let isHurried: Bool

@@ -1,14 +1,25 @@
 /// This session's request to a peer with which it has no conversation. Loop only.
 final class OutgoingInvitation {
+    /// A call of the program that waits for the outcome.
+    struct Call {
+        let token: CallToken
+        /// When the call is answered at the latest, whatever becomes of the invitation.
+        let deadline: Moment
+    }
+
     // All of this is touched on the loop only, and no access lasts across a call to other code. So it needs no run-time
     // check for exclusive access.
 
     /// The ID of the proposed conversation.
     let conversation: UInt64
     let context: [UInt8]
-    /// The calls that get the outcome.
-    @exclusivity(unchecked) var tokens: [CallToken]
+    /// The calls that get the outcome. The attempt lasts as long as the most patient of them.
+    @exclusivity(unchecked) private(set) var calls: [Call]
     let attempt: Attempt
+    /// Whether the request was sent, on the present link or on one that is over. If so, the peer may have accepted it.
+    @exclusivity(unchecked) var wasSent = false
+    /// Whether the request was begun again on all routes, because its link was lost.
+    @exclusivity(unchecked) var isRepeated = false
     /// Who has introduced this session to the peer; empty if nobody has.
     @exclusivity(unchecked) var introduction: [UInt8] = []
     /// What the peer's own invitation said, if the peer gave it up to accept this one.
@@ -17,7 +28,28 @@ final class OutgoingInvitation {
     init(conversation: UInt64, context: [UInt8], token: CallToken, attempt: Attempt) {
         self.conversation = conversation
         self.context = context
-        tokens = [token]
+        calls = [Call(token: token, deadline: attempt.deadline)]
         self.attempt = attempt
+    }
+
+    /// When something of the invitation is due.
+    var nextDeadline: Moment { calls.reduce(attempt.nextDeadline) { min($0, $1.deadline) } }
+
+    /// Lets one more call wait for the outcome. If the call is more patient than all others, the invitation lasts
+    /// longer than its request has said, so the request is sent again when that time is over.
+    func add(_ call: Call) {
+        calls.append(call)
+        guard call.deadline > attempt.deadline else { return }
+        if attempt.requestSent { attempt.routeDeadline = min(attempt.routeDeadline, attempt.deadline) }
+        attempt.deadline = call.deadline
+        attempt.race.deadline = call.deadline
+    }
+
+    /// Removes the calls that `isOver` names and returns them. The others go on waiting, so there must be one.
+    func removeCalls(where isOver: (Call) -> Bool) -> [Call] {
+        let removed = calls.filter(isOver)
+        calls.removeAll(where: isOver)
+        attempt.deadline = calls.reduce(calls[0].deadline) { max($0, $1.deadline) }
+        return removed
     }
 }

@@ -87,6 +87,9 @@ extension SessionMachine {
             }
         }
         if let conversation = peer.conversation {
+            if isResume, conversation.ownInvitation == request.conversation {
+                _ = conversation.continueAsOwnInvitation()
+            }
             if conversation.id == request.conversation {
                 if isResume, conversation.hasOvertaken(request.standing) {
                     return refuse(request, on: link, .outOfDate)
@@ -112,14 +115,17 @@ extension SessionMachine {
     ) {
         guard case .inviting(let own) = peer.phase else { return }
         let isCrossing = own.conversation != request.conversation
-        // Not "superseded": the conversation proposed there will never exist.
-        abandonAttempt(of: peer)
+        // "Cancelled": the conversation proposed there will never exist. If it is the one that the peer resumes, it does.
+        abandonAttempt(of: peer, code: isCrossing ? .cancelled : .superseded)
         let agreed = acceptRequest(
             request, on: link, with: peer, inviting: isCrossing ? own.context : nil, now: now)
         if agreed, isCrossing {
+            // The side with the greater PeerID accepts only if its own request is on no link. If it was on one that was
+            // lost, the peer may have accepted it there, and does not know that this side accepts the peer's.
+            if own.wasSent, hello.peer > peer.id { peer.conversation?.ownInvitation = own.conversation }
             report(.invitationsCrossed(snapshot(of: peer), context: request.context))
         }
-        finish(own.tokens, with: peer, agreed: agreed)
+        finish(own.calls.map(\.token), with: peer, agreed: agreed)
     }
 
     /// Notes what the peer's own invitation said. Its acceptance of this session's invitation follows.
@@ -228,5 +234,15 @@ extension SessionMachine {
         let isNew = number > peer.requestsSeen
         peer.requestsSeen = max(peer.requestsSeen, number)
         return isNew
+    }
+}
+
+extension Conversation {
+    /// Goes on under the ID of this side's own invitation, because the peer has accepted that one. Returns false if
+    /// there is no such ID.
+    func continueAsOwnInvitation() -> Bool {
+        guard let own = ownInvitation.take() else { return false }
+        id = own
+        return true
     }
 }

@@ -75,7 +75,9 @@ extension SessionMachine {
         case .available(nil): expect(!peer.routes.isEmpty, "without a route")
         case .unavailable: expect(peer.routes.isEmpty, "routes: \(peer.routes.count)")
         case .settling, .ended: expect(false, "at rest")
-        case .inviting: break
+        case .inviting(let invitation):
+            let longest = invitation.calls.map(\.deadline).max()
+            expect(longest == invitation.attempt.deadline, "asks for another time than its calls wait")
         }
         if let link = peer.attempt?.link {
             expect(links[link.number] === link && link.purpose == .requesting, "asks on no link")

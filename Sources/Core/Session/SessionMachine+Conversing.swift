@@ -88,6 +88,11 @@ extension SessionMachine {
         noteLoss(of: link, with: peer, now: now)
         // If the conversation was moving, it now looks at all routes.
         abandonAttempt(of: peer, code: .tooSlow)
+        var end = end
+        if end.code == .cancelled, conversation.continueAsOwnInvitation() {
+            // The peer withdrew its invitation, probably because it has accepted this side's. Then it goes on with that.
+            end = LinkMachine.LinkEnd(cause: .linkLost, code: nil, isByPeer: false)
+        }
         guard end.scope == .link else {
             // "Cancelled": the peer withdrew its invitation while this side's acceptance was on its way.
             let cause = end.code == .cancelled ? .peerLeft : end.cause
@@ -115,6 +120,20 @@ extension SessionMachine {
             cause: NighError(.conversing, end.cause, peer: peer.label))
         if redials { beginResuming(peer, now: now) }
         watch(peer)
+    }
+
+    /// Handles that the peer does not know the conversation. It may know it by the ID of this side's own invitation.
+    /// Otherwise the conversation is over.
+    func unknownToPeer(_ peer: PeerRecord, now: Moment) {
+        guard peer.conversation?.continueAsOwnInvitation() ?? false else {
+            return endConversation(of: peer, cause: .unknownConversation, now: now)
+        }
+        if let link = peer.link {
+            // The peer has no use for this link, and the conversation needs one under the other ID.
+            end(link, .superseded, because: .linkLost, now: now)
+        } else {
+            beginResuming(peer, now: now)
+        }
     }
 
     /// Looks for a new link along all routes.

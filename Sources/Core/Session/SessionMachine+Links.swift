@@ -331,6 +331,12 @@ extension SessionMachine {
         if peer.conversation != nil, end.scope == .conversation {
             return endConversation(of: peer, cause: end.cause, now: now)
         }
+        if end.code == nil, case .inviting(let invitation) = peer.phase, !invitation.isRepeated {
+            // The answer may be lost with the link, or the peer has given its own request up for this one. So the
+            // request is worth repeating on all routes.
+            invitation.isRepeated = true
+            attempt.race.routes = preferredRoutes(of: peer)
+        }
         let error = NighError(.inviting, end.cause, transport: transports[link.transport].scheme)
         requestFailed(peer, with: error, now: now)
     }

@@ -15,11 +15,14 @@ extension SessionMachine {
             return refuse(token, .limit("invitation context", limits.invitationContext), peer: peer.label)
         }
         guard mayConverse(with: id) else { return refuse(token, .notPaired, peer: peer.label) }
+        let deadline = now + Moment.Span(timeout)
         switch peer.phase {
         case .connected(let conversation, _), .reconnecting(let conversation, _):
             if conversation.departure != nil { return refuse(token, .left, peer: peer.label) }
             return output(.finish(token, .success(id)))
-        case .inviting(let invitation): return invitation.tokens.append(token)
+        case .inviting(let invitation):
+            invitation.add(OutgoingInvitation.Call(token: token, deadline: deadline))
+            return watch(peer)
         case .available(let invitation?):
             return accept(invitation, of: peer, inviting: context, token: token, now: now)
         case .available(nil): break
@@ -29,7 +32,6 @@ extension SessionMachine {
         guard engagedPeers < limits.peers else {
             return refuse(token, .limit("peers", limits.peers), peer: peer.label)
         }
-        let deadline = now + Moment.Span(timeout)
         let race = race(for: .peer(id), along: preferredRoutes(of: peer), until: deadline)
         let invitation = startInviting(
             peer, context: context, token: token, attempt: Attempt(race: race, deadline: deadline))
@@ -75,14 +77,16 @@ extension SessionMachine {
                 .finish(token, .failure(NighError(.inviting, .cancelled, peer: call.address.description))))
         }
         for peer in peers.values {
-            guard case .inviting(let invitation) = peer.phase, invitation.tokens.contains(token) else {
-                continue
-            }
-            guard invitation.tokens.count > 1 else {
+            guard case .inviting(let invitation) = peer.phase,
+                invitation.calls.contains(where: { $0.token == token })
+            else { continue }
+            guard invitation.calls.count > 1 else {
                 return fail(attemptOf: peer, with: .cancelled, now: now)
             }
-            invitation.tokens.removeAll { $0 == token }
-            return refuse(token, .cancelled, peer: peer.label)
+            for call in invitation.removeCalls(where: { $0.token == token }) {
+                refuse(call.token, .cancelled, peer: peer.label)
+            }
+            return watch(peer)
         }
     }
 
@@ -107,16 +111,20 @@ extension SessionMachine {
     /// Forgets the link on which the request failed, and continues with the other routes.
     func requestFailed(_ peer: PeerRecord, with error: NighError, now: Moment) {
         guard let attempt = peer.attempt else { return }
+        if case .inviting = peer.phase, attempt.routeDeadline < .never {
+            // The invitation lasts longer than the request has said, so every route may be asked again.
+            attempt.race.routes = preferredRoutes(of: peer)
+        }
         attempt.forgetLink()
         release(linkOf: peer)
         continueRace(attempt.race, after: error, now: now)
     }
 
-    /// Gives up the link whose answer takes too long, because there are other routes.
+    /// Gives up the link whose answer takes too long, because there are other routes, or because the other side waits
+    /// for its program no longer.
     func giveUpRequest(_ peer: PeerRecord, now: Moment) {
         guard let attempt = peer.attempt else { return }
-        attempt.routeDeadline = .never
-        guard let link = attempt.link else { return }
+        guard let link = attempt.link else { return attempt.routeDeadline = .never }
         // Not "cancelled": the other side may have accepted meanwhile, and the conversation is not over.
         close(link, .tooSlow)
         let error = NighError(.connecting, .timedOut, transport: transports[link.transport].scheme)
@@ -142,6 +150,7 @@ extension SessionMachine {
         var request = ConversationRequest(conversation: 0, attempt: requestsMade, standing: Standing())
         switch peer.phase {
         case .inviting(let invitation):
+            invitation.wasSent = true
             request.conversation = invitation.conversation
             request.context = invitation.context
             if !invitation.introduction.isEmpty {
@@ -187,6 +196,15 @@ extension SessionMachine {
         }
         if peer.state == .unavailable { updateState(of: peer) }
         link.assign(to: peer)
+        let others = preferredRoutes(of: peer).filter { $0.address != call.address }
+        if case .inviting(let invitation) = peer.phase, invitation.attempt.isSearching {
+            // This link is here already. Those of the invitation's own dials may never be.
+            invitation.add(OutgoingInvitation.Call(token: call.token, deadline: call.deadline))
+            stop(invitation.attempt.race, code: .superseded)
+            invitation.attempt.race.routes = others
+            if isNewRoute { reportChange(of: peer) }
+            return sendRequest(on: link, to: peer, now: now)
+        }
         guard peer.state == .available, peer.invitation == nil, engagedPeers < limits.peers else {
             close(link, .superseded)
             let left = (call.deadline - now).duration
@@ -198,7 +216,6 @@ extension SessionMachine {
             dropManualRoutes(of: peer)
             return updateState(of: peer)
         }
-        let others = preferredRoutes(of: peer).filter { $0.address != call.address }
         let race = race(for: .peer(peer.id), along: others, until: call.deadline)
         let attempt = Attempt(race: race, deadline: call.deadline, link: link)
         startInviting(peer, context: call.context, token: call.token, attempt: attempt)
@@ -217,7 +234,7 @@ extension SessionMachine {
         var crossedContext: [UInt8]?
         if case .inviting(let invitation) = peer.phase {
             expected = invitation.conversation
-            tokens = invitation.tokens
+            tokens = invitation.calls.map(\.token)
             crossedContext = invitation.crossedContext
         }
         guard acceptance.conversation == expected else {
@@ -254,7 +271,7 @@ extension SessionMachine {
         case .unknownConversation where peer.conversation != nil:
             close(link, .cancelled)
             _ = peer.takeAttempt()
-            endConversation(of: peer, cause: .unknownConversation, now: now)
+            unknownToPeer(peer, now: now)
         case .outOfDate where refusal.retryAfterSeconds == 0:
             close(link, .cancelled)
             requestFailed(peer, with: NighError(.inviting, cause), now: now)
@@ -285,7 +302,7 @@ extension SessionMachine {
             }
             dropManualRoutes(of: peer)
             move(peer, to: .available(nil), cause: error)
-            for token in invitation.tokens { output(.finish(token, .failure(error))) }
+            for call in invitation.calls { output(.finish(call.token, .failure(error))) }
             updateState(of: peer)
             dialKnownAddresses(of: peer.id, now: now)
         case .reconnecting(_, let recovery):

@@ -131,7 +131,7 @@ extension SessionMachine {
             peer.pairing.map(deadline) ?? .never, peer.conversation?.departure?.deadline ?? .never)
         return switch peer.phase {
         case .available(let invitation?): min(deadline, invitation.deadline)
-        case .inviting(let invitation): min(deadline, invitation.attempt.nextDeadline)
+        case .inviting(let invitation): min(deadline, invitation.nextDeadline)
         case .connected(_, let carrier):
             min(deadline, carrier.movesAt, carrier.attempt?.nextDeadline ?? .never)
         case .reconnecting(_, let recovery):
@@ -156,7 +156,9 @@ extension SessionMachine {
         switch peer.phase {
         case .available(let invitation?) where invitation.deadline <= now:
             endInvitation(of: peer, cause: .timedOut, code: .tooSlow)
-        case .inviting(let invitation): timeArrived(for: invitation.attempt, of: peer, now: now)
+        case .inviting(let invitation):
+            if invitation.attempt.deadline > now { answerLateCalls(of: invitation, to: peer, now: now) }
+            timeArrived(for: invitation.attempt, of: peer, now: now)
         case .connected(_, let carrier):
             if let attempt = carrier.attempt {
                 timeArrived(for: attempt, of: peer, now: now)
@@ -172,6 +174,14 @@ extension SessionMachine {
                 beginResuming(peer, now: now)
             }
         case .unavailable, .available, .settling, .ended: break
+        }
+    }
+
+    /// Answers the calls whose time is over, while others still wait for the same invitation.
+    private func answerLateCalls(of invitation: OutgoingInvitation, to peer: PeerRecord, now: Moment) {
+        guard invitation.calls.contains(where: { $0.deadline <= now }) else { return }
+        for call in invitation.removeCalls(where: { $0.deadline <= now }) {
+            refuse(call.token, .timedOut, peer: peer.label)
         }
     }
 

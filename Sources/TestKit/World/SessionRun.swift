@@ -20,8 +20,8 @@ final class SessionRun: @unchecked Sendable {
     struct OutgoingStream {
         let number: Int
         let receiver: SessionRun?
-        /// The number of the conversation in the session machines; the same at both ends.
-        let conversation: UInt64
+        /// The number of the conversation in the session machines; the same at both ends, once both have heard of it.
+        var conversation: UInt64
         /// Whether a task that waits for room is sending on the bulk lane.
         var bulkIsInUse = false
     }
@@ -191,6 +191,9 @@ final class SessionRun: @unchecked Sendable {
                 world.counts.moves += 1
             }
             carriers[peer.id] = peer.transport
+            if peer.state == .connected, let other = world.index(of: peer.id) {
+                noteConversation(with: other, peer.id)
+            }
             if states.state(of: peer.id) != peer.state {
                 report(
                     .moves,
@@ -258,13 +261,29 @@ final class SessionRun: @unchecked Sendable {
             if world.plan.kind == .calm || world.isFaultFree {
                 report(.endurance, "lost \(other) without any fault: \(cause!)")
             }
-        case (.reconnecting, .connected): world.counts.reconnects += 1
+        case (.reconnecting, .connected):
+            world.counts.reconnects += 1
+            noteConversation(with: other, peer.id)
         case (_, .disconnected):
             if let cause, let stream = streams[other] { world.conversationEnded(self, other, stream, cause) }
             streams[other] = nil
         default: break
         }
         world.respondToState(self, of: peer, from: last)
+    }
+
+    /// Notes a conversation that goes on under another number, because invitations crossed and the first one's answer
+    /// was lost.
+    private func noteConversation(with other: Int, _ peer: PeerID) {
+        guard let old = streams[other]?.conversation, let new = session?.inspection(of: peer)?.conversation,
+            new != old
+        else { return }
+        streams[other]?.conversation = new
+        world.connectedEnds[old, default: 0] -= 1
+        world.connectedEnds[new, default: 0] += 1
+        for stream in world.worldStreams where stream.opener === self && stream.other == other {
+            if stream.conversation == old { stream.conversation = new }
+        }
     }
 
     // MARK: Messages

@@ -22,7 +22,7 @@ final class WorldStream: @unchecked Sendable {
     let opener: SessionRun
     let other: Int
     /// The conversation that it belongs to, by the number in the session machines.
-    let conversation: UInt64
+    var conversation: UInt64
     /// The end at the opener, and the one at the other user. An end that is nil was not opened yet, or was dropped.
     var ends: [ByteStream?] = [nil, nil]
     /// The user at each end; the second is nil until the stream has arrived there.

@@ -58,9 +58,9 @@ import Testing
         puma.invite(lynx)
         try place.run(.seconds(1))
         let driver = puma.session.driver
-        let tokens = try #require(driver.machine.peers[lynx.id]?.outgoingInvitation).tokens
-        #expect(tokens.count == 2)
-        driver.inTurn { driver.machine.cancel(tokens[0], now: place.loop.now) }
+        let calls = try #require(driver.machine.peers[lynx.id]?.outgoingInvitation).calls
+        #expect(calls.count == 2)
+        driver.inTurn { driver.machine.cancel(calls[0].token, now: place.loop.now) }
         #expect(puma.outcomes.count == 1)
         #expect(puma.failure?.cause == .cancelled)
         lynx.session.accept(try #require(lynx.invitations.first))
@@ -77,7 +77,7 @@ import Testing
         puma.invite(lynx)
         try place.run(.seconds(1))
         let driver = puma.session.driver
-        let token = try #require(driver.machine.peers[lynx.id]?.outgoingInvitation?.tokens.first)
+        let token = try #require(driver.machine.peers[lynx.id]?.outgoingInvitation?.calls.first).token
         driver.inTurn { driver.machine.cancel(token, now: place.loop.now) }
         try place.run(.seconds(1))
         #expect(puma.failure?.cause == .cancelled)
