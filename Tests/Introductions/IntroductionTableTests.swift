@@ -281,7 +281,7 @@ private struct Scene {
                 try scene.receive(Scene.member(fake), from: liar)
             }
             var failed = 0
-            while failed < 15, scene.now < end {
+            while failed < 8, scene.now < end {
                 for case .invite(let peer, _) in scene.run(.milliseconds(100)) {
                     (invited, failed) = (invited + 1, failed + 1)
                     scene.table.invitationEnded(peer, hasFailed: true, now: scene.now)
