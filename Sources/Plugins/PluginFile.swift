@@ -66,33 +66,17 @@ struct PluginFile: Hashable, Sendable {
                 advice: "give the path of the transport's library, such as .build/debug/libMine.so")
         }
         guard status.st_mode & S_IFMT == S_IFREG else { throw refusal("it is not a regular file") }
-        guard [0, geteuid()].contains(status.st_uid) else { throw foreign("it", status.st_uid) }
-        guard status.st_mode & 0o022 == 0 else { throw writable("it", status.st_mode & 0o7777, path) }
-        let real = realpath(path, nil)
-        defer { free(real) }
-        // Both a link and the file that it leads to can be replaced, so both folders count.
-        for place in Set([path] + (real.map { [String(cString: $0)] } ?? [])) {
-            let folder =
-                place.lastIndex(of: "/").map { $0 == place.startIndex ? "/" : String(place[..<$0]) } ?? "."
-            var folderStatus = stat()
-            guard stat(folder, &folderStatus) == 0 else { continue }
-            switch FolderExposure(folderStatus) {
-            case nil: continue
-            case .foreign(let user): throw foreign("its folder", user)
-            case .writable(let mode): throw writable("its folder", mode, folder)
-            }
+        guard [0, geteuid()].contains(status.st_uid) else {
+            throw refusal(
+                "it belongs to user \(status.st_uid), who could change it", advice: Self.ownerAdvice)
         }
-    }
-
-    private func foreign(_ name: String, _ user: uid_t) -> NighError {
-        refusal(
-            "\(name) belongs to user \(user), who could change it",
-            advice: "a plugin must belong to you or to the system: copy it to a folder of your own")
-    }
-
-    private func writable(_ name: String, _ mode: mode_t, _ path: String) -> NighError {
-        refusal(
-            "others may write \(name) (mode \(String(mode, radix: 8)))", advice: "`chmod go-w \(path)`")
+        guard status.st_mode & 0o022 == 0 else {
+            throw refusal(
+                "others may write it (mode \(String(status.st_mode & 0o7777, radix: 8)))",
+                advice: "`chmod go-w \(path)`")
+        }
+        guard let exposure = PathExposure(ofFileAt: path) else { return }
+        throw refusal(exposure.sentence, advice: exposure.advice ?? Self.ownerAdvice)
     }
 
     /// Checks that the file is a whole library for this machine. The loader's own message for another file helps
@@ -124,6 +108,8 @@ struct PluginFile: Hashable, Sendable {
     // MARK: Refusals
 
     static let rebuildAdvice = "rebuild the plugin with this program's Nigh and the same Swift toolchain"
+    private static let ownerAdvice =
+        "a plugin must belong to you or to the system: copy it to a folder of your own"
     static let reportAdvice = "report this to the author of the plugin"
 
     /// Returns the error that says why the file is refused.

@@ -3,11 +3,11 @@ import Glibc
 /// A file that only its owner may change, such as the identity file or the trust store's file.
 ///
 /// Anybody who can write such a file can change who a peer is. So Nigh does not use a file that others can write or
-/// that somebody else owns, and never leaves a file half written: after a crash at any moment, it has the old content
-/// or the new. Every call reads or writes a disk and may block, so never call this on a session's loop.
-struct ProtectedFile: Hashable, Sendable {
+/// replace, or that somebody else owns, and never leaves a file half written: after a crash at any moment, it has the
+/// old content or the new. Every call reads or writes a disk and may block, so never call this on a session's loop.
+package struct ProtectedFile: Hashable, Sendable {
     /// The kind of content, which determines the checks.
-    struct Kind: Hashable, Sendable {
+    package struct Kind: Hashable, Sendable {
         /// The stage of errors about the file.
         let stage: NighError.Stage
         /// The name of the file in messages.
@@ -19,10 +19,24 @@ struct ProtectedFile: Hashable, Sendable {
         let forbiddenMode: mode_t
         let exposed: String
         /// Whether each change replaces the file with a new one. Then the path must not be a symbolic link, because the
-        /// link itself would be replaced. And no other user may be able to replace files in the folder.
+        /// link itself would be replaced.
         let isReplaced: Bool
         /// The advice if the content is unusable.
         let replaceAdvice: String
+
+        package init(
+            stage: NighError.Stage, name: String, maximumByteCount: Int, tooLarge: String,
+            forbiddenMode: mode_t, exposed: String, isReplaced: Bool, replaceAdvice: String
+        ) {
+            self.stage = stage
+            self.name = name
+            self.maximumByteCount = maximumByteCount
+            self.tooLarge = tooLarge
+            self.forbiddenMode = forbiddenMode
+            self.exposed = exposed
+            self.isReplaced = isReplaced
+            self.replaceAdvice = replaceAdvice
+        }
     }
 
     let path: String
@@ -31,7 +45,7 @@ struct ProtectedFile: Hashable, Sendable {
     private let lockTimeout: Moment.Span
 
     /// Creates a reference to the file at `path`. A relative path is relative to the working directory.
-    init(path: String, kind: Kind, lockTimeout: Moment.Span = .seconds(10)) {
+    package init(path: String, kind: Kind, lockTimeout: Moment.Span = .seconds(10)) {
         self.path = path
         self.kind = kind
         self.lockTimeout = lockTimeout
@@ -55,7 +69,7 @@ struct ProtectedFile: Hashable, Sendable {
     // MARK: Reading
 
     /// Reads the whole content. Nil if there is no file.
-    func read() throws(NighError) -> SecretBytes? {
+    package func read() throws(NighError) -> SecretBytes? {
         // Non-blocking, because opening a named pipe in the file's place would block forever.
         let flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | (kind.isReplaced ? O_NOFOLLOW : 0)
         let descriptor = open(path, flags)
@@ -76,7 +90,7 @@ struct ProtectedFile: Hashable, Sendable {
             let mode = String(status.st_mode & 0o777, radix: 8)
             throw refusal("\(kind.exposed) (mode \(mode))", advice: "`chmod 600 \(Self.quoted(path))`")
         }
-        if kind.isReplaced { try checkFolder() }
+        try checkFolders()
         guard status.st_size > 0 else { throw refusal("it is empty", advice: kind.replaceAdvice) }
         guard status.st_size <= kind.maximumByteCount else {
             throw refusal(kind.tooLarge, advice: kind.replaceAdvice)
@@ -130,6 +144,7 @@ struct ProtectedFile: Hashable, Sendable {
     /// The file never appears half written.
     func create(_ content: SecretBytes) throws(NighError) {
         try Self.makeFolder(folder, for: kind)
+        try checkFolders()
         let draft = hiddenPath(String(UInt64.random(in: .min ... .max), radix: 36))
         defer { unlink(draft) }
         try write(content, to: draft)
@@ -175,7 +190,7 @@ struct ProtectedFile: Hashable, Sendable {
     /// the file's folder if it is missing.
     func withLock<Result>(_ body: () throws(NighError) -> Result) throws(NighError) -> Result {
         try Self.makeFolder(folder, for: kind)
-        try checkFolder()
+        try checkFolders()
         let lock = hiddenPath("lock")
         // The lock file is never removed: one process could still hold the removed file while another creates it again.
         let flags = O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY
@@ -262,22 +277,10 @@ struct ProtectedFile: Hashable, Sendable {
         }
     }
 
-    /// Refuses a folder in which another user could replace this file.
-    private func checkFolder() throws(NighError) {
-        guard let status = Self.status(of: folder) else {
-            throw systemError(errno, "cannot examine the folder \(folder)")
-        }
-        switch FolderExposure(status) {
-        case nil: return
-        case .foreign(let user):
-            throw refusal(
-                "its folder belongs to user \(user), this program runs as \(geteuid())",
-                advice: "name a file in a folder of your own")
-        case .writable(let mode):
-            throw refusal(
-                "others may write its folder (mode \(String(mode & 0o777, radix: 8)))",
-                advice: "`chmod go-w \(Self.quoted(folder))`")
-        }
+    /// Refuses a path on which another user could replace this file.
+    private func checkFolders() throws(NighError) {
+        guard let exposure = PathExposure(ofFileAt: path) else { return }
+        throw refusal(exposure.sentence, advice: exposure.advice ?? "name a file in a folder of your own")
     }
 
     /// Flushes the folder's new entry to the disk. Errors are ignored, because the content is already there.
@@ -315,7 +318,7 @@ struct ProtectedFile: Hashable, Sendable {
     }
 
     /// Returns the path in a form that a person can paste into a shell.
-    private static func quoted(_ path: String) -> String {
+    static func quoted(_ path: String) -> String {
         let plain = Set("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-")
         if path.allSatisfy(plain.contains), !path.hasPrefix("-") { return path }
         let parts = path.split(separator: "'", omittingEmptySubsequences: false)

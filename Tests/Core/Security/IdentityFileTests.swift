@@ -149,6 +149,23 @@ private let knownKey = """
         #expect(TemporaryFolder.names(in: folder.path) == ["identity.pem"])
     }
 
+    @Test func aFileThatOthersCouldReplaceIsNeitherReadNorCreated() throws {
+        let inner = folder.path + "/nigh"
+        let file = IdentityFile(path: inner + "/identity.pem")
+        _ = try file.load()
+        for place in [inner, folder.path] {
+            chmod(place, 0o777)
+            for path in [file.path, inner + "/new.pem"] {
+                let error = refusal(of: path)
+                #expect(error.map { "\($0)" }?.contains("others may write") == true)
+                #expect(error?.advice == "`chmod go-w \(place)`")
+            }
+            chmod(place, 0o700)
+        }
+        #expect(TemporaryFolder.names(in: inner) == ["identity.pem"])
+        _ = try file.load(createIfMissing: false)
+    }
+
     @Test func aFileOfAnotherUserIsRefused() {
         // Only root can give a file away. Other users take /etc/passwd, which belongs to root.
         var path = "/etc/passwd"

@@ -185,6 +185,12 @@ import Testing
         #expect(TemporaryFolder.names(in: folder.path).isEmpty)
         _ = folder.file("peers", "nigh-peers 1\n")
         #expect(refusal(try self.store()).contains("others may write its folder"))
+        let inner = folder.path + "/inner"
+        mkdir(inner, 0o700)
+        _ = folder.file("inner/peers", "nigh-peers 1\n")
+        #expect(
+            refusal(try TrustStore(path: inner + "/peers")).contains(
+                "others may write \(folder.path), where it is"))
         chmod(folder.path, 0o1777)
         try store.save()
         #expect(try self.store().isPaired(Self.ada))

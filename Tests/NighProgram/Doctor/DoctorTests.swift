@@ -1,5 +1,6 @@
 import Glibc
 import NighCore
+import NighTestKit
 import Testing
 
 @testable import nigh
@@ -62,6 +63,18 @@ import Testing
         ("nonsense", 0o600, "identity.key", "restore it from a backup"),
         ("", 0o600, "identity.key", "restore it from a backup"),
     ]
+
+    @Test("An identity in a folder that others may write to is named with its remedy")
+    func exposedIdentity() throws {
+        let folder = TemporaryFolder()
+        _ = try IdentityFile(path: "\(folder.path)/key.pem").load()
+        chmod(folder.path, 0o777)
+        let call = try user.run(
+            "doctor", "--json", "--identity", "\(folder.path)/key.pem", "-t", "tcp:interface=lo,mdns=off")
+        let failed = try #require(try checks(call)["identity.mode"])
+        #expect(failed["verdict"] as? String == "fail")
+        #expect((failed["advice"] as? String)?.contains("chmod go-w \(folder.path)") == true, "\(failed)")
+    }
 
     @Test("An identity that others may read, or that is damaged, is named with its remedy", arguments: 0..<3)
     func identity(_ number: Int) throws {

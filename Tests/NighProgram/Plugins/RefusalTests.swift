@@ -150,8 +150,15 @@ import Testing
         symlink(path, "\(elsewhere.path)/odd.so")
         #expect(
             try refusal(of: "\(elsewhere.path)/odd.so").contains("others may write its folder (mode 777)"))
+        // Whoever can rename the folder of the plugin can replace the plugin.
+        let inner = "\(folder.path)/inner"
+        mkdir(inner, 0o700)
+        try #require(rename(path, "\(inner)/odd.so") == 0)
+        #expect(
+            try refusal(of: "\(inner)/odd.so").contains(
+                "others may write \(folder.path), where it is (mode 777)"))
         chmod(folder.path, 0o1777)
-        #expect(try refusal().contains("provides no transport"))
+        #expect(try refusal(of: "\(inner)/odd.so").contains("provides no transport"))
     }
 
     @Test("that belongs to another user")

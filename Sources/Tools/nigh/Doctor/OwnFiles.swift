@@ -25,7 +25,10 @@ enum OwnFiles {
         let steps: [(id: String, holds: Bool, finding: String)] = [
             ("identity.file", status.st_mode & S_IFMT == S_IFREG, file.path),
             ("identity.owner", status.st_uid == geteuid(), "yours"),
-            ("identity.mode", status.st_mode & 0o077 == 0, "nobody else may read it"),
+            (
+                "identity.mode", status.st_mode & 0o077 == 0 && PathExposure(ofFileAt: file.path) == nil,
+                "nobody else may read or replace it"
+            ),
         ]
         do throws(NighError) {
             let identity = try file.load(createIfMissing: false)
