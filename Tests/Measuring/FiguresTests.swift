@@ -8,6 +8,10 @@ struct FiguresTests {
         arguments: [
             (Figures.span(nanoseconds: 412_300), "0.412 ms"),
             (Figures.span(nanoseconds: 12_345_678), "12.35 ms"),
+            (Figures.span(nanoseconds: 999_940_000), "999.9 ms"),
+            (Figures.span(nanoseconds: 999_960_000), "1.00 s"),
+            (Figures.span(nanoseconds: 4_834_600_000), "4.83 s"),
+            (Figures.span(nanoseconds: 9_996_000_000), "10.0 s"),
             (Figures.span(nanoseconds: 15_000_000_000), "15.0 s"), (Figures.rate(0), "0 B/s"),
             (Figures.rate(999.6), "1.00 kB/s"), (Figures.rate(117_400_000), "117 MB/s"),
             (Figures.bitRate(117_400_000), "939 Mbit/s"), (Figures.size(65_536), "64 KiB"),

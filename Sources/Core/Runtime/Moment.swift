@@ -103,7 +103,9 @@ public struct Moment: Comparable, Hashable, Sendable, CustomStringConvertible {
             switch nanoseconds.magnitude {
             case 0..<1_000: "\(nanoseconds) ns"
             case 1_000..<1_000_000: "\(nanoseconds / 1_000) µs"
-            case 1_000_000..<10_000_000_000: "\(nanoseconds / 1_000_000) ms"
+            case 1_000_000..<1_000_000_000: "\(nanoseconds / 1_000_000) ms"
+            case 1_000_000_000..<10_000_000_000 where nanoseconds / 100_000_000 % 10 != 0:
+                "\(nanoseconds / 1_000_000_000).\((nanoseconds / 100_000_000 % 10).magnitude) s"
             default: "\(nanoseconds / 1_000_000_000) s"
             }
         }

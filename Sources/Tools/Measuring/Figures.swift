@@ -1,12 +1,13 @@
 /// Formats measured numbers for people.
 public enum Figures {
-    /// Returns a duration in milliseconds, or in seconds from 10 s on.
+    /// Returns a duration in milliseconds, or in seconds from 1 s on.
     public static func span(nanoseconds: Double) -> String {
         let milliseconds = nanoseconds / 1_000_000
         switch milliseconds {
         case ..<10: return "\(fixed(milliseconds, decimals: 3)) ms"
         case ..<100: return "\(fixed(milliseconds, decimals: 2)) ms"
-        case ..<10_000: return "\(fixed(milliseconds, decimals: 1)) ms"
+        case ..<999.95: return "\(fixed(milliseconds, decimals: 1)) ms"
+        case ..<9_995: return "\(fixed(milliseconds / 1_000, decimals: 2)) s"
         default: return "\(fixed(milliseconds / 1_000, decimals: 1)) s"
         }
     }
