@@ -44,6 +44,7 @@ public final class FileTransfer: Sendable {
         var readers: [AsyncStream<FileProgress>.Continuation] = []
         /// What the readers know.
         var reported: (count: TransferCount, hasRate: Bool, at: Moment)?
+        var movedAt = LoopThread.now
     }
 
     /// How it ended.
@@ -71,6 +72,9 @@ public final class FileTransfer: Sendable {
     public var items: [FileItem] { state.withLock { $0.items } }
 
     var isUnderway: Bool { state.withLock { $0.isUnderway && $0.ending == nil } }
+
+    /// When a byte last came or went, or this side last worked on what is there.
+    package var movedAt: Moment { state.withLock { $0.movedAt } }
 
     /// Whether it has begun or ended, so that nobody has to accept or decline it any more.
     package var isAnswered: Bool { state.withLock { $0.isUnderway || $0.ending != nil } }
@@ -177,9 +181,13 @@ public final class FileTransfer: Sendable {
     /// The offer has come whole.
     func list(_ items: [FileItem]) { state.withLock { $0.items = items } }
 
-    /// Notes how far the transfer is, and tells the readers from time to time.
-    func note(_ count: TransferCount, isUnderway: Bool, isReconnecting: Bool = false, at now: Moment) {
+    /// Notes how far the transfer is, and tells the readers from time to time. `hasMoved` says whether anything has
+    /// happened since the last call.
+    func note(
+        _ count: TransferCount, isUnderway: Bool, isReconnecting: Bool = false, hasMoved: Bool = false, at now: Moment
+    ) {
         state.withLock { state in
+            if hasMoved { state.movedAt = now }
             // A side that has ended is no longer under way, and the transfer does not wait because of that.
             let isUnderway = isUnderway || state.isUnderway
             if isUnderway, !state.isUnderway { state.rate = TransferRate(from: count.moved, at: now) }
@@ -191,9 +199,9 @@ public final class FileTransfer: Sendable {
             state.isReconnecting = isReconnecting
             state.rate?.reached(count.moved, at: now)
             if !isNews, let reported = state.reported {
-                let hasMoved = count != reported.count
-                guard hasMoved || reported.hasRate,
-                    now - reported.at >= (hasMoved ? .milliseconds(100) : .seconds(1))
+                let hasChanged = count != reported.count
+                guard hasChanged || reported.hasRate,
+                    now - reported.at >= (hasChanged ? .milliseconds(100) : .seconds(1))
                 else { return }
             }
             let progress = Self.progress(state, at: now)

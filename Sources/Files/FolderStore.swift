@@ -11,6 +11,7 @@ package final class FolderStore: FileStore {
     private let items: [FileItem]
     private let replaces: Bool
     private let finalName: SafeFileName?
+    private let skipsCopies: Bool
 
     /// What is offered by itself: a file, or a folder with all that is in it. There may be one for each item, so it takes
     /// little memory.
@@ -37,10 +38,15 @@ package final class FolderStore: FileStore {
     private struct Weak { weak var part: PartFolder? }
     private static let mostRecent = 16
 
-    /// Creates the store for an offer. `finalName` is the name that a single file gets, whatever the sender calls it.
+    /// Creates the store for an offer.
+    ///
+    /// - Parameters:
+    ///   - finalName: the name that a single file gets, whatever the sender calls it.
+    ///   - skipsCopies: whether a file that is there already, in its place and with the same content, is not stored a
+    ///     second time. The result then names the file that was there.
     package init(
         _ folder: ReceivingFolder, sender: PeerID, items: [FileItem], replacing: Bool = false,
-        finalName: SafeFileName? = nil
+        finalName: SafeFileName? = nil, skipsCopies: Bool = false
     ) {
         destination = folder.folder
         self.sender = sender
@@ -48,6 +54,7 @@ package final class FolderStore: FileStore {
         replaces = replacing
         self.finalName = finalName
         topIndices.reserveCapacity(items.count)
+        self.skipsCopies = skipsCopies
         var indices: [[UInt8]: Int] = [:]
         for (index, item) in items.enumerated() {
             let components = item.components
@@ -88,20 +95,24 @@ package final class FolderStore: FileStore {
         let item = items[index]
         let part = try part(for: index)
         guard item.kind == .file else {
-            _ = try part.finalFolder(item.components)
+            if !skipsCopies || part.earlierFolders(item.components).isEmpty {
+                _ = try part.finalFolder(item.components)
+            }
             return .folder
         }
         let key = PartFolder.key(of: item.path)
         if let kept = try part.keptFile(key, item.components) {
             return .kept(path: destination.path(of: kept.path), hash: kept.hash)
         }
-        return .part(try PartFile(item, key, in: part, replacing: replaces))
+        return .part(
+            try PartFile(item, key, in: part, replacing: replaces, skipsCopies: skipsCopies))
     }
 
     package func openAnew(_ index: Int) throws(FileFailure) -> any StoredPart {
         let item = items[index]
         return try PartFile(
-            item, PartFolder.key(of: item.path), in: try part(for: index), replacing: replaces)
+            item, PartFolder.key(of: item.path), in: try part(for: index), replacing: replaces,
+            skipsCopies: skipsCopies)
     }
 
     package func finish() {

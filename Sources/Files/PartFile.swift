@@ -13,13 +13,16 @@ final class PartFile: StoredPart {
     private let file: OpenDescriptor
     private let lease: FileLease
     private let replaces: Bool
+    private let skipsCopies: Bool
     private(set) var count: Int
     /// The most bytes that a file system takes for the last block of a file without having reserved any.
     private static let mostSlack = 1 << 20
     /// Whether it has become a whole file, or was removed.
     private var isOver = false
 
-    init(_ item: FileItem, _ key: String, in part: PartFolder, replacing: Bool) throws(FileFailure) {
+    init(
+        _ item: FileItem, _ key: String, in part: PartFolder, replacing: Bool, skipsCopies: Bool
+    ) throws(FileFailure) {
         file = try part.openData(key)
         guard let status = file.status else { throw .system("reading \(part.folder.path(of: key))") }
         count = Int(status.st_size)
@@ -28,6 +31,7 @@ final class PartFile: StoredPart {
         lease = FileLease(of: file)
         names = item.components
         replaces = replacing
+        self.skipsCopies = skipsCopies
         self.item = item
         self.key = key
         self.part = part
@@ -69,6 +73,12 @@ final class PartFile: StoredPart {
     }
 
     func keep(_ hash: [UInt8]) throws(FileFailure) -> String? {
+        if skipsCopies, let copy = part.earlierCopy(of: file, names, hash) {
+            // Without its data the file is whole as soon as the note says so, whenever the program is killed.
+            discard()
+            try part.record(key, copy, size: count, hash)
+            return part.destination.path(of: copy.path)
+        }
         try prepare()
         let final = try part.place(file, key, names, replacing: replaces)
         // From here on, other programs open the file by its name, and need not wait.

@@ -88,7 +88,7 @@ package struct SafeFileName: Hashable {
 
 extension Unicode.Scalar {
     /// Whether it shows nothing, or does something on a terminal.
-    var isInvisible: Bool {
+    package var isInvisible: Bool {
         switch properties.generalCategory {
         case .control, .format, .lineSeparator, .paragraphSeparator, .privateUse, .surrogate, .unassigned:
             true

@@ -143,9 +143,10 @@ struct TransferRun {
         while true {
             for command in transfer.takeCommands() { obey(command) }
             let pause = steps.step(at: LoopThread.now)
+            let hasMoved = if case .none = pause { true } else { false }
             transfer.note(
                 side.progress, isUnderway: side.isUnderway, isReconnecting: stream.isReconnecting,
-                at: LoopThread.now)
+                hasMoved: hasMoved, at: LoopThread.now)
             onTurn()
             switch pause {
             case .none: break

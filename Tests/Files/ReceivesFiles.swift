@@ -58,22 +58,25 @@ extension ReceivesFiles {
     func left(_ name: String, _ text: String) throws { try store(name).part().write(text) }
 
     func store(
-        _ paths: String..., from sender: PeerID? = nil, replacing: Bool = false, as name: SafeFileName? = nil
+        _ paths: String..., from sender: PeerID? = nil, replacing: Bool = false, as name: SafeFileName? = nil,
+        skipsCopies: Bool = false
     ) throws -> FolderStore {
         // A path that ends in "/" is a folder.
         let items = paths.map { path in
             path.utf8.last == UInt8(ascii: "/")
                 ? FileItem(.folder, path: String(path.dropLast()), size: 0) : FileItem(path: path, size: 3)
         }
-        return try store(items, from: sender, replacing: replacing, as: name)
+        return try store(items, from: sender, replacing: replacing, as: name, skipsCopies: skipsCopies)
     }
 
     func store(
-        _ items: [FileItem], from sender: PeerID? = nil, replacing: Bool = false, as name: SafeFileName? = nil
+        _ items: [FileItem], from sender: PeerID? = nil, replacing: Bool = false,
+        as name: SafeFileName? = nil,
+        skipsCopies: Bool = false
     ) throws -> FolderStore {
         FolderStore(
             try ReceivingFolder(inbox), sender: sender ?? self.sender, items: items, replacing: replacing,
-            finalName: name)
+            finalName: name, skipsCopies: skipsCopies)
     }
 }
 

@@ -1,0 +1,56 @@
+import Glibc
+import NighCore
+
+/// Finds what was there before this transfer: the files and folders whose names would be those of this transfer, if
+/// they were free.
+///
+/// Only what has the same content counts. To learn that, the whole file is received: a receiver that told the sender
+/// the hash of a file that the sender has only named would tell it what is in that file.
+extension PartFolder {
+    /// Returns the folders that were there before, each in the place of an offered folder.
+    func earlierFolders(_ names: some Collection<String>) -> [Final] {
+        let inner = names.dropFirst().map { SafeFileName($0, mayBeHidden: true).text }
+        return (1..<number).compactMap { number in
+            let names = [base.numbered(number).text] + inner
+            return destination.folder(at: names).map { Final(folder: $0, path: names.joined(separator: "/")) }
+        }
+    }
+
+    /// Returns a file that was there before, in the place of an offered file and with the content of `file`, which has
+    /// this hash.
+    func earlierCopy(of file: OpenDescriptor, _ names: [String], _ hash: [UInt8]) -> Final? {
+        let places =
+            names.count < 2
+            ? (1..<number).map { (Final(folder: destination, path: ""), base.numbered($0).text) }
+            : earlierFolders(names.dropLast()).map {
+                ($0, SafeFileName(names.last ?? "", mayBeHidden: true).text)
+            }
+        for (outer, name) in places {
+            guard let other = outer.folder.open(name, O_RDONLY), let status = other.status,
+                status.kind == S_IFREG, status.st_size == file.status?.st_size,
+                Self.isCopy(other, of: file, hash), fsync(other.number) == 0
+            else { continue }
+            return Final(folder: outer.folder, path: outer.path(of: name))
+        }
+        return nil
+    }
+
+    private static func isCopy(_ other: OpenDescriptor, of file: OpenDescriptor, _ hash: [UInt8]) -> Bool {
+        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 2 << 20, alignment: 16)
+        defer { buffer.deallocate() }
+        let first = UnsafeMutableRawBufferPointer(rebasing: buffer[..<(1 << 20)])
+        let second = UnsafeMutableRawBufferPointer(rebasing: buffer[(1 << 20)...])
+        let running = RunningHash()
+        var offset = 0
+        while true {
+            let count = other.fill(first, at: offset)
+            // Most files of one size differ early.
+            guard count >= 0, file.fill(second, at: offset) == count,
+                count == 0 || memcmp(first.baseAddress!, second.baseAddress!, count) == 0
+            else { return false }
+            guard count > 0 else { return running.value == hash }
+            running.update(UnsafeRawBufferPointer(rebasing: first[..<count]))
+            offset += count
+        }
+    }
+}
