@@ -8,7 +8,8 @@ actor FileSender {
     /// The settings of `nigh send`.
     struct Plan: Sendable {
         let choice: PeerChoice
-        let giveUp: Duration
+        /// How long nothing may move; nil if the user did not say.
+        let giveUp: Duration?
     }
 
     /// The result of the transfer.
@@ -45,7 +46,8 @@ actor FileSender {
     private var transfer: FileTransfer?
     private var connecting: Task<Peer, any Error>?
     private var isInterrupted = false
-    private var isStuck = false
+    /// For how long nothing had moved when this side gave up.
+    private var stuckFor: Moment.Span?
     /// What happens to the link; nil while there is one.
     var linkRemark: String? = "looking for it"
 
@@ -53,8 +55,7 @@ actor FileSender {
     var progress: FileProgress?
     /// When the receiver accepted the files for the first time.
     private var begunAt: Moment?
-    /// When something has moved in this conversation, or it began.
-    private var movedAt: Moment
+    private var patience: SendPatience
     /// When the receiver last had more of the files, or was found or accepted them for the first time. A conversation
     /// that leads to nothing does not count.
     private var advancedAt: Moment
@@ -76,7 +77,7 @@ actor FileSender {
         self.session = session
         self.thread = thread
         self.results = results
-        movedAt = thread.now
+        patience = SendPatience(plan.giveUp, canBeRepeated: files.canBeRepeated, at: thread.now)
         advancedAt = thread.now
         reportedAt = thread.now
     }
@@ -110,7 +111,7 @@ actor FileSender {
         while true {
             let peer = try await connect()
             if try await converse(with: peer) { return }
-            guard thread.now - advancedAt < Moment.Span(plan.giveUp) else { throw stuck }
+            guard thread.now - advancedAt < patience.untilAccepted else { throw stuck }
             linkRemark = "gone; looking for it"
             try await sleep(Self.pauseAfterConversation)
         }
@@ -118,7 +119,7 @@ actor FileSender {
 
     private func connect() async throws -> Peer {
         // Waiting longer than the time for which nothing may move is of no use.
-        let left = max(Moment.Span(plan.giveUp).duration - (thread.now - advancedAt).duration, .seconds(1))
+        let left = max(patience.untilAccepted.duration - (thread.now - advancedAt).duration, .seconds(1))
         let connecting = Task { [session, choice = plan.choice] in
             try await session.connect(to: choice, for: .send, .init(timeLimit: left, retriesAddresses: true))
             {
@@ -151,7 +152,8 @@ actor FileSender {
         defer { self.peer = nil }
         linkRemark = nil
         progress = nil
-        movedAt = thread.now
+        patience.begin(at: thread.now)
+        stuckFor = nil
         do {
             let stream = try await session.session.openStream(named: "files", to: peer.id, for: .files)
             record?.begin(with: peer)
@@ -180,8 +182,8 @@ actor FileSender {
             throw FileFailure(
                 "\(peer.name) cannot receive files from this version of nigh; update nigh there", .version)
         case .file(let fault):
-            if let progress, progress.itemsDone + progress.itemsFailed == progress.itemCount { return true }
-            if isStuck { throw stuck }
+            if progress?.isDecided == true { return true }
+            if stuckFor != nil { throw stuck }
             if fault.reason == .declined || fault.reason == .tooLarge { record?.remove() }
             throw FileFailure.stopped(fault, by: "\(peer.name)", canResume: files.canBeRepeated)
         default:
@@ -196,7 +198,8 @@ actor FileSender {
 
     private var stuck: FileFailure {
         FileFailure(
-            "nothing has moved for \(Moment.Span(plan.giveUp)); --give-up sets this time", .cancelled)
+            "nothing has moved for \(stuckFor ?? patience.untilAccepted); --give-up sets this time",
+            .cancelled)
     }
 
     // MARK: Events
@@ -223,10 +226,12 @@ actor FileSender {
             switch changed.state {
             case .reconnecting:
                 outcome.cuts += 1
+                patience.lostLink(at: thread.now)
                 linkRemark = "the link is lost; looking for another"
                 reportLink("lost", cause)
             case .connected where before == .reconnecting:
                 peer = changed
+                patience.foundLink()
                 linkRemark = nil
                 reportLink("back", nil)
             default: break
@@ -243,11 +248,7 @@ actor FileSender {
         let before = self.progress
         self.progress = progress
         outcome.progress = progress
-        if before?.done != progress.done || before?.transferred != progress.transferred
-            || before?.resumed != progress.resumed || before?.state != progress.state
-        {
-            movedAt = thread.now
-        }
+        patience.note(progress, at: thread.now)
         if progress.done != before?.done ?? 0 || progress.resumed != before?.resumed ?? 0
             || before?.state.pause != nil
         {
@@ -276,16 +277,8 @@ actor FileSender {
     }
 
     private func giveUpIfStuck() {
-        let isAnswered = (progress?.state ?? .waiting) != .waiting
-        // A receiver that is there and has accepted may take any time to write to a slow disk, and to check what it has
-        // written.
-        if isAnswered, linkRemark == nil { movedAt = thread.now }
-        // Once the offer is accepted, a program that writes into a pipe may take any time. A side that has paused has
-        // said why.
-        guard let transfer, files.canBeRepeated || !isAnswered, progress?.state.pause == nil,
-            thread.now - movedAt >= Moment.Span(plan.giveUp)
-        else { return }
-        isStuck = true
+        guard let transfer, let time = patience.exceeded(at: thread.now) else { return }
+        stuckFor = time
         transfer.cancel(because: "nothing has moved for too long")
     }
 }
@@ -301,9 +294,10 @@ final class FilesToSend: @unchecked Sendable {
     /// What a person calls them.
     let label: String
 
-    init(_ tree: SourceTree, label: String) {
+    /// - Parameter label: nil for the names of the files, or their number.
+    init(_ tree: SourceTree, label: String?) {
         self.tree = tree
-        self.label = label
+        self.label = label ?? TransferText.label(tree.items)
         items = tree.items
         skipped = tree.skipped
     }

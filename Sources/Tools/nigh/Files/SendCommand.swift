@@ -9,11 +9,12 @@ import NighMemory
 struct SendCommand: Subcommand {
     let commandName = "send"
     var output: OutputOptions
-    let session: SessionOptions
+    var session: SessionOptions
     let peer: PeerChoice
     let paths: [String]
     let name: String?
-    let giveUp: Duration
+    /// How long nothing may move; nil if the user did not say.
+    let giveUp: Duration?
 
     static let standardInput = "-"
 
@@ -37,8 +38,9 @@ struct SendCommand: Subcommand {
         Option(
             "as", .text("NAME"), "the name of the file or folder at the other side; by default its own name"),
         Option(
-            "give-up", .duration(in: .seconds(1)...(.seconds(86_400))), default: .seconds(60),
-            "gives up if nothing moves for this time while the other side is not there or has not accepted"),
+            "give-up", .duration(in: .seconds(1)...(.seconds(86_400))),
+            "gives up if nothing moves for this time; by default 60s until the other side has accepted, and 10min from then on"
+        ),
         examples: [
             Example("puma holiday.mov photos", "sends that file and that folder to the device called puma"),
             Example(
@@ -64,7 +66,9 @@ struct SendCommand: Subcommand {
         if let name, name.isEmpty || name.utf8.count > Self.longestName || name.utf8.contains(0) {
             throw UsageError("--as: a name has 1 to \(Self.longestName) bytes")
         }
-        let files = try FilesToSend(SourceTree(entries, giveUp: giveUp), label: label)
+        let files = try FilesToSend(
+            SourceTree(entries, giveUp: giveUp ?? SendPatience.untilAccepted),
+            label: paths == [Self.standardInput] ? "the standard input" : nil)
         for skipped in files.skipped {
             results.report(
                 FileSender.skipped,
@@ -93,11 +97,6 @@ struct SendCommand: Subcommand {
     private var entries: [SourceTree.Entry] {
         if paths == [Self.standardInput] { return [.standardInput(as: name ?? "stdin")] }
         return paths.map { .path($0, as: name) }
-    }
-
-    private var label: String {
-        if paths.count > 1 { return "\(paths.count) files" }
-        return paths == [Self.standardInput] ? "the standard input" : paths[0]
     }
 
     // MARK: The report
@@ -164,7 +163,9 @@ struct SendCommand: Subcommand {
             + Line(files.items.count == 1 ? files.label : TransferText.count(files.items), .strong)
             + Line(" to \(outcome.peer.map { "\($0.name)" } ?? ""): \(ByteCount(outcome.stored)) in ")
             + Line("\(durationText(outcome.time))\(speed)\(cuts)\(rest)")
-        guard outcome.results.count == 1, let hash = outcome.results[0].hash else { return [line] }
+        guard session.isVerbose, outcome.results.count == 1, let hash = outcome.results[0].hash else {
+            return [line]
+        }
         return [line + Line(", ") + Line("sha256 \(hash.hexadecimal)", .faint)]
     }
 }

@@ -249,7 +249,7 @@ extension SendCommand {
         if session.security != .encrypted { add("--security", session.security.rawValue) }
         if session.relays != .paired { add("--relays", session.relays.rawValue) }
         add("--through", session.through.map { "\($0)" })
-        add("--give-up", "\(Int(giveUp.seconds))s")
+        add("--give-up", giveUp.map { "\(Int($0.seconds))s" })
         add("--as", name)
         return arguments + ["--"] + paths.map(Self.absolute)
     }
