@@ -1,5 +1,6 @@
 import ChildPrograms
 import Foundation
+import NighCore
 import NighTestKit
 import Testing
 
@@ -63,6 +64,57 @@ import Testing
         let command =
             if case .action(let command) = parsed { command as? SendCommand } else { nil as SendCommand? }
         #expect(command?.arguments == line)
+    }
+
+    @Test("No plugin is recorded")
+    func withoutPlugins() throws {
+        let line = ["send", "Hare", "--plugin", "odd.so", "-t", "odd", "/tmp/f"]
+        guard case .action(let command) = try NighProgram.table.parse(line, width: 80) else { return }
+        let arguments = try #require(command as? SendCommand).arguments
+        #expect(arguments.contains("odd") && !arguments.contains { $0.contains("plugin") }, "\(arguments)")
+    }
+
+    @Test("A record that others could have written is refused, and one that names a plugin does not load it")
+    func insertedRecord() throws {
+        let plugin = "\(files.path)/odd.so"
+        try ForeignLibrary().build(to: plugin)
+        let content = SendRecord.Content(
+            names: ["f"], total: 1,
+            arguments: ["send", "Hare", "--plugin", plugin, "-t", "odd", "--", path("f")])
+        try file("f", bytes: 1)
+        let folder = "\(sender.dataFolder)/transfers"
+        try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+        chmod(folder, 0o700)
+        let record = "\(folder)/1234abcd"
+        try Data(content.text.utf8).write(to: URL(fileURLWithPath: record))
+        chmod(record, 0o666)
+        let refused = try sender.run("transfers", "resume", "1234")
+        #expect(refused.status == 1 && refused.errors.count == 1, "\(refused)")
+        #expect(refused.errors[0].contains("others may write it (mode 666); `chmod 600 \(record)`"))
+        let listed = try sender.run("transfers", "--into", files.path)
+        #expect(listed.errors.count == 1 && listed.lines == ["No transfer is unfinished."], "\(listed)")
+        chmod(record, 0o600)
+        let obeyed = try sender.run("transfers", "resume", "1234")
+        #expect(
+            obeyed.status != 0 && obeyed.errors.joined().contains("there is no transport \"odd\""),
+            "\(obeyed)")
+        #expect(!obeyed.errors.contains("its code has run"))
+        chmod(record, 0o666)
+        #expect(try sender.run("transfers", "remove", "1234").status == 0)
+        #expect(access(record, F_OK) != 0)
+    }
+
+    @Test("Records in a folder that others may write to are refused")
+    func exposedFolder() throws {
+        let folder = TemporaryFolder()
+        let content = SendRecord.Content(names: ["f"], total: 1, arguments: ["send", "Hare", "--", "/f"])
+        _ = folder.file("1234abcd", content.text)
+        let names = try SendRecord.all(in: folder.path).map { try $0.content.get().names }
+        #expect(names == [["f"]])
+        chmod(folder.path, 0o777)
+        for record in SendRecord.all(in: folder.path) {
+            #expect(throws: NighError.self) { try record.content.get() }
+        }
     }
 
     @Test("A record is readable by its owner only")

@@ -7,6 +7,8 @@ import Synchronization
 /// What is written down of an unfinished `nigh send`, so that `nigh transfers` can list and continue it: a small text
 /// file in the user's data folder. The program that sends holds a lock on it.
 ///
+/// Whoever can write a record chooses what is sent to whom. So a record is not used if others could have written it.
+///
 /// `@unchecked Sendable`: only the thread of one `FileSender` uses a record, except for `forget`.
 final class SendRecord: @unchecked Sendable {
     /// What the file says.
@@ -44,13 +46,14 @@ final class SendRecord: @unchecked Sendable {
 
     // MARK: Writing
 
-    /// Notes that the files are offered to this peer. Does nothing if the record cannot be written: sending works
-    /// without.
+    /// Notes that the files are offered to this peer. Does nothing if the record cannot be written, or if others could
+    /// replace it: sending works without.
     func begin(with peer: Peer) {
         content.peer = peer.id
         content.peerName = "\(peer.name)"
         guard file != nil || Self.lock(path) != nil || !Self.exists(path) else { return }
         for parent in [DataFolder.ofThisUser ?? folder, folder] { mkdir(parent, 0o700) }
+        guard PathExposure(ofFileAt: path) == nil else { return }
         write()
     }
 
@@ -104,8 +107,8 @@ final class SendRecord: @unchecked Sendable {
 
     // MARK: The records of this user
 
-    /// Reads all records, by ID.
-    static func all() -> [(id: String, content: Content)] {
+    /// Reads all records in a folder, by ID. One that others could have written is refused.
+    static func all(in folder: String? = folder) -> [(id: String, content: Result<Content, NighError>)] {
         guard let folder, let stream = opendir(folder) else { return [] }
         defer { closedir(stream) }
         var ids: [String] = []
@@ -115,22 +118,24 @@ final class SendRecord: @unchecked Sendable {
             }
             if name.utf8.count == 8, !name.hasPrefix(".") { ids.append(name) }
         }
-        return ids.sorted().compactMap { id in content(of: "\(folder)/\(id)").map { (id, $0) } }
+        return ids.sorted().compactMap { id in
+            do throws(NighError) {
+                return try content(of: "\(folder)/\(id)").map { (id, .success($0)) }
+            } catch {
+                return (id, .failure(error))
+            }
+        }
     }
 
-    private static func content(of path: String) -> Content? {
-        let number = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK)
-        guard number >= 0 else { return nil }
-        let file = OpenDescriptor(number)
-        guard let status = file.status, status.kind == S_IFREG, status.st_uid == geteuid(),
-            status.st_size <= longest
-        else { return nil }
-        var bytes = [UInt8](repeating: 0, count: Int(status.st_size))
-        let count = bytes.withUnsafeMutableBytes { file.fill($0, at: 0) }
-        return Content(String(decoding: bytes.prefix(max(count, 0)), as: UTF8.self))
-    }
+    private static let kind = ProtectedFile.Kind(
+        stage: .sending, name: "record of a transfer", maximumByteCount: 16 << 20,
+        tooLarge: "it has more than \(16 << 20) bytes", forbiddenMode: 0o022, exposed: "others may write it",
+        isReplaced: true, replaceAdvice: "`nigh transfers remove` removes it")
 
-    private static let longest = 16 << 20
+    private static func content(of path: String) throws(NighError) -> Content? {
+        guard let bytes = try ProtectedFile(path: path, kind: kind).read() else { return nil }
+        return Content(bytes.withBytes { String(decoding: $0, as: UTF8.self) })
+    }
 
     private static func exists(_ path: String) -> Bool { access(path, F_OK) == 0 }
 
@@ -233,12 +238,11 @@ extension SendRecord {
 }
 
 extension SendCommand {
-    /// The command line that does the same in any folder.
+    /// The command line that does the same in any folder, without the plugins: no code is run because a file says so.
     var arguments: [String] {
         var arguments = ["send", "\(peer)"]
         func add(_ option: String, _ value: String?) { if let value { arguments += [option, value] } }
         add("--transport", session.transports)
-        for file in session.plugins.files { add("--plugin", Self.absolute(file)) }
         if session.service != SessionOptions.ownService { add("--service", "\(session.service)") }
         add("--name", session.name.map { "\($0)" })
         switch session.identity {

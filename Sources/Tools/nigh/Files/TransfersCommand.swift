@@ -4,6 +4,7 @@ import JSONText
 import NighCore
 import NighFiles
 import NighLoop
+import SessionArguments
 
 /// `nigh transfers`: lists the transfers that are unfinished, continues those that this user has begun, and removes
 /// them.
@@ -11,7 +12,7 @@ struct TransfersCommand: Subcommand {
     /// What the command does with the transfers.
     enum Action: Sendable {
         case list
-        case resume(String)
+        case resume(String, PluginChoice)
         case remove(String)
     }
 
@@ -35,9 +36,14 @@ struct TransfersCommand: Subcommand {
         ],
         subcommands: [
             Command(
-                "resume", "Continues to send", OutputOptions.options, idOperand,
+                "resume", "Continues to send",
+                text: """
+                    It sends the same files to the same peer with the same options. Plugins are not remembered: name them \
+                    again, unless they are in a plugin folder.
+                    """,
+                OutputOptions.options, PluginChoice.options, idOperand,
                 examples: [Example("1f3a", "sends the same files to the same peer")]
-            ) { TransfersCommand(output: $0, folder: nil, action: .resume($1)) },
+            ) { TransfersCommand(output: $0, folder: nil, action: .resume($2, $1)) },
             Command(
                 "remove", "Removes what is left of a transfer", OutputOptions.options, intoOption, idOperand,
                 examples: [Example("1f3a", "forgets a send, or removes the folder NAME.part")]
@@ -65,23 +71,29 @@ struct TransfersCommand: Subcommand {
     func run(_ results: Results, _ interruption: Interruption) async throws -> ExitStatus {
         switch action {
         case .list: show(try outgoing + incoming(), results)
-        case .resume(let id):
-            guard case .outgoing(let content) = try choose(id, from: outgoing).origin else { break }
+        case .resume(let id, let plugins):
+            let content: SendRecord.Content
+            switch try choose(id, from: outgoing).origin {
+            case .outgoing(let recorded): content = recorded
+            case .refused(let error): throw error
+            case .incoming: return .failed
+            }
             guard case .action(let command)? = try? NighProgram.table.parse(content.arguments, width: 80),
                 var send = command as? SendCommand
             else {
                 throw FileFailure("the record of \(id) cannot be read; `nigh transfers remove` removes it")
             }
             send.output = output
+            send.session.plugins = plugins
             return try await send.run(results, interruption)
         case .remove(let id):
             let transfer = try choose(id, from: outgoing + incoming())
             switch transfer.origin {
-            case .outgoing: try SendRecord.remove(transfer.id)
+            case .outgoing, .refused: try SendRecord.remove(transfer.id)
             case .incoming(let place, let left): try place.remove(left)
             }
-            results.summarize(
-                transfer.members, lines: [Line("\(transfer.names.joined(separator: ", ")) is removed.")])
+            let names = transfer.names.isEmpty ? transfer.id : transfer.names.joined(separator: ", ")
+            results.summarize(transfer.members, lines: [Line("\(names) is removed.")])
         }
         return .success
     }
@@ -91,6 +103,8 @@ struct TransfersCommand: Subcommand {
     private struct Unfinished {
         enum Origin {
             case outgoing(SendRecord.Content)
+            /// A record that others could have written.
+            case refused(NighError)
             case incoming(ReceivingFolder, UnfinishedTransfer)
         }
 
@@ -106,11 +120,11 @@ struct TransfersCommand: Subcommand {
         /// In seconds since 1970.
         let changed: Int
 
-        var direction: String { if case .outgoing = origin { "to" } else { "from" } }
+        private var isOutgoing: Bool { if case .incoming = origin { false } else { true } }
+        var direction: String { isOutgoing ? "to" : "from" }
 
         var members: [JSON.Member] {
-            let isOutgoing = if case .outgoing = origin { true } else { false }
-            return [
+            [
                 .init("id", .text(id)), .init("direction", .text(isOutgoing ? "outgoing" : "incoming")),
                 .init("peer_id", JSON(peer.map { "\($0)" })), .init("peer_name", JSON(peerName)),
                 .init("names", .list(names.map { .text($0) })), .init("done_bytes", .integer(done)),
@@ -134,10 +148,17 @@ struct TransfersCommand: Subcommand {
 
     private var outgoing: [Unfinished] {
         SendRecord.all().map { id, content in
-            Unfinished(
-                id: id, origin: .outgoing(content), peer: content.peer, peerName: content.peerName,
-                names: content.names, done: content.done, size: content.total, wholeFiles: nil,
-                changed: content.changed)
+            switch content {
+            case .success(let content):
+                Unfinished(
+                    id: id, origin: .outgoing(content), peer: content.peer, peerName: content.peerName,
+                    names: content.names, done: content.done, size: content.total, wholeFiles: nil,
+                    changed: content.changed)
+            case .failure(let error):
+                Unfinished(
+                    id: id, origin: .refused(error), peer: nil, peerName: nil, names: [], done: 0, size: nil,
+                    wholeFiles: nil, changed: 0)
+            }
         }
     }
 
@@ -184,7 +205,13 @@ struct TransfersCommand: Subcommand {
 
     // MARK: The list
 
-    private func show(_ transfers: [Unfinished], _ results: Results) {
+    private func show(_ all: [Unfinished], _ results: Results) {
+        var transfers = all
+        transfers.removeAll { transfer in
+            guard case .refused(let error) = transfer.origin else { return false }
+            results.remark("\(error)")
+            return true
+        }
         var table = TextTable([
             ("ID", .left), ("", .left), ("PEER", .left), ("DONE", .right), ("CHANGED", .left),
             ("FILES", .left),
