@@ -16,8 +16,8 @@ import Testing
     }
 
     /// Discovers until Puma is seen, and then as Ctrl-C ends it.
-    private func seen(_ options: String...) throws -> NighCall {
-        let watching = try user.start(
+    private func seen(by viewer: NighUser? = nil, _ options: String...) throws -> NighCall {
+        let watching = try (viewer ?? user).start(
             ["discover", service, "--timeout", "1h", "-v"] + options + Self.loopback)
         try watching.error(with: "Puma (", "is available")
         watching.send(SIGINT)
@@ -51,6 +51,11 @@ import Testing
         try whole.expectSchema("discover")
         let peers = try #require(try whole.object()["peers"] as? [[String: Any]])
         #expect(peers.map { $0["name"] as? String } == ["Puma"])
+        #expect(peers.map { $0["own"] as? Bool } == [false])
+        // Another program of one's own user is no stranger.
+        let own = try #require(
+            try seen(by: other, "--once", "--json").object()["peers"] as? [[String: Any]])
+        #expect(own.map { $0["own"] as? Bool } == [true])
         puma.send(SIGTERM)
         _ = try puma.end()
     }

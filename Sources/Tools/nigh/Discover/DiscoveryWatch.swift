@@ -10,6 +10,8 @@ final class DiscoveryWatch: @unchecked Sendable {
     private let commandSession: CommandSession
     private let results: Results
     private let reportsChanges: Bool
+    /// The identity that other programs of this user have; nil if there is none.
+    private let own: PeerID?
     private var seen = SeenPeers()
     private var waiting: CheckedContinuation<Void, Never>?
     private var hasEnded = false
@@ -32,6 +34,7 @@ final class DiscoveryWatch: @unchecked Sendable {
         self.results = results
         self.reportsChanges = reportsChanges
         startedAt = commandSession.loop.now
+        own = try? IdentityFile().load(createIfMissing: false).peerID
     }
 
     /// Starts the session and watches for `timeout`, or until it is interrupted.
@@ -93,6 +96,7 @@ final class DiscoveryWatch: @unchecked Sendable {
             lines: [
                 mark + Line(peer.name.description, .strong) + "  \(peer.id.short)  "
                     + commandSession.routes(to: peer) + "  " + PeerReport.info(of: peer)
+                    + Line(peer.id == own ? "  yours" : "", .faint)
                     + Line(introducers(to: peer).map { "  told by \($0)" } ?? "", .faint)
                     + Line(PeerWarning(peer).map { "  \($0.sentence)" } ?? "", .warning)
             ])
@@ -101,7 +105,8 @@ final class DiscoveryWatch: @unchecked Sendable {
     /// Everything known about a peer, with those who could introduce this session to it, as members of a JSON object.
     private func members(of peer: Peer) -> [JSON.Member] {
         PeerReport.members(of: peer) + [
-            .init("introducers", .list(commandSession.introducers(to: peer.id).map { .text("\($0)") }))
+            .init("own", .bool(peer.id == own)),
+            .init("introducers", .list(commandSession.introducers(to: peer.id).map { .text("\($0)") })),
         ]
     }
 
@@ -114,7 +119,7 @@ final class DiscoveryWatch: @unchecked Sendable {
     /// All peers as a table.
     private var table: [Line] {
         seen.lines(
-            at: commandSession.loop.now,
+            at: commandSession.loop.now, own: own,
             columns: [("ROUTES", { [commandSession] in commandSession.routes(to: $0) })]
                 + (commandSession.hasThrough
                     ? [("TOLD BY", { [self] in Line(introducers(to: $0) ?? "", .faint) })] : [])

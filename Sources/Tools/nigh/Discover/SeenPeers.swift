@@ -41,8 +41,8 @@ struct SeenPeers {
             .map { ($0.peer, Int((now - $0.since).nanoseconds / 1_000_000_000)) }
     }
 
-    /// The peers as a table, with these columns behind the others.
-    func lines(at now: Moment, columns: [(head: String, cell: (Peer) -> Line)]) -> [Line] {
+    /// The peers as a table, with these columns behind the others. `own` is the user's own identity.
+    func lines(at now: Moment, own: PeerID?, columns: [(head: String, cell: (Peer) -> Line)]) -> [Line] {
         var table = TextTable(
             [("NAME", .left), ("PEER", .left), ("KEY", .left), ("SEEN", .right), ("SIGNAL", .right)]
                 + columns.map { ($0.head, .left) })
@@ -51,7 +51,7 @@ struct SeenPeers {
             table.add(
                 [
                     Line(peer.name.description, .strong), Line(peer.id.short),
-                    PeerReport.line(for: peer.trust), Line(PeerReport.age(age)),
+                    peer.id == own ? "yours" : PeerReport.line(for: peer.trust), Line(PeerReport.age(age)),
                     Line(signals.max().map { "\(Int(($0 * 100).rounded())) %" } ?? ""),
                 ] + columns.map { $0.cell(peer) })
         }
