@@ -37,7 +37,7 @@ import Testing
         try file("a.txt", bytes: 10)
         let sending = try sender.start(
             ["send", "Puma", path("photos"), path("a.txt"), "-n", "Lynx"] + options)
-        try windows.wait("w", shows: "Accept 4 files and 3 folders (1.5 MiB in all): photos/, a.txt")
+        try windows.wait("w", shows: "): 4 files and 3 folders (1.5 MiB in all): ")
         try windows.press("w", "y", "Enter")
         #expect(try NighCall(finishing: sending).status == 0)
         try windows.wait("w", shows: "ended with 0")
@@ -48,7 +48,7 @@ import Testing
     func withdrawn() throws {
         let windows = try asking()
         let first = try offer("first", by: sender)
-        try windows.wait("w", shows: "Accept first")
+        try windows.wait("w", shows: "): \"first\" (10 bytes)? [y/n]")
         let (other, third) = (NighUser(), NighUser())
         let second = try offer("second", by: other)
         try second.error(with: "is connected")
@@ -57,10 +57,10 @@ import Testing
         for (name, child) in [("second", second), ("first", first)] {
             child.send(SIGINT)
             #expect(try NighCall(finishing: child).status == 1)
-            try windows.wait("w", shows: "\(name) from Lynx: ")
+            try windows.wait("w", shows: "\"\(name)\" from Lynx: ")
         }
-        try windows.wait("w", shows: "Accept third")
-        #expect(try !windows.text("w").contains("Accept second"))
+        try windows.wait("w", shows: "): \"third\" (")
+        #expect(try !windows.text("w").contains("): \"second\""))
         try windows.wait("third is taken") {
             try windows.press("w", "y", "Enter")
             return try names() == ["third"]
@@ -76,9 +76,9 @@ import Testing
             to: URL(fileURLWithPath: "\(receiver.dataFolder)/peers"))
         let windows = try asking("--once")
         let stranger = try offer("strange", by: NighUser())
-        try windows.wait("w", shows: "Accept strange")
+        try windows.wait("w", shows: "): \"strange\" (")
         let friend = try offer("friendly", by: sender)
-        try windows.wait("w", shows: "Accept friendly")
+        try windows.wait("w", shows: "): \"friendly\" (")
         let sentAway = try NighCall(finishing: stranger)
         #expect(sentAway.status == 1, "\(sentAway)")
         #expect(sentAway.errors.joined().contains("a paired device took its place"), "\(sentAway)")
@@ -93,10 +93,10 @@ import Testing
     func linesOfTheirOwn() throws {
         let windows = try asking("--verbose")
         let first = try offer("first", by: sender)
-        try windows.wait("w", shows: "Accept first")
+        try windows.wait("w", shows: "): \"first\" (10 bytes)? [y/n]")
         let other = NighUser()
         let second = try offer("second", by: other)
-        try windows.wait("w") { try windows.text("w").components(separatedBy: "Accept first").count > 2 }
+        try windows.wait("w") { try windows.text("w").components(separatedBy: "): \"first\" (").count > 2 }
         for line in try windows.text("w").split(separator: "\n") {
             if line.contains("[y/n]") {
                 #expect(line.hasSuffix("[y/n]") && line.hasPrefix("Accept "), "\(line)")

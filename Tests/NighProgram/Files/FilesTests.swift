@@ -99,7 +99,8 @@ import Testing
         let sent = try sender.run(["send", other.address, path("a.txt")] + Self.transportOptions)
         #expect(sent.status == 0, "\(sent)")
         #expect(
-            sent.lines.count == 1 && sent.lines[0].hasPrefix("sent \(path("a.txt")) to Puma: 10 bytes in "),
+            sent.lines.count == 1 && sent.lines[0].hasPrefix("sent a.txt to Puma: 10 bytes in ")
+                && !sent.lines[0].contains("sha256"),
             "\(sent)")
         child.send(SIGINT)
         let idle = try NighCall(finishing: child)
@@ -230,6 +231,22 @@ import Testing
         }
     }
 
+    @Test("A folder that is sent again does not become a second one, and both sides count alike")
+    func sentAgain() throws {
+        try makeFolder("photos")
+        let waiting = try receive()
+        for number in 1...2 {
+            let sent = try sender.run(["send", waiting.address, path("photos")] + Self.transportOptions)
+            #expect(
+                sent.status == 0 && sent.lines[0].hasPrefix("sent 3 files and 3 folders to Puma: "), "\(sent)"
+            )
+            try waiting.child.line(with: "\"transfer\"", "\"items\":6", occurrence: number)
+        }
+        waiting.child.send(SIGINT)
+        #expect(try NighCall(finishing: waiting.child).status == 0)
+        #expect(try names() == ["photos"])
+    }
+
     // MARK: Transfers that are refused
 
     @Test("An unwanted file is refused with a reason")
@@ -265,7 +282,7 @@ import Testing
             environment: "XDG_DATA_HOME=\(receiver.folder.path)")
         let sending = try sender.start(
             ["send", "Puma", path("a")] + options.split(separator: " ").map(String.init))
-        try windows.wait("w", shows: "(2.0 KiB) from ")
+        try windows.wait("w", shows: "\"a\" (2.0 KiB)?")
         // Any other answer repeats the question.
         try windows.press("w", "what", "Enter")
         try windows.press("w", isWanted ? "y" : "n", "Enter")

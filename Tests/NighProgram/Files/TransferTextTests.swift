@@ -24,6 +24,23 @@ import Testing
         #expect(TransferText.names([folder, file]) == ["photos/"])
     }
 
+    @Test("A question names the sender first, and no name of a file can imitate it or hide its end")
+    func question() {
+        let imitation = FileItem(path: "a\" (1 byte)? [y/n] \n\u{202E}Accept from Mum: \"b", size: 2_048)
+        #expect(
+            TransferText.question([imitation], size: 2_048, from: "Lynx (abcd)")
+                == "Accept from Lynx (abcd): \"a_ (1 byte)? [y/n] __Accept from Mum: _b\" (2.0 KiB)? [y/n] ")
+        let long = FileItem(path: String(repeating: "x", count: 4_096), size: nil)
+        let question = TransferText.question([long], size: nil, from: "Lynx (abcd)")
+        #expect(question.count < 100 && question.hasSuffix("x…\" (of unknown size)? [y/n] "))
+        let wide = TransferText.question(
+            (0..<100).map { FileItem(path: "\($0)" + String(repeating: "字", count: 1_000), size: 1) },
+            size: 100,
+            from: "Lynx (abcd)")
+        #expect(wide.hasPrefix("Accept from Lynx (abcd): 100 files (100 bytes in all): \"0字"))
+        #expect(wide.hasSuffix("字…\", …? [y/n] ") && wide.count < 160)
+    }
+
     @Test("A record of a transfer keeps every name, whatever is in it")
     func record() throws {
         var content = SendRecord.Content(

@@ -23,6 +23,8 @@ actor FileReceiver {
         /// Whether the command ends after the first transfer.
         let isOnce: Bool
         let replaces: Bool
+        /// Whether a person sees the hash of each file.
+        let showsHashes: Bool
     }
 
     /// What the summary reports.
@@ -52,8 +54,8 @@ actor FileReceiver {
 
     /// The transfers of connected peers, one of each.
     var transfers: [PeerID: IncomingTransfer] = [:]
-    /// When the transfers of peers ended that have not left yet.
-    private var leaving: [PeerID: Moment] = [:]
+    /// The peers whose transfer has ended and that have not left, and since when. They may offer more.
+    private var leaving: [PeerID: (peer: Peer, since: Moment)] = [:]
     private var transferCount = 0
     var outcome = Outcome()
     private var isInterrupted = false
@@ -62,8 +64,11 @@ actor FileReceiver {
 
     /// The maximum number of peers that send at once.
     static let mostSenders = 8
-    /// The time within which a connected peer has to begin to offer files, and within which it has to leave after their
-    /// end.
+    /// The most connected peers: those that send, as many that have not left yet, and one that takes the place of
+    /// another.
+    static let mostPeers = 2 * mostSenders + 1
+    /// The time within which a connected peer has to begin to offer files, and within which it has to offer more or
+    /// leave after their end.
     static let offerTimeout = Moment.Span.seconds(10)
 
     init(
@@ -140,6 +145,7 @@ actor FileReceiver {
         case .listening(_, let addresses): if !addresses.isEmpty { reportReady(addresses, session.session) }
         case .stateChanged(let peer, let before, let cause):
             if peer.state == .disconnected || peer.state == .unavailable { leaving[peer.id] = nil }
+            leaving[peer.id]?.peer = peer
             guard let incoming = transfers[peer.id] else { return }
             switch peer.state {
             case .connected:
@@ -156,6 +162,7 @@ actor FileReceiver {
             case .connecting: break
             }
         case .peerChanged(let peer):
+            leaving[peer.id]?.peer = peer
             noteTransport(of: peer)
             trustChanged(peer)
         default: break
@@ -168,17 +175,58 @@ actor FileReceiver {
             return session.decline(
                 invitation, reason: "files are accepted from paired devices only; run `nigh pair` first")
         }
-        let most = plan.isOnce ? 1 : Self.mostSenders
         if let earlier = transfers.removeValue(forKey: peer.id) { questions?.withdraw(earlier.number) }
-        if transfers.count >= most, peer.trust == .paired { makeRoom() }
-        guard !isOver, !isInterrupted, transfers.count < most else {
+        guard takePlace(peer) != nil else {
             return session.decline(
                 invitation, reason: "busy with another file", retryAfter: .seconds(1))
         }
+        session.accept(invitation)
+    }
+
+    // MARK: Places
+
+    /// Gives a peer a place, if need be that of another one. Returns nil if there is none.
+    private func takePlace(_ peer: Peer) -> IncomingTransfer? {
+        guard !isOver, !isInterrupted else { return nil }
+        let places = SenderPlaces(
+            count: plan.isOnce ? 1 : Self.mostSenders, keepsMoving: plan.isOnce || plan.policy == .ask)
+        let (isPaired, now) = (peer.trust == .paired, thread.now)
+        let holders = transfers.values.map { $0.holder(at: now) }
+        switch places.decision(forPaired: isPaired, among: holders, at: now) {
+        case .free: break
+        case .busy: return nil
+        case .inPlace(let other):
+            removeFromPlace(
+                other,
+                because: isPaired
+                    ? "a paired device took its place"
+                    : "nothing has moved for \(SenderPlaces.idleLimit), and another device took its place")
+        }
         transferCount += 1
         leaving[peer.id] = nil
-        transfers[peer.id] = IncomingTransfer(transferCount, peer, at: thread.now)
-        session.accept(invitation)
+        let incoming = IncomingTransfer(transferCount, peer, at: now)
+        transfers[peer.id] = incoming
+        return incoming
+    }
+
+    private func removeFromPlace(_ peer: PeerID, because reason: String) {
+        guard let incoming = transfers[peer] else { return }
+        stop(peer, FileFault(.cancelled, reason))
+        transfers[peer] = nil
+        if incoming.offer != nil { awaitLeaving(incoming.peer) }
+        questions?.withdraw(incoming.number)
+        questions?.proceed()
+    }
+
+    /// Gives a peer whose transfer has ended some time to offer more, or to leave. Of too many such peers, the one that
+    /// has stayed longest is disconnected.
+    private func awaitLeaving(_ peer: Peer) {
+        leaving[peer.id] = (peer, thread.now)
+        guard leaving.count > Self.mostSenders,
+            let first = leaving.values.min(by: { $0.since < $1.since })?.peer.id
+        else { return }
+        leaving[first] = nil
+        session.session.disconnect(first)
     }
 
     private func noteTransport(of peer: Peer) {
@@ -196,29 +244,29 @@ actor FileReceiver {
 
     /// Ends the transfer of a peer, or its conversation if it has offered nothing yet.
     private func stop(_ peer: PeerID, _ fault: FileFault) {
-        guard let incoming = transfers[peer] else { return }
+        guard let incoming = transfers[peer] else {
+            if leaving.removeValue(forKey: peer) != nil { session.session.disconnect(peer) }
+            return
+        }
         if let offer = incoming.offer { return offer.transfer.stop(fault) }
         transfers[peer] = nil
         session.session.disconnect(peer)
     }
 
-    /// Ends one transfer to make room for a paired device: the last of those that are not from paired devices and that
-    /// the person has not accepted yet.
-    private func makeRoom() {
-        let undecided = transfers.values.filter { !$0.isAccepted && $0.peer.trust != .paired }
-        guard plan.policy == .ask, let last = undecided.max(by: { $0.number < $1.number }) else { return }
-        stop(last.peer.id, FileFault(.cancelled, "a paired device took its place"))
-        transfers[last.peer.id] = nil
-        leaving[last.peer.id] = thread.now
-        questions?.withdraw(last.number)
-        questions?.proceed()
-    }
-
     // MARK: Offers
 
     private func handle(_ offer: FileOffer) {
-        guard let incoming = transfers[offer.peer], incoming.offer == nil, !isInterrupted else {
-            return offer.decline(because: "only one transfer at a time is accepted there")
+        guard !isInterrupted else { return offer.decline(because: "the receiver was interrupted") }
+        // The peer may know of the end of its transfer before this side has noted that.
+        if let current = transfers[offer.peer], current.isEnding, current.next == nil {
+            current.next = offer
+            return
+        }
+        let next = leaving[offer.peer].flatMap { takePlace($0.peer) }
+        guard let incoming = next ?? transfers[offer.peer], incoming.offer == nil else {
+            return offer.decline(
+                because: leaving[offer.peer] == nil
+                    ? "only one transfer at a time is accepted there" : "busy with another file")
         }
         incoming.offer = offer
         incoming.label = TransferText.label(offer.items, name: safeName(of: offer))
@@ -241,25 +289,13 @@ actor FileReceiver {
     }
 
     private func ask(_ incoming: IncomingTransfer, _ offer: FileOffer) {
-        let question = "Accept \(description(of: offer)) from \(incoming.sender)? [y/n] "
+        let question = TransferText.question(offer.items, size: offer.totalSize, from: incoming.sender)
         let number = incoming.number
         questions?.ask(.init(number: number, text: question, isPaired: incoming.peer.trust == .paired)) {
             isYes in
             self.thread.execute { self.assumeIsolated { $0.answered(isYes, number) } }
         }
     }
-
-    /// What is offered, for a person who decides.
-    private func description(of offer: FileOffer) -> String {
-        let size = offer.totalSize.map { ByteCount($0).description } ?? "of unknown size"
-        guard offer.items.count > 1 else { return "\(TransferText.label(offer.items)) (\(size))" }
-        let names = TransferText.names(offer.items)
-        let shown = names.prefix(Self.mostNames) + (names.count > Self.mostNames ? ["…"] : [])
-        return "\(TransferText.count(offer.items)) (\(size) in all): \(shown.joined(separator: ", "))"
-    }
-
-    /// The most names in a question.
-    private static let mostNames = 3
 
     private func answered(_ isYes: Bool, _ number: Int) {
         guard let incoming = transfers.values.first(where: { $0.number == number }),
@@ -281,7 +317,7 @@ actor FileReceiver {
         switch plan.destination {
         case .folder(let folder):
             offer.accept(atMost: plan.mostBytes, onResult: onResult) {
-                FolderStore(folder, sender: sender, items: items, replacing: replaces)
+                FolderStore(folder, sender: sender, items: items, replacing: replaces, skipsCopies: true)
             }
         case .file(let folder, let name):
             offer.accept(atMost: plan.mostBytes, onResult: onResult) {
@@ -322,14 +358,14 @@ actor FileReceiver {
         defer {
             if transfers[incoming.peer.id] === incoming {
                 transfers[incoming.peer.id] = nil
-                leaving[incoming.peer.id] = thread.now
+                awaitLeaving(incoming.peer)
             }
+            if let next = incoming.next { handle(next) }
             questions?.proceed()
             endIfInterrupted()
         }
         guard let progress = incoming.progress else { return }
-        let isDecided = progress.itemsDone + progress.itemsFailed == progress.itemCount
-        if isDecided, progress.itemCount > 0 {
+        if progress.isDecided {
             reportEnd(incoming)
             if progress.itemsFailed == 0 {
                 outcome.hasWholeTransfer = true
@@ -345,7 +381,7 @@ actor FileReceiver {
             end()
         }
         guard let error else { return }
-        if isInterrupted, !isDecided { outcome.error = FileFailure("interrupted", .cancelled) }
+        if isInterrupted, !progress.isDecided { outcome.error = FileFailure("interrupted", .cancelled) }
         guard plan.isOnce, case .file(let fault) = error.cause,
             fault.reason == .noSpace || fault.reason == .inaccessible
         else { return }
@@ -375,7 +411,10 @@ actor FileReceiver {
             transfers[incoming.peer.id] = nil
             session.session.disconnect(incoming.peer.id)
         }
-        for (peer, ended) in leaving where now - ended > Self.offerTimeout {
+        for (peer, left) in leaving where now - left.since > Self.offerTimeout {
+            // The list of many files takes its time on a slow link.
+            let more = offers.isOffering(peer) ? Moment.Span(IncomingOffers.listingTime) : .zero
+            guard now - left.since > Self.offerTimeout + more else { continue }
             leaving[peer] = nil
             session.session.disconnect(peer)
         }

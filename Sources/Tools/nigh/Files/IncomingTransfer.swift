@@ -13,6 +13,8 @@ final class IncomingTransfer: @unchecked Sendable {
     var since: Moment
     /// Nil until the peer has offered something.
     var offer: FileOffer?
+    /// An offer that came when this transfer was about to end.
+    var next: FileOffer?
     /// What a person calls it.
     var label = "files"
     var isAccepted = false
@@ -32,6 +34,25 @@ final class IncomingTransfer: @unchecked Sendable {
         startedAt = now
         reportedAt = now
     }
+
+    /// Whether it is decided what becomes of the transfer, although it may not have ended.
+    var isEnding: Bool {
+        guard let progress = offer?.transfer.progress else { return false }
+        return progress.state == .ended || progress.isDecided
+    }
+
+    /// What counts when another peer wants the place of this one.
+    func holder(at now: Moment) -> SenderPlaces.Holder {
+        var movedAt = offer?.transfer.movedAt ?? since
+        // What waits for this side is not idle.
+        if case .paused(isHere: true, _)? = offer?.transfer.progress.state { movedAt = now }
+        return SenderPlaces.Holder(
+            peer: peer.id, number: number, isPaired: peer.trust == .paired, isAccepted: isAccepted,
+            movedAt: movedAt)
+    }
+
+    /// What a person sees of it: the name of a single file or folder in quotes, or how many there are.
+    var title: String { offer?.items.count == 1 ? TransferText.quoted(label) : label }
 
     /// The sender with its PeerID, and with a warning if it looks like another.
     var sender: String {
@@ -74,7 +95,7 @@ extension FileReceiver {
         guard let offer = incoming.offer else { return }
         if results.isText {
             let size = offer.totalSize.map { " (\(ByteCount($0)))" } ?? ""
-            return results.remark("\(incoming.peer.name) sends \(incoming.label)\(size)")
+            return results.remark("\(incoming.peer.name) sends \(incoming.title)\(size)")
         }
         results.report(
             Self.start,
@@ -88,7 +109,10 @@ extension FileReceiver {
     func reportItem(_ result: FileResult, _ incoming: IncomingTransfer) {
         if let error = result.error {
             outcome.failed += 1
-            return report(error, name: result.item.path, part: nil, stored: 0, incoming)
+            return report(
+                error, name: result.item.path, title: TransferText.quoted(result.item.path), part: nil,
+                stored: 0,
+                incoming)
         }
         guard result.item.kind == .file else { return }
         let isOnly = incoming.offer?.items.count == 1
@@ -101,7 +125,8 @@ extension FileReceiver {
         let line =
             Line("received ", .good) + Line(result.path ?? name, .strong)
             + Line(" from \(incoming.peer.name): \(ByteCount(size))")
-            + Line(isOnly ? " in \(time(of: incoming))" : "") + Line(", ") + Line("sha256 \(hash)", .faint)
+            + Line(isOnly ? " in \(time(of: incoming))" : "")
+            + (plan.showsHashes ? Line(", ") + Line("sha256 \(hash)", .faint) : Line(""))
         if results.isText, case .standardOutput = plan.destination {
             return results.remark(line.text(colours: false))
         }
@@ -156,8 +181,8 @@ extension FileReceiver {
     func reportFailure(_ incoming: IncomingTransfer, _ error: NighError) {
         outcome.failed += 1
         report(
-            error, name: incoming.label, part: remains(of: incoming), stored: incoming.progress?.done ?? 0,
-            incoming)
+            error, name: incoming.label, title: incoming.title, part: remains(of: incoming),
+            stored: incoming.progress?.done ?? 0, incoming)
     }
 
     /// The path of what stays of a transfer; nil if nothing does.
@@ -174,7 +199,8 @@ extension FileReceiver {
     }
 
     private func report(
-        _ error: NighError, name: String, part: String?, stored: Int, _ incoming: IncomingTransfer
+        _ error: NighError, name: String, title: String, part: String?, stored: Int,
+        _ incoming: IncomingTransfer
     ) {
         if results.isText {
             let reason =
@@ -182,7 +208,7 @@ extension FileReceiver {
             let stays = part.map {
                 "; \($0) stays; if it is sent again, it continues where it stopped"
             }
-            return results.remark("\(name) from \(incoming.peer.name): \(reason)\(stays ?? "")")
+            return results.remark("\(title) from \(incoming.peer.name): \(reason)\(stays ?? "")")
         }
         results.report(
             Self.failure,
@@ -223,7 +249,7 @@ extension FileReceiver {
         reportProgress(incoming, progress)
         guard results.isText else { return }
         let reason = progress.state.pause.map { "has paused: \($0)" } ?? "goes on"
-        results.remark("\(incoming.label) from \(incoming.peer.name) \(reason)")
+        results.remark("\(incoming.title) from \(incoming.peer.name) \(reason)")
     }
 
     func showProgress(at now: Moment) {
@@ -232,7 +258,7 @@ extension FileReceiver {
             results.live.show(
                 shown.flatMap { incoming in
                     incoming.offer.map {
-                        TransferText.lines(incoming.label, $0.transfer.progress, remark: incoming.linkRemark)
+                        TransferText.lines(incoming.title, $0.transfer.progress, remark: incoming.linkRemark)
                     } ?? []
                 })
         }

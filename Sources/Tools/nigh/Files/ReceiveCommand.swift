@@ -31,8 +31,8 @@ struct ReceiveCommand: Subcommand {
             unless --accept says whose files to accept.
 
             They go into the current directory or that of --into, and nowhere else: names lose dots at their front and \
-            control characters. What exists is left alone; a new file is then called `name (2).txt`. No received file is \
-            executable.
+            control characters. What exists is left alone; a new file is then called `name (2).txt`, unless it has the same \
+            content. No received file is executable.
 
             What is incomplete is in the folder NAME.part. If the transfer is interrupted, it stays, and when the same \
             device sends the same again, it continues from there. `nigh transfers` lists and removes such folders. --force \
@@ -68,13 +68,13 @@ struct ReceiveCommand: Subcommand {
             self.session, role: .server, accepting: [.send], results: results
         ) {
             $0.fileStreams = offers.receive
-            // One more than is accepted, so that a paired device can take the place of another.
-            $0.limits.peers = FileReceiver.mostSenders + 1
+            $0.limits.peers = FileReceiver.mostPeers
             $0.timings.linger = .seconds(2)
         }
         let plan = FileReceiver.Plan(
             destination: destination, policy: options.policy, mostBytes: options.mostBytes ?? .max,
-            isOnce: options.isOnce || destination.isForOne, replaces: options.replaces)
+            isOnce: options.isOnce || destination.isForOne, replaces: options.replaces,
+            showsHashes: self.session.isVerbose)
         let questions = options.policy == .ask ? try FileQuestions(results.live) : nil
         let receiver = FileReceiver(
             plan, offers, over: session, on: ThreadEventLoop(), results, asking: questions)

@@ -1,6 +1,7 @@
 import JSONText
 import NighCore
 import NighFiles
+import Terminal
 
 /// Formats how far a transfer is.
 enum TransferText {
@@ -10,7 +11,9 @@ enum TransferText {
         guard progress.itemCount > 1, let current = progress.current else { return [line] }
         let size = current.size.map { " (\(ByteCount($0)))" } ?? ""
         let count = min(progress.itemsDone + progress.itemsFailed + 1, progress.itemCount)
-        return [line, Line("  \(count) of \(progress.itemCount): \(current.path)\(size)", .faint)]
+        return [
+            line, Line("  \(count) of \(progress.itemCount): \(quoted(current.path))\(size)", .faint),
+        ]
     }
 
     /// The label, how far the transfer is, and the rate or a remark.
@@ -63,6 +66,28 @@ enum TransferText {
         items.filter { !$0.path.contains("/") }.map { $0.kind == .folder ? "\($0.path)/" : $0.path }
     }
 
+    /// The question whether to accept what `sender` offers. What the sender has chosen stands behind words that it
+    /// cannot choose, and its name before those of its files.
+    static func question(_ items: [FileItem], size: Int?, from sender: String) -> String {
+        let size = size.map { ByteCount($0).description } ?? "of unknown size"
+        let names = names(items).map { quoted($0) }
+        let shown = (names.prefix(mostNames) + (names.count > mostNames ? ["…"] : [])).joined(separator: ", ")
+        let what = items.count == 1 ? "\(shown) (\(size))" : "\(count(items)) (\(size) in all): \(shown)"
+        return "Accept from \(sender): \(what)? [y/n] "
+    }
+
+    /// The most names in a question.
+    private static let mostNames = 3
+
+    /// A name or path that a peer may have chosen, in quotes that it cannot contain, without what a terminal does not
+    /// show, and short enough to see its end.
+    static func quoted(_ name: String) -> String {
+        let plain = name.unicodeScalars.map { $0.isInvisible || $0 == "\"" ? "_" : String($0) }.joined()
+        return "\"\(CellText(plain).fitting(longestName).string)\""
+    }
+
+    /// The columns that a name takes at most.
+    private static let longestName = 40
     private static let barLength = 20
 
     private static func bar(_ share: Double) -> String {

@@ -1,0 +1,76 @@
+import NighCore
+import Testing
+
+@testable import nigh
+
+/// Tests who gets a place at `nigh receive`, and who loses one.
+@Suite struct SenderPlacesTests {
+    private typealias Holder = SenderPlaces.Holder
+
+    private let peers = (0..<9).map { _ in Identity.ephemeral().peerID }
+
+    private func time(_ seconds: Int64) -> Moment { Moment(nanoseconds: seconds * 1_000_000_000) }
+
+    /// Eight holders, of which the one with the number 3 has waited longest.
+    private func holders(isPaired: Bool = false, isAccepted: Bool = true, movedAt second: Int64) -> [Holder] {
+        (0..<8).map { number in
+            Holder(
+                peer: peers[number], number: number, isPaired: isPaired, isAccepted: isAccepted,
+                movedAt: time(number == 3 ? second - 1 : second))
+        }
+    }
+
+    private func decision(
+        forPaired isPaired: Bool, among holders: [Holder], keepsMoving: Bool = false, at second: Int64
+    ) -> SenderPlaces.Decision {
+        SenderPlaces(count: 8, keepsMoving: keepsMoving)
+            .decision(forPaired: isPaired, among: holders, at: time(second))
+    }
+
+    @Test("While there are places, everybody gets one", arguments: [true, false])
+    func free(_ isPaired: Bool) {
+        #expect(decision(forPaired: isPaired, among: holders(movedAt: 0).dropLast(), at: 100) == .free)
+    }
+
+    @Test("A stranger waits while all others move, and gets the place of the one that was idle longest")
+    func strangers() {
+        let holders = holders(movedAt: 100)
+        for second: Int64 in [100, 128] {
+            #expect(decision(forPaired: false, among: holders, at: second) == .busy)
+        }
+        #expect(decision(forPaired: false, among: holders, at: 129) == .inPlace(of: peers[3]))
+    }
+
+    @Test("Strangers that wait for an answer lose no place to other strangers")
+    func undecided() {
+        let holders = holders(isAccepted: false, movedAt: 0)
+        #expect(decision(forPaired: false, among: holders, at: 1_000) == .busy)
+    }
+
+    @Test("A paired device never waits for strangers, however much they move")
+    func pairedFirst() {
+        #expect(decision(forPaired: true, among: holders(movedAt: 100), at: 100) == .inPlace(of: peers[3]))
+        let waiting = holders(isAccepted: false, movedAt: 100)
+        #expect(decision(forPaired: true, among: waiting, at: 100) == .inPlace(of: peers[7]))
+        // Of those that have no answer yet, the last one loses its place, before those that were accepted.
+        let mixed =
+            Array(holders(movedAt: 0)[..<4]) + Array(waiting[4...5]) + Array(holders(movedAt: 0)[6...])
+        #expect(decision(forPaired: true, among: mixed, at: 100) == .inPlace(of: peers[5]))
+    }
+
+    @Test("What a person has accepted loses its place only when it is idle")
+    func acceptedByAPerson() {
+        let holders = holders(movedAt: 100)
+        #expect(decision(forPaired: true, among: holders, keepsMoving: true, at: 100) == .busy)
+        #expect(
+            decision(forPaired: true, among: holders, keepsMoving: true, at: 129) == .inPlace(of: peers[3]))
+    }
+
+    @Test("Paired devices lose their places to no stranger, and to a paired device only when they are idle")
+    func pairedHolders() {
+        let holders = holders(isPaired: true, movedAt: 100)
+        #expect(decision(forPaired: false, among: holders, at: 1_000) == .busy)
+        #expect(decision(forPaired: true, among: holders, at: 128) == .busy)
+        #expect(decision(forPaired: true, among: holders, at: 129) == .inPlace(of: peers[3]))
+    }
+}
