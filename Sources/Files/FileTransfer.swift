@@ -184,7 +184,8 @@ public final class FileTransfer: Sendable {
     /// Notes how far the transfer is, and tells the readers from time to time. `hasMoved` says whether anything has
     /// happened since the last call.
     func note(
-        _ count: TransferCount, isUnderway: Bool, isReconnecting: Bool = false, hasMoved: Bool = false, at now: Moment
+        _ count: TransferCount, isUnderway: Bool, isReconnecting: Bool = false, hasMoved: Bool = false,
+        at now: Moment
     ) {
         state.withLock { state in
             if hasMoved { state.movedAt = now }
