@@ -1,14 +1,15 @@
 import NighCore
 
-/// The name of a group. It follows the rule of display names: 1 to 63 bytes of UTF-8 without control characters.
+/// The name of a group: 1 to 63 bytes of UTF-8 without control characters. Unlike a display name it may be blank,
+/// because programs compare it and people need not see it.
 package struct GroupName: Hashable, Comparable, Sendable, CustomStringConvertible {
     /// The name as text.
     package let description: String
 
     /// Creates the name `text`. Returns nil if `text` is empty, too long, or contains a control character.
     package init?(_ text: String) {
-        guard let name = DisplayName(exactly: text) else { return nil }
-        description = name.description
+        guard DisplayName.isWellFormed(text) else { return nil }
+        description = text
     }
 
     package static func < (left: GroupName, right: GroupName) -> Bool { left.description < right.description }

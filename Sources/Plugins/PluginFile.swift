@@ -73,7 +73,7 @@ struct PluginFile: Hashable, Sendable {
         guard status.st_mode & 0o022 == 0 else {
             throw refusal(
                 "others may write it (mode \(String(status.st_mode & 0o7777, radix: 8)))",
-                advice: "`chmod go-w \(path)`")
+                advice: "`chmod go-w \(ShellWord.quoted(path))`")
         }
         guard let exposure = PathExposure(ofFileAt: path) else { return }
         throw refusal(exposure.sentence, advice: exposure.advice ?? Self.ownerAdvice)

@@ -140,7 +140,7 @@ public struct RecordReader: Sendable {
             guard let service = ServiceName(try fields.text()) else {
                 throw FieldFault(what: "a service name is invalid")
             }
-            guard let name = DisplayName(exactly: try fields.text()) else {
+            guard let name = DisplayName(try fields.text(), of: peer) else {
                 throw FieldFault(what: "a display name is invalid")
             }
             return .greeted(

@@ -30,7 +30,8 @@ public struct NameFile: Hashable, Sendable {
             return String(validating: line.dropLast(isEndedByTwo ? 1 : 0), as: UTF8.self)
         }
         guard let line, let name = DisplayName(exactly: line) else {
-            throw file.refusal("its first line is not a name", advice: Self.kind.replaceAdvice)
+            throw file.refusal(
+                "its first line is not a name that people can see", advice: Self.kind.replaceAdvice)
         }
         return name
     }

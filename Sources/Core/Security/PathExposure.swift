@@ -141,7 +141,7 @@ package struct PathExposure: Hashable, Sendable {
 
     /// How to close the folder; nil if that is not for this user to do.
     package var advice: String? {
-        if case .writable = reason { return "`chmod go-w \(ProtectedFile.quoted(place))`" }
+        if case .writable = reason { return "`chmod go-w \(ShellWord.quoted(place))`" }
         return nil
     }
 }

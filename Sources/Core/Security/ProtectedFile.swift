@@ -88,7 +88,7 @@ package struct ProtectedFile: Hashable, Sendable {
         try checkOwnerAndKind(status: status)
         guard status.st_mode & kind.forbiddenMode == 0 else {
             let mode = String(status.st_mode & 0o777, radix: 8)
-            throw refusal("\(kind.exposed) (mode \(mode))", advice: "`chmod 600 \(Self.quoted(path))`")
+            throw refusal("\(kind.exposed) (mode \(mode))", advice: "`chmod 600 \(ShellWord.quoted(path))`")
         }
         try checkFolders()
         guard status.st_size > 0 else { throw refusal("it is empty", advice: kind.replaceAdvice) }
@@ -123,7 +123,7 @@ package struct ProtectedFile: Hashable, Sendable {
         guard status.st_uid == geteuid() else {
             throw refusal(
                 "it belongs to user \(status.st_uid), this program runs as \(geteuid())",
-                advice: "`chown \(geteuid()) \(Self.quoted(path))`, or name another file")
+                advice: "`chown \(geteuid()) \(ShellWord.quoted(path))`, or name another file")
         }
     }
 
@@ -219,7 +219,7 @@ package struct ProtectedFile: Hashable, Sendable {
             guard LoopThread.now < deadline else {
                 throw NighError(
                     kind.stage, .unavailable("another program has held \(lock) for \(lockTimeout)"),
-                    advice: "see who with `fuser \(Self.quoted(lock))`")
+                    advice: "see who with `fuser \(ShellWord.quoted(lock))`")
             }
             var time = timespec(tv_sec: 0, tv_nsec: pause)
             nanosleep(&time, nil)
@@ -315,13 +315,5 @@ package struct ProtectedFile: Hashable, Sendable {
     ) -> NighError {
         NighError(
             kind.stage, .system(number, "\(what): \(String(cString: strerror(number)))"), advice: advice)
-    }
-
-    /// Returns the path in a form that a person can paste into a shell.
-    static func quoted(_ path: String) -> String {
-        let plain = Set("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-")
-        if path.allSatisfy(plain.contains), !path.hasPrefix("-") { return path }
-        let parts = path.split(separator: "'", omittingEmptySubsequences: false)
-        return "'" + parts.joined(separator: "'\\''") + "'"
     }
 }

@@ -138,7 +138,7 @@ package enum TrustText {
             guard let since = words.next().flatMap(CalendarDay.init),
                 let lastSeen = words.next().flatMap(CalendarDay.init)
             else { throw fault("its third and fourth words are not days like 2026-11-21") }
-            guard let text = words.quoted(), let name = DisplayName(exactly: text) else {
+            guard let text = words.quoted(), let name = DisplayName(text, of: id) else {
                 throw fault("its name is not a text of 1 to 63 bytes in quotation marks")
             }
             guard words.isAtEnd || words.isAtComment else { throw fault("there is more text after its name") }

@@ -52,7 +52,7 @@ package enum AnnouncementText {
             throw .badIdentity(printable(identity))
         }
         return Advertisement(
-            service: service, peer: peer, name: DisplayName(fitting: name), info: info(in: entries),
+            service: service, peer: peer, name: DisplayName(fitting: name, of: peer), info: info(in: entries),
             isFull: entries.first(where: isFullEntry).map { $0.value == nil } ?? false)
     }
 

@@ -148,8 +148,10 @@ extension NighError.Cause: CustomStringConvertible {
         case .unsupported(let what):
             CauseFacts(
                 "unsupported", "the peer does not support \(what.isEmpty ? "this" : what)",
-                means: "The peer's program is of an earlier version, or has this switched off.",
-                helps: "Update the program on the other device.")
+                means:
+                    "The peer's program is of an earlier version, has this switched off, or was started for "
+                    + "something else.",
+                helps: "Run what the error names on the other device, or update the program there.")
         case .notConnected:
             CauseFacts(
                 "not connected", "not connected", .mayHelp,
@@ -158,7 +160,7 @@ extension NighError.Cause: CustomStringConvertible {
             CauseFacts(
                 "unknown peer", "no such peer is known", .mayHelp,
                 means: "No peer with that name or PeerID is known.",
-                helps: "`nigh discover SERVICE` shows who is there. Names are case-sensitive.")
+                helps: "`nigh discover SERVICE` shows who is there, and what each takes.")
         case .noRoute:
             CauseFacts(
                 "no route", "no transport knows a route to it", .mayHelp,

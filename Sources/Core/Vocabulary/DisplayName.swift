@@ -1,5 +1,5 @@
 /// A name for people to recognize a peer by: 1 to 63 bytes of UTF-8 without control
-/// characters. It does not identify a peer.
+/// characters, not all of them invisible. It does not identify a peer.
 public struct DisplayName: Hashable, Sendable, CustomStringConvertible {
     /// The maximum length of a name, in bytes.
     public static let maximumByteCount = 63
@@ -7,24 +7,46 @@ public struct DisplayName: Hashable, Sendable, CustomStringConvertible {
     /// The name as text.
     public let description: String
 
-    /// Creates the name `text`. Returns nil if `text` is empty, longer than 63 bytes, or contains a control character.
+    /// Creates the name `text`. Returns nil if `text` is empty, longer than 63 bytes, contains a control character, or
+    /// is blank: only white space and invisible characters.
     public init?(exactly text: String) {
-        guard (1...Self.maximumByteCount).contains(text.utf8.count), !text.hasControlCharacter else {
-            return nil
-        }
+        guard Self.isWellFormed(text), !text.isBlank else { return nil }
         description = text
     }
 
+    /// Creates the name `text` that `peer` has given itself. A blank name, which earlier versions allowed, becomes the
+    /// short PeerID. Returns nil if `text` breaks another rule of names.
+    package init?(_ text: String, of peer: PeerID) {
+        guard Self.isWellFormed(text) else { return nil }
+        description = text.isBlank ? peer.short : text
+    }
+
+    /// Creates the valid name closest to `text` for `peer`; the short PeerID if nothing visible is left.
+    package init(fitting text: String, of peer: PeerID) {
+        let fitted = Self.fitted(text)
+        description = fitted.isBlank ? peer.short : fitted
+    }
+
     /// Creates the valid name closest to `text`: without control characters, and cut between characters at 63 bytes. If
-    /// nothing is left, the name is "unnamed".
+    /// nothing visible is left, the name is "unnamed".
     public init(fitting text: String) {
+        let fitted = Self.fitted(text)
+        description = fitted.isBlank ? "unnamed" : fitted
+    }
+
+    /// Whether `text` has 1 to 63 bytes and no control character, as names on the wire have it. It may be blank.
+    package static func isWellFormed(_ text: String) -> Bool {
+        (1...maximumByteCount).contains(text.utf8.count) && !text.hasControlCharacter
+    }
+
+    private static func fitted(_ text: String) -> String {
         var kept = ""
         for character in text
         where character.unicodeScalars.allSatisfy({ $0.properties.generalCategory != .control }) {
-            guard kept.utf8.count + character.utf8.count <= Self.maximumByteCount else { break }
+            guard kept.utf8.count + character.utf8.count <= maximumByteCount else { break }
             kept.append(character)
         }
-        description = kept.isEmpty ? "unnamed" : kept
+        return kept
     }
 }
 
@@ -35,6 +57,20 @@ extension String {
         let isPrintable = utf8.withContiguousStorageIfAvailable { $0.allSatisfy(\.isPrintableASCII) }
         if isPrintable ?? false { return false }
         return unicodeScalars.contains { $0.properties.generalCategory == .control }
+    }
+
+    /// Whether a person sees nothing of the text. A character of ASCII decides that at once for most names.
+    var isBlank: Bool {
+        !utf8.contains { $0 != 0x20 && $0.isPrintableASCII } && unicodeScalars.allSatisfy(\.isInvisible)
+    }
+}
+
+extension Unicode.Scalar {
+    /// Whether the character is white space, or shows nothing by itself.
+    fileprivate var isInvisible: Bool {
+        let isBlankPattern = self == "\u{2800}"  // Braille without a dot: a symbol to Unicode.
+        return properties.isWhitespace || properties.isDefaultIgnorableCodePoint || isBlankPattern
+            || [.control, .format].contains(properties.generalCategory)
     }
 }
 

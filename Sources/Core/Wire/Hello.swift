@@ -205,7 +205,7 @@ extension Hello {
             throw .malformed("the hello's service name is invalid")
         }
         self.service = service
-        guard let name = DisplayName(exactly: try reader.shortText("the hello's name")) else {
+        guard let name = DisplayName(try reader.shortText("the hello's name"), of: peer) else {
             throw .malformed("the hello's display name is invalid")
         }
         self.name = name

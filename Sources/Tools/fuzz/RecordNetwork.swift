@@ -165,7 +165,7 @@ final class RecordNetwork: DiscoveryBackend, @unchecked Sendable {
         return Set(
             pointers.compactMap { DomainName(wire: $0) }.filter {
                 guard let label = $0.label(below: type) else { return false }
-                return DisplayName(exactly: String(decoding: label, as: UTF8.self)) != nil
+                return DisplayName.isWellFormed(String(decoding: label, as: UTF8.self))
             })
     }
 

@@ -202,7 +202,7 @@ package final class ServiceDirectory: @unchecked Sendable {
     private static func label(of name: DomainName, below type: DomainName) -> String? {
         guard let bytes = name.label(below: type) else { return nil }
         let label = String(decoding: bytes, as: UTF8.self)
-        return DisplayName(exactly: label)?.description
+        return DisplayName.isWellFormed(label) ? label : nil
     }
 
     private func tooMany(_ limit: Int) {

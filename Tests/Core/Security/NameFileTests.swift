@@ -28,7 +28,7 @@ import Testing
 
     @Test(
         "An invalid name is reported with advice",
-        arguments: ["\n", "\u{7}\n", "\(String(repeating: "x", count: 64))\n"])
+        arguments: ["\n", " \u{200B}\n", "\u{7}\n", "\(String(repeating: "x", count: 64))\n"])
     func noName(_ text: String) throws {
         let error = #expect(throws: NighError.self) { try NameFile(path: folder.file("name", text)).read() }
         #expect(error?.advice?.contains("remove it") == true)

@@ -32,6 +32,12 @@ import Testing
             ])
     }
 
+    @Test("A blank name from an earlier version is read as the short PeerID")
+    func blankName() throws {
+        _ = folder.file("peers", "nigh-peers 1\npaired \(Self.ada) 2025-01-02 2026-03-04 \"  \"\n")
+        #expect(try store().peers.map(\.name.description) == [Self.ada.short])
+    }
+
     @Test func handWrittenLinesAndCommentsAreKept() throws {
         let text = """
             # my devices
@@ -89,8 +95,8 @@ import Testing
 
     @Test func theLargestStoreFitsIntoTheFile() throws {
         let store = try store()
-        // The name with the longest written form: two bytes become seven characters.
-        let name = DisplayName(exactly: String(repeating: "\u{61C}", count: 31))!
+        // The name with the longest written form: two bytes become seven characters, and one has to be seen.
+        let name = DisplayName(exactly: String(repeating: "\u{61C}", count: 31) + "x")!
         for number in 0..<TrustBook.maximumCount { store.pair(.numbered(number), name: name) }
         try store.save()
         #expect(try self.store().peers.count == TrustBook.maximumCount)

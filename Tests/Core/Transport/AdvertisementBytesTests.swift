@@ -17,6 +17,15 @@ struct AdvertisementBytesTests {
         #expect(Advertisement(bytes: advertisement.bytes) == advertisement)
     }
 
+    @Test("name a peer with a blank name by its short PeerID")
+    func blankName() throws {
+        var bytes = try Self.advertisement().bytes
+        let name = Array("K\u{FC}che 2".utf8)
+        let start = try #require(bytes.indices.first { bytes[$0...].starts(with: name) })
+        for index in start..<(start + name.count) { bytes[index] = 0x20 }
+        #expect(Advertisement(bytes: bytes)?.name.description == Self.peer.short)
+    }
+
     @Test("say that the peer is full with a key without a value, which readers of earlier versions skip")
     func full() throws {
         var advertisement = try Self.advertisement(info: ["table": "open"])

@@ -1,5 +1,7 @@
-import NighCore
+import NighTestKit
 import Testing
+
+@testable import NighCore
 
 @Suite struct ServiceNameTests {
     @Test(arguments: ["fourinarow", "a", "x-y-z", "http2", "2048game", "abcdefghijklmno"])
@@ -31,6 +33,28 @@ import Testing
         ] {
             #expect(DisplayName(exactly: text) == nil)
         }
+    }
+
+    private static let blank = [
+        " ", "   ", "\u{A0}", "\u{2003}\u{200B}", "\u{200E}\u{202E}", "\u{FEFF}", "\u{3164}",
+        "\u{115F}\u{1160}",
+        "\u{2800}", "\u{FE0F}", "\u{61C} \u{AD}",
+    ]
+
+    @Test("A name of white space and invisible characters cannot be chosen", arguments: blank)
+    func blankNamesAreRejected(text: String) {
+        #expect(DisplayName(exactly: text) == nil)
+        #expect(DisplayName(fitting: text).description == "unnamed")
+        #expect(DisplayName(exactly: "\(text).")?.description == "\(text).")
+    }
+
+    @Test("A peer with a blank name is shown by its short PeerID", arguments: blank)
+    func blankNamesOfPeers(text: String) {
+        let peer = Identity.ephemeral(seed: 1).peerID
+        #expect(DisplayName(text, of: peer)?.description == peer.short)
+        #expect(DisplayName(fitting: text, of: peer).description == peer.short)
+        #expect(DisplayName("Puma", of: peer)?.description == "Puma")
+        #expect(DisplayName("", of: peer) == nil && DisplayName("a\n", of: peer) == nil)
     }
 
     @Test func fittingMakesTheClosestValidName() {

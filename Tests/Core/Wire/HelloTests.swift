@@ -138,6 +138,13 @@ import Testing
         }
     }
 
+    @Test("The blank name of an earlier version is read as the peer's short PeerID")
+    func blankName() throws {
+        let valid = Frames.hello(service: "test")
+        let head = Array(valid.payload.prefix(Self.serviceOffset)) + [4] + Array("test".utf8)
+        #expect(try read(head + [2, 0x20, 0x20]).name.description == valid.peer.short)
+    }
+
     @Test func impossibleNumbersAreRefused() {
         var payload = Frames.hello().payload
         payload[0] = 2
