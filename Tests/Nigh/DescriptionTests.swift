@@ -81,8 +81,9 @@ import Testing
     @Test("that is no value of the type says why in one sentence")
     func unreadable() throws {
         struct Note: Codable, Sendable { var text: String }
+        let puma = try session("Puma")
         func reason(_ json: String) -> String? {
-            let peer = Peer(forgotten: Self.unknown, in: session)
+            let peer = puma.peer(Self.unknown)
             do throws(NighError) {
                 _ = try MessageCoding.decode(Note.self, from: ByteSlice(Array(json.utf8)), sender: peer)
                 return nil
@@ -90,8 +91,6 @@ import Testing
                 return "\(error)"
             }
         }
-        let owner = try self.session("Puma")
-        let session = owner.core
         let beginning = "receiving from \(Self.unknown.short): invalid message: its "
         let end = "; check that both programs use the same types"
         #expect(reason("{}") == "\(beginning)2 bytes are no Note in JSON: \"text\" is missing\(end)")
@@ -99,6 +98,5 @@ import Testing
             reason("{\"text\":1}") == "\(beginning)10 bytes are no Note in JSON: \"text\" is no String\(end)")
         #expect(reason("what") == "\(beginning)4 bytes are no Note in JSON: it is no JSON\(end)")
         #expect(reason("{\"text\":\"x\"}") == nil)
-        withExtendedLifetime(owner) {}
     }
 }
