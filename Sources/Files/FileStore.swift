@@ -8,7 +8,7 @@ package protocol FileStore: AnyObject {
     /// The number of bytes of the offer that are already there.
     var present: Int { get throws(FileFailure) }
 
-    /// Finds or creates the place of one item. A folder that was opened stays, since the sender learns that it is there.
+    /// Finds or creates the place of one item. A folder that was opened stays: the sender learns that it is there.
     func open(_ index: Int) throws(FileFailure) -> StoredItem
 
     /// Creates a new place for a file of which `open` has returned that it was kept: the sender has another one now.

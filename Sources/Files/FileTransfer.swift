@@ -82,8 +82,8 @@ public final class FileTransfer: Sendable {
     /// How far the transfer is now.
     public var progress: FileProgress { state.withLock { Self.progress($0) } }
 
-    /// How far the transfer is now, and again when that has changed, ten times a second at most. While nothing moves, the
-    /// rate changes once a second. A slow reader gets the newest only. The sequence ends with the transfer.
+    /// How far the transfer is now, and again when that has changed, ten times a second at most. While nothing moves,
+    /// the rate changes once a second. A slow reader gets the newest only. The sequence ends with the transfer.
     public var updates: some AsyncSequence<FileProgress, Never> & Sendable {
         let (stream, continuation) = AsyncStream.makeStream(
             of: FileProgress.self, bufferingPolicy: .bufferingNewest(1))

@@ -13,8 +13,8 @@ package final class FolderStore: FileStore {
     private let finalName: SafeFileName?
     private let skipsCopies: Bool
 
-    /// What is offered by itself: a file, or a folder with all that is in it. There may be one for each item, so it takes
-    /// little memory.
+    /// What is offered by itself: a file, or a folder with all that is in it. There may be one for each item, so it
+    /// takes little memory.
     private struct Top {
         /// The first item that is it or in it.
         let item: Int

@@ -40,8 +40,8 @@ extension FileItem {
     /// About how many bytes of memory the item takes at a receiver, from the offer to the end of the transfer.
     var heldBytes: Int { 256 + listedBytes }
 
-    /// Calls `body` with a hash of the path of each folder that the item is in, the outermost first. Returns the hash of
-    /// its own path. Paths of the same names have the same hash.
+    /// Calls `body` with a hash of the path of each folder that the item is in, the outermost first. Returns the hash
+    /// of its own path. Paths of the same names have the same hash.
     @discardableResult
     fileprivate func hashPath(_ body: (UInt64) throws(WireError) -> Void) throws(WireError) -> UInt64 {
         // FNV-1a: a sender that makes two paths collide spoils its own offer only.

@@ -25,8 +25,8 @@ package final class TransferSteps {
 
     /// The bytes that are read before the next piece of work.
     private static let readLimit = 512 << 10
-    /// How long the other side may take to end its direction too, once all is said. It is longer than the time without a
-    /// link after which a conversation ends.
+    /// How long the other side may take to end its direction too, once all is said. It is longer than the time without
+    /// a link after which a conversation ends.
     package static let leavingTime = Moment.Span.seconds(15)
 
     package init(_ side: any TransferSide, on stream: ByteStream) {

@@ -68,8 +68,8 @@ public final class ByteStream: Sendable {
     /// nothing after `finish`.
     public func cancelWriting(because reason: String = "") { port.cancelWriting(reason) }
 
-    /// Waits until nothing more can be written, and returns why: the error that a write fails with from then on. Returns
-    /// nil if this side has finished.
+    /// Waits until nothing more can be written, and returns why: the error that a write fails with from then on.
+    /// Returns nil if this side has finished.
     ///
     /// A side that takes its time for an answer learns from this that nobody waits for it any more, also when the peer
     /// has finished its own direction before. If the task is cancelled, the error is `cancelled`, and the stream is as
