@@ -379,7 +379,7 @@ import Testing
         reader.cancel()
         #expect(await reader.result.failure?.cause == .cancelled)
         await puma.close()
-        #expect(await writer.result.failure?.cause == .left)
+        #expect(await writer.result.failure?.cause == .closed)
         await lynx.close()
     }
 

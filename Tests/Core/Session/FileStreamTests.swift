@@ -68,7 +68,7 @@ import Testing
         let place = Neighbourhood()
         let (puma, lynx) = try pair(in: place) { _ in }
         let error = #expect(throws: NighError.self) { try open("x", from: lynx.session, to: puma.id) }
-        #expect(error?.cause == .unsupported("files") && error?.peer == "Puma (\(puma.id.short))")
+        #expect(error?.cause == .unsupported("files") && error?.peer == "puma (\(puma.id.short))")
         #expect(
             error?.description.hasSuffix(
                 "the peer does not support files; run a program there that accepts files") == true,
