@@ -161,7 +161,8 @@ extension World {
         if !stream.lasts(at: end) { return }
         // A user that is leaving may not write any more.
         let other = end == 0 ? stream.other : stream.opener.index
-        if error.cause == .left, stream.users[end]?.withdrawnFrom.contains(other) ?? false { return }
+        let isOwn = error.cause == .left || error.cause == .closed
+        if isOwn, stream.users[end]?.withdrawnFrom.contains(other) ?? false { return }
         stream.users[end]?.report(.delivery, "\(stream.name) fails: \(error)")
     }
 
