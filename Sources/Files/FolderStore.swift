@@ -95,9 +95,8 @@ package final class FolderStore: FileStore {
         let item = items[index]
         let part = try part(for: index)
         guard item.kind == .file else {
-            if !skipsCopies || part.earlierFolders(item.components).isEmpty {
-                _ = try part.finalFolder(item.components)
-            }
+            let isThere = skipsCopies ? try !part.earlierFolders(item.components).isEmpty : false
+            if !isThere { _ = try part.finalFolder(item.components) }
             return .folder
         }
         let key = PartFolder.key(of: item.path)

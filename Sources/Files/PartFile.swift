@@ -73,7 +73,7 @@ final class PartFile: StoredPart {
     }
 
     func keep(_ hash: [UInt8]) throws(FileFailure) -> String? {
-        if skipsCopies, let copy = part.earlierCopy(of: file, names, hash) {
+        if skipsCopies, let copy = try part.earlierCopy(of: file, names, hash) {
             // Without its data the file is whole as soon as the note says so, whenever the program is killed.
             discard()
             try part.record(key, copy, size: count, hash)

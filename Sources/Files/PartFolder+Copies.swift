@@ -8,25 +8,30 @@ import NighCore
 /// the hash of a file that the sender has only named would tell it what is in that file.
 extension PartFolder {
     /// Returns the folders that were there before, each in the place of an offered folder.
-    func earlierFolders(_ names: some Collection<String>) -> [Final] {
+    func earlierFolders(_ names: some Collection<String>) throws(FileFailure) -> [Final] {
         let inner = names.dropFirst().map { SafeFileName($0, mayBeHidden: true).text }
-        return (1..<number).compactMap { number in
+        var folders: [Final] = []
+        for number in 1..<number {
             let names = [base.numbered(number).text] + inner
-            return destination.folder(at: names).map { Final(folder: $0, path: names.joined(separator: "/")) }
+            guard let folder = try destination.folder(at: names) else { continue }
+            folders.append(Final(folder: folder, path: names.joined(separator: "/")))
         }
+        return folders
     }
 
     /// Returns a file that was there before, in the place of an offered file and with the content of `file`, which has
     /// this hash.
-    func earlierCopy(of file: OpenDescriptor, _ names: [String], _ hash: [UInt8]) -> Final? {
+    func earlierCopy(
+        of file: OpenDescriptor, _ names: [String], _ hash: [UInt8]
+    ) throws(FileFailure) -> Final? {
         let places =
             names.count < 2
             ? (1..<number).map { (Final(folder: destination, path: ""), base.numbered($0).text) }
-            : earlierFolders(names.dropLast()).map {
+            : try earlierFolders(names.dropLast()).map {
                 ($0, SafeFileName(names.last ?? "", mayBeHidden: true).text)
             }
         for (outer, name) in places {
-            guard let other = outer.folder.open(name, O_RDONLY), let status = other.status,
+            guard let other = try outer.folder.open(name, O_RDONLY), let status = other.status,
                 status.kind == S_IFREG, status.st_size == file.status?.st_size,
                 Self.isCopy(other, of: file, hash), fsync(other.number) == 0
             else { continue }
