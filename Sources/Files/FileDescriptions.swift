@@ -19,11 +19,12 @@ extension FileResult: CustomStringConvertible {
 }
 
 extension FileProgress: CustomStringConvertible {
-    /// What the transfer is doing, and how far it is.
+    /// What the transfer is doing, whether the link is lost, and how far it is.
     public var description: String {
         let bytes = total.map { "\(done) of \($0) bytes" } ?? "\(done) bytes"
         let failures = itemsFailed == 0 ? "" : ", \(itemsFailed) failed"
-        return "\(state), \(bytes), \(itemsDone) of \(itemCount) files and folders\(failures)"
+        let link = isReconnecting ? ", the link is lost" : ""
+        return "\(state)\(link), \(bytes), \(itemsDone) of \(itemCount) files and folders\(failures)"
     }
 }
 

@@ -53,6 +53,7 @@ import Testing
         note(8_000, after: .milliseconds(1_001), isReconnecting: true)
         let lost = try await updates.next()
         #expect(lost?.isReconnecting == true && lost?.bytesPerSecond == nil && lost?.timeLeft == nil)
+        #expect(lost?.description.hasPrefix("transferring, the link is lost, ") == true)
         note(8_000, after: .milliseconds(1_002))
         #expect(try await updates.next()?.isReconnecting == false)
     }
