@@ -54,6 +54,13 @@ import Testing
         NighMultipeer.$settingsOfTask.withValue(settings, operation: start)
     }
 
+    /// Runs what starts browsers and advertisers whose sessions reach other processes.
+    func overTCP(_ start: () -> Void) {
+        var settings = NighMultipeer.settings
+        settings.transports = "tcp:interface=lo,mdns=embedded"
+        NighMultipeer.$settingsOfTask.withValue(settings, operation: start)
+    }
+
     /// Makes something whose invitations and whose connecting have 1 s instead of 30 s.
     func withShortTimes<Made>(_ make: () -> Made) -> Made {
         _ = transportsAreChosen

@@ -290,6 +290,14 @@ final class Engine: @unchecked Sendable {
 
     // MARK: The end
 
+    /// Waits until the loop has written what was sent before, as far as there is room. Not on the control queue.
+    func waitUntilWritten() {
+        let isWritten = DispatchSemaphore(value: 0)
+        // In its next turn the loop takes what was sent, and behind that turn it writes it.
+        loop.execute { [loop] in loop.execute { loop.execute { isWritten.signal() } } }
+        _ = isWritten.wait(timeout: .now() + 1)
+    }
+
     private var isNeeded: Bool {
         !advertisers.isEmpty || !browsers.isEmpty || !attempts.isEmpty
             || peers.values.contains { $0.waitingInvitationCount > 0 }

@@ -31,7 +31,7 @@ open class MCSession: NSObject {
 
     deinit {
         let core = core
-        Control.async { core.disconnect() }
+        Control.async { _ = core.disconnect() }
     }
 
     /// What is told of everything that happens. It is not kept alive.
@@ -60,8 +60,12 @@ open class MCSession: NSObject {
         try core.send(data, to: peerIDs, mode)
     }
 
-    /// Leaves all peers. What was sent before still arrives. The session can be used again.
-    open func disconnect() { Control.sync { core.disconnect() } }
+    /// Leaves all peers. What was sent before still arrives, also if the program ends as soon as this returns, as far
+    /// as the connections have room for it. The session can be used again.
+    open func disconnect() {
+        let engines = Control.sync { core.disconnect() }
+        for engine in engines { engine.waitUntilWritten() }
+    }
 
     /// Sends a file to a connected peer. Returns the progress of the transfer, which can cancel it; nil if the transfer
     /// cannot begin.

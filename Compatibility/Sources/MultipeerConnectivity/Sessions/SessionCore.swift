@@ -288,17 +288,20 @@ final class SessionCore: @unchecked Sendable {
                 kind: .invitation(context: context), deadline: Date() + timeout, isReported: true))
     }
 
-    /// Leaves all peers. From now on the session is a new one, with nothing from before.
-    func disconnect() {
+    /// Leaves all peers. From now on the session is a new one, with nothing from before. Returns the engines that it
+    /// has used.
+    func disconnect() -> [Engine] {
+        let engines = engines
         for id in links.keys.sorted() { leave(id) }
         for engine in engines {
             engine.endAttempts(of: self)
             engine.forget(self)
         }
-        engines = []
+        self.engines = []
         introduced = [:]
         SessionDirectory.remove(number)
         number = SessionDirectory.add(self)
+        return engines
     }
 
     /// The engines that the session has wanted something of since it was disconnected last.
