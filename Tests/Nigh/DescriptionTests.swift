@@ -78,9 +78,10 @@ import Testing
         await puma.close()
     }
 
+    private struct Note: Codable, Sendable { var text: String }
+
     @Test("that is no value of the type says why in one sentence")
     func unreadable() throws {
-        struct Note: Codable, Sendable { var text: String }
         let puma = try session("Puma")
         func reason(_ json: String) -> String? {
             let peer = puma.peer(Self.unknown)
