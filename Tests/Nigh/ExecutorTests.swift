@@ -37,17 +37,12 @@ import Testing
 
         /// Whether each call that writes a value runs on the caller's queue.
         func calls(of session: Session, _ peer: Peer, _ group: Group) async throws -> [Bool] {
-            let value = Value()
-            var results: [Bool] = []
-            for call: (Value) async throws -> Void in [
-                { try await peer.send($0) }, { try await session.send($0, to: [peer]) },
-                { try await session.broadcast($0) }, { try await group.send($0) },
-            ] {
-                value.wasWrittenHere = false
-                try await call(value)
-                results.append(value.wasWrittenHere)
-            }
-            return results
+            let values = (0..<4).map { _ in Value() }
+            try await peer.send(values[0])
+            try await session.send(values[1], to: [peer])
+            try await session.broadcast(values[2])
+            try await group.send(values[3])
+            return values.map(\.wasWrittenHere)
         }
     }
 

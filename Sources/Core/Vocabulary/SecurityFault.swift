@@ -37,6 +37,10 @@ extension SecurityFault: CustomStringConvertible {
     /// What the user can do about it; nil if there is nothing.
     var advice: String? { facts.advice }
 
+    private static func sentence(_ what: String, _ reason: String) -> String {
+        reason.isEmpty ? what : "\(what): \(reason)"
+    }
+
     /// Everything known about the fault. Calling again may always help, because the other side
     /// has not proven that it is the peer.
     var facts: CauseFacts {
@@ -48,7 +52,9 @@ extension SecurityFault: CustomStringConvertible {
         case .certificateNotYetValid:
             timeFault("certificate not yet valid", "the other side's certificate is not valid yet")
         case .wrongKeyKind(let kind):
-            certFault("wrong kind of key", "the other side's key is not Ed25519 but \(kind)")
+            certFault(
+                "wrong kind of key",
+                "the other side's key is not Ed25519 but \(kind.isEmpty ? "another kind" : kind)")
         case .notSelfSigned:
             certFault(
                 "certificate not self-signed", "the other side's certificate is not self-signed")
@@ -57,12 +63,13 @@ extension SecurityFault: CustomStringConvertible {
             tlsFault("no common application protocol", "the other side speaks TLS, but not for Nigh")
         case .certificateRefused(let reason):
             CauseFacts(
-                "own certificate refused", "the other side refused our certificate: \(reason)", .mayHelp,
+                "own certificate refused", Self.sentence("the other side refused our certificate", reason),
+                .mayHelp,
                 means: "The other side did not accept this side's certificate.",
                 helps: "Set the clocks of both devices. Check whether the other side expects another peer.")
         case .refused(let reason):
             CauseFacts(
-                "TLS refused", "the other side ended the link: \(reason)", .mayHelp,
+                "TLS refused", Self.sentence("the other side ended the link", reason), .mayHelp,
                 means: "The other side ended the handshake or the link.",
                 helps: "The error gives the reason, as far as TLS tells it.")
         case .claimsAnotherPeer(let peer):
@@ -85,7 +92,7 @@ extension SecurityFault: CustomStringConvertible {
                     + "session finds another link.")
         case .malformed(let reason):
             CauseFacts(
-                "TLS malformed", "the other side broke the rules of TLS: \(reason)", .mayHelp,
+                "TLS malformed", Self.sentence("the other side broke the rules of TLS", reason), .mayHelp,
                 means: "The other side breaks the rules of TLS.",
                 helps: "Check that a Nigh program answers there.")
         }

@@ -49,7 +49,9 @@ import Testing
     }
 
     @Test func aLoopOfPingsEndsWhenItsTaskIsCancelled() throws {
-        let (puma, lynx) = try place.pair()
+        var plan = FaultPlan()
+        plan.delay = .milliseconds(10)
+        let (puma, lynx) = try place.pair(plan: plan)
         let (session, id) = (puma.session, lynx.id)
         let (task, outcome) = try start { () async throws(NighError) in
             while true { _ = try await session.ping(id) }
