@@ -10,9 +10,17 @@ import Testing
     private func connectedPair(
         adjust: (inout SessionConfiguration) -> Void = { _ in }
     ) async throws -> (Session, Session) {
+        let sessions = try await connected(["Puma", "Lynx"], adjust: adjust)
+        return (sessions[0], sessions[1])
+    }
+
+    /// Sessions of which the first is connected to all others.
+    private func connected(
+        _ names: [String], adjust: (inout SessionConfiguration) -> Void
+    ) async throws -> [Session] {
         let hub = MemoryHub()
         var sessions: [Session] = []
-        for name in ["Puma", "Lynx"] {
+        for name in names {
             var configuration = SessionConfiguration(service: "test", name: DisplayName(fitting: name))
             configuration.timings = .patient
             adjust(&configuration)
@@ -21,28 +29,36 @@ import Testing
                 loop: ThreadEventLoop())
             sessions.append(session)
         }
-        let (first, second) = (sessions[0], sessions[1])
-        second.start(onEvent: { [weak second] event in
-            if case .invited(let invitation) = event { second?.accept(invitation) }
-        })
-        first.start()
-        for await event in first.events {
-            if case .stateChanged(let peer, _, _) = event, peer.id == second.id, peer.state == .available {
-                break
-            }
+        let (first, others) = (sessions[0], sessions.dropFirst())
+        for other in others {
+            other.start(onEvent: { [weak other] event in
+                if case .invited(let invitation) = event { other?.accept(invitation) }
+            })
         }
-        try await first.invite(second.id, timeout: .seconds(600))
-        return (first, second)
+        first.start()
+        var unseen = Set(others.map(\.id))
+        for await event in first.events {
+            if case .stateChanged(let peer, _, _) = event, peer.state == .available { unseen.remove(peer.id) }
+            if unseen.isEmpty { break }
+        }
+        for other in others { try await first.invite(other.id, timeout: .seconds(600)) }
+        return sessions
     }
 
     /// A pair whose first session sends until it has to wait, forever, because nobody reads. The value of the task
     /// is the error that ended the wait.
     private func pairWithAWaitingSender() async throws -> (Session, Session, Task<NighError?, Never>) {
-        let (puma, lynx) = try await connectedPair {
-            $0.limits.sendBuffer = 32 << 10
-            $0.limits.receiveWindow = 32 << 10
-            $0.timings.linger = .milliseconds(50)
-        }
+        let (puma, lynx) = try await connectedPair(adjust: Self.makeBuffersSmall)
+        return (puma, lynx, await waitingSender(from: puma, to: lynx))
+    }
+
+    private static func makeBuffersSmall(_ configuration: inout SessionConfiguration) {
+        configuration.limits.sendBuffer = 32 << 10
+        configuration.limits.receiveWindow = 32 << 10
+        configuration.timings.linger = .milliseconds(50)
+    }
+
+    private func waitingSender(from puma: Session, to lynx: Session) async -> Task<NighError?, Never> {
         let sender = Task { () -> NighError? in
             do throws(NighError) {
                 while true { try await puma.send([UInt8](repeating: 1, count: 8_000), to: lynx.id) }
@@ -51,7 +67,7 @@ import Testing
             }
         }
         while await puma.statistics().peers[lynx.id]?.bytesWaiting ?? 0 < 32 << 10 { await Task.yield() }
-        return (puma, lynx, sender)
+        return sender
     }
 
     @Test func fourTasksSendAndEachKeepsItsOrder() async throws {
@@ -111,6 +127,28 @@ import Testing
         #expect(await sender.value?.cause == .cancelled)
         await puma.close()
         await lynx.close()
+    }
+
+    @Test("A cancelled message to several peers is sent to those before the one that it waits for")
+    func aCancelledMessageToSeveral() async throws {
+        let sessions = try await connected(["Puma", "Owl", "Lynx"], adjust: Self.makeBuffersSmall)
+        let (puma, owl, lynx) = (sessions[0], sessions[1], sessions[2])
+        let filler = await waitingSender(from: puma, to: lynx)
+        let sender = Task { () -> PartialSendError? in
+            do throws(PartialSendError) {
+                try await puma.send(ByteSlice([9]), to: [owl.id, lynx.id])
+                return nil
+            } catch {
+                return error
+            }
+        }
+        #expect(await owl.messages.next()?.bytes.first == 9)
+        sender.cancel()
+        let failures = await sender.value?.failures
+        #expect(failures?.count == 1)
+        #expect(failures?[lynx.id]?.cause == .cancelled)
+        filler.cancel()
+        for session in sessions { await session.close() }
     }
 
     @Test func waitingSendersFailWhenThePeerIsGone() async throws {
