@@ -84,6 +84,14 @@ struct HelpTests {
         #expect(outcome == .text(try Sample.program.help(for: ["send"])))
     }
 
+    @Test(
+        "A program or command that does nothing without a subcommand shows its help",
+        arguments: ["", "trust"])
+    func bare(_ line: String) throws {
+        let path = line.split(separator: " ").map(String.init)
+        #expect(try Sample.program.parse(path) == .text(try Sample.program.help(for: path)))
+    }
+
     @Test("Without operands, help is also a command; with operands, it is an operand")
     func helpWithoutCommands() throws {
         let plain = Program(Command("plain", "Does it", Option(flag: "now", "at once")) { $0 })

@@ -16,6 +16,7 @@ struct UsageErrorTests {
                 "send --no-animtion a b", "there is no option --no-animtion: did you mean --no-animation?",
                 "send"
             ),
+            ("scan --NAME x", "there is no option --NAME: did you mean --name?", "scan"),
             ("scan --elephant", "there is no option --elephant", "scan"),
             ("scan -x", "there is no option -x", "scan"),
             ("scan -name x", "there is no option -name: write --name", "scan"),
@@ -59,10 +60,18 @@ struct UsageErrorTests {
             ("trust add", "PEER is missing: whom", "trust add"),
             ("scan 3 4", "unexpected \"4\": try-it scan takes COUNT only", "scan"),
             // Commands.
-            ("", "a command is missing: scan, send, offer or trust", ""),
-            ("trust", "a command is missing: add or forget", "trust"),
+            ("--", "a command is missing: scan, send, offer or trust", ""),
+            ("trust --", "a command is missing: add or forget", "trust"),
             ("scna", "there is no command \"scna\": did you mean scan?", ""),
             ("elephant", "there is no command \"elephant\": use scan, send, offer or trust", ""),
+            ("scna --help", "there is no command \"scna\": did you mean scan?", ""),
+            ("SCAN -h", "there is no command \"SCAN\": did you mean scan?", ""),
+            (
+                "elephant --wrong --help", "there is no command \"elephant\": use scan, send, offer or trust",
+                ""
+            ),
+            ("elephant --version", "there is no command \"elephant\": use scan, send, offer or trust", ""),
+            ("trust ad --help", "there is no command \"ad\": did you mean add?", "trust"),
             ("trust ad x", "there is no command \"ad\": did you mean add?", "trust"),
             ("-- scan", "scan is a command: write it directly after try-it, before all options", ""),
             ("help elephant", "there is no command \"elephant\": use scan, send, offer or trust", ""),

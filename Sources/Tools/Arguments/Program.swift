@@ -86,6 +86,10 @@ public struct Program<Action: Sendable>: Sendable {
                 return .text(
                     try help(for: Array((outline.path + rest.dropFirst()).dropFirst()), width: width))
             }
+            // A command that does nothing by itself shows what is below it.
+            if command.make == nil, rest.isEmpty {
+                return .text(HelpText.write(outline, in: self.outline, sections, width: width))
+            }
             switch try Scan.read(rest, for: outline, in: self.outline) {
             case .help: return .text(HelpText.write(outline, in: self.outline, sections, width: width))
             case .version: return .text("\(self.outline.name) \(version ?? "")\n")
@@ -100,6 +104,9 @@ public struct Program<Action: Sendable>: Sendable {
             throw error.addingReference(to: "\(outline.title) --help")
         }
     }
+
+    /// The names of the commands directly below the program's own, without the hidden ones.
+    public var commandNames: [String] { outline.visibleSubcommands.map(\.name) }
 
     /// Returns the help of a command; each line ends with a newline.
     ///

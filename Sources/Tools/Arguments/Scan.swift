@@ -29,12 +29,19 @@ struct Scan {
         do {
             return try scan.run()
         } catch {
-            // A request for help is answered, whatever else is wrong.
+            // A request for help is answered, whatever else is wrong, unless the command is unknown.
             if arguments.prefix(while: { $0 != "--" }).contains(where: { $0 == "--help" || $0 == "-h" }) {
+                try scan.checkCommand()
                 return .help
             }
             throw error
         }
+    }
+
+    /// Fails if the first word should have been a command. Nobody who mistypes one wants the help of another.
+    private func checkCommand() throws(UsageError) {
+        guard let first = words.first, !command.subcommands.isEmpty, command.operands.isEmpty else { return }
+        throw Self.noCommand(first, in: command)
     }
 
     private mutating func run() throws(UsageError) -> ParseResult {
@@ -49,8 +56,12 @@ struct Scan {
             } else {
                 words.append(word)
             }
-            if let request { return request }
+            if let request {
+                try checkCommand()
+                return request
+            }
         }
+        try checkCommand()
         try placeOperands()
         return .arguments(parsed)
     }
@@ -175,9 +186,6 @@ struct Scan {
             rest = rest.dropFirst(count)
         }
         guard let first = rest.first else { return }
-        guard command.subcommands.isEmpty || !command.operands.isEmpty else {
-            throw Self.noCommand(first, in: command)
-        }
         let names = command.operands.map(\.name)
         let expected = names.isEmpty ? "no operands" : "\(Wording.list(names, "and")) only"
         throw UsageError("unexpected \(Wording.quoted(first)): \(command.title) takes \(expected)")

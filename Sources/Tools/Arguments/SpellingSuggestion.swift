@@ -1,9 +1,11 @@
 /// Finds the word that a user probably meant.
-enum SpellingSuggestion {
-    /// Returns the word that is so close to `typed` that it was probably meant; nil if there is none.
-    static func closest(to typed: String, among words: [String]) -> String? {
+public enum SpellingSuggestion {
+    /// Returns the word that is so close to `typed` that it was probably meant, whatever the case of its letters; nil if
+    /// there is none.
+    public static func closest(to typed: String, among words: [String]) -> String? {
         let mistakes = max(1, typed.count / 3)
-        let rated = words.map { (word: $0, distance: distance(typed, $0)) }
+        let lowercased = typed.lowercased()
+        let rated = words.map { (word: $0, distance: distance(lowercased, $0.lowercased())) }
         guard let best = rated.min(by: { $0.distance < $1.distance }), best.distance <= mistakes,
             best.distance < best.word.count
         else { return nil }

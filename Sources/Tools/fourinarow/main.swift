@@ -3,7 +3,7 @@ import ProgramSupport
 
 StandardStreams.begin(for: "fourinarow")
 // Help and mistakes in the arguments end the program here, before it takes any threads.
-let command = FourInARowProgram.parse(Array(CommandLine.arguments.dropFirst()))
+let command = FourInARowProgram.parse(ProgramArguments.readOrExit(for: "fourinarow"))
 // Before any other thread exists, so that no other thread receives a signal.
 Interrupts.block()
 if let shortage = SystemRequirements.shortage { exit(FourInARowProgram.reportShortage(shortage)) }

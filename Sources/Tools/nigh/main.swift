@@ -2,7 +2,7 @@ import Glibc
 import ProgramSupport
 
 StandardStreams.begin(for: "nigh")
-let arguments = Array(CommandLine.arguments.dropFirst())
+let arguments = ProgramArguments.readOrExit(for: "nigh")
 if let help = HelpRequest(arguments) { exit(help.run()) }
 // Help and mistakes in the arguments end the program here, before it takes any threads.
 let command = NighProgram.parse(arguments)

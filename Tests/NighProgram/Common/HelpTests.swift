@@ -2,6 +2,7 @@ import SessionArguments
 import Testing
 
 @testable import Arguments
+@testable import ProgramSupport
 @testable import nigh
 
 /// Tests the help of every command as a user asks for it.
@@ -38,16 +39,36 @@ import Testing
         }
     }
 
-    @Test("Without a command, or with an unknown one, the status is 2 and the error points to the help")
+    @Test("Without a command, the help is shown")
+    func bare() throws {
+        let user = NighUser()
+        let call = try user.run()
+        #expect(call.status == 0 && call.errors.isEmpty)
+        #expect(try call.lines == user.run("--help").lines)
+    }
+
+    @Test(
+        "An unknown command gives status 2 and an error that points to the help, also if its help is asked for"
+    )
     func noCommand() throws {
         let user = NighUser()
-        for arguments in [[], ["doktor"], ["--nonsense"], ["peers", "forget"], ["help", "doktor"]] {
+        for arguments in [
+            ["doktor"], ["--nonsense"], ["peers", "forget"], ["help", "doktor"], ["doktor", "--help"],
+            ["peers", "forgte", "--help"],
+        ] {
             let call = try user.run(arguments)
             #expect(call.status == 2 && call.lines.isEmpty, "\(arguments)")
             #expect(
                 call.errors.count == 1 && call.errors[0].hasPrefix("nigh: "), "\(arguments): \(call.errors)")
             #expect(call.errors.first?.contains("--help") == true, "\(arguments): \(call.errors)")
         }
+    }
+
+    @Test("A program without any argument, not even its own name, was started where /proc is missing")
+    func arguments() {
+        #expect(ProgramArguments.afterName(in: []) == nil)
+        #expect(ProgramArguments.afterName(in: ["nigh"]) == [])
+        #expect(ProgramArguments.afterName(in: ["nigh", "ping", "Puma"]) == ["ping", "Puma"])
     }
 
     @Test("The version is shown, behind the name of the program")

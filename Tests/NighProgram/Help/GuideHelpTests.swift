@@ -102,6 +102,21 @@ import Testing
         #expect(opened.status == 0 && opened.lines.isEmpty, "\(opened)")
         try #require(FileManager.default.fileExists(atPath: "\(opener).opened"))
         #expect(TemporaryFolder.text(of: "\(opener).opened") == "\(address)\n")
+
+        // Without the pages, and then without the guides, it names what is to be installed.
+        try FileManager.default.removeItem(atPath: "\(share)/html")
+        let pageless = try nigh("help", "--open")
+        #expect(pageless.status == 1 && pageless.errors.joined().contains("package nigh-doc"), "\(pageless)")
+        try FileManager.default.removeItem(atPath: share)
+        for arguments in [["guides"], ["--open"], ["n17"]] {
+            let call = try NighCall(
+                finishing: Child(
+                    "\(place.path)/bin/nigh", ["help"] + arguments,
+                    environment: ["LD_LIBRARY_PATH": BuiltPrograms.path(of: "")]))
+            #expect(call.status == 1 && call.errors.count == 1, "\(call)")
+            #expect(call.errors.joined().contains("no guides: they would be in \(share)"), "\(call)")
+        }
+        #expect(try nigh("help", "ping").status == 0)
     }
 
     @Test("The help of commands stays what it was, and an unknown guide is an error that points to the help")
@@ -109,5 +124,7 @@ import Testing
         #expect(try user.run("help", "ping").lines == user.run("ping", "--help").lines)
         let call = try user.run("help", "no-such-guide")
         #expect(call.status == 2 && call.errors.count == 1)
+        #expect(call.errors.joined().contains("there is no command or guide \"no-such-guide\""), "\(call)")
+        #expect(try user.run("help", "why-not-fuond").errors.joined().contains("did you mean why-not-found?"))
     }
 }

@@ -19,13 +19,16 @@ struct GuideFolder {
     /// The pages as `make docs` built them; nil if they are not there.
     let site: String?
     let guides: [Guide]
+    /// The folder of Nigh's sources in which the guides lie; nil if they are installed.
+    let sources: String?
 
     /// The guide with a section for each check of the doctor.
     var checks: Guide? { guides.first { $0.name == "why-not-found" } }
 
     /// Creates the folder at `path`. Returns nil if there are no guides in it.
-    init?(_ path: String, site: String) {
+    init?(_ path: String, site: String, sources: String? = nil) {
         self.path = path
+        self.sources = sources
         self.site = access("\(site)/index.html", R_OK) == 0 ? site : nil
         let names = Self.names(in: "\(path)/guides").filter { $0.hasSuffix(".md") }.map { "guides/\($0)" }
             .sorted()
@@ -39,19 +42,29 @@ struct GuideFolder {
         }
     }
 
-    /// The guides of the running program.
-    static var ofThisProgram: GuideFolder? {
+    /// The folders from the root to the one with the running program.
+    private static var foldersOfThisProgram: ArraySlice<Substring> {
         var buffer = [CChar](repeating: 0, count: 4_096)
         let count = readlink("/proc/self/exe", &buffer, buffer.count)
         let program = String(
             decoding: buffer.prefix(max(count, 0)).map(UInt8.init(bitPattern:)), as: UTF8.self)
-        var folders = program.split(separator: "/").dropLast()
-        let installed = folders.dropLast().reduce("") { "\($0)/\($1)" } + "/share/doc/nigh"
+        return program.split(separator: "/").dropLast()
+    }
+
+    /// Where the guides of the running program lie if it is installed.
+    static var installedPath: String {
+        foldersOfThisProgram.dropLast().reduce("") { "\($0)/\($1)" } + "/share/doc/nigh"
+    }
+
+    /// The guides of the running program; nil if there are none.
+    static var ofThisProgram: GuideFolder? {
+        let installed = installedPath
         if let found = GuideFolder(installed, site: "\(installed)/html") { return found }
+        var folders = foldersOfThisProgram
         while !folders.isEmpty {
             let root = folders.reduce("") { "\($0)/\($1)" }
             if access("\(root)/Package.swift", R_OK) == 0,
-                let found = GuideFolder("\(root)/docs", site: "\(root)/.build/docs")
+                let found = GuideFolder("\(root)/docs", site: "\(root)/.build/docs", sources: root)
             {
                 return found
             }
