@@ -19,7 +19,10 @@ import Testing
         arguments: [
             (["--nonsense"], "there is no option --nonsense (see fourinarow --help)"),
             (["play"], "(see fourinarow --help)"),
-            (["hots"], "did you mean host?"),
+            (["hots"], "did you mean host?"), (["hots", "--help"], "did you mean host?"),
+            (["join", "192.168.1.7"], "tcp://192.168.1.7:4000"),
+            (["join", "tcp://"], "is not an address such as"),
+            (["--name", " "], "something to see"),
             (["bot", "--level", "10"], "--level"),
             (["bot", "--level", "0"], "--level"),
             (["bot", "--games", "0"], "--games"),

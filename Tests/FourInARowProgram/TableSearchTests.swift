@@ -40,6 +40,11 @@ struct TableSearchTests {
         #expect(search.description != nil)
         var exact = TableSearch(.name(try Self.peer(3).short), .seat)
         #expect(exact.next(for: seen) == .join(try Self.peer(3)))
+        // A stranger cannot hide a table by taking the host's whole PeerID as its name.
+        let whole = try Self.peer(3).description
+        var disguised = TableSearch(.name(whole), .seat)
+        let both = try Self.view((2, whole, true), (3, "Puma", true))
+        #expect(disguised.next(for: both) == .join(try Self.peer(3)))
     }
 
     @Test("Without a name, the first suitable table is joined")
@@ -55,8 +60,9 @@ struct TableSearchTests {
     @Test("An address is joined without discovery, and a search that was stopped finds nothing")
     func addressAndStop() throws {
         let address = TransportAddress(scheme: "tcp", value: "127.0.0.1:4000")
-        #expect(GameCommand.Target("tcp://127.0.0.1:4000") == .address(address))
-        #expect(GameCommand.Target("Puma") == .name("Puma"))
+        #expect(try GameCommand.Target("tcp://127.0.0.1:4000") == .address(address))
+        #expect(try GameCommand.Target("127.0.0.1:4000") == .address(address))
+        #expect(try GameCommand.Target("Puma") == .name("Puma"))
         var search = TableSearch(.address(address), .seat)
         #expect(search.next(for: try Self.view()) == .joinAddress(address))
         #expect(search.next(for: try Self.view()) == nil)

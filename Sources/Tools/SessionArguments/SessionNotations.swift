@@ -7,7 +7,7 @@ extension Notation where Value == DisplayName {
     public static var displayName: Notation {
         Notation("NAME") { text in
             guard let name = DisplayName(exactly: text) else {
-                throw UsageError("a name has 1 to 63 bytes and no control characters")
+                throw UsageError("a name has 1 to 63 bytes, no control characters, and something to see")
             }
             return name
         }
@@ -32,8 +32,8 @@ extension Notation where Value == TransportAddress {
     /// An address at which a peer can be reached.
     public static var transportAddress: Notation {
         Notation("ADDRESS") { text in
-            guard let address = TransportAddress(text) else {
-                throw UsageError("\"\(text)\" is not an address such as tcp://192.168.1.7:4000")
+            guard let address = try TransportAddress.typed(text) else {
+                throw TransportAddress.noAddress(text)
             }
             return address
         }

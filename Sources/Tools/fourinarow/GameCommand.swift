@@ -30,8 +30,13 @@ enum GameCommand: Sendable {
         case name(String)
         case address(TransportAddress)
 
-        init(_ text: String) {
-            self = TransportAddress(text).map { .address($0) } ?? .name(text)
+        /// Reads what a user types. Throws for text that can only be meant as an address, but is not one.
+        init(_ text: String) throws(UsageError) {
+            guard let address = try TransportAddress.typed(text) else {
+                self = .name(text)
+                return
+            }
+            self = .address(address)
         }
     }
 
@@ -167,7 +172,7 @@ extension GameCommand {
             "pause", .duration(), default: .milliseconds(300),
             "how long it waits before each move, so that people can follow"),
         Option(
-            "at", Notation<Target>("NAME|ADDRESS", write: { "\($0)" }) { Target($0) },
+            "at", Notation<Target>("NAME|ADDRESS", write: { "\($0)" }) { try Target($0) },
             "plays at this table instead of its own"),
         Option(
             "against", .integer("1..9", in: Bot.levels),
@@ -189,7 +194,7 @@ extension GameCommand {
     }
 
     private static let tableOperand = Operand(
-        optional: "NAME|ADDRESS", Notation<Target>("NAME|ADDRESS", write: { "\($0)" }) { Target($0) },
+        optional: "NAME|ADDRESS", Notation<Target>("NAME|ADDRESS", write: { "\($0)" }) { try Target($0) },
         "the table of this host, or at this address; by default the first that suits")
 
     private static let playerOptions = OptionGroup(

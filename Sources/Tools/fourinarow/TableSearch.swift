@@ -1,5 +1,6 @@
 import FourInARow
 import NighCore
+import SessionArguments
 
 /// Waits until the table that the command line asks for is seen, and then says whose it is. A value without I/O.
 struct TableSearch {
@@ -43,10 +44,7 @@ struct TableSearch {
             isDone = true
             return .joinAddress(address)
         case .name(let name):
-            let wanted = name.lowercased()
-            fitting = view.tables.filter {
-                $0.name.lowercased() == wanted || (wanted.count >= 4 && $0.id.description.hasPrefix(wanted))
-            }
+            fitting = PeerName(name).matching(view.tables) { ($0.id, DisplayName(fitting: $0.name)) }
         case nil:
             fitting = Array(
                 view.tables.filter { !$0.isFull && (wish == .watch || $0.hasFreeSeat) }.prefix(1))

@@ -29,6 +29,8 @@ import Testing
         try call.expectSchema("identity")
         #expect(try user.run("identity", "--json").object()["name"] as? String == "Puma in the kitchen")
         #expect(try user.run("identity", "rename", String(repeating: "x", count: 64)).status == 2)
+        let blank = try user.run("identity", "rename", " \u{200B}")
+        #expect(blank.status == 2 && blank.errors.joined().contains("something to see"), "\(blank)")
         #expect(TemporaryFolder.mode(of: "\(user.dataFolder)/name") == 0o600)
     }
 

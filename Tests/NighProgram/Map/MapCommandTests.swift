@@ -116,7 +116,8 @@ import Testing
         let call = try user.run(["peers", "--map", "--once", "--timeout", "60s"] + session)
         #expect(call.status == 1)
         #expect(
-            call.errors.contains { $0.contains("Puma") && $0.contains("accepts only nigh pair") }, "\(call)")
+            call.errors.contains { $0.contains("Puma") && $0.contains("accepts only `nigh pair`") }, "\(call)"
+        )
         waiting.send(SIGTERM)
         _ = try waiting.end()
     }

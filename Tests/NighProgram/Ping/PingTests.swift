@@ -187,6 +187,22 @@ import Testing
         _ = try host.end()
     }
 
+    @Test("A search or a call that takes a while is announced, except with --quiet or as JSON")
+    func announcement() throws {
+        let words = ["ping", "Nobody", "--wait", "2s"] + transport
+        for (more, isAnnounced) in [([], true), (["--quiet"], false), (["--json"], false)] {
+            let call = try user.run(words + more)
+            #expect(call.status == 1 && call.errors.count == (isAnnounced ? 2 : 1), "\(call)")
+            #expect(call.errors.contains("nigh: looking for Nobody …") == isAnnounced, "\(call)")
+        }
+        // It accepts a connection, and says nothing.
+        let silent = try BoundSocket()
+        try #require(listen(silent.descriptor, 1) == 0)
+        let address = "tcp://127.0.0.1:\(silent.port)"
+        let call = try user.run(["ping", address, "--wait", "2s"] + transport)
+        #expect(call.status == 1 && call.errors.first == "nigh: calling \(address) …", "\(call)")
+    }
+
     @Test("A peer can be named by name or by the beginning of its PeerID, and is found by mDNS")
     func byName() throws {
         let name = "Puma \(UInt32.random(in: 0 ... .max))"

@@ -234,7 +234,8 @@ import Testing
             "trace", "-t", RecordedConversation.transport, "--identity", "ephemeral", "--connect",
             "tcp://127.0.0.1:1"
         )
-        #expect(call.status == 1 && call.errors.count == 1, "\(call.errors)")
+        // On a busy machine it also says that it calls.
+        #expect(call.status == 1 && call.errors.count { !$0.contains("calling") } == 1, "\(call.errors)")
         let none = try user.run(
             "trace", "-t", "bluetooth:adapter=hci60000", "--identity", "ephemeral", "--connect", "Somebody")
         #expect(none.status == 3, "\(none.errors)")

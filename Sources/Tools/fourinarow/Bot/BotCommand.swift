@@ -34,6 +34,11 @@ struct BotCommand {
             // By its ID, because another machine nearby may have the same name.
             let table = index == 0 ? options.table : .name(seats[0].player.id.description)
             let player = seat.player
+            if index == 0, table != nil || options.watches,
+                let wanted = TableSearch(table, options.watches ? .watch : .seat).description
+            {
+                output.line("looking for \(wanted)")
+            }
             seat.loop.execute { [options] in
                 if options.watches {
                     player.join(table, as: .watch)

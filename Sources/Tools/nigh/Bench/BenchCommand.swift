@@ -181,7 +181,7 @@ struct BenchCommand: Subcommand {
                 .init("report", JSON(report?.path)), .init("missed", .list(missed.map(JSON.text))),
             ] + (errors.first.map { [.init("error", Results.json(of: $0))] } ?? []),
             lines: table.lines + packetLines(findings) + missed.map { Line("missed: ", .bad) + Line($0) })
-        for error in errors { results.remark("\(error)") }
+        for error in errors { results.remark(error) }
         guard errors.isEmpty else { return .failed }
         return missed.isEmpty ? .success : .missed
     }

@@ -91,7 +91,7 @@ struct ChatCommand: Subcommand {
         }
         members.append(.init("error", Results.json(of: error)))
         results.summarize(members, lines: [])
-        results.remark("\(error)")
+        results.remark(error)
         return error is TransportsUnavailable ? .unavailable : .failed
     }
 }

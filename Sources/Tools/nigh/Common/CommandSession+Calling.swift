@@ -17,6 +17,8 @@ extension CommandSession {
         /// Whether an address is called again after a failure. Otherwise an address is called once: there is no peer to
         /// find first, so "nobody listens there" is an answer.
         var retriesAddresses = false
+        /// Whether the command says what it waits for, if that takes a while.
+        var isAnnounced = true
     }
 
     /// The longest time for one call when there is no limit for all calls together.
@@ -57,12 +59,18 @@ extension CommandSession {
         _ attempt: @escaping @Sendable (CallTarget, _ timeout: Duration) async throws -> Outcome
     ) async throws -> Outcome {
         let call = await onLoop { $0.beginCall(for: limits.timeLimit.map(Moment.Span.init)) }
-        defer { loop.execute { [self] in calls[ObjectIdentifier(call)] = nil } }
+        defer {
+            loop.execute { [self] in
+                call.cancelAnnouncement()
+                calls[ObjectIdentifier(call)] = nil
+            }
+        }
         var lastFailure: NighError?
         while true {
             let target: CallTarget
             do {
-                target = try await self.target(choice, for: purpose, until: call.deadline)
+                target = try await self.target(
+                    choice, for: purpose, until: call.deadline, isAnnounced: limits.isAnnounced)
             } catch let error as NighError where error.cause == .unknownPeer {
                 // The peer was found before and has disappeared: the last failure says more.
                 guard let lastFailure else { throw error }
@@ -70,34 +78,61 @@ extension CommandSession {
             }
             let timeout = await onLoop { commandSession in
                 call.callStarted(target, commandSession.peers)
+                if limits.isAnnounced { commandSession.announce(call, to: choice) }
                 return commandSession.timeout(of: call, within: limits.timeLimit.map(Moment.Span.init))
             }
             do {
                 let outcome = try await attempt(target, timeout.duration)
-                if lastFailure != nil, whenFailed == nil { results.live.show([]) }
+                await onLoop { commandSession in
+                    call.cancelAnnouncement()
+                    if limits.isAnnounced { commandSession.results.endWaiting() }
+                }
                 return outcome
             } catch let error as NighError {
                 let isCalledOnce = if case .address = target { !limits.retriesAddresses } else { false }
                 guard !isCalledOnce, !Task.isCancelled else { throw error }
                 let (next, failure) = await onLoop { commandSession in
                     let now = commandSession.loop.now
+                    call.cancelAnnouncement()
                     return (call.nextCall(after: error, at: now), call.failure(error, at: now))
                 }
                 guard let next else { throw failure }
                 lastFailure = error
-                if let whenFailed { whenFailed(error) } else { show(error, about: choice) }
+                if let whenFailed { whenFailed(error) } else { await show(error, of: call, to: choice) }
                 try await pause(call, until: next)
             }
         }
     }
 
-    private func show(_ error: NighError, about choice: PeerChoice) {
-        results.live.show([Line("cannot reach \(choice): \(error.cause); trying again", .faint)])
+    /// Says why the peer was not reached. Without a terminal, that waits as long as everything else that is said: the
+    /// next attempt may succeed.
+    private func show(_ error: NighError, of call: OngoingCall, to choice: PeerChoice) async {
+        let line = Line("cannot reach \(choice): \(error.cause); trying again", .faint)
+        await onLoop { commandSession in
+            let isLong = commandSession.loop.now >= call.start + Self.patience
+            guard commandSession.results.live.isVisible || isLong && !commandSession.options.isVerbose else {
+                return
+            }
+            commandSession.results.showWaiting(line)
+        }
     }
 
-    private func target(_ choice: PeerChoice, for purpose: Purpose?, until deadline: Moment) async throws
-        -> CallTarget
-    {
+    /// Says that the peer is called, once that takes a while. Loop only.
+    private func announce(_ call: OngoingCall, to choice: PeerChoice) {
+        call.announce(at: loop.now + Self.patience) { [weak self] in
+            self?.results.showWaiting(Line("calling \(choice) …", .faint))
+        }
+    }
+
+    /// Says no more that a peer is called: it has answered, although the attempt goes on. Loop only.
+    func endAnnouncements() {
+        for call in calls.values { call.cancelAnnouncement() }
+        results.endWaiting()
+    }
+
+    private func target(
+        _ choice: PeerChoice, for purpose: Purpose?, until deadline: Moment, isAnnounced: Bool
+    ) async throws -> CallTarget {
         switch choice {
         case .address(let address):
             guard transports.contains(where: { $0.scheme == address.scheme }) else {
@@ -106,7 +141,9 @@ extension CommandSession {
                     advice: "name its transport: --transport \(address.scheme)")
             }
             return .address(address)
-        case .named: return .peer(try await find(choice, for: purpose, until: deadline).id)
+        case .named:
+            return .peer(
+                try await find(choice, for: purpose, until: deadline, isAnnounced: isAnnounced).id)
         }
     }
 
@@ -140,20 +177,34 @@ extension CommandSession {
 
 /// A sequence of calls to one peer, with the pause between two attempts.
 ///
-/// `@unchecked Sendable`: everything except the constant `deadline` is used on the session's loop only.
+/// `@unchecked Sendable`: everything except the constants `start` and `deadline` is used on the session's loop only.
 final class OngoingCall: @unchecked Sendable {
+    let start: Moment
     let deadline: Moment
     private let loop: UVEventLoop
     private var schedule: RetrySchedule
     private var peer: PeerID?
     private var timer: LoopTimer?
+    private var announcement: LoopTimer?
     private var completion: ((Result<Void, any Error>) -> Void)?
     private var isCancelled = false
 
     init(_ schedule: RetrySchedule, on loop: UVEventLoop) {
         self.schedule = schedule
         self.loop = loop
+        start = loop.now
         deadline = schedule.deadline
+    }
+
+    /// Calls `say` at `moment`, unless the attempt has ended by then.
+    func announce(at moment: Moment, _ say: @escaping @Sendable () -> Void) {
+        cancelAnnouncement()
+        announcement = loop.schedule(at: moment, say)
+    }
+
+    func cancelAnnouncement() {
+        if let announcement { loop.cancel(announcement) }
+        announcement = nil
     }
 
     /// Notes that an attempt begins.

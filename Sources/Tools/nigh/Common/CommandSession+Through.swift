@@ -6,12 +6,12 @@ extension CommandSession {
     /// The pause before the peer is called again after its conversation has ended.
     private static let pause = Duration.seconds(1)
     /// After this time without a conversation, the command says that it waits for one.
-    private static let patience = Moment.Span.seconds(3)
+    private static let throughPatience = Moment.Span.seconds(3)
 
     /// Says after a while that there is no conversation with the peer yet.
     func remarkIfNotConnected(through choice: PeerChoice) {
         loop.execute { [self] in
-            loop.schedule(at: loop.now + Self.patience) { [weak self] in
+            loop.schedule(at: loop.now + Self.throughPatience) { [weak self] in
                 guard let self, throughPeer == nil, !isClosing else { return }
                 let why = lastThroughError.map { ": \($0.cause)" } ?? ", which is not visible"
                 onRemark("--through \(choice): still looking for a way to it\(why)")
@@ -42,7 +42,7 @@ extension CommandSession {
 
     /// Calls the peer until it answers, whichever `nigh` command or other program runs there.
     private func reach(_ choice: PeerChoice) async throws -> PeerID {
-        let limits = CallLimits(timeLimit: nil, retriesAddresses: true)
+        let limits = CallLimits(timeLimit: nil, retriesAddresses: true, isAnnounced: false)
         let note: @Sendable (NighError) -> Void = { [weak self] error in
             self?.loop.execute { [weak self] in self?.lastThroughError = error }
         }

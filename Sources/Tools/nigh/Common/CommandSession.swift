@@ -25,7 +25,7 @@ final class CommandSession: @unchecked Sendable {
 
     /// Who tells this session of others, and carries connections. Loop only.
     private let introductions: Introductions
-    private let options: SessionOptions
+    let options: SessionOptions
     private let purposes: [Purpose]
     private let acceptsAllInvitations: Bool
     let results: Results
@@ -51,7 +51,8 @@ final class CommandSession: @unchecked Sendable {
     /// Shows something to a person that does not end the command. Loop only.
     var onRemark: (String) -> Void
     private var warned: Set<PeerID> = []
-    private var searches: [PeerSearch] = []
+    /// The searches in progress. Loop only.
+    var searches: [PeerSearch] = []
     /// The calls in progress. Loop only.
     var calls: [ObjectIdentifier: OngoingCall] = [:]
 
@@ -98,7 +99,8 @@ final class CommandSession: @unchecked Sendable {
             to: session,
             observer: Introductions.Observer(
                 failed: { [weak self] id, error in
-                    if options.isVerbose { self?.onRemark("\(id.short): \(error)") }
+                    guard options.isVerbose, let self else { return }
+                    onRemark("\(label(of: id)): \(error)")
                 }, violated: { [weak self] in self?.onRemark("\($0)") },
                 presented: { [weak self] in self?.presented($0) }))
     }
@@ -171,11 +173,14 @@ final class CommandSession: @unchecked Sendable {
         if options.isVerbose { remark(event) }
         switch event {
         case .stateChanged(let peer, _, _):
+            results.note(peer)
             peers[peer.id] = peer.state == .unavailable ? nil : peer
             if peer.state == .connected { hasWorked = true }
             if peer.id == throughPeer, !peer.state.hasConversation { endThrough() }
         case .listening(_, let addresses): if !addresses.isEmpty { hasWorked = true }
-        case .peerChanged(let peer): if peers[peer.id] != nil { peers[peer.id] = peer }
+        case .peerChanged(let peer):
+            results.note(peer)
+            if peers[peer.id] != nil { peers[peer.id] = peer }
         case .transportChanged(let scheme, .down(let error)):
             transportErrors[scheme] = error
             // So that nobody takes this for a network fault.
@@ -188,12 +193,12 @@ final class CommandSession: @unchecked Sendable {
             if introductions.answer(invitation) { return }
             let purpose = Purpose(context: invitation.context)
             guard acceptsAllInvitations || purpose.map(purposes.contains) == true else {
-                return session.decline(invitation, reason: Purpose.refusal(accepting: purposes))
+                return session.decline(invitation, reason: Purpose.refusal(of: purpose, accepting: purposes))
             }
         default: break
         }
         onEvent?(event)
-        for search in searches { check(search) }
+        checkSearches()
         for call in Array(calls.values) { call.routesChanged(in: peers) }
     }
 
@@ -304,7 +309,7 @@ final class CommandSession: @unchecked Sendable {
 
     /// Writes an error that does not end the command, with the code of the check that explains it. Loop only.
     func remark(_ error: NighError) {
-        onRemark(CheckCode.text(of: error, checkCode(of: error).map { [$0] } ?? []))
+        onRemark(CheckCode.text(of: results.named(error), checkCode(of: error).map { [$0] } ?? []))
     }
 
     /// The errors of all transports, if none of them works or has worked. Loop only.
@@ -319,86 +324,6 @@ final class CommandSession: @unchecked Sendable {
             if let unusable = await onLoop({ $0.transportsUnusable }) { return unusable }
         }
         return nil
-    }
-
-    // MARK: Finding a peer
-
-    /// The time after which a transport that is down is expected to stay down.
-    private static let downTimeout = Moment.Span.seconds(1)
-
-    /// `@unchecked Sendable`: all mutable state is used on the loop only.
-    private final class PeerSearch: @unchecked Sendable {
-        let choice: PeerChoice
-        let purpose: Purpose?
-        var completion: ((Result<Peer, any Error>) -> Void)?
-        var result: Result<Peer, any Error>?
-
-        init(_ choice: PeerChoice, _ purpose: Purpose?) {
-            self.choice = choice
-            self.purpose = purpose
-        }
-    }
-
-    /// Waits until discovery sees the peer that `choice` names. Skips peers that advertise purposes, but not `purpose`.
-    /// Fails if there is no such peer by the deadline, if there are several, or if no transport works and none has
-    /// worked before. Cancelling the task ends the search.
-    func find(_ choice: PeerChoice, for purpose: Purpose? = nil, until deadline: Moment) async throws -> Peer
-    {
-        let search = PeerSearch(choice, purpose)
-        return try await withTaskCancellationHandler {
-            try await withCheckedThrowingContinuation { continuation in
-                loop.execute { [self] in
-                    // The search may have been cancelled before it began.
-                    if let result = search.result { return continuation.resume(with: result) }
-                    search.completion = { continuation.resume(with: $0) }
-                    searches.append(search)
-                    check(search)
-                    loop.schedule(at: loop.now + Self.downTimeout) { [self] in
-                        if let transportsUnusable { end(search, .failure(transportsUnusable)) }
-                    }
-                    guard deadline < .never else { return }
-                    loop.schedule(at: deadline) { [self] in
-                        end(search, .failure(transportsUnavailable ?? notFound(choice)))
-                    }
-                }
-            }
-        } onCancel: {
-            loop.execute { [self] in end(search, .failure(CancellationError())) }
-        }
-    }
-
-    private func notFound(_ choice: PeerChoice) -> any Error {
-        let others = peers.values.filter { !$0.routes.isEmpty }.map { "\($0.name) (\($0.id.short))" }.sorted()
-        let seen = others.isEmpty ? "no peer is visible" : "visible peers: \(others.joined(separator: ", "))"
-        return NighError(
-            .browsing, .unknownPeer, peer: "\(choice)",
-            advice:
-                "\(seen); `nigh discover \(options.service)` lists peers, `nigh doctor` finds what is wrong")
-    }
-
-    private func end(_ search: PeerSearch, _ result: Result<Peer, any Error>) {
-        guard search.result == nil else { return }
-        search.result = result
-        searches.removeAll { $0 === search }
-        search.completion?(result)
-        search.completion = nil
-    }
-
-    private func check(_ search: PeerSearch) {
-        let matching = peers.values.filter {
-            search.choice.matches($0) && !$0.routes.isEmpty && search.purpose?.isAccepted(by: $0) != false
-        }
-        guard let first = matching.first else { return }
-        guard matching.count == 1 else {
-            let names = matching.map { "\($0.name) (\($0.id.short))" }.sorted().joined(separator: ", ")
-            return end(
-                search,
-                .failure(
-                    NighError(
-                        .browsing, .invalid("choice \"\(search.choice)\": it matches \(names)"),
-                        advice: "choose one by the beginning of its PeerID")))
-        }
-        end(search, .success(first))
     }
 
     /// Runs `body` on the loop and returns its result.

@@ -50,9 +50,12 @@ enum PeerReport {
         }
     }
 
-    /// What a peer advertises about itself, for a person.
+    /// What a peer advertises about itself, for a person. Of a `nigh` it is the command that runs there.
     static func info(of peer: Peer) -> Line {
-        let pairs = peer.info.pairs.sorted { $0.key < $1.key }.map { "\($0.key)=\($0.value)" }
+        let pairs = peer.info.pairs.sorted { $0.key < $1.key }.map { key, value in
+            if key == Purpose.infoKey, let program = Purpose.program(of: peer) { return "runs \(program)" }
+            return "\(key)=\(value)"
+        }
         let info = Line(pairs.joined(separator: " "))
         return peer.isFull ? Line("full", .warning) + Line(pairs.isEmpty ? "" : " ") + info : info
     }

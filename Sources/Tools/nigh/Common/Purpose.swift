@@ -39,7 +39,7 @@ enum Purpose: String, CaseIterable, Sendable {
         return taken.isEmpty ? [.join] : taken
     }
 
-    private static let infoKey = "nigh"
+    static let infoKey = "nigh"
 
     /// The discovery info of a session that takes these purposes.
     static func info(accepting purposes: [Purpose]) -> DiscoveryInfo {
@@ -51,15 +51,57 @@ enum Purpose: String, CaseIterable, Sendable {
     /// Returns whether `peer` advertises that it takes this purpose, or nil if it advertises nothing about purposes, as
     /// other programs do.
     func isAccepted(by peer: Peer) -> Bool? {
-        peer.info[Self.infoKey].map { $0.split(separator: " ").contains { $0 == rawValue } }
+        Self.accepted(by: peer).map { $0.contains(self) }
     }
 
-    /// The reason with which a session that accepts `purposes` declines other invitations.
-    static func refusal(accepting purposes: [Purpose]) -> String {
-        let commands = purposes.filter { $0 != .join }.map(\.counterpart).joined(separator: ", ")
-        return commands.isEmpty ? "this nigh accepts no invitations" : "this nigh accepts only \(commands)"
+    /// The purposes that `peer` advertises; nil if it advertises nothing about purposes.
+    static func accepted(by peer: Peer) -> [Purpose]? {
+        peer.info[infoKey]?.split(separator: " ").compactMap { Purpose(rawValue: String($0)) }
+    }
+
+    /// The command that a peer runs, by what it advertises; nil if that is no command of this version.
+    static func program(of peer: Peer) -> String? { accepted(by: peer).flatMap(program(accepting:)) }
+
+    private static func program(accepting purposes: [Purpose]) -> String? {
+        purposes.lazy.compactMap(\.acceptor).first
+    }
+
+    /// The reason with which a session that accepts `purposes` declines an invitation for `wanted`, which is nil for an
+    /// invitation of another program.
+    static func refusal(of wanted: Purpose?, accepting purposes: [Purpose]) -> String {
+        guard let program = program(accepting: purposes) else { return "this nigh accepts no invitations" }
+        return "it runs `\(program)`, which accepts only \(list(purposes))" + remedy(wanted)
+    }
+
+    /// Why a session that wants this does not call `peer`, which advertises other purposes, and what to do there.
+    func mismatch(with peer: Peer) -> String {
+        let purposes = Self.accepted(by: peer) ?? []
+        let what = Self.program(accepting: purposes).map {
+            "runs `\($0)`, which accepts only \(Self.list(purposes))"
+        }
+        return (what ?? "does not accept `\(counterpart)`") + Self.remedy(self)
+    }
+
+    private static func list(_ purposes: [Purpose]) -> String {
+        purposes.filter { $0.acceptor != nil }.map { "`\($0.counterpart)`" }.joined(separator: " and ")
+    }
+
+    private static func remedy(_ wanted: Purpose?) -> String {
+        guard let wanted, let program = wanted.acceptor else { return "" }
+        return "; for `\(wanted.counterpart)`, run `\(program)` there"
     }
 
     /// The command that asks for this purpose; `join` has none of its own.
     var counterpart: String { "nigh \(rawValue)" }
+
+    /// The command that accepts this purpose on the other device; nil for `join`, which is no command's own.
+    var acceptor: String? {
+        switch self {
+        case .ping, .bench: "nigh host"
+        case .send: "nigh receive"
+        case .chat: "nigh chat"
+        case .pair: "nigh pair"
+        case .join: nil
+        }
+    }
 }

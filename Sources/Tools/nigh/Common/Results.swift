@@ -36,6 +36,13 @@ final class Results: @unchecked Sendable {
     private let output: LineOutput
     private let lock = Lock()
     private var lists: [(kind: Kind, items: [JSON])]
+    /// The names of peers, by the short PeerIDs that stand for them in errors.
+    private var names: [String: DisplayName] = [:]
+    /// What `showWaiting` has written to a standard error that is no terminal.
+    private var lastWaiting: String?
+
+    /// The maximum number of names that are kept: strangers can use any number of keys.
+    private static let maximumNames = 1_000
 
     /// Creates the reporter of `command`, whose items are of `kinds`. Calls `onFailure` when nobody reads the results
     /// any more.
@@ -90,6 +97,7 @@ final class Results: @unchecked Sendable {
     /// Reports that the command failed. The words go to the standard error.
     func fail(_ error: any Error) {
         live.end()
+        let error: any Error = (error as? NighError).map { named($0) } ?? error
         LineOutput.printError(CheckCode.text(of: error, Self.checkCodes(of: error)), by: "nigh")
         guard form != .text else { return }
         summarize([.init("error", Self.json(of: error))], lines: [])
@@ -97,6 +105,44 @@ final class Results: @unchecked Sendable {
 
     /// Writes a remark for a person to the standard error; programs do not depend on it.
     func remark(_ text: String) { live.writeAbove { LineOutput.printError(text, by: "nigh") } }
+
+    /// Writes an error that does not end the command as a remark.
+    func remark(_ error: any Error) {
+        remark((error as? NighError).map { "\(named($0))" } ?? "\(error)")
+    }
+
+    /// Shows a person what the command waits for: at a terminal in place, until `endWaiting`; elsewhere as one line on
+    /// the standard error, unless the results are JSON.
+    func showWaiting(_ line: Line) {
+        if live.isVisible { return live.show([line]) }
+        let text = line.text(colours: false)
+        let isNew = lock.withLock {
+            defer { lastWaiting = text }
+            return isText && lastWaiting != text
+        }
+        if isNew { remark(text) }
+    }
+
+    /// Removes what `showWaiting` has shown in place.
+    func endWaiting() { if live.isVisible { live.show([]) } }
+
+    /// Notes the name of a peer for the errors that know only its PeerID.
+    func note(_ peer: Peer) {
+        lock.withLock {
+            guard names.count < Self.maximumNames || names[peer.id.short] != nil else { return }
+            names[peer.id.short] = peer.name
+        }
+    }
+
+    /// Returns the error with the names of the peers that it, or one of its attempts, names by short PeerIDs only.
+    func named(_ error: NighError) -> NighError {
+        var error = error
+        error.attempts = error.attempts.map { named($0) }
+        if let short = error.peer, let name = lock.withLock({ names[short] }) {
+            error.peer = "\(name) (\(short))"
+        }
+        return error
+    }
 
     private func print(_ lines: [Line]) {
         live.writeAbove { output.writeSanitized(lines.map { $0.text(colours: hasColours) }) }

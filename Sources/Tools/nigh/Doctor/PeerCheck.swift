@@ -1,6 +1,7 @@
 import JSONText
 import NighLoop
 import NighCore
+import SessionArguments
 
 /// A path to a peer that was found to work.
 struct PeerPath: Sendable {
@@ -142,7 +143,7 @@ struct PeerCheck: Sendable {
             try Task.checkCancellation()
             seen = []
             for runner in runners { seen += await runner.seen().map { (runner, $0) } }
-            let meant = seen.filter { choice.matches($0.1.advertisement) }
+            let meant = PeerName(text).matching(seen) { ($0.1.advertisement.peer, $0.1.advertisement.name) }
             let peers = Set(meant.map(\.1.advertisement.peer))
             let elapsed = ContinuousClock.now - start
             if peers.count > 1 {
@@ -169,11 +170,13 @@ struct PeerCheck: Sendable {
             others.isEmpty
             ? "no peer with the service \(service) is visible"
             : "only these peers with the service \(service) are visible: \(others.joined(separator: ", "))"
+        let suggestion = PeerName(text).suggestion(among: seen.map(\.1.advertisement.name))
+            .map { "did you mean \($0)? Otherwise " }
         reporter.report(
             Finding(
                 "peer.found", text, .fail, finding,
-                advice:
-                    "check that its program runs, with the service \(service), on the same network; run `nigh doctor` "
+                advice: (suggestion ?? "")
+                    + "check that its program runs, with the service \(service), on the same network; run `nigh doctor` "
                     + "there, or use --peer with its address, or --through with a peer that is connected to it"
             ))
         return nil
@@ -237,13 +240,5 @@ struct PeerCheck: Sendable {
                 continuation.finish()
             }
         }
-    }
-}
-
-extension PeerChoice {
-    /// Returns whether the choice names the peer of this advertisement.
-    func matches(_ advertisement: Advertisement) -> Bool {
-        guard case .named(let text) = self else { return false }
-        return Self.matches(text, advertisement.peer, advertisement.name)
     }
 }

@@ -2,6 +2,7 @@ import NighCore
 import NighIntroductions
 import NighLoop
 import NighRelays
+import SessionArguments
 
 /// Asks a peer that is connected to the wanted one, and finds out why there is no direct way to that: what the two have
 /// in common, which of its addresses answer, and whether the other peer carries a connection.
@@ -51,12 +52,17 @@ struct ThroughCheck: Sendable {
                 Finding(
                     "peer.through", "\(through)", .fail,
                     "it could not be asked within \(Moment.Span(timeout))",
-                    advice: "check that it runs, and that `nigh doctor --peer \(through)` passes"))
+                    advice:
+                        "check that it runs, and that `nigh doctor --peer \(ShellWord.quoted("\(through)"))` passes"
+                ))
         }
         let wanted = wanted
         // Name and path come in one message, if the peer there tells of paths.
-        let acquaintance = try await value(of: session) { session in
-            session.acquaintances(of: carrier).first { wanted.matches($0.listing.advertisement) }
+        let acquaintance = try await value(of: session) { session -> Acquaintance? in
+            guard case .named(let text) = wanted else { return nil }
+            return PeerName(text).matching(session.acquaintances(of: carrier)) {
+                ($0.listing.advertisement.peer, $0.listing.advertisement.name)
+            }.first
         }
         guard let acquaintance else {
             return reporter.report(

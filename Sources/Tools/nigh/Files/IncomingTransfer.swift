@@ -88,7 +88,8 @@ extension FileReceiver {
             ], lines: [])
         guard results.isText else { return }
         let list = addresses.map(\.description).joined(separator: " or ")
-        results.remark("waiting for files; send with: nigh send \(name) FILE, or to \(list)")
+        results.remark(
+            "waiting for files; send with: nigh send \(ShellWord.operand("\(name)")) FILE, or to \(list)")
     }
 
     func reportStart(_ incoming: IncomingTransfer) {

@@ -1,4 +1,5 @@
 import Arguments
+import Glibc
 import JSONText
 import NighCore
 import NighFiles
@@ -12,6 +13,8 @@ struct SendCommand: Subcommand {
     var session: SessionOptions
     let peer: PeerChoice
     let paths: [String]
+    /// Whether no FILE was given, so that the standard input is sent.
+    let leavesFilesOut: Bool
     let name: String?
     /// How long nothing may move; nil if the user did not say.
     let giveUp: Duration?
@@ -49,7 +52,8 @@ struct SendCommand: Subcommand {
             Example("puma - --as notes.txt", "sends what is typed, until Ctrl-D"),
         ]
     ) { peer, paths, output, session, name, giveUp in
-        let paths = paths.isEmpty ? [standardInput] : paths
+        let leavesFilesOut = paths.isEmpty
+        let paths = leavesFilesOut ? [standardInput] : paths
         if paths.count > 1 {
             if name != nil { throw UsageError("--as names a single FILE, and here are \(paths.count)") }
             if paths.contains(standardInput) {
@@ -57,7 +61,8 @@ struct SendCommand: Subcommand {
             }
         }
         return SendCommand(
-            output: output, session: session, peer: peer, paths: paths, name: name, giveUp: giveUp)
+            output: output, session: session, peer: peer, paths: paths, leavesFilesOut: leavesFilesOut,
+            name: name, giveUp: giveUp)
     }
 
     var kinds: [Results.Kind] { [FileSender.file] }
@@ -66,6 +71,7 @@ struct SendCommand: Subcommand {
         if let name, name.isEmpty || name.utf8.count > Self.longestName || name.utf8.contains(0) {
             throw UsageError("--as: a name has 1 to \(Self.longestName) bytes")
         }
+        if let problem = missingDevice { throw problem }
         let files = try FilesToSend(
             SourceTree(entries, giveUp: giveUp ?? SendPatience.untilAccepted),
             label: paths == [Self.standardInput] ? "the standard input" : nil)
@@ -89,6 +95,15 @@ struct SendCommand: Subcommand {
         // Before a peer was found there is nothing to sum up.
         if outcome.peer == nil, let error = outcome.error { throw error }
         return report(outcome, files, results)
+    }
+
+    /// The error for a command line that has a file in the place of the device, as if the device were forgotten.
+    private var missingDevice: UsageError? {
+        guard leavesFilesOut, case .named(let text) = peer, access(text, F_OK) == 0 else { return nil }
+        let word = ShellWord.operand(text)
+        return UsageError(
+            "PEER is missing: write `nigh send PEER \(word)`, or `nigh send \(word) -` if that is a device "
+                + "and the standard input is to be sent")
     }
 
     /// The longest name that a sender may give a file, in bytes.

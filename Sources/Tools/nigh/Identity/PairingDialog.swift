@@ -50,10 +50,10 @@ final class PairingDialog: @unchecked Sendable {
                                 ?? NighError(.pairing, .timedOut, advice: Self.advice)))
                 }
             }
-            results.live.show([
-                "Waiting for a peer that wants to pair; run on the other device: "
-                    + Line("nigh pair \(commandSession.session.configuration.name)", .strong)
-            ])
+            let name = ShellWord.operand("\(commandSession.session.configuration.name)")
+            results.showWaiting(
+                "waiting for a peer that wants to pair; run on the other device: "
+                    + Line("nigh pair \(name)", .strong))
         }
         return try await withCheckedThrowingContinuation { continuation in
             commandSession.loop.execute { [self] in
@@ -118,7 +118,7 @@ final class PairingDialog: @unchecked Sendable {
         isBusy = true
         // If this side asked a second time, neither pairing would go on.
         request?.cancel()
-        results.live.show([])
+        commandSession.endAnnouncements()
         results.report(
             Self.digitsKind,
             [.init("digits", .text(code.digits))] + PeerReport.members(of: peer),

@@ -1,6 +1,7 @@
 import Arguments
 import JSONText
 import NighCore
+import SessionArguments
 
 /// `nigh peers`: shows the peers that this user's programs know, and forgets them.
 struct PeersCommand: Subcommand {
@@ -111,10 +112,12 @@ struct PeersCommand: Subcommand {
 
     private func find(_ text: String, in store: TrustStore) throws(NighError) -> TrustedPeer {
         let all = store.peers
-        let found = all.filter { PeerChoice.matches(text, $0.id, $0.name) }
+        let name = PeerName(text)
+        let found = name.matching(all) { ($0.id, $0.name) }
         guard let peer = found.first else {
+            let meant = name.suggestion(among: all.map(\.name)).map { "did you mean \($0)? " } ?? ""
             throw NighError(
-                .trusting, .unknownPeer, peer: text, advice: "`nigh peers` lists the known peers")
+                .trusting, .unknownPeer, peer: text, advice: "\(meant)`nigh peers` lists the known peers")
         }
         guard found.count == 1 else {
             let names = found.map { "\($0.name) (\($0.id.short))" }.joined(separator: ", ")

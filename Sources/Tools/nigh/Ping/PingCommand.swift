@@ -104,7 +104,8 @@ struct PingCommand: Subcommand {
         commandSession.start(onEvent: { pinger.handle($0) })
         let peer: Peer
         do {
-            let calling = CommandSession.CallLimits(timeLimit: timeout, retriesAddresses: plan.endsWithReply)
+            let calling = CommandSession.CallLimits(
+                timeLimit: timeout, retriesAddresses: plan.endsWithReply, isAnnounced: !plan.isQuiet)
             peer = try await interruption.cancelling { [choice] in
                 let peer = try await commandSession.connect(to: choice, for: .ping, calling)
                 try await checkPath(to: peer, by: commandSession)

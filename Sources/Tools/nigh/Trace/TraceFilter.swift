@@ -1,6 +1,7 @@
 import Arguments
 import NighCore
 import NighRecord
+import SessionArguments
 
 /// Selects what a trace shows.
 struct TraceFilter: Hashable, Sendable {
@@ -64,6 +65,6 @@ struct TraceFilter: Hashable, Sendable {
     /// Returns whether the filter matches the peer of that link.
     func matches(_ state: LinkState) -> Bool {
         guard let peer else { return true }
-        return state.peer.map { PeerChoice.matches(peer, $0, state.greeting?.name) } ?? false
+        return state.peer.map { PeerName(peer).matches($0, state.greeting?.name) } ?? false
     }
 }

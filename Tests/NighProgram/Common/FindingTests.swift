@@ -1,0 +1,126 @@
+import NighCore
+import NighLoop
+import NighMemory
+import SessionArguments
+import Testing
+
+@testable import nigh
+
+/// Tests what a command says while it looks for a peer, and when it does not find it.
+@Suite(.callsPrograms) struct FindingTests {
+    private let service = ServiceName("f\(UInt32.random(in: .min ... .max))") ?? "finding"
+
+    private func commandSession(_ name: String, accepting purposes: [Purpose] = []) throws -> CommandSession {
+        let options = SessionOptions(
+            transports: "memory", plugins: .none, service: service, name: DisplayName(fitting: name),
+            identity: .ephemeral, security: .encrypted, relays: .nobody, isVerbose: false)
+        return try CommandSession(
+            options, role: purposes.isEmpty ? .client : .server, accepting: purposes,
+            results: Results(of: "test", OutputOptions(form: .json), onFailure: {}))
+    }
+
+    /// A session that sees Lynx, on which something runs that accepts `purposes`.
+    private func seeing(_ purposes: [Purpose]) async throws -> (mine: CommandSession, lynx: CommandSession) {
+        let (mine, lynx) = (try commandSession("Puma"), try commandSession("Lynx", accepting: purposes))
+        lynx.start()
+        mine.start()
+        _ = try await mine.find(.named("Lynx"), until: .never)
+        return (mine, lynx)
+    }
+
+    private func notFound(_ text: String, for purpose: Purpose, by mine: CommandSession) async -> NighError? {
+        let now = await mine.onLoop { $0.loop.now }
+        return await #expect(throws: NighError.self) {
+            try await mine.find(.named(text), for: purpose, until: now + .milliseconds(1))
+        }
+    }
+
+    @Test("A peer is found by its name in any case")
+    func anyCase() async throws {
+        let (mine, lynx) = try await seeing([.ping, .bench])
+        #expect(try await mine.find(.named("lYNX"), for: .ping, until: .never).id == lynx.session.id)
+        await mine.close()
+        await lynx.close()
+    }
+
+    @Test(
+        "The error about a peer that runs another command says what it runs and what to run there",
+        arguments: [
+            ([Purpose.send], Purpose.ping, "nigh receive", "nigh host"),
+            ([.ping, .bench], .send, "nigh host", "nigh receive"),
+            ([.chat], .pair, "nigh chat", "nigh pair"), ([.pair], .chat, "nigh pair", "nigh chat"),
+        ] as [([Purpose], Purpose, String, String)])
+    func otherCommand(_ accepted: [Purpose], _ wanted: Purpose, _ runs: String, _ remedy: String) async throws
+    {
+        let (mine, lynx) = try await seeing(accepted)
+        let error = await notFound("Lynx", for: wanted, by: mine)
+        #expect(error?.cause == .unsupported("`\(wanted.counterpart)`"))
+        #expect(error?.peer == "Lynx (\(lynx.session.id.short))")
+        #expect(error?.advice?.contains("it runs `\(runs)`") == true, "\(String(describing: error))")
+        #expect(error?.advice?.contains("run `\(remedy)` there") == true, "\(String(describing: error))")
+        await mine.close()
+        await lynx.close()
+    }
+
+    @Test("A search says early what a peer runs instead, and finds what is started there then")
+    func early() async throws {
+        let (mine, lynx) = try await seeing([.send])
+        let (remarks, source) = AsyncStream.makeStream(of: String.self)
+        _ = await mine.onLoop { $0.onRemark = { source.yield($0) } }
+        let search = Task { try await mine.find(.named("Lynx"), for: .ping, until: .never) }
+        let remark = await remarks.first { _ in true }
+        #expect(
+            remark?.hasPrefix("Lynx (\(lynx.session.id.short)) runs `nigh receive`") == true,
+            "\(remark ?? "")")
+        let host = try commandSession("Lynx", accepting: [.ping, .bench])
+        host.start()
+        #expect(try await search.value.id == host.session.id)
+        for session in [mine, lynx, host] { await session.close() }
+    }
+
+    @Test("The error about a missing peer lists what is there, what it runs, and what may have been meant")
+    func missing() async throws {
+        let (mine, lynx) = try await seeing([.chat])
+        let error = await notFound("Lnyx", for: .chat, by: mine)
+        #expect(error?.cause == .unknownPeer)
+        #expect(
+            error?.advice?.hasPrefix(
+                "did you mean Lynx? visible peers: Lynx (\(lynx.session.id.short), runs nigh chat)") == true,
+            "\(String(describing: error))")
+        let address = await notFound("lynx:4000", for: .chat, by: mine)
+        #expect(address?.advice?.contains("if it is an address, write tcp://lynx:4000") == true)
+        await mine.close()
+        await lynx.close()
+    }
+
+    @Test("A peer that is called at its address says what it runs, and what to run there")
+    func refusal() {
+        #expect(
+            Purpose.refusal(of: .ping, accepting: [.send])
+                == "it runs `nigh receive`, which accepts only `nigh send`; for `nigh ping`, run `nigh host` there"
+        )
+        #expect(
+            Purpose.refusal(of: nil, accepting: [.ping, .bench])
+                == "it runs `nigh host`, which accepts only `nigh ping` and `nigh bench`")
+        // No command of its own asks for this.
+        #expect(
+            Purpose.refusal(of: .join, accepting: [.chat, .join])
+                == "it runs `nigh chat`, which accepts only `nigh chat`")
+        #expect(Purpose.refusal(of: .chat, accepting: []) == "this nigh accepts no invitations")
+    }
+
+    @Test("Errors name a peer whose name is known, not only its PeerID")
+    func names() async throws {
+        let (mine, lynx) = try await seeing([.chat])
+        let id = lynx.session.id
+        let attempt = NighError(.connecting, .timedOut, peer: id.short)
+        let error = mine.results.named(
+            NighError(.sending, .notConnected, peer: id.short, attempts: [attempt]))
+        #expect(error.peer == "Lynx (\(id.short))" && error.attempts[0].peer == error.peer)
+        #expect(mine.results.named(NighError(.sending, .closed, peer: "Hare")).peer == "Hare")
+        let info = await mine.onLoop { $0.peers[id].map { PeerReport.info(of: $0).text(colours: false) } }
+        #expect(info == "runs nigh chat")
+        await mine.close()
+        await lynx.close()
+    }
+}
