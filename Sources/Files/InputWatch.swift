@@ -12,7 +12,7 @@ final class InputWatch: Sendable {
     /// milliseconds.
     private static let shortest: Int32 = 100
 
-    /// Calls `body` when there is something to read, or when the time is over, or after `cancel`.
+    /// Calls `body` when there is something to read, or when the time is over, unless `cancel` was called before.
     init(_ input: AwaitedInput, _ body: @escaping @Sendable () -> Void) {
         var ends: [Int32] = [-1, -1]
         let hasEnds =
@@ -27,7 +27,7 @@ final class InputWatch: Sendable {
             ]
             let limit = stopped == nil ? (time < 0 ? Self.shortest : min(time, Self.shortest)) : time
             while poll(&wanted, nfds_t(wanted.count), limit) < 0, errno == EINTR {}
-            body()
+            if wanted[1].revents == 0 { body() }
         }
     }
 

@@ -129,14 +129,16 @@ struct TransferRun {
 
     /// The time after which a full disk is tried again and a side that has paused looks at its stream, in seconds.
     private static let roomInterval = 1.0
-    /// How often a transfer that is under way looks at the time, in seconds. Another program may wait that long to open
-    /// a file that is being received.
-    private static let tickInterval = 0.2
+    /// How often a transfer that is under way looks at the time, in seconds.
+    private static let tickInterval = 1.0
+    /// The same for a receiver: another program may wait that long to open a file that is being received.
+    private static let admissionInterval = 0.2
 
     /// Runs to the end. Calls `onTurn` after each step.
     func run(onTurn: () -> Void = {}) async -> TransferEnding {
         let steps = TransferSteps(side, on: stream)
-        let ticks = queue.every(Self.tickInterval) { [transfer] in
+        let interval = transfer.isIncoming ? Self.admissionInterval : Self.tickInterval
+        let ticks = queue.every(interval) { [transfer] in
             if transfer.isUnderway { transfer.order(.tick) }
         }
         defer { ticks.cancel() }
