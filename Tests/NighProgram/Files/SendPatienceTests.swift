@@ -8,11 +8,9 @@ import Testing
 @Suite struct SendPatienceTests {
     private func time(_ seconds: Int64) -> Moment { Moment(nanoseconds: seconds * 1_000_000_000) }
 
-    private func progress(
-        _ state: FileProgress.State, done: Int = 0, itemsDone: Int = 0
-    ) -> FileProgress {
+    private func progress(_ state: FileProgress.State, done: Int = 0) -> FileProgress {
         FileProgress(
-            state: state, done: done, total: 100, resumed: 0, transferred: done, itemsDone: itemsDone,
+            state: state, done: done, total: 100, resumed: 0, transferred: done, itemsDone: 0,
             itemsFailed: 0, itemCount: 1, current: nil, bytesPerSecond: nil)
     }
 
@@ -42,13 +40,6 @@ import Testing
         #expect(end(nil, progress(.transferring, done: 10)) == 600)
         #expect(end(nil, progress(.transferring, done: 10), lostAt: 100) == 160)
         #expect(end(nil, progress(.transferring, done: 10), lostAt: 590) == 600)
-    }
-
-    @Test("A receiver that has everything and does not end the transfer is waited for no longer than 10 s")
-    func withoutAnEnd() {
-        #expect(end(nil, progress(.transferring, done: 100, itemsDone: 1)) == 10)
-        #expect(end(.seconds(4), progress(.transferring, done: 100, itemsDone: 1)) == 4)
-        #expect(end(nil, progress(.transferring, done: 100, itemsDone: 1), canBeRepeated: false) == 10)
     }
 
     @Test("A side that has paused, and a program that writes into a pipe, may take any time")

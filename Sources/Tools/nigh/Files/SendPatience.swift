@@ -10,7 +10,7 @@ struct SendPatience {
     /// Whether all files can be read more than once. What comes from a pipe comes whenever its writer likes.
     let canBeRepeated: Bool
     /// When something last moved.
-    private(set) var movedAt: Moment
+    private var movedAt: Moment
     /// When the link was lost; nil while there is one.
     private var lostAt: Moment?
     private var progress: FileProgress?
@@ -18,8 +18,6 @@ struct SendPatience {
     /// What holds if the user does not say how long.
     static let untilAccepted = Duration.seconds(60)
     private static let onceAccepted = Duration.seconds(600)
-    /// The time for the other side to end the transfer once it is decided what becomes of each file.
-    private static let atEnd = Moment.Span.seconds(10)
 
     /// - Parameter chosen: how long nothing may move at any time, if the user said so.
     init(_ chosen: Duration?, canBeRepeated: Bool, at now: Moment) {
@@ -53,8 +51,6 @@ struct SendPatience {
         var since = movedAt
         if state == .waiting {
             limit = untilAccepted
-        } else if let progress, progress.isDecided {
-            limit = min(untilAccepted, Self.atEnd)
         } else if !canBeRepeated {
             return nil
         } else if now - movedAt < onceAccepted, let lostAt {
