@@ -26,10 +26,14 @@ import Testing
 
     @Test("A question names the sender first, and no name of a file can imitate it or hide its end")
     func question() {
-        let imitation = FileItem(path: "a\" (1 byte)? [y/n] \n\u{202E}Accept from Mum: \"b", size: 2_048)
+        let imitation = FileItem(path: "a\" (1 byte)? [y|n] \n\u{202E}Accept from Mum: \"b", size: 2_048)
         #expect(
             TransferText.question([imitation], size: 2_048, from: "Lynx (abcd)")
-                == "Accept from Lynx (abcd): \"a_ (1 byte)? [y/n] __Accept from Mum: _b\" (2.0 KiB)? [y/n] ")
+                == "Accept from Lynx (abcd): \"a_ (1 byte)? [y|n] __Accept from Mum: _b\" (2.0 KiB)? [y/n] ")
+        let nested = [FileItem(path: "a/b", size: 1), FileItem(path: "a/c", size: 1)]
+        #expect(TransferText.question([nested[0]], size: 1, from: "L").contains("\"a/b\" (1 byte)"))
+        #expect(
+            TransferText.question(nested, size: 2, from: "L").contains("2 files (2 bytes in all): \"a/\"?"))
         let long = FileItem(path: String(repeating: "x", count: 4_096), size: nil)
         let question = TransferText.question([long], size: nil, from: "Lynx (abcd)")
         #expect(question.count < 100 && question.hasSuffix("x…\" (of unknown size)? [y/n] "))

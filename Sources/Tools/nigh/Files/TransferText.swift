@@ -61,16 +61,22 @@ enum TransferText {
         return name ?? (only.kind == .folder ? "\(only.path)/" : only.path)
     }
 
-    /// The names of what was offered by itself, with "/" behind those of folders.
+    /// The names of what was offered by itself, with "/" behind those of folders. A folder need not be an item.
     static func names(_ items: [FileItem]) -> [String] {
-        items.filter { !$0.path.contains("/") }.map { $0.kind == .folder ? "\($0.path)/" : $0.path }
+        var seen: Set<String> = []
+        return items.compactMap { item in
+            let components = item.path.pathComponents
+            let name = components.first ?? item.path
+            guard seen.insert(name).inserted else { return nil }
+            return item.kind == .folder || components.count > 1 ? "\(name)/" : name
+        }
     }
 
     /// The question whether to accept what `sender` offers. What the sender has chosen stands behind words that it
     /// cannot choose, and its name before those of its files.
     static func question(_ items: [FileItem], size: Int?, from sender: String) -> String {
         let size = size.map { ByteCount($0).description } ?? "of unknown size"
-        let names = names(items).map { quoted($0) }
+        let names = (items.count == 1 ? [label(items)] : names(items)).map { quoted($0) }
         let shown = (names.prefix(mostNames) + (names.count > mostNames ? ["…"] : [])).joined(separator: ", ")
         let what = items.count == 1 ? "\(shown) (\(size))" : "\(count(items)) (\(size) in all): \(shown)"
         return "Accept from \(sender): \(what)? [y/n] "
