@@ -63,6 +63,8 @@ import Testing
             try file(name, bytes: 1_000)
             try await offer(name, by: stranger, to: id).finish()
         }
+        // The receiver removes what only resuming would need after the sender knows that everything is kept.
+        try waiting.child.line(with: "\"transfer\"", occurrence: 3)
         #expect(try names() == ["a", "b", "c"])
         try #require(mkfifo(path("idle"), 0o600) == 0)
         let first = try await offer("idle", by: stranger, to: id)

@@ -175,7 +175,8 @@ import Testing
         let folderWords = try refusal()
         #expect(
             folderWords.contains(
-                geteuid() == 0 ? "its folder belongs to user 65534" : "provides no transport"))
+                geteuid() == 0
+                    ? "\(folder.path), where it is, belongs to user 65534" : "provides no transport"))
     }
 
     private func write(_ content: String) throws {
