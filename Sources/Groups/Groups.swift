@@ -168,8 +168,8 @@ package final class Groups: Sendable {
     }
 
     /// Sends a message to the other members of a group, and waits for room at each in turn. It is no error if a member
-    /// leaves meanwhile. Throws a `NighError` if the session is closed or not in the group, or a `PartialSendError` with
-    /// the members to which it was not sent.
+    /// leaves meanwhile. Throws a `NighError` if the session is closed or not in the group, or a `PartialSendError`
+    /// with the members to which it was not sent.
     package nonisolated(nonsending) func send(
         _ payload: ByteSlice, to group: Membership, of session: Session
     ) async throws {

@@ -128,8 +128,8 @@ extension Session {
     public var fileOffers: FileOffers { core.reception.offers }
 
     /// Offers files and folders to each of these peers, in a transfer of its own; see ``Peer/send(files:metadata:)``.
-    /// The transfers are in the order of the peers. Fails if one peer cannot be sent files, or if the task is cancelled;
-    /// the peers before have their offers then.
+    /// The transfers are in the order of the peers. Fails if one peer cannot be sent files, or if the task is
+    /// cancelled; the peers before have their offers then.
     public nonisolated(nonsending) func send(
         files paths: [String], metadata: [UInt8] = [], to peers: [Peer]
     ) async throws(NighError) -> [FileTransfer] {

@@ -86,8 +86,8 @@ public struct Peer: Identifiable, Sendable {
         try await send(bytes: MessageCoding.encode(value, to: self))
     }
 
-    /// Sends bytes as they are. Waits while the peer's send buffer is full. If the task is cancelled, the call fails and
-    /// nothing was sent.
+    /// Sends bytes as they are. Waits while the peer's send buffer is full. If the task is cancelled, the call fails
+    /// and nothing was sent.
     public nonisolated(nonsending) func send(bytes: some Collection<UInt8>) async throws(NighError) {
         try await naming { () async throws(NighError) in try await session.low.send(bytes, to: id) }
     }

@@ -10,8 +10,8 @@ import Synchronization
 ///         for await note in session.messages(of: String.self) { print(note.sender.name, note.content) }
 ///     }
 ///
-/// The parameters are those of ``Session/init(service:name:transports:configure:)``. If the task is cancelled, `body` is,
-/// too; the session then still ends in good order, which takes some seconds at most.
+/// The parameters are those of ``Session/init(service:name:transports:configure:)``. If the task is cancelled, `body`
+/// is, too; the session then still ends in good order, which takes some seconds at most.
 public nonisolated(nonsending) func withSession<Result>(
     service: String, name: String? = nil, transports: String? = nil,
     configure: @Sendable @escaping (inout SessionSettings) -> Void = { _ in },

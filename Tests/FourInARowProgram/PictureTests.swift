@@ -69,17 +69,17 @@ struct PictureTests {
         }
         try write("name = \"Puma\"\n", "docs/guides/pictures/record")
         let texts = [
-            "$ nigh bogus now", "Puma is back after 1.2 s, over tcp", "abcdefg2 &lt;is&gt; /tmp/x-y gone",
+            "$ nigh bogus now", "Puma was back after 1.2 s, over tcp", "abcdefg2 &lt;was&gt; /tmp/x-y gone",
         ]
         let picture = texts.map { "<text x=\"0\">\($0)</text>\n" }.joined()
         try write("<svg>\(picture)</svg>\n", "docs/guides/pictures/one.svg")
         let source =
-            #"enum Way { case tcp }; let a = "\(name) is \(b ? "back" : "gone") after \(time) s, over \(way)""#
+            #"enum Way { case tcp }; let a = "\(name) was \(b ? "back" : "gone") after \(time) s, over \(way)""#
         #expect(try complaints(source) == [])
         #expect(try complaints("// \"It says\" more.\nfunc f() {}\n" + source) == [])
         #expect(
-            try complaints(source.replacing(" is ", with: " has come "))
-                == [#"one.svg shows "Puma is""#])
+            try complaints(source.replacing(" was ", with: " has come "))
+                == [#"one.svg shows "Puma was""#])
     }
 
     @Test("A word of a terminal stands at its column, however many spaces are around it")

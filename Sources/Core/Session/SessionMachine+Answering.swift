@@ -115,7 +115,8 @@ extension SessionMachine {
     ) {
         guard case .inviting(let own) = peer.phase else { return }
         let isCrossing = own.conversation != request.conversation
-        // "Cancelled": the conversation proposed there will never exist. If it is the one that the peer resumes, it does.
+        // "Cancelled": the conversation proposed there will never exist. If it is the one that the peer resumes, it
+        // does.
         abandonAttempt(of: peer, code: isCrossing ? .cancelled : .superseded)
         let agreed = acceptRequest(
             request, on: link, with: peer, inviting: isCrossing ? own.context : nil, now: now)

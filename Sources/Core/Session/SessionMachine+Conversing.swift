@@ -90,7 +90,8 @@ extension SessionMachine {
         abandonAttempt(of: peer, code: .tooSlow)
         var end = end
         if end.code == .cancelled, conversation.continueAsOwnInvitation() {
-            // The peer withdrew its invitation, probably because it has accepted this side's. Then it goes on with that.
+            // The peer withdrew its invitation, probably because it has accepted this side's. Then it goes on with
+            // that.
             end = LinkMachine.LinkEnd(cause: .linkLost, code: nil, isByPeer: false)
         }
         guard end.scope == .link else {

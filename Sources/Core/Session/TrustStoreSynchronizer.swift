@@ -1,8 +1,8 @@
 import Dispatch
 
 /// Keeps a trust store and its file in step, without blocking the loop. It reads and writes the file on a queue of its
-/// own, one operation at a time. A program may block all threads of Swift's concurrency runtime and of Dispatch's global
-/// queues, which are the same on Linux.
+/// own, one operation at a time. A program may block all threads of Swift's concurrency runtime and of Dispatch's
+/// global queues, which are the same on Linux.
 ///
 /// It checks the file again and again instead of having the system watch it. A check costs a few microseconds. A watch
 /// would cost each session a descriptor, and each event loop a way to wait for it. Besides, the folder with the file

@@ -1,8 +1,8 @@
 /// Describes a failure: its stage, cause, peer and transport, and what to do about it.
 ///
-/// Prints as one sentence: "connecting to Puma over bluetooth: the adapter is powered off; run
-/// `bluetoothctl power on`". Before the colon stands what was being done, then why it failed, then what helps. Every failure that this package reports is a `NighError`,
-/// including the failures of transports.
+/// Prints as one sentence: "connecting to Puma over bluetooth: the adapter is powered off; run `bluetoothctl power
+/// on`". Before the colon stands what was being done, then why it failed, then what helps. Every failure that this
+/// package reports is a `NighError`, including the failures of transports.
 public struct NighError: Error, Hashable, Sendable {
     /// What was being done when it failed.
     public var stage: Stage

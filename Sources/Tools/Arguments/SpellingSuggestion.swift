@@ -1,7 +1,7 @@
 /// Finds the word that a user probably meant.
 public enum SpellingSuggestion {
-    /// Returns the word that is so close to `typed` that it was probably meant, whatever the case of its letters; nil if
-    /// there is none.
+    /// Returns the word that is so close to `typed` that it was probably meant, whatever the case of its letters; nil
+    /// if there is none.
     public static func closest(to typed: String, among words: [String]) -> String? {
         let mistakes = max(1, typed.count / 3)
         let lowercased = typed.lowercased()

@@ -395,7 +395,8 @@ import Testing
         let (mover, other) = try pairThatMoves(slowPlan: slowPlan) { $0.acceptsPairing = true }
         if asking != .other { mover.probe.pair(with: other.probe) }
         if asking != .mover { other.probe.pair(with: mover.probe) }
-        // The nonce that went over the link that is left counts as a try, so the next one may have to wait for its turn.
+        // The nonce that went over the link that is left counts as a try, so the next one may have to wait for its
+        // turn.
         try place.run(SessionMachine.pairingPause.duration + .seconds(1))
         #expect(mover.transport(to: other) == "fast")
         #expect(mover.probe.codes.count == 1 && mover.probe.codes == other.probe.codes)
