@@ -6,6 +6,9 @@ import Glibc
 /// Whoever may write to a folder can rename what is in it. So every folder from the root on counts, and so does every
 /// folder on the way of a symbolic link. In a folder with the sticky bit, such as `/tmp`, only the owner of an entry
 /// can rename that entry. The file itself is not examined: its reader decides which owner and mode it may have.
+///
+/// A group that may write counts as other users, with one exception. Many systems give each user a group of the same
+/// number, in which nobody else is, and let it write to what the user makes.
 package struct PathExposure: Hashable, Sendable {
     package enum Reason: Hashable, Sendable {
         /// The place belongs to this user, who is neither the program's own user nor root.
@@ -25,9 +28,15 @@ package struct PathExposure: Hashable, Sendable {
     /// What the file system says about a name.
     struct Entry: Hashable {
         var owner: uid_t
+        /// The group that the mode speaks of; nil if that is unknown.
+        var group: gid_t?
         var mode: mode_t
         /// Where a symbolic link leads; nil for everything else.
         var target: String?
+
+        func isWritableByOthers(than user: uid_t) -> Bool {
+            mode & 0o002 != 0 || mode & 0o020 != 0 && group != user && group != 0
+        }
     }
 
     private static let mostLinks = 40
@@ -71,7 +80,7 @@ package struct PathExposure: Hashable, Sendable {
                 return
             }
             let next = entry(place)
-            if status.mode & 0o022 != 0 {
+            if status.isWritableByOthers(than: user) {
                 guard status.mode & S_ISVTX != 0 else {
                     self = exposed(holder, .writable(status.mode & 0o7777))
                     return
@@ -117,7 +126,7 @@ package struct PathExposure: Hashable, Sendable {
     private static func entry(_ path: String) -> Entry? {
         var status = stat()
         guard lstat(path, &status) == 0 else { return nil }
-        var entry = Entry(owner: status.st_uid, mode: status.st_mode)
+        var entry = Entry(owner: status.st_uid, group: status.st_gid, mode: status.st_mode)
         guard status.st_mode & S_IFMT == S_IFLNK else { return entry }
         var target = [CChar](repeating: 0, count: Int(PATH_MAX))
         let count = readlink(path, &target, target.count)

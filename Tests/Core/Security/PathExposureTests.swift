@@ -38,9 +38,20 @@ import Testing
         arguments: ["/", "/home", "/home/ada", "/home/ada/nigh"], [0o777, 0o775, 0o757] as [mode_t])
     func writable(_ place: String, _ mode: mode_t) {
         let owner: uid_t = place.hasPrefix("/home/ada") ? 1_000 : 0
-        let found = exposure([place: Entry(owner: owner, mode: S_IFDIR | mode)])
+        let found = exposure([place: Entry(owner: owner, group: 50, mode: S_IFDIR | mode)])
         #expect(found?.place == place && found?.reason == .writable(mode))
         #expect(found?.advice == "`chmod go-w \(place)`")
+    }
+
+    @Test(
+        "A folder that the user's own group or root's may write to exposes nothing, unless all others may, too",
+        arguments: [1_000, 0] as [gid_t])
+    func ownGroup(_ group: gid_t) {
+        func found(_ mode: mode_t) -> PathExposure? {
+            exposure(["/home/ada": Entry(owner: 1_000, group: group, mode: S_IFDIR | mode)])
+        }
+        #expect(found(0o775) == nil)
+        #expect(found(0o777)?.reason == .writable(0o777))
     }
 
     @Test(

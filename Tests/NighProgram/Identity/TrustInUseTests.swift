@@ -142,7 +142,7 @@ import Testing
         let file = files.file("sent", "hello")
         let sending = try lynx.start(
             ["send", "tcp://127.0.0.1:\(port)", file, "--name", "Lynx"] + Self.transportOptions)
-        try windows.wait("w", shows: "Accept sent")
+        try windows.wait("w", shows: "Accept from Lynx")
         let question = try windows.text("w").replacing("\n", with: "")
         #expect(question.contains("you know Lynx with another key"), "\(question)")
         try windows.press("w", "n", "Enter")
