@@ -140,8 +140,8 @@ public final class Session: Sendable {
     /// All peers now, and again after each change; for user interfaces. A slow reader gets the newest list only.
     public var peerLists: some AsyncSequence<[Peer], Never> & Sendable { core.peerLists() }
 
-    /// What happens from now on. Each call gives a sequence of its own, which begins with the peers that are known
-    /// already.
+    /// What happens from now on. Each call gives a sequence of its own, which begins with what does not work now and
+    /// with the peers that are known already.
     public var events: SessionEvents { core.events() }
 
     /// The peer with this ID as the session last saw it.

@@ -96,8 +96,9 @@ final class SessionCore: Sendable {
                 violated: { [weak self] in self?.report(.problem($0)) }))
         low.start(
             onEvent: { [weak self] event in
-                self?.handle(event)
+                // First, so that a reader that comes between the two misses nothing.
                 self?.noteProblem(event)
+                self?.handle(event)
                 groups.handle(event)
                 introductions.handle(event)
             }, onMessage: onMessage)
@@ -173,6 +174,7 @@ final class SessionCore: Sendable {
         let subscription = SessionEvents.Subscription()
         let isClosed = state.withLock { state in
             state.hasEventReader = true
+            for problem in state.problems.events { subscription.append(problem) }
             for peer in state.peerList(in: self) {
                 subscription.append(.peerFound(peer))
                 if peer.isConnected { subscription.append(.connected(peer)) }
@@ -252,10 +254,10 @@ final class SessionCore: Sendable {
         onEvent?(event)
     }
 
-    /// Prints what leaves a program deaf that does not read of it.
+    /// Keeps what leaves a program deaf for those that begin to read of it later, and prints it for one that does not.
     private func noteProblem(_ event: NighCore.SessionEvent) {
         let mayPrint = state.withLock { state in
-            state.problems.print != nil && !state.hasEventReader && state.problems.handle(event)
+            state.problems.handle(event) && state.problems.print != nil && !state.hasEventReader
         }
         guard mayPrint else { return }
         loop.schedule(at: loop.now + UnreadProblems.patience) { [weak self] in self?.printProblems() }

@@ -1,6 +1,7 @@
 import NighCore
 
-/// The events of a session for one reader, in order. The reader first gets the peers that are known already, as
+/// The events of a session for one reader, in order. The reader first gets what does not work now, as
+/// ``SessionEvent/transportDown(_:_:)`` and ``SessionEvent/problem(_:)``, and the peers that are known already, as
 /// ``SessionEvent/peerFound(_:)`` and ``SessionEvent/connected(_:)``. The sequence ends when the session is closed.
 public struct SessionEvents: AsyncSequence, Sendable {
     let subscription: Subscription

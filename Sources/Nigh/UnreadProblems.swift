@@ -1,7 +1,8 @@
 import NighCore
 
-/// The problems for which a session finds nobody or is not found, for a program that does not read of them. A value
-/// without I/O: its owner passes it what happens, and prints what it returns.
+/// The problems for which a session finds nobody or is not found: for a program that begins to read of them after they
+/// began, and for one that does not read of them. A value without I/O: its owner passes it what happens, and prints what
+/// it returns.
 struct UnreadProblems {
     /// How long a problem must last before it is printed: many a transport works a moment later, and a program may
     /// begin to read events in the meantime.
@@ -18,7 +19,7 @@ struct UnreadProblems {
     /// Prints a line; nil if the program wants none.
     let print: (@Sendable (String) -> Void)?
     private var hasWorked: Set<String> = []
-    private var lasting: [Problem: String] = [:]
+    private var lasting: [Problem: SessionEvent] = [:]
     private var printed: Set<Problem> = []
 
     init(transports: [String], areNamed: Bool, print: (@Sendable (String) -> Void)?) {
@@ -30,16 +31,16 @@ struct UnreadProblems {
     /// Takes an event of the low-level session. Returns whether there may be something to print, after `patience`.
     mutating func handle(_ event: NighCore.SessionEvent) -> Bool {
         switch event {
-        case .transportChanged(let scheme, .down):
+        case .transportChanged(let scheme, .down(let error)):
             // Whatever else does not work there follows from this.
             lasting = lasting.filter { $0.key.transport != scheme }
-            begin(.init(stage: .starting, transport: scheme), "\(event)")
+            lasting[.init(stage: .starting, transport: scheme)] = .transportDown(scheme, error)
         case .transportChanged(let scheme, .up):
             hasWorked.insert(scheme)
             end { $0.transport == scheme }
         case .transportFailed(let error) where error.stage == .advertising || error.stage == .browsing:
             guard lasting[.init(stage: .starting, transport: error.transport)] == nil else { break }
-            begin(.init(stage: error.stage, transport: error.transport), "\(error)")
+            lasting[.init(stage: error.stage, transport: error.transport)] = .problem(error)
         case .advertised(let scheme, _): end { $0.transport == scheme && $0.stage == .advertising }
         case .listening(let scheme, let addresses):
             guard !addresses.isEmpty else { return false }
@@ -50,7 +51,10 @@ struct UnreadProblems {
         return !unprinted.isEmpty
     }
 
-    private mutating func begin(_ problem: Problem, _ line: String) { lasting[problem] = line }
+    /// The events that say what does not work now, in a fixed order.
+    var events: [SessionEvent] {
+        lasting.map { ("\($0.value)", $0.value) }.sorted { $0.0 < $1.0 }.map(\.1)
+    }
 
     private mutating func end(where isOver: (Problem) -> Bool) {
         lasting = lasting.filter { !isOver($0.key) }
@@ -72,6 +76,6 @@ struct UnreadProblems {
     mutating func takeLines() -> [String] {
         let problems = unprinted
         printed.formUnion(problems)
-        return problems.compactMap { lasting[$0] }.sorted().map { "Nigh: \($0)" }
+        return problems.compactMap { lasting[$0].map { "Nigh: \($0)" } }.sorted()
     }
 }

@@ -93,6 +93,20 @@ import Testing
         }
     }
 
+    @Test("hears of what does not work when it begins to read, however late that is")
+    func lateReader() async throws {
+        let (lines, prints) = AsyncStream.makeStream(of: String.self)
+        let session = try session(prints)
+        // It is printed only after it has happened.
+        for await _ in lines { break }
+        for await event in session.events {
+            if case .transportDown("bluetooth", _) = event { break }
+            Issue.record("\(event)")
+            break
+        }
+        await session.close()
+    }
+
     @Test("is the only one that gets the line, unless it does not want it")
     func printed() async throws {
         let (others, othersLines) = AsyncStream.makeStream(of: String.self)

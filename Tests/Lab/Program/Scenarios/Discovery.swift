@@ -45,7 +45,7 @@ enum Discovery {
         try lab.exchangeMessages(puma, lynx)
         for peer in [puma, lynx] {
             try lab.wait(for: "\(peer.name) to say that multicast is blocked", within: .seconds(20)) {
-                peer.troubles.contains { $0.contains("browsing") && $0.contains("multicast") }
+                peer.troubles.contains { $0.contains("looking for peers") && $0.contains("multicast") }
             }
         }
         try lab.check("nobody was found", !puma.finds(lynx) && !lynx.finds(puma))
