@@ -1,8 +1,8 @@
 import NighCore
 
 /// The problems for which a session finds nobody or is not found: for a program that begins to read of them after they
-/// began, and for one that does not read of them. A value without I/O: its owner passes it what happens, and prints what
-/// it returns.
+/// began, and for one that does not read of them. A value without I/O: its owner passes it what happens, and prints
+/// what it returns.
 struct UnreadProblems {
     /// How long a problem must last before it is printed: many a transport works a moment later, and a program may
     /// begin to read events in the meantime.
