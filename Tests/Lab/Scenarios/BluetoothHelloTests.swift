@@ -34,8 +34,8 @@ import Testing
                 exec 3>Puma.input
                 begin Lynx hci1
                 exec 4>Lynx.input
-                until_said Puma "Lynx is here"
-                until_said Lynx "Puma is here"
+                until_said Puma "^Lynx .* is connected over bluetooth"
+                until_said Lynx "^Puma .* is connected over bluetooth"
                 echo "good morning" >&3
                 until_said Lynx "Puma: good morning"
                 echo "good night" >&4
