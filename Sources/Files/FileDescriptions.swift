@@ -19,7 +19,7 @@ extension FileResult: CustomStringConvertible {
 }
 
 extension FileProgress: CustomStringConvertible {
-    /// What the transfer is doing, whether the link is lost, and how far it is.
+    /// The transfer's activity, whether the link is lost, and how far it is.
     public var description: String {
         let bytes = total.map { "\(done) of \($0) bytes" } ?? "\(done) bytes"
         let failures = itemsFailed == 0 ? "" : ", \(itemsFailed) failed"

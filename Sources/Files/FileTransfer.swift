@@ -42,7 +42,7 @@ public final class FileTransfer: Sendable {
         var waiting: [Int: CheckedContinuation<Void, Never>] = [:]
         var lastWaiter = 0
         var readers: [AsyncStream<FileProgress>.Continuation] = []
-        /// What the readers know.
+        /// The progress that the readers know.
         var reported: (count: TransferCount, hasRate: Bool, at: Moment)?
         var movedAt = LoopThread.now
     }

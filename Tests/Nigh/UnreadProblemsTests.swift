@@ -5,7 +5,7 @@ import Testing
 
 @testable import Nigh
 
-/// What a program hears of problems that does not read of them.
+/// Tests how a program that reads no events hears of problems.
 @Suite("A program that reads no events", .timeLimit(.minutes(15))) struct UnreadProblemsTests {
     private static let noAdapter = NighError(
         .starting, .unavailable("there is no adapter"), transport: "bluetooth", advice: "plug one in")

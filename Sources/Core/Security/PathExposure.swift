@@ -3,7 +3,7 @@ import Glibc
 /// Why another user could put something else in the place of a file: a folder on the way to the file belongs to that
 /// user, or others may write to it.
 ///
-/// Whoever may write to a folder can rename what is in it. So every folder from the root on counts, and so does every
+/// A user who may write to a folder can rename its entries. So every folder from the root on counts, and so does every
 /// folder on the way of a symbolic link. In a folder with the sticky bit, such as `/tmp`, only the owner of an entry
 /// can rename that entry. The file itself is not examined: its reader decides which owner and mode it may have.
 ///
@@ -25,7 +25,7 @@ package struct PathExposure: Hashable, Sendable {
     /// Whether the file, or a symbolic link to it, is in this folder itself.
     private let holdsFile: Bool
 
-    /// What the file system says about a name.
+    /// The owner, group, mode and target that the file system gives for a name.
     struct Entry: Hashable {
         var owner: uid_t
         /// The group that the mode speaks of; nil if that is unknown.
@@ -137,7 +137,7 @@ package struct PathExposure: Hashable, Sendable {
 
     // MARK: Errors
 
-    /// What is wrong, as the part of a sentence that comes after the name of the file.
+    /// The problem, as the part of a sentence that comes after the name of the file.
     package var sentence: String {
         switch reason {
         case .foreign(let user):

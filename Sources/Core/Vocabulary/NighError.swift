@@ -177,7 +177,7 @@ extension NighError: CustomStringConvertible {
 }
 
 extension NighError {
-    /// What was being done, with whom, and over what.
+    /// The activity that failed, with its peer and transport.
     private var activity: String {
         switch stage {
         // These concern a transport itself, and not what travels over it.

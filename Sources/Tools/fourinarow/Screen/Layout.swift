@@ -13,7 +13,7 @@ struct Layout: Hashable {
     private static let large = TerminalSize(columns: 100, rows: 34)
     private static let mostLined = TerminalSize(columns: 100, rows: 33)
     private static let mostLarge = TerminalSize(columns: 120, rows: 42)
-    /// What the table waits for, and the keys.
+    /// The table's next step, and the keys.
     private static let leastTextRows = 2
     /// From this number of columns on, the names beside the board can be told apart.
     private static let leastPanelColumns = 16

@@ -70,9 +70,9 @@ actor ChatRoom {
         }
     }
 
-    /// What the session knows of the conversation with a peer.
+    /// The session's knowledge of the conversation with a peer.
     private struct Standing {
-        /// What carries it, for a person.
+        /// The route that carries it, for a person.
         let path: String
         /// The peer that carries it, if one does.
         let carrier: PeerID?

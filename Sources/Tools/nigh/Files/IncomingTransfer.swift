@@ -41,7 +41,7 @@ final class IncomingTransfer: @unchecked Sendable {
         return progress.state == .ended || progress.isDecided
     }
 
-    /// What counts when another peer wants the place of this one.
+    /// The facts that count when another peer wants the place of this one.
     func holder(at now: Moment) -> SenderPlaces.Holder {
         var movedAt = offer?.transfer.movedAt ?? since
         // What waits for this side is not idle.

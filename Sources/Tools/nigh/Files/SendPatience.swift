@@ -15,7 +15,7 @@ struct SendPatience {
     private var lostAt: Moment?
     private var progress: FileProgress?
 
-    /// What holds if the user does not say how long.
+    /// The default if the user does not say how long.
     static let untilAccepted = Duration.seconds(60)
     private static let onceAccepted = Duration.seconds(600)
 
