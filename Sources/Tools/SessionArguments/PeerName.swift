@@ -1,7 +1,8 @@
 import Arguments
+import NighCore
 import NighLoop
 
-/// What a user types to name a peer: its display name in upper or lower case, its PeerID, or the beginning of that.
+/// A peer as a user names it: its display name in upper or lower case, its PeerID, or the beginning of that.
 public struct PeerName: Hashable, Sendable {
     /// The text as it was typed.
     public let text: String
@@ -31,6 +32,18 @@ public struct PeerName: Hashable, Sendable {
         let all = peers.filter { matches(parts($0).id, parts($0).name) }
         let exact = all.filter { parts($0).name?.description == text }
         return exact.isEmpty || all.contains { begins(parts($0).id) } ? all : exact
+    }
+
+    /// Returns the peers whose name is this one with a number, such as "Puma #2": a session whose name is taken on the
+    /// network is announced so.
+    public func matchingNumbered<Peers: Sequence>(
+        _ peers: Peers, _ parts: (Peers.Element) -> (id: PeerID, name: DisplayName?)
+    ) -> [Peers.Element] {
+        guard PeerID(text.lowercased()) == nil else { return [] }
+        return peers.filter { peer in
+            guard let name = parts(peer).name.map({ NumberedName($0.description) }) else { return false }
+            return name.number > 1 && name.stem.lowercased() == text.lowercased()
+        }
     }
 
     /// Returns the one of these display names that was probably meant; nil if there is none.

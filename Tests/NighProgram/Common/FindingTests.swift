@@ -43,6 +43,23 @@ import Testing
         await lynx.close()
     }
 
+    @Test("A peer that is announced with a number is found by its name if no other peer fits within 1 s")
+    func numbered() async throws {
+        let (mine, lynx) = try await seeing([.chat])
+        let second = try commandSession("Lynx #2", accepting: [.ping, .bench])
+        second.start()
+        #expect(try await mine.find(.named("lynx"), for: .ping, until: .never).id == second.session.id)
+        #expect(try await mine.find(.named("Lynx"), until: .never).id == lynx.session.id)
+        let third = try commandSession("Lynx #3", accepting: [.ping, .bench])
+        third.start()
+        _ = try await mine.find(.named("Lynx #3"), until: .never)
+        let error = await #expect(throws: NighError.self) {
+            try await mine.find(.named("Lynx"), for: .ping, until: .never)
+        }
+        #expect("\(try #require(error))".contains("Lynx #2 (\(second.session.id.short)), Lynx #3 ("))
+        for session in [mine, lynx, second, third] { await session.close() }
+    }
+
     @Test(
         "The error about a peer that runs another command says what it runs and what to run there",
         arguments: [

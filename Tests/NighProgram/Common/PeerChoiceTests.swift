@@ -46,6 +46,21 @@ import Testing
         #expect(TraceFilter(peer: stranger.short).matches(state))
     }
 
+    @Test("A name without a number names the peers that are announced with one only where they are asked for")
+    func numbered() {
+        let both = [(puma, "Puma #2"), (stranger, "Hare #2")]
+        func announced(_ text: String) -> [PeerID] {
+            PeerName(text).matchingNumbered(both) { ($0.0, DisplayName(fitting: $0.1)) }.map(\.0)
+        }
+        #expect(named("Puma", both) == [])
+        #expect(announced("pUMA") == [puma] && announced("Hare") == [stranger])
+        for text in ["Puma #2", "Puma #3", "Pum", "\(puma)", puma.short] {
+            #expect(announced(text) == [], "\(text)")
+        }
+        let taken = [(stranger, "\(puma) #2")]
+        #expect(PeerName("\(puma)").matchingNumbered(taken) { ($0.0, DisplayName(fitting: $0.1)) }.isEmpty)
+    }
+
     @Test("A name that is nearly typed is suggested")
     func suggestion() {
         let names = ["Lynx", "Hare"].map { DisplayName(fitting: $0) }

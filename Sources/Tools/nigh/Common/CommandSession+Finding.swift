@@ -4,8 +4,8 @@ import SessionArguments
 
 /// Finding a peer that is given by name or PeerID.
 extension CommandSession {
-    /// After this time without a result, a transport that is down is expected to stay down, and the command says what
-    /// it waits for.
+    /// After this time without a result, a transport that is down is expected to stay down, the command says what it
+    /// waits for, and a peer that is announced with a number behind the name is taken, too.
     static let patience = Moment.Span.seconds(1)
 
     /// The search for one peer.
@@ -36,9 +36,10 @@ extension CommandSession {
     /// The maximum number of peers that a search reports because they run something else.
     private static let maximumReports = 8
 
-    /// Waits until discovery sees the peer that `choice` names. Skips peers that advertise purposes, but not `purpose`,
-    /// and says so: something else may run there soon. Fails if there is no such peer by the deadline, if there are
-    /// several, or if no transport works and none has worked before. Cancelling the task ends the search.
+    /// Waits until discovery sees the peer that `choice` names; after `patience`, also one that is announced with a
+    /// number behind that name. Skips peers that advertise purposes, but not `purpose`, and says so: something else may
+    /// run there soon. Fails if there is no such peer by the deadline, if there are several, or if no transport works
+    /// and none has worked before. Cancelling the task ends the search.
     ///
     /// - Parameter isAnnounced: The command says that it searches, if that takes a while.
     func find(
@@ -120,7 +121,11 @@ extension CommandSession {
 
     private func check(_ search: PeerSearch) {
         let seen = visiblePeers
-        let suitable = search.choice.matching(seen.filter(search.suits))
+        var suitable = search.choice.matching(seen.filter(search.suits))
+        // A name that was taken on the network is announced with a number.
+        if suitable.isEmpty, search.isOverdue {
+            suitable = search.choice.matchingNumbered(seen.filter(search.suits))
+        }
         guard let first = suitable.first else {
             if search.isOverdue { reportOthers(search.choice.matching(seen), search) }
             return

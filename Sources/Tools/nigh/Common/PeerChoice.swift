@@ -14,6 +14,14 @@ enum PeerChoice: Hashable, Sendable {
         case .named(let text): PeerName(text).matching(peers) { ($0.id, $0.name) }
         }
     }
+
+    /// Returns those of `peers` whose name is the chosen one with a number, such as "Puma #2".
+    func matchingNumbered(_ peers: some Sequence<Peer>) -> [Peer] {
+        switch self {
+        case .address: []
+        case .named(let text): PeerName(text).matchingNumbered(peers) { ($0.id, $0.name) }
+        }
+    }
 }
 
 extension PeerChoice: CustomStringConvertible {
