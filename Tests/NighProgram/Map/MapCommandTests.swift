@@ -99,6 +99,21 @@ import Testing
         try end([chatting[0], chatting[1]])
     }
 
+    @Test("The map is printed while a terminal shows what happens if the results go elsewhere")
+    func redirected() throws {
+        let chatting = try chat()
+        let windows = try TerminalWindows(of: "nigh")
+        let file = "\(user.folder.path)/map.txt"
+        try windows.open(
+            "map", "peers --map -n Otter \(session.joined(separator: " ")) >\(file)",
+            environment: "LANG=C.UTF-8 XDG_DATA_HOME=\(user.folder.path)")
+        try windows.wait("map", shows: "Ctrl-C ends")
+        try windows.wait("the map is in the file") {
+            try String(contentsOfFile: file, encoding: .utf8).contains("conversations: ")
+        }
+        try end(chatting)
+    }
+
     @Test("If nobody is there, the status is 1, no picture is written, and the output points to discover")
     func nobody() throws {
         let picture = "\(user.folder.path)/none.svg"
@@ -118,6 +133,7 @@ import Testing
         #expect(
             call.errors.contains { $0.contains("Puma") && $0.contains("accepts only `nigh pair`") }, "\(call)"
         )
+        #expect(call.errors.first?.contains("looking for peers of the service") == true, "\(call)")
         waiting.send(SIGTERM)
         _ = try waiting.end()
     }

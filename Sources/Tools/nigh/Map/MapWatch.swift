@@ -1,8 +1,10 @@
+import Glibc
 import JSONText
 import NighCore
 import NighIntroductions
 import NighLoop
 import NighRelays
+import Terminal
 
 /// Joins the peers nearby, collects what they tell of each other, and reports how the map of them changes.
 ///
@@ -108,16 +110,21 @@ final class MapWatch: @unchecked Sendable {
             if plan.isOnce { return end() }
             settle()
         }
-        if results.live.isVisible { show() }
+        if results.live.isVisible {
+            show()
+        } else if !hasMetAnybody, now >= startedAt + CommandSession.patience {
+            results.showWaiting(
+                Line("looking for peers of the service \(commandSession.session.configuration.service) …"))
+        }
         loop.schedule(at: now + Self.pace) { [self] in tick() }
     }
 
-    /// The map is complete for the first time: shows it where it is not kept up to date, so that the changes mean
-    /// something.
+    /// The map is complete for the first time: prints it where it is not kept up to date, so that the changes mean
+    /// something. Ctrl-C would end the reader of a pipe before the map at the end reaches it.
     private func settle() {
         guard !isSettled else { return }
         isSettled = true
-        guard results.isText, !results.live.isVisible else { return }
+        guard results.isText, !results.live.isVisible || !isTerminal(STDOUT_FILENO) else { return }
         results.report(MapCommand.change, [], lines: PeerMapText(map: map).lines + [""])
     }
 
