@@ -3,8 +3,8 @@ import NighCore
 
 /// Receives the files of one offer into a folder.
 ///
-/// What is incomplete of each offered file or folder is in a folder `NAME.part`, from which the same sender can
-/// continue. Everything that this store needs to continue is there, so that nothing is lost if the program is killed.
+/// A folder `NAME.part` holds each offered file or folder until it is complete. Everything that this store needs to
+/// continue with the same sender is there, so that nothing is lost if the program is killed.
 package final class FolderStore: FileStore {
     private let destination: OpenFolder
     private let sender: PeerID
@@ -13,8 +13,8 @@ package final class FolderStore: FileStore {
     private let finalName: SafeFileName?
     private let skipsCopies: Bool
 
-    /// What is offered by itself: a file, or a folder with all that is in it. There may be one for each item, so it
-    /// takes little memory.
+    /// A file that is offered by itself, or a folder that is offered with all that is in it. There may be one for each
+    /// item, so it takes little memory.
     private struct Top {
         /// The first item that is it or in it.
         let item: Int
@@ -83,7 +83,7 @@ package final class FolderStore: FileStore {
                 if part.isComplete(key) {
                     sum += item.size ?? 0
                 } else if let status = part.folder.status(of: key) {
-                    // What an earlier version reserved for the file is not free, and is given back when it is opened.
+                    // Space that an earlier version reserved for the file is not free. Opening the file gives it back.
                     sum += min(max(Int(status.st_size), Int(status.st_blocks) * 512), item.size ?? .max)
                 }
             }
@@ -117,7 +117,7 @@ package final class FolderStore: FileStore {
     package func finish() {
         let inTops = Dictionary(grouping: items.indices) { topIndices[$0] }
         for top in tops.indices {
-            // What cannot be opened now stays, and is removed when the same is received again.
+            // A part that cannot be opened now stays until the same is received again, which removes it.
             guard numbers[top] != nil, let part = try? openPart(top) else { continue }
             let isComplete = inTops[Int32(top)]?.allSatisfy { index in
                 items[index].kind == .folder || part.isComplete(PartFolder.key(of: items[index].path))

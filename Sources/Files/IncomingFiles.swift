@@ -5,7 +5,7 @@ import NighCore
 ///
 /// It prepares files ahead of those that are coming, so that many small files need no round trip each.
 package final class IncomingFiles: TransferSide {
-    /// What has to be done for a file before more of it comes, or once it is whole.
+    /// A step that a file needs before more of it comes, or once it is whole.
     private enum Task {
         /// Report what is there.
         case report(IncomingPart)
@@ -79,7 +79,7 @@ package final class IncomingFiles: TransferSide {
     /// - Parameter mostBytes: the most bytes that a file may have whose size nobody knows.
     package func accept(into store: any FileStore, atMost mostBytes: Int = .max) {
         guard case .deciding = state else { return }
-        // What cannot be looked at now counts as missing.
+        // A file that cannot be looked at now counts as missing.
         let needed = progress.total - ((try? store.present) ?? 0)
         if let room = store.room, needed > room {
             return stop(FileFault(.noSpace, "\(needed) bytes are needed, and \(room) are free"))
@@ -451,7 +451,7 @@ package final class IncomingFiles: TransferSide {
         conclude(part.index, .kept(path: path, hash: expected.hash))
     }
 
-    /// What was written is not what was sent: has the sender compare it.
+    /// Has the sender compare a file, because the written bytes are not the sent ones.
     private func sendAgain(_ part: IncomingPart) throws(FileFailure) {
         part.mismatches += 1
         guard part.mismatches < Self.mostMismatches, items[part.index].size != nil else {

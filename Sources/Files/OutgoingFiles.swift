@@ -6,10 +6,10 @@ import NighCore
 /// those that differ. So the bytes of a file pass through the running hash once, in order, whether they are sent or
 /// not.
 package final class OutgoingFiles: TransferSide {
-    /// What the receiver has said of an item that is not finished.
+    /// The receiver's report of an item that is not finished.
     private final class Report {
         let index: Int
-        /// What is there, from the beginning on, and how many of these pieces were compared.
+        /// The pieces that the receiver has, from the beginning on, and how many of them were compared.
         private(set) var pieces: [Piece] = []
         private var count = 0
         var compared = 0
@@ -170,7 +170,7 @@ package final class OutgoingFiles: TransferSide {
             guard items.indices.contains(index) else { break }
             guard outcomes[index] == .pending else { return }
             guard (0...position(in: index)).contains(count) else { break }
-            // What was stored stays, until a report says otherwise.
+            // Stored bytes stay stored until a report says otherwise.
             if count > stored[index] ?? 0 { setStored(count, of: index) }
             return
         case .kept(let index):
@@ -327,7 +327,7 @@ package final class OutgoingFiles: TransferSide {
         if file.position < file.sendingEnd { return try send(file, atMost: file.sendingEnd - file.position) }
         if report.compared < report.pieces.count { return try compare(report, file) }
         guard report.isComplete else { return .wait }
-        // What comes from a pipe now is not what came before, and can be read only once.
+        // The bytes of a pipe can be read only once, so they cannot be verified.
         if let hash = report.wholeHash, file.file.isSeekable { return try verify(hash, file) }
         return try send(file, atMost: FileRecord.mostData)
     }

@@ -140,7 +140,7 @@ public final class Session: Sendable {
     /// All peers now, and again after each change; for user interfaces. A slow reader gets the newest list only.
     public var peerLists: some AsyncSequence<[Peer], Never> & Sendable { core.peerLists() }
 
-    /// What happens from now on. Each call gives a sequence of its own, which begins with what does not work now and
+    /// The events from now on. Each call gives a sequence of its own. It begins with the problems that last now, and
     /// with the peers that are known already.
     public var events: SessionEvents { core.events() }
 

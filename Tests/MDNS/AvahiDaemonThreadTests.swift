@@ -8,7 +8,7 @@ import Testing
 
 /// Tests the client of avahi-daemon over a substitute for its library, whose calls fail.
 @Suite(.serialized) struct AvahiDaemonThreadTests {
-    /// What the client has reported. `@unchecked Sendable`: guarded by the monitor.
+    /// The reports of the client. `@unchecked Sendable`: guarded by the monitor.
     private final class Witness: @unchecked Sendable {
         let monitor = Monitor()
         var events: [String] = []

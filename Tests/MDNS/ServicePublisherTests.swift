@@ -148,7 +148,7 @@ struct ServicePublisherTests {
         #expect(daemon.published?.text.entries.map(\.key) == ["id", "table"])
     }
 
-    /// Whoever forges a conflict about each name must not have this side announce a new one all the time.
+    /// An attacker who forges a conflict about each name must not make this side announce new names all the time.
     @Test func collisionsWithoutEndAreAnsweredInPauses() throws {
         network.publish("Puma")
         for _ in 0..<1_200 {

@@ -125,7 +125,7 @@ import Testing
         }
     }
 
-    /// What is invalid stands behind that word: "invalid a message" is no sentence.
+    /// The text of the error puts the word "invalid" before the name: "invalid a message" is no sentence.
     @Test func whatIsInvalidIsNamedWithoutAnArticle() throws {
         let place = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../../../Sources")
         let files = try #require(FileManager.default.enumerator(at: place, includingPropertiesForKeys: nil))

@@ -69,7 +69,7 @@ import Testing
         try whole.expectSchema("peers")
         let conversations = try #require(try whole.object()["conversations"] as? [[String: Any]])
         #expect(conversations.allSatisfy { $0["transport"] as? String == "tcp" })
-        // What two others have is told by both of them.
+        // Both ends of a conversation between two others tell of it.
         #expect(conversations.count { ($0["told_by"] as? [String])?.count == 2 } >= 3)
         #expect((try whole.object()["missing"] as? [Any])?.isEmpty == true)
 

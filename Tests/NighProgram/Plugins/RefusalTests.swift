@@ -150,7 +150,7 @@ import Testing
         symlink(path, "\(elsewhere.path)/odd.so")
         #expect(
             try refusal(of: "\(elsewhere.path)/odd.so").contains("others may write its folder (mode 777)"))
-        // Whoever can rename the folder of the plugin can replace the plugin.
+        // A user who can rename the folder of the plugin can replace the plugin.
         let inner = "\(folder.path)/inner"
         mkdir(inner, 0o700)
         try #require(rename(path, "\(inner)/odd.so") == 0)

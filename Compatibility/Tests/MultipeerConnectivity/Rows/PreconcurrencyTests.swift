@@ -2,8 +2,7 @@ import Testing
 
 @preconcurrency import MultipeerConnectivity
 
-// What a program in Swift 6 mode may do behind this import, here as with Apple's framework. It compiles without a
-// warning, which is what is tested.
+// Compiling without a warning is the test: it is so with Apple's framework.
 
 private let ownPeer = MCPeerID(displayName: "Puma")
 

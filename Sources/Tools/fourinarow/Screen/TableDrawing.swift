@@ -55,7 +55,7 @@ struct TableDrawing {
         return true
     }
 
-    /// What has just happened, and what was said if that does not stand beside the board. The newest comes last.
+    /// The latest notices, with the lines of the chat unless they stand beside the board. The newest comes last.
     private var notices: [String] {
         let happened = screen.notices.visible(at: now).map { ($0.start, $0.text) }
         guard layout.panel == nil else { return happened.map(\.1) }

@@ -34,7 +34,7 @@ final class CommandSession: @unchecked Sendable {
     private let throughCalls = Mutex<Task<Void, Never>?>(nil)
     /// The peer that `--through` names, once it was reached. Loop only.
     var throughPeer: PeerID?
-    /// What to call when the conversation with that peer ends. Loop only.
+    /// Called when the conversation with that peer ends. Loop only.
     var whenThroughEnds: (() -> Void)?
     /// Why the last call to that peer has failed. Loop only.
     var lastThroughError: NighError?
@@ -113,7 +113,7 @@ final class CommandSession: @unchecked Sendable {
         case .anybody: return (.ephemeral(), try .standard(), false)
         case .file(let file):
             let identity = try file.load()
-            // Who names a file may use it in several programs. The claim only keeps the file from being replaced.
+            // A user may name one file for several programs. The claim only keeps the file from being replaced.
             _ = file.claim()
             return (identity, try .standard(), true)
         case nil:
@@ -202,7 +202,7 @@ final class CommandSession: @unchecked Sendable {
         for call in Array(calls.values) { call.routesChanged(in: peers) }
     }
 
-    /// What a peer says of itself to this session counts as a change of the peer.
+    /// Reports a peer as changed when it has presented itself to this session.
     private func presented(_ id: PeerID) {
         if let peer = peers[id] { onEvent?(.peerChanged(peer)) }
     }
@@ -230,7 +230,7 @@ final class CommandSession: @unchecked Sendable {
         throughCalls.withLock { $0 = task }
     }
 
-    /// Whom a peer has a conversation with, as it says. Loop only.
+    /// The peers that a peer says it has a conversation with. Loop only.
     func acquaintances(of peer: PeerID) -> [Acquaintance] { introductions.acquaintances(of: peer) }
 
     /// Whether both this session and a connected peer are in the mesh. Loop only.
@@ -242,8 +242,8 @@ final class CommandSession: @unchecked Sendable {
     /// Whether `--through` names a peer.
     var hasThrough: Bool { options.through != nil }
 
-    /// What carries the conversation with a peer, for a person: a transport, or the peer that passes everything on.
-    /// Loop only.
+    /// The path of the conversation with a peer, for a person: a transport, or the peer that passes everything on. Loop
+    /// only.
     func path(to peer: Peer) -> String {
         guard peer.transport == RelayAddress.scheme, let carrier = carrier(of: peer) else {
             return peer.transport.map { "over \($0)" } ?? ""

@@ -29,7 +29,7 @@ enum PeerReport {
         ]
     }
 
-    /// What is known of a peer's key, as one word for JSON.
+    /// The trust in a peer's key, as one word for JSON.
     static func jsonName(for trust: PeerTrust) -> String {
         switch trust {
         case .paired: "paired"
@@ -39,7 +39,7 @@ enum PeerReport {
         }
     }
 
-    /// What is known of a peer's key, for a person.
+    /// The trust in a peer's key, for a person.
     static func line(for trust: PeerTrust?) -> Line {
         switch trust {
         case .paired: Line("paired", .good)
@@ -50,7 +50,7 @@ enum PeerReport {
         }
     }
 
-    /// What a peer advertises about itself, for a person. Of a `nigh` it is the command that runs there.
+    /// The discovery info of a peer, for a person. If the peer is a `nigh`, that is the command that runs there.
     static func info(of peer: Peer) -> Line {
         let pairs = peer.info.pairs.sorted { $0.key < $1.key }.map { key, value in
             if key == Purpose.infoKey, let program = Purpose.program(of: peer) { return "runs \(program)" }

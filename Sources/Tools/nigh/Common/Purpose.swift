@@ -1,6 +1,6 @@
 import NighLoop
 
-/// What one `nigh` wants from another. The invitation carries it, so that the invited side knows whether it does that.
+/// The reason why one `nigh` invites another. The invitation carries it, so that the invited side can decline.
 enum Purpose: String, CaseIterable, Sendable {
     /// Measuring round trips, which every session answers.
     case ping
@@ -28,8 +28,8 @@ enum Purpose: String, CaseIterable, Sendable {
         self.init(rawValue: String(text.dropFirst(Self.prefix.count)))
     }
 
-    /// What a session asks for, one after the other, that only wants to be connected. A `nigh` that does not know
-    /// `join` takes one of the others.
+    /// The purposes that a session asks for, one after the other, to be connected and nothing more. A `nigh` that does
+    /// not know `join` accepts one of the others.
     ///
     /// - Parameter peer: the peer to be connected to; nil if nothing is known of it.
     static func toJoin(_ peer: Peer?) -> [Purpose] {

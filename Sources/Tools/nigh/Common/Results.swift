@@ -38,7 +38,7 @@ final class Results: @unchecked Sendable {
     private var lists: [(kind: Kind, items: [JSON])]
     /// The names of peers, by the short PeerIDs that stand for them in errors.
     private var names: [String: DisplayName] = [:]
-    /// What `showWaiting` has written to a standard error that is no terminal.
+    /// The last text that `showWaiting` wrote to a standard error that is no terminal.
     private var lastWaiting: String?
 
     /// The maximum number of names that are kept: strangers can use any number of keys.

@@ -4,7 +4,7 @@ import NighFiles
 import NighLoop
 import SessionArguments
 
-/// What a peer sends here. Confined to the `FileReceiver`, hence `@unchecked Sendable`.
+/// The files that a peer sends to this command. Confined to the `FileReceiver`, hence `@unchecked Sendable`.
 final class IncomingTransfer: @unchecked Sendable {
     /// Unique in the program.
     let number: Int
@@ -15,7 +15,7 @@ final class IncomingTransfer: @unchecked Sendable {
     var offer: FileOffer?
     /// An offer that came when this transfer was about to end.
     var next: FileOffer?
-    /// What a person calls it.
+    /// The name of a single file or folder, or how many there are.
     var label = "files"
     var isAccepted = false
     var startedAt: Moment
@@ -44,14 +44,14 @@ final class IncomingTransfer: @unchecked Sendable {
     /// The facts that count when another peer wants the place of this one.
     func holder(at now: Moment) -> SenderPlaces.Holder {
         var movedAt = offer?.transfer.movedAt ?? since
-        // What waits for this side is not idle.
+        // A transfer that waits for this side is not idle.
         if case .paused(isHere: true, _)? = offer?.transfer.progress.state { movedAt = now }
         return SenderPlaces.Holder(
             peer: peer.id, number: number, isPaired: peer.trust == .paired, isAccepted: isAccepted,
             movedAt: movedAt)
     }
 
-    /// What a person sees of it: the name of a single file or folder in quotes, or how many there are.
+    /// The title for a person: the name of a single file or folder in quotes, or how many there are.
     var title: String { offer?.items.count == 1 ? TransferText.quoted(label) : label }
 
     /// The sender with its PeerID, and with a warning if it looks like another.

@@ -4,14 +4,14 @@ import NighFiles
 import NighLoop
 import Synchronization
 
-/// What is written down of an unfinished `nigh send`, so that `nigh transfers` can list and continue it: a small text
-/// file in the user's data folder. The program that sends holds a lock on it.
+/// The record of an unfinished `nigh send`, with which `nigh transfers` can list and continue it: a small text file in
+/// the user's data folder. The program that sends holds a lock on it.
 ///
-/// Whoever can write a record chooses what is sent to whom. So a record is not used if others could have written it.
+/// A record decides what is sent to whom. So it is not used if other users could have written it.
 ///
 /// `@unchecked Sendable`: only the thread of one `FileSender` uses a record, except for `forget`.
 final class SendRecord: @unchecked Sendable {
-    /// What the file says.
+    /// The content of the file.
     private(set) var content: Content
     let id: String
     private let folder: String
@@ -161,7 +161,7 @@ final class SendRecord: @unchecked Sendable {
 }
 
 extension SendRecord {
-    /// What a record says, in lines of a name and a value.
+    /// The content of a record: lines of a name and a value.
     struct Content: Sendable {
         /// The peer that the files were offered to.
         var peer: PeerID?

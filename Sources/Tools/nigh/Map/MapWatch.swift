@@ -18,7 +18,7 @@ final class MapWatch: @unchecked Sendable {
         let map: PeerMap
         /// Whether there was a conversation with anybody at any time.
         let hasMetAnybody: Bool
-        /// Whom this session could not connect to, and why.
+        /// The peers that this session could not connect to, with the reasons.
         let refusals: [String]
         /// The errors of the transports, if none of them works.
         let fault: TransportsUnavailable?
