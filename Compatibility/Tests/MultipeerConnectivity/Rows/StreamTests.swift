@@ -11,25 +11,33 @@ import Testing
         return (puma, lynx)
     }
 
+    /// Opens a stream between two devices, has `write` write to it, and returns what arrives until the stream ends.
+    private func bytesArriving(from write: (OutputStream) -> Void) async throws -> [UInt8] {
+        let (puma, lynx) = await connected()
+        let reader = ThreadReader()
+        lynx.onStream = { stream, _, _ in reader.read(stream) }
+        write(try puma.session.startStream(withName: "numbers", toPeer: lynx.id))
+        let bytes = try await reader.result()
+        await lynx.wait(for: .stream(puma.id, "numbers"))
+        puma.end()
+        lynx.end()
+        return bytes
+    }
+
     @Test(
         "that are written and closed at once arrive whole, and then end",
         arguments: [1, 1_000, 70_000, 1_048_576])
     func writtenAtOnce(count: Int) async throws {
-        let (puma, lynx) = await connected()
-        let reader = ThreadReader()
-        lynx.onStream = { stream, _, _ in reader.read(stream) }
         let bytes = Bytes.pattern(count)
-        let stream = try puma.session.startStream(withName: "numbers", toPeer: lynx.id)
-        // Blocks where there is no room.
-        Thread.detachNewThread { [stream = Passed(stream)] in
-            stream.value.open()
-            ThreadReader.write(bytes, to: stream.value)
-            stream.value.close()
+        let arrived = try await bytesArriving { output in
+            // Blocks where there is no room.
+            Thread.detachNewThread { [output = Passed(output)] in
+                output.value.open()
+                ThreadReader.write(bytes, to: output.value)
+                output.value.close()
+            }
         }
-        #expect(try await reader.result() == bytes)
-        await lynx.wait(for: .stream(puma.id, "numbers"))
-        puma.end()
-        lynx.end()
+        #expect(arrived == bytes)
     }
 
     @Test("keep what comes before they are opened, and tell their delegate on a run loop that sleeps")
@@ -82,36 +90,28 @@ import Testing
 
     @Test("that have room take all that they are given in one call")
     func writtenInOneCall() async throws {
-        let (puma, lynx) = await connected()
-        let reader = ThreadReader()
-        lynx.onStream = { stream, _, _ in reader.read(stream) }
-        let output = try puma.session.startStream(withName: "large", toPeer: lynx.id)
         let bytes = Bytes.pattern(1_048_576)
-        output.open()
-        #expect(output.write(bytes, maxLength: bytes.count) == bytes.count)
-        output.close()
-        #expect(try await reader.result() == bytes)
-        puma.end()
-        lynx.end()
+        let arrived = try await bytesArriving { output in
+            output.open()
+            #expect(output.write(bytes, maxLength: bytes.count) == bytes.count)
+            output.close()
+        }
+        #expect(arrived == bytes)
     }
 
     @Test("written when their delegate is told of room arrive whole")
     func writtenByEvents() async throws {
-        let (puma, lynx) = await connected()
-        let reader = ThreadReader()
-        lynx.onStream = { stream, _, _ in reader.read(stream) }
-        let output = try puma.session.startStream(withName: "events", toPeer: lynx.id)
         let bytes = Bytes.pattern(500_000)
         let writer = EventWriter(bytes)
-        output.delegate = writer
-        LoopThread.shared.perform { [output = Passed(output)] loop in
-            output.value.schedule(in: loop, forMode: .default)
-            output.value.open()
+        let arrived = try await bytesArriving { output in
+            output.delegate = writer
+            LoopThread.shared.perform { [output = Passed(output)] loop in
+                output.value.schedule(in: loop, forMode: .default)
+                output.value.open()
+            }
         }
-        #expect(try await reader.result() == bytes)
+        #expect(arrived == bytes)
         #expect(writer.kinds.first == .openCompleted)
-        puma.end()
-        lynx.end()
     }
 
     @Test("of one name go both ways at once, and one that nobody reads holds up no other")
