@@ -410,6 +410,30 @@ import Testing
         expectSound(mover, other)
     }
 
+    /// The asked side has left the link of the pairing, and the better link broke before this side heard of it.
+    @Test func aPairingStartedDuringAMoveThatFailsEndsAtOnceAndMayBeginAgain() throws {
+        let (mover, other) = try pairThatMoves { $0.acceptsPairing = true }
+        mover.probe.pair(with: other.probe)
+        _ = try place.time { other.transport(to: mover) == "fast" }
+        #expect(mover.transport(to: other) == "slow")
+        place.cutFast(mover, other)
+        try place.run(.seconds(1))
+        #expect(mover.probe.pairingEnds == [.superseded] && mover.probe.failure?.cause == .superseded)
+        try place.run(.seconds(5))
+        #expect(mover.transport(to: other) == "slow")
+        mover.probe.pair(with: other.probe)
+        try place.run(.seconds(1))
+        #expect(mover.probe.codes.last != nil && mover.probe.codes.last == other.probe.codes.last)
+        for (member, peer) in [(mover, other), (other, mover)] {
+            member.session.confirmPairing(with: peer.id, digitsAgree: true)
+        }
+        try place.run(.seconds(1))
+        for (member, peer) in [(mover, other), (other, mover)] {
+            #expect(member.probe.pairedPeers == [peer.id])
+        }
+        expectSound(mover, other)
+    }
+
     @Test func aPairingInterruptedByAMoveEndsAndIsReported() throws {
         var slowPlan = FaultPlan()
         slowPlan.delay = .milliseconds(100)
