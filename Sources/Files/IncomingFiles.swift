@@ -40,6 +40,8 @@ package final class IncomingFiles: TransferSide {
     private var nextItem = 0
     private var nextFolder = 0
     private var parts: [Int: IncomingPart] = [:]
+    /// The files that the store had whole already, until the sender says whether its own are the same.
+    private var keptEarlier: [Int: (path: String, hash: [UInt8])] = [:]
     private var tasks: [Task] = []
     /// The part that bytes come for, and where they belong; nil if it has failed.
     private var receiving: (part: IncomingPart?, offset: Int)?
@@ -320,8 +322,6 @@ package final class IncomingFiles: TransferSide {
         case .over(let ending): return .over(ending)
         }
     }
-
-    private var keptEarlier: [Int: (path: String, hash: [UInt8])] = [:]
 
     /// Finds out what is there of the next file.
     private func prepareNext(_ store: any FileStore) -> TransferWork {
