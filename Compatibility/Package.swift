@@ -1,8 +1,8 @@
 // swift-tools-version: 6.2
 import PackageDescription
 
-// The modules that need Foundation. They are a package of their own, because Foundation consists of 54 MB of libraries.
-// A program that does not need it should not load them. For the same reason nobody gets modules with names of Apple's
+// What connects Nigh with Foundation. It is a package of its own, because Foundation consists of 54 MB of libraries. A
+// program that does not need it should not load them. For the same reason nobody gets modules with names of Apple's
 // without asking for them.
 
 // The modules with Apple's names are in Swift 5 mode, where what Swift 6 mode refuses about data races is a warning. Of
@@ -19,7 +19,7 @@ let package = Package(
     ],
     dependencies: [.package(name: "Nigh", path: "..")],
     targets: [
-        // The code that the other modules share.
+        // What the other modules have in common.
         .target(name: "NighCompatibility", dependencies: [.product(name: "NighShared", package: "Nigh")]),
         .target(
             name: "GameKit",
