@@ -32,8 +32,8 @@ public struct FileOffer: Sendable {
         } catch {
             throw error.error(.receiving, peer: transfer.peerLabel)
         }
-        let (items, peer) = (items, peer)
-        accept { FolderStore(place, sender: peer, items: items) }
+        let (items, sender) = (items, transfer.identity)
+        accept { FolderStore(place, sender: sender, items: items) }
         return transfer
     }
 

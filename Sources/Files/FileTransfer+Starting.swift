@@ -17,9 +17,8 @@ extension FileTransfer {
             if areAllKept { onAllKept() }
         }
         let transfer = FileTransfer(
-            with: stream.peer, called: stream.peerLabel, isIncoming: false, items: side.items
-        ) {
-            [weak stream] in
+            with: stream.peer, of: stream.identity, called: stream.peerLabel, isIncoming: false, items: side.items
+        ) { [weak stream] in
             stream?.wake()
         }
         transfer.note(side.progress, isUnderway: false, at: LoopThread.now)
@@ -67,7 +66,7 @@ package final class IncomingOffers: Sendable {
     /// Takes a stream that a peer has opened to send files.
     package func receive(_ stream: ByteStream) {
         let transfer = FileTransfer(
-            with: stream.peer, called: stream.peerLabel, isIncoming: true, items: []
+            with: stream.peer, of: stream.identity, called: stream.peerLabel, isIncoming: true, items: []
         ) { [weak stream] in
             stream?.wake()
         }

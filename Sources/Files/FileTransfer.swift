@@ -9,6 +9,9 @@ import Synchronization
 public final class FileTransfer: Sendable {
     /// The peer at the other end.
     public let peer: PeerID
+    /// The identity that the peer acts for. What was left of a transfer belongs to it: the peer that continues may be
+    /// another program of the same person.
+    package let identity: PeerID
     let peerLabel: String
     /// Whether the files come from the peer.
     public let isIncoming: Bool
@@ -58,10 +61,11 @@ public final class FileTransfer: Sendable {
 
     /// - Parameter label: The peer's name, for errors.
     init(
-        with peer: PeerID, called label: String, isIncoming: Bool, items: [FileItem],
+        with peer: PeerID, of identity: PeerID, called label: String, isIncoming: Bool, items: [FileItem],
         wake: @escaping @Sendable () -> Void
     ) {
         self.peer = peer
+        self.identity = identity
         peerLabel = label
         self.isIncoming = isIncoming
         self.wake = wake

@@ -255,7 +255,8 @@ package struct IntroductionTable {
         actions.append(
             .introduce(
                 IntroducedPeer(
-                    id: advertisement.peer, name: advertisement.name, info: advertisement.info,
+                    id: advertisement.peer, identity: advertisement.identity, name: advertisement.name,
+                    info: advertisement.info,
                     addresses: addresses, isByItself: isByItself)))
     }
 

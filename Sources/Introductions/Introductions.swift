@@ -74,7 +74,8 @@ package final class Introductions: Sendable {
     ) {
         let advertisement = Advertisement(
             service: configuration.service, peer: identity.peerID, name: configuration.name,
-            info: configuration.info)
+            info: configuration.info,
+            identity: identity.isDelegate && configuration.security != .none ? identity.principal : nil)
         let relays = Relays(carryingFor: policy, limits: limits)
         self.relays = relays
         let carrier = relays.carrier

@@ -5,8 +5,13 @@ import NighCore
 ///
 /// A peer is a snapshot: its properties do not change. Its methods act on the peer as it is now.
 public struct Peer: Identifiable, Sendable {
-    /// The hash of the peer's public key. It stays the same when the peer restarts or changes its name.
+    /// The hash of the key of the peer's session, by which it is told from all others.
     public let id: PeerID
+    /// The identity that the peer acts for, which stays the same when the peer restarts or changes its name. It differs
+    /// from ``id`` if a person runs several programs of one service: all of them act for one identity, and are trusted
+    /// as that identity is. Of a peer that was only seen so far it is what the peer announces; a connection fails if
+    /// the peer does not prove it.
+    public let identity: PeerID
     /// The name that the peer shows to people. Two peers may have the same name.
     public let name: String
     /// What the peer advertises about itself.
@@ -20,13 +25,14 @@ public struct Peer: Identifiable, Sendable {
     public let transport: String?
     /// Whether unreliable messages travel beside the link now, as packets that nothing delays.
     public let hasDatagrams: Bool
-    /// What this user's trust store says about the peer's key; nil in a session without encryption.
+    /// What this user's trust store says about the peer's identity; nil in a session without encryption.
     public let trust: PeerTrust?
 
     let session: SessionCore
 
     init(_ peer: NighCore.Peer, in session: SessionCore) {
         id = peer.id
+        identity = peer.identity
         name = peer.name.description
         info = peer.info.pairs
         isFull = peer.isFull
@@ -40,6 +46,7 @@ public struct Peer: Identifiable, Sendable {
     /// A peer of which only others tell.
     init(_ told: Advertisement, _ trust: PeerTrust?, in session: SessionCore) {
         id = told.peer
+        identity = told.identity ?? told.peer
         name = told.name.description
         info = told.info.pairs
         isFull = told.isFull
@@ -53,6 +60,7 @@ public struct Peer: Identifiable, Sendable {
     /// A peer that the session knows nothing about any more.
     init(forgotten id: PeerID, in session: SessionCore) {
         self.id = id
+        identity = id
         name = id.short
         info = [:]
         isFull = false
@@ -166,7 +174,7 @@ extension Peer {
 extension Peer: Hashable {
     /// Whether two snapshots of peers are equal in all their properties.
     public static func == (left: Peer, right: Peer) -> Bool {
-        left.id == right.id && left.name == right.name && left.info == right.info
+        left.id == right.id && left.identity == right.identity && left.name == right.name && left.info == right.info
             && left.isFull == right.isFull && left.state == right.state
             && left.transport == right.transport && left.hasDatagrams == right.hasDatagrams
             && left.trust == right.trust

@@ -17,8 +17,6 @@ public final class Session: Sendable {
     public let messages: Messages
     /// The streams that peers open.
     public var streams: Streams { core.streams }
-    /// Whether the session has a temporary identity because another program uses the saved one.
-    public let hasTemporaryIdentity: Bool
 
     /// Begins a session: it advertises itself and looks for peers.
     ///
@@ -58,7 +56,7 @@ public final class Session: Sendable {
         let registry = TransportRegistry.standard
         let made = try PluginCatalog(files: settings.plugins).makeAll(
             transports ?? registry.reachingOtherPrograms, extending: registry)
-        let identity = try IdentityUse.begin(settings.identity, service: serviceName)
+        let (identity, trust) = try settings.identity.begin(for: serviceName)
         let groups = Groups()
         let meshMembers = MeshMembers(settings.topology == .mesh ? settings.meshMembers : .everyone)
         let introductions = Introductions(
@@ -70,11 +68,11 @@ public final class Session: Sendable {
             kind == GroupRecord.kind
                 ? groups.handler(kind, bytes, origin) : introductions.handler(kind, bytes, origin)
         }
-        let (low, loop) = try Self.makeLow(configuration, identity, made + introductions.transports)
+        let (low, loop) = try Self.makeLow(
+            configuration, identity, trust, made + introductions.transports)
         self.service = service
         self.name = displayName.description
         messages = Messages(low.messages)
-        hasTemporaryIdentity = identity.isReplacement
         core = SessionCore(
             low, loop: loop, identity: identity, reception: reception, groups: groups,
             introductions: introductions, meshMembers: meshMembers, settings: settings,
@@ -86,13 +84,14 @@ public final class Session: Sendable {
 
     /// Makes the low-level session on a loop of its own. If that fails, another session may use the identity.
     private static func makeLow(
-        _ configuration: SessionConfiguration, _ identity: IdentityUse, _ transports: [any Transport]
+        _ configuration: SessionConfiguration, _ identity: IdentityUse, _ trust: TrustStore,
+        _ transports: [any Transport]
     ) throws(NighError) -> (NighCore.Session, UVEventLoop) {
         do throws(NighError) {
             let loop = try UVEventLoop.make()
             do throws(NighError) {
                 let low = try NighCore.Session(
-                    checking: configuration, identity: identity.identity, trust: identity.trust,
+                    checking: configuration, identity: identity.identity, trust: trust,
                     transports: transports, loop: loop)
                 return (low, loop)
             } catch {
@@ -115,10 +114,14 @@ public final class Session: Sendable {
         await withCheckedContinuation { continuation in core.close { continuation.resume() } }
     }
 
-    /// Who this session is to others.
+    /// The PeerID by which other sessions tell this one from all others.
     public var id: PeerID { core.low.id }
 
-    /// Saves the session's identity, which may be temporary, so that later sessions are the same peer: those with
+    /// The identity that this session acts for, by which others know and trust it. It is the same in all programs of
+    /// this user, which may run at the same time; ``id`` differs between sessions of one service.
+    public var identity: PeerID { core.low.identity }
+
+    /// Saves the identity of the session, which may be temporary, so that later sessions are the same peer: those with
     /// ``SessionIdentity/file(_:)`` and this path, or, without a path, those of the user's own identity. Fails if
     /// another identity is there; no file is replaced.
     public func saveIdentity(to path: String? = nil) throws(NighError) {

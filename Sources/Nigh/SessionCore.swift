@@ -145,13 +145,14 @@ final class SessionCore: Sendable {
         state.withLock { state in
             if let seen = state.peers[id] { return Peer(seen, in: self) }
             guard let told else { return Peer(forgotten: id, in: self) }
-            let trust = low.configuration.security == .none ? nil : low.trust.trust(in: id, called: told.name)
-            return Peer(told, trust, in: self)
+            return Peer(told, low.trust(inTold: told), in: self)
         }
     }
 
     /// Saves the identity in a file, where later sessions find it.
-    func saveIdentity(in file: IdentityFile) throws(NighError) { try file.save(identity.identity) }
+    func saveIdentity(in file: IdentityFile) throws(NighError) {
+        try file.save(identity.identity.principalIdentity)
+    }
 
     /// Changes the table and reports it, in one step: a new reader gets either the table or the events.
     private func update(_ peer: NighCore.Peer, reporting events: [SessionEvent]) {

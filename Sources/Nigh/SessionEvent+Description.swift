@@ -5,7 +5,7 @@ extension Peer: CustomStringConvertible {
     public var description: String { "\(label), \(state)\(transport.map { " over \($0)" } ?? "")" }
 
     /// The name and the short PeerID.
-    var label: String { name == id.short ? name : "\(name) (\(id.short))" }
+    var label: String { name == id.short ? name : "\(name) (\(identity.short))" }
 }
 
 extension Invitation: CustomStringConvertible {

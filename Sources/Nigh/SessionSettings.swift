@@ -50,11 +50,22 @@ public struct SessionSettings: Sendable {
 
 /// Where a session's key pair comes from.
 public enum SessionIdentity: Hashable, Sendable {
-    /// The user's own identity, so that peers recognize this user. One program has it at a time, from its first session
-    /// until it exits, and in that program one session of each service. Every other session gets a temporary one.
+    /// The user's own identity, so that peers recognize this user. Any number of programs and sessions may use it at the
+    /// same time: the first session of a service has its key, and each further one has a key of its own that acts for
+    /// the identity.
     case saved
-    /// The identity in a file, which is made if it does not exist.
+    /// The identity in a file, which is made if it does not exist. Several sessions may use it as they may use the
+    /// saved one.
     case file(String)
     /// A new identity that is forgotten with the session, unless ``Session/saveIdentity(to:)`` saves it.
     case temporary
+
+    /// Loads the identity for one session, and the trust store that belongs to it.
+    func begin(for service: ServiceName) throws(NighError) -> (IdentityUse, TrustStore) {
+        switch self {
+        case .temporary: (.alone(.ephemeral()), .ephemeral())
+        case .file(let path): (try .begin(IdentityFile(path: path), for: service), try .standard())
+        case .saved: (try .begin(IdentityFile(), for: service), try .standard())
+        }
+    }
 }

@@ -114,14 +114,9 @@ package final class RelayCarrier: @unchecked Sendable {
     package func allows(_ peer: PeerID) -> Bool {
         switch policy {
         case .nobody: false
-        case .paired: session.map { isPaired(peer, $0) } ?? false
+        case .paired: session?.isPaired(with: peer) ?? false
         case .everyone: true
         }
-    }
-
-    /// Without encryption nobody has proven anything, so nobody counts as paired.
-    private func isPaired(_ peer: PeerID, _ session: Session) -> Bool {
-        session.configuration.security != .none && session.trust.isPaired(peer)
     }
 
     /// Which limit keeps a pipe from being carried; nil if none does. Where all places are taken, makes room by the end
@@ -151,12 +146,12 @@ package final class RelayCarrier: @unchecked Sendable {
     /// for at least two more. Of the pipes of that one, the one that is of the least use.
     private func dispensablePipe(for asking: PeerID) -> CarriedPipe? {
         guard let session else { return nil }
-        let (own, isPaired) = (count(of: asking), isPaired(asking, session))
+        let (own, isPaired) = (count(of: asking), session.isPaired(with: asking))
         let candidates = pipes.values.map(\.pipe).filter { pipe in
-            isPaired && !self.isPaired(pipe.asking, session) || count(of: pipe.asking) > own + 1
+            isPaired && !session.isPaired(with: pipe.asking) || count(of: pipe.asking) > own + 1
         }
         func rank(_ pipe: CarriedPipe) -> (Int, Int, Int, PeerID, PeerID) {
-            let isStranger = isPaired && !self.isPaired(pipe.asking, session)
+            let isStranger = isPaired && !session.isPaired(with: pipe.asking)
             return (isStranger ? 0 : 1, -count(of: pipe.asking), pipe.bytes, pipe.asking, pipe.wanted)
         }
         return candidates.min { rank($0) < rank($1) }

@@ -7,7 +7,8 @@ import Testing
 /// Tests what a program sees of a transfer while it runs.
 @Suite("A transfer, as its program sees it", .timeLimit(.minutes(15))) struct FileTransferTests {
     private let transfer = FileTransfer(
-        with: Identity.ephemeral(seed: 1).peerID, called: "Puma", isIncoming: false, items: [], wake: {})
+        with: Identity.ephemeral(seed: 1).peerID, of: Identity.ephemeral(seed: 1).peerID, called: "Puma",
+        isIncoming: false, items: [], wake: {})
     private let start = LoopThread.now
 
     /// Notes that this number of bytes has moved, some time after the start.

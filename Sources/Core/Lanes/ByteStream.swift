@@ -20,6 +20,8 @@ public final class ByteStream: Sendable {
 
     /// The peer at the other end.
     public var peer: PeerID { port.peer }
+    /// The identity that the peer acts for.
+    package var identity: PeerID { port.identity }
     /// The name and the short PeerID of the peer, for errors.
     package var peerLabel: String { port.label }
     /// The name that the opening side gave the stream. Several streams may have the same name.

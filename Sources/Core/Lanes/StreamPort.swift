@@ -15,6 +15,7 @@ final class StreamPort: Sendable {
     let name: String
     let purpose: StreamPurpose
     let peer: PeerID
+    let identity: PeerID
     private let peerName: DisplayName
     /// Whether this side opened the stream.
     let isOwn: Bool
@@ -33,14 +34,15 @@ final class StreamPort: Sendable {
     ///   - frameRoom: the most bytes of the stream in one frame.
     ///   - chunks: what frames are written to and short pieces are copied to; streams share it.
     init(
-        number: UInt32, name: String, purpose: StreamPurpose, peer: PeerID, peerName: DisplayName,
-        isOwn: Bool, window: Int, frameRoom: Int, chunks: Guarded<ChunkPool>,
+        number: UInt32, name: String, purpose: StreamPurpose, peer: PeerID, identity: PeerID,
+        peerName: DisplayName, isOwn: Bool, window: Int, frameRoom: Int, chunks: Guarded<ChunkPool>,
         attention: any StreamAttention
     ) {
         self.number = number
         self.name = name
         self.purpose = purpose
         self.peer = peer
+        self.identity = identity
         self.peerName = peerName
         self.isOwn = isOwn
         room = window
@@ -447,5 +449,5 @@ final class StreamPort: Sendable {
     }
 
     /// The peer's name and short PeerID, for errors.
-    var label: String { peerName.label(of: peer) }
+    var label: String { peerName.label(of: identity) }
 }

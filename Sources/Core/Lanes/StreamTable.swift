@@ -8,6 +8,8 @@ final class StreamTable {
     /// What the two sides have agreed about streams.
     struct Agreement {
         var peer: PeerID
+        /// The identity that the peer acts for.
+        var identity: PeerID
         var peerName: DisplayName
         /// Whether this side numbers its streams 1, 3, 5 …; the other side then has 2, 4, 6 …
         var isOdd: Bool
@@ -153,13 +155,13 @@ final class StreamTable {
         }
     }
 
-    private var label: String { agreement.peerName.label(of: agreement.peer) }
+    private var label: String { agreement.peerName.label(of: agreement.identity) }
 
     private func add(_ number: UInt32, _ name: String, _ purpose: StreamPurpose, isOwn: Bool) -> Stream {
         let window = agreement.ours.window
         let port = StreamPort(
             number: number, name: name, purpose: purpose, peer: agreement.peer,
-            peerName: agreement.peerName, isOwn: isOwn, window: window,
+            identity: agreement.identity, peerName: agreement.peerName, isOwn: isOwn, window: window,
             frameRoom: min(agreement.pieceLimit, Self.frameLimit) - StreamData.numberLength, chunks: chunks,
             attention: attention)
         if isReconnecting { port.setReconnecting(true) }

@@ -12,6 +12,8 @@ package final class LinkMachine {
     // on the loop only, and no access lasts across a call to other code.
     @exclusivity(unchecked) package private(set) var phase = Phase.preface
     @exclusivity(unchecked) private(set) var peerHello: Hello?
+    /// The identity that the other side acts for, as it has proven. Nil until its hello has come, and in plaintext.
+    @exclusivity(unchecked) private(set) var provenIdentity: PeerID?
     /// The version that both sides speak. Nil until the other side's hello has come.
     @exclusivity(unchecked) private(set) var version: UInt8?
     @exclusivity(unchecked) private(set) var peerStanding = Standing()
@@ -162,6 +164,8 @@ package final class LinkMachine {
             if channel.provenPeer != nil {
                 hello.prefaces = prefaces
                 hasUnreportedSecured = true
+            } else {
+                hello.delegation = nil
             }
             control.write(.hello, hello)
             if let peer = channel.provenPeer {
@@ -339,6 +343,10 @@ package final class LinkMachine {
             guard hello.prefaces == prefaces else {
                 return finish(.insecure(.prefaceChanged), code: .prefaceChanged)
             }
+            guard let identity = hello.provenIdentity else {
+                return finish(.insecure(.claimsAnotherIdentity), code: .claimsAnotherPeer)
+            }
+            provenIdentity = identity
         }
         guard hello.peer != own.peer else {
             let isSelf = hello.incarnation == own.incarnation

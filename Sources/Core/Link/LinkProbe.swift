@@ -58,6 +58,8 @@ package final class LinkProbe: PipeHandler, @unchecked Sendable {
     /// What the other side's hello says.
     package struct Greeting: Sendable {
         package let peer: PeerID
+        /// The identity that the peer acts for, as it has proven; the peer itself without encryption.
+        package let identity: PeerID
         package let name: DisplayName
         package let service: ServiceName
         package let version: UInt8
@@ -206,7 +208,9 @@ package final class LinkProbe: PipeHandler, @unchecked Sendable {
         guard let hello = machine.peerHello, let version = machine.version else { return }
         report(
             .greeted(
-                Greeting(peer: hello.peer, name: hello.name, service: hello.service, version: version),
+                Greeting(
+                    peer: hello.peer, identity: machine.provenIdentity ?? hello.peer, name: hello.name,
+                    service: hello.service, version: version),
                 after: elapsed))
         if let expected = plan.expected, hello.peer != expected {
             machine.close(.wrongPeer)

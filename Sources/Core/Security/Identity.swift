@@ -11,8 +11,13 @@ public struct Identity: Sendable {
     /// The PeerID that belongs to the key: the SHA-256 of the public key's SubjectPublicKeyInfo in DER.
     public let peerID: PeerID
 
+    /// The PeerID of the identity that the key acts for: its own, unless it is a delegate; see ``makeDelegate()``.
+    public internal(set) var principal: PeerID
+
     /// The key pair, with which the secure channel signs.
     let keyPair: KeyPair
+    /// The key pair of the principal, if this is a delegate.
+    var principalKey: KeyPair?
 
     init(_ keyPair: KeyPair) {
         guard let peerID = keyPair.withPointer(PeerID.init(key:)) else {
@@ -20,6 +25,7 @@ public struct Identity: Sendable {
         }
         self.keyPair = keyPair
         self.peerID = peerID
+        principal = peerID
         publicKey = keyPair.publicKey
     }
 
@@ -58,13 +64,17 @@ public struct Identity: Sendable {
 }
 
 extension Identity: Equatable {
-    /// Returns whether both are the same key pair.
-    public static func == (left: Identity, right: Identity) -> Bool { left.publicKey == right.publicKey }
+    /// Returns whether both are the same key pair and act for the same identity.
+    public static func == (left: Identity, right: Identity) -> Bool {
+        left.publicKey == right.publicKey && left.principal == right.principal
+    }
 }
 
 extension Identity: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
     /// A text with the PeerID, never with the key.
-    public var description: String { "identity of \(peerID)" }
+    public var description: String {
+        isDelegate ? "identity of \(peerID), which acts for \(principal)" : "identity of \(peerID)"
+    }
 
     /// The same as ``description``.
     public var debugDescription: String { description }

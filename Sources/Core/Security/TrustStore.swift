@@ -113,6 +113,9 @@ public final class TrustStore: Sendable {
         state.withLock { $0.book.trust(in: id, called: name) }
     }
 
+    /// Returns whether anything is known about `id`.
+    func knows(_ id: PeerID) -> Bool { state.withLock { $0.book[id] != nil } }
+
     /// Returns whether two people have compared the digits with this peer.
     public func isPaired(_ id: PeerID) -> Bool { state.withLock { $0.book.isPaired(id) } }
 

@@ -27,6 +27,16 @@ public enum PeerTrust: Hashable, Sendable {
     /// It is a second device with the same name, a device that lost its identity, or
     /// an impostor.
     case newWithKnownName(of: [PeerID])
+    /// The peer was announced as a session of this known identity, and has proven otherwise: somebody pretends.
+    case falselyAnnounced(as: PeerID)
+
+    /// Whether the peer may be somebody who pretends to be a known one.
+    package var isDoubtful: Bool {
+        switch self {
+        case .newWithKnownName, .falselyAnnounced: true
+        case .paired, .known, .new: false
+        }
+    }
 }
 
 /// A day of the Gregorian calendar in UTC, written as `2026-11-21`.

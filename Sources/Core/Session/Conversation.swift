@@ -53,10 +53,11 @@ package final class Conversation: FrameSource {
 
     /// - Parameters:
     ///   - hello: this side's own hello.
+    ///   - identity: the identity that the peer acts for.
     ///   - unread: bytes of earlier conversations that the program has not read.
     init(
-        id: UInt64, hello: Hello, peer: Hello, port: PeerPort, unread: Int, limits: SessionLimits,
-        timings: SessionTimings
+        id: UInt64, hello: Hello, peer: Hello, identity: PeerID, port: PeerPort, unread: Int,
+        limits: SessionLimits, timings: SessionTimings
     ) {
         self.unread = unread
         self.id = id
@@ -75,9 +76,8 @@ package final class Conversation: FrameSource {
         streamAgreement = hello.streams.flatMap { [pieceLimit] ours in
             peer.streams.map { theirs in
                 StreamTable.Agreement(
-                    peer: peer.peer, peerName: peer.name, isOdd: hello.peer > peer.peer, ours: ours,
-                    theirs: theirs,
-                    pieceLimit: pieceLimit)
+                    peer: peer.peer, identity: identity, peerName: peer.name,
+                    isOdd: hello.peer > peer.peer, ours: ours, theirs: theirs, pieceLimit: pieceLimit)
             }
         }
     }

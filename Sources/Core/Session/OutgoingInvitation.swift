@@ -13,6 +13,8 @@ final class OutgoingInvitation {
     /// The ID of the proposed conversation.
     let conversation: UInt64
     let context: [UInt8]
+    /// The identity that the program took the peer for when it made the first call.
+    let identity: PeerID
     /// The calls that get the outcome. The attempt lasts as long as the most patient of them.
     @exclusivity(unchecked) private(set) var calls: [Call]
     let attempt: Attempt
@@ -25,9 +27,10 @@ final class OutgoingInvitation {
     /// What the peer's own invitation said, if the peer gave it up to accept this one.
     @exclusivity(unchecked) var crossedContext: [UInt8]?
 
-    init(conversation: UInt64, context: [UInt8], token: CallToken, attempt: Attempt) {
+    init(conversation: UInt64, context: [UInt8], to identity: PeerID, token: CallToken, attempt: Attempt) {
         self.conversation = conversation
         self.context = context
+        self.identity = identity
         calls = [Call(token: token, deadline: attempt.deadline)]
         self.attempt = attempt
     }

@@ -2,6 +2,10 @@
 public struct Peer: Hashable, Sendable, Identifiable {
     /// The peer's ID, which identifies it.
     public let id: PeerID
+    /// The identity that the peer acts for: its own key, or that of a person who runs several programs. It is what is
+    /// trusted, paired and remembered. Of a peer that was only seen so far it is what the peer announces; a connection
+    /// fails if the peer does not prove it.
+    public let identity: PeerID
     /// The display name of the peer: a label for people, which does not identify it.
     public let name: DisplayName
     /// The discovery info that the peer advertises.
@@ -18,7 +22,7 @@ public struct Peer: Hashable, Sendable, Identifiable {
     public let transport: String?
     /// Whether unreliable messages to the peer travel beside the link now, as packets that nothing delays.
     public let hasDatagrams: Bool
-    /// What is known about the peer's key. A peer that was only seen so far has yet to prove that the key is its own,
+    /// What is known about the peer's identity. A peer that was only seen so far has yet to prove that the key is its own,
     /// and does so before anything else passes. Nil in a session without encryption, where no peer proves anything.
     public let trust: PeerTrust?
 

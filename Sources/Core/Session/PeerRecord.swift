@@ -7,6 +7,7 @@ final class PeerRecord {
     // check for exclusive access.
 
     let id: PeerID
+    @exclusivity(unchecked) var identity: PeerIdentity { didSet { madeLabel = nil } }
     @exclusivity(unchecked) var name: DisplayName { didSet { madeLabel = nil } }
     @exclusivity(unchecked) var info = DiscoveryInfo.none
     @exclusivity(unchecked) var isFull = false
@@ -46,6 +47,7 @@ final class PeerRecord {
 
     init(id: PeerID, name: DisplayName, census: SessionCensus) {
         self.id = id
+        identity = PeerIdentity(of: id)
         self.name = name
         self.census = census
     }
@@ -109,10 +111,10 @@ final class PeerRecord {
         return ticket.take()
     }
 
-    /// The name and the short PeerID, for errors. Made when the first error needs it.
+    /// The name and the short PeerID of the identity, for errors. Made when the first error needs it.
     var label: String {
         if let madeLabel { return madeLabel }
-        let label = name.label(of: id)
+        let label = name.label(of: identity.current)
         madeLabel = label
         return label
     }

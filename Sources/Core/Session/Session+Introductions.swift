@@ -1,4 +1,11 @@
 extension Session {
+    /// What is known about the identity of a peer of which others tell. Nothing of it is proven.
+    package func trust(inTold told: Advertisement) -> PeerTrust? {
+        guard configuration.security != .none else { return nil }
+        let identity = told.identity ?? told.peer
+        return identity == self.identity ? .paired : trust.trust(in: identity, called: told.name)
+    }
+
     /// Makes a peer known of which another peer has told, with the addresses at which it can be reached. They take the
     /// place of those that were given before.
     package func introduce(_ peer: IntroducedPeer) {

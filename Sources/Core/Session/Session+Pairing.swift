@@ -52,8 +52,11 @@ extension Session {
     /// Refuses requests for pairing from now on.
     public func stopAcceptingPairing() { onLoop { $0.machine.acceptsPairing = false } }
 
-    /// Removes a pairing. The peer stays known, but is not trusted more than any other peer. A session with
-    /// `security: .paired` ends its conversation with it.
+    /// Whether the session is paired with the identity that a peer acts for. Call it on the loop.
+    package func isPaired(with peer: PeerID) -> Bool { machine.isPaired(with: peer) }
+
+    /// Removes the pairing with the identity of a peer. The peer stays known, but is not trusted more than any other peer. A session with
+    /// `security: .paired` ends its conversations with all peers of that identity.
     public func unpair(_ peer: PeerID) {
         onLoop { driver in driver.inTurn { driver.machine.unpair(peer, now: driver.loop.now) } }
     }

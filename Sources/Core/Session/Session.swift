@@ -12,9 +12,11 @@ import Synchronization
 public final class Session: Sendable {
     /// The PeerID by which other sessions know this one.
     public let id: PeerID
+    /// The identity that the session acts for, by which others trust it: its own PeerID, unless its key is a delegate.
+    public let identity: PeerID
     /// The settings that the session was made with.
     public let configuration: SessionConfiguration
-    /// The trust store: what is known about peers' keys.
+    /// The trust store: what is known about peers' identities.
     public let trust: TrustStore
     /// The received messages of all peers, if no message handler was given to `start`.
     public let messages: MessageSequence
@@ -80,6 +82,11 @@ public final class Session: Sendable {
         hello.streams?.acceptsRelays = configuration.relayStreams != nil
         hello.acceptsKinds = configuration.kindMessages != nil
         hello.hasDatagrams = configuration.datagrams
+        hello.acceptsDelegations = configuration.security != .none
+        if configuration.security != .none {
+            hello.delegation = identity.delegation(
+                service: configuration.service, incarnation: hello.incarnation)
+        }
         let driverReference = SessionDriver.DriverReference()
         let portNotifier = PortNotifier(loop: loop) { driverReference.driver?.processListedPorts() }
         let machine = SessionMachine(
@@ -90,11 +97,16 @@ public final class Session: Sendable {
                     hasDatagrams: $0.capabilities.datagrams, isForPeople: $0.capabilities.isForPeople)
             },
             offer: offer, security: configuration.security,
-            trust: trust, seed: seeds.next(), listPort: { portNotifier.add($0) })
+            trust: trust, identity: hello.delegation == nil ? identity.peerID : identity.principal,
+            seed: seeds.next(), listPort: { portNotifier.add($0) })
         machine.acceptsPairing = configuration.acceptsPairing
-        let advertisement = Advertisement(
+        var advertisement = Advertisement(
             service: configuration.service, peer: identity.peerID, name: configuration.name,
             info: configuration.info)
+        if hello.delegation != nil {
+            advertisement.identity = identity.principal
+            advertisement.name = configuration.name.withNextNumber
+        }
         let driver = SessionDriver(
             machine: machine, loop: loop, transports: transports, advertisement: advertisement,
             role: configuration.role, observer: configuration.observer,
@@ -102,6 +114,7 @@ public final class Session: Sendable {
             directory: directory,
             driverReference: driverReference, portNotifier: portNotifier)
         self.id = identity.peerID
+        self.identity = machine.identity
         self.configuration = configuration
         self.trust = trust
         self.loop = loop

@@ -5,7 +5,7 @@ extension Peer: CustomStringConvertible {
     public var description: String { "\(label), \(state)\(transport.map { " over \($0)" } ?? "")" }
 
     /// The name and the short PeerID.
-    var label: String { name.label(of: id) }
+    var label: String { name.label(of: identity) }
 }
 
 extension Invitation: CustomStringConvertible {

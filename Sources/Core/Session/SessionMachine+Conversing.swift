@@ -12,8 +12,8 @@ extension SessionMachine {
             peer: peer.id, limits: limits, peerHello: hello, chunks: stagingChunks,
             largeChunks: largeChunks, notify: listPort)
         return Conversation(
-            id: id, hello: self.hello, peer: hello, port: port, unread: peer.unreadLeft, limits: limits,
-            timings: timings)
+            id: id, hello: self.hello, peer: hello, identity: peer.identity.current, port: port,
+            unread: peer.unreadLeft, limits: limits, timings: timings)
     }
 
     /// Makes `link` carry the conversation, to which both sides have agreed. Returns false if the peer claims something

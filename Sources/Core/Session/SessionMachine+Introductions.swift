@@ -12,11 +12,11 @@ extension SessionMachine {
             peers[introduced.id] != nil || !introduced.addresses.isEmpty,
             let peer = record(of: introduced.id, name: introduced.name)
         else { return }
-        let before = (peer.name, peer.info)
+        let before = (peer.name, peer.info, peer.identity)
         // What discovery shows is newer, and once there is a conversation only the peer itself says what it is called.
         let isSeen = peer.routes.contains { $0.source == .discovery }
         if introduced.isByItself ? !isSeen : !isSeen && !peer.state.hasConversation {
-            peer.name = introduced.name
+            announce(introduced.identity, named: introduced.name, by: peer)
             peer.info = introduced.info
         }
         var added: [RouteRecord] = []
@@ -37,7 +37,7 @@ extension SessionMachine {
         removeRoutes(of: peer, where: isStale)
         if peer.state == .unavailable {
             updateState(of: peer)
-        } else if !new.isEmpty || before != (peer.name, peer.info) {
+        } else if !new.isEmpty || before != (peer.name, peer.info, peer.identity) {
             reportChange(of: peer)
         }
         considerBetterRoutes(of: peer, now: now)

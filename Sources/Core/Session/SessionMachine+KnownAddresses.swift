@@ -80,11 +80,12 @@ extension SessionMachine {
         close(link, .cancelled)
         let advertisement = Advertisement(
             service: hello.service, peer: hello.peer, name: hello.name,
-            info: peers[hello.peer]?.info ?? .none, isFull: peers[hello.peer]?.isFull ?? false)
+            info: peers[hello.peer]?.info ?? .none, isFull: peers[hello.peer]?.isFull ?? false,
+            identity: link.machine.provenIdentity.flatMap { $0 == hello.peer ? nil : $0 })
         routeSeen(
             Sighting(address: known.address, advertisement: advertisement), transport: known.transport,
             now: now)
-        guard peers[hello.peer] != nil else {
+        guard record(of: hello, on: link) != nil else {
             return knownAddressFailed(
                 known, error: NighError(.greeting, .limit("known peers", limits.knownPeers)), now: now)
         }

@@ -220,11 +220,12 @@ extension SessionMachine {
     /// Finds out what the link is for, after the hellos are exchanged.
     private func opened(_ link: Link, now: Moment) {
         guard let hello = link.machine.peerHello else { return }
-        guard mayKeepLink(to: hello.peer, for: race(of: link)?.purpose) else {
+        noteIncarnation(of: hello, now: now)
+        noteIdentity(of: hello.peer, on: link, now: now)
+        if link.purpose == .finished { return }
+        guard mayKeepLink(to: hello.peer, link.machine.provenIdentity, for: race(of: link)?.purpose) else {
             return reject(link, .notPaired, now: now)
         }
-        noteIncarnation(of: hello, now: now)
-        if link.purpose == .finished { return }
         if let peer = link.peer, link.purpose == .requesting {
             peer.name = hello.name
             return
@@ -267,12 +268,41 @@ extension SessionMachine {
     }
 
     private func acceptedLinkOpened(_ link: Link, hello: Hello, now: Moment) {
-        guard let peer = record(of: hello.peer, name: hello.name) else {
+        guard let peer = record(of: hello, on: link) else {
             return close(link, .tooManyLinks, because: .limit("known peers", limits.knownPeers))
         }
         link.assign(to: peer)
-        peer.name = hello.name
         watch(link)
+    }
+
+    /// Returns the record of the peer that has sent `hello`. Makes it if there is room for one more; returns nil
+    /// otherwise.
+    func record(of hello: Hello, on link: Link) -> PeerRecord? {
+        guard let peer = record(of: hello.peer, name: hello.name) else { return nil }
+        peer.name = hello.name
+        if let identity = link.machine.provenIdentity { _ = peer.identity.prove(identity) }
+        return peer
+    }
+
+    /// Notes the identity that a hello has proven. If the peer was announced as a session of another identity, whatever
+    /// the program wants from it fails, because the program wants that from somebody else.
+    private func noteIdentity(of id: PeerID, on link: Link, now: Moment) {
+        guard let identity = link.machine.provenIdentity, let peer = peers[id] else { return }
+        let before = peer.identity
+        if peer.conversation != nil, let known = before.proven, known != identity {
+            return violated(link, "the identity has changed during a conversation", now: now)
+        }
+        // The announcement may have changed since the program has invited the peer.
+        if case .inviting(let invitation) = peer.phase { peer.identity.announce(invitation.identity) }
+        let announced = peer.identity.current
+        guard peer.identity.prove(identity) else {
+            let cause = NighError.Cause.insecure(.falselyAnnounced(as: announced))
+            fail(attemptOf: peer, with: cause, now: now)
+            endPairing(with: peer, cause, saying: .declined)
+            if peers[id] === peer { reportTrust(in: peer) }
+            return
+        }
+        if before.current != identity, peer.state != .unavailable { reportChange(of: peer) }
     }
 
     /// Ends the conversation with a peer that has restarted, and therefore knows nothing of it.

@@ -8,13 +8,38 @@
 extension SessionMachine {
     // MARK: Trust
 
-    /// Returns whether this session may have conversations with `id`.
-    func mayConverse(with id: PeerID) -> Bool { security != .paired || trust.isPaired(id) }
+    /// Returns whether this session is paired with an identity. It counts as paired with its own.
+    private func isPaired(withIdentity identity: PeerID) -> Bool {
+        identity == self.identity || trust.isPaired(identity)
+    }
 
-    /// Returns whether a link to `id` may stay. A peer that is not paired may have one for pairing, if pairing is
-    /// wanted.
-    func mayKeepLink(to id: PeerID, for purpose: DialPurpose?) -> Bool {
-        if mayConverse(with: id) { return true }
+    /// Returns whether this session is paired with the identity that the peer acts for.
+    func isPaired(with id: PeerID) -> Bool {
+        security != .none && isPaired(withIdentity: peers[id]?.identity.current ?? id)
+    }
+
+    /// Returns whether this session may have conversations with `id`.
+    func mayConverse(with id: PeerID) -> Bool { security != .paired || isPaired(with: id) }
+
+    /// What is known about the identity of a peer; nil in a session without encryption.
+    func trust(in peer: PeerRecord) -> PeerTrust? {
+        guard security != .none else { return nil }
+        let identity = peer.identity.current
+        if identity == self.identity { return .paired }
+        let trust = trust.trust(in: identity, called: peer.name)
+        guard let refuted = peer.identity.refuted, self.trust.knows(refuted) || refuted == self.identity else {
+            return trust
+        }
+        switch trust {
+        case .paired, .known: return trust
+        case .new, .newWithKnownName, .falselyAnnounced: return .falselyAnnounced(as: refuted)
+        }
+    }
+
+    /// Returns whether a link to `id` may stay, which has proven `identity`. A peer that is not paired may have one for
+    /// pairing, if pairing is wanted.
+    func mayKeepLink(to id: PeerID, _ identity: PeerID?, for purpose: DialPurpose?) -> Bool {
+        if security != .paired || isPaired(withIdentity: identity ?? id) { return true }
         return switch purpose {
         case .pairing: true
         // A dial of a known address only finds out which peer is there.
@@ -24,15 +49,16 @@ extension SessionMachine {
         }
     }
 
-    /// Remembers the peer's key from now on, because a conversation begins.
+    /// Remembers the peer's identity from now on, because a conversation begins.
     func remember(_ peer: PeerRecord) {
-        trust.remember(peer.id, name: peer.name)
+        guard peer.identity.current != identity else { return }
+        trust.remember(peer.identity.current, name: peer.name)
         if trust.needsSaving { output(.saveTrust) }
     }
 
-    /// Removes a pairing for the program.
+    /// Removes the pairing with the identity of a peer for the program.
     func unpair(_ id: PeerID, now: Moment) {
-        trust.unpair(id)
+        trust.unpair(peers[id]?.identity.current ?? id)
         if trust.needsSaving { output(.saveTrust) }
         trustChanged(now: now)
     }
@@ -53,9 +79,9 @@ extension SessionMachine {
 
     /// Reports a peer whose trust was reported before and has changed since. One that is lost is reported when it is
     /// found.
-    private func reportTrust(in peer: PeerRecord) {
+    func reportTrust(in peer: PeerRecord) {
         guard peer.state != .unavailable, let reported = peer.reportedTrust,
-            reported != trust.trust(in: peer.id, called: peer.name)
+            reported != trust(in: peer)
         else { return }
         reportChange(of: peer)
     }
@@ -71,6 +97,7 @@ extension SessionMachine {
         guard security != .none else { return refuse(.unavailable("this session has no encryption")) }
         guard let peer = peers[id] else { return refuse(.unknownPeer) }
         guard !isClosing else { return refuse(.closed) }
+        guard peer.identity.current != identity else { return refuse(Self.pairingWithItself) }
         guard !isPersonPairing, peer.pairing == nil else {
             return refuse(.pairingRefused(.busy), "end the other pairing first")
         }
@@ -114,6 +141,9 @@ extension SessionMachine {
 
     /// Starts the pairing exchange on a link.
     func beginPairing(with peer: PeerRecord, on link: Link, now: Moment) {
+        if let obstacle = pairingObstacle(with: peer, on: link) {
+            return endPairing(with: peer, obstacle, saying: nil)
+        }
         guard var exchange = exchange(.asking, with: peer, on: link) else {
             return endPairing(with: peer, .unavailable("the link has no encryption"), saying: nil)
         }
@@ -124,6 +154,19 @@ extension SessionMachine {
         peer.pairing?.turn = nil
         peer.pairing?.revealDeadline = .never
         markDirty(link)
+    }
+
+    private static let pairingWithItself = NighError.Cause.unavailable(
+        "the other side is a program of yours, which needs no pairing")
+
+    /// Why this session cannot pair with the peer on the link, or nil if it can. A version that knows no delegations
+    /// would pair with the key of this session, which nobody has any more when the session has ended.
+    private func pairingObstacle(with peer: PeerRecord, on link: Link) -> NighError.Cause? {
+        if peer.identity.current == identity { return Self.pairingWithItself }
+        guard hello.delegation != nil, link.machine.peerHello?.acceptsDelegations == false else { return nil }
+        return .unavailable(
+            "the version of Nigh there pairs only with the program that was first to use your identity here; "
+                + "`nigh identity` names it: pair there, or end it and try again")
     }
 
     private func exchange(
@@ -176,6 +219,18 @@ extension SessionMachine {
         } else if isPersonPairing || !acceptsPairing || isClosing {
             link.machine.send(.refused(isPersonPairing ? .busy : .notNow))
             markDirty(link)
+            return false
+        }
+        if let obstacle = pairingObstacle(with: peer, on: link) {
+            link.machine.send(.refused(.notNow))
+            markDirty(link)
+            // The person may wait for this peer, and would not learn why nothing comes. Strangers ask as often as they
+            // like, so this is said rarely.
+            if nextPairingAnswer <= now {
+                nextPairingAnswer = now + Self.pairingPause
+                let error = NighError(.pairing, obstacle, peer: peer.label)
+                report(.pairingEnded(snapshot(of: peer), cause: error))
+            }
             return false
         }
         guard let exchange = exchange(.asked, with: peer, on: link) else {
@@ -257,7 +312,7 @@ extension SessionMachine {
     private func paired(with peer: PeerRecord) {
         guard let pairing = peer.pairing else { return }
         peer.pairing = nil
-        trust.pair(peer.id, name: peer.name)
+        trust.pair(peer.identity.current, name: peer.name)
         if trust.needsSaving { output(.saveTrust) }
         reportTrust(in: peer)
         report(.paired(snapshot(of: peer)))

@@ -102,7 +102,8 @@ extension SessionMachine {
         _ peer: PeerRecord, context: [UInt8], token: CallToken, attempt: Attempt
     ) -> OutgoingInvitation {
         let invitation = OutgoingInvitation(
-            conversation: generator.next(), context: context, token: token, attempt: attempt)
+            conversation: generator.next(), context: context, to: peer.identity.current, token: token,
+            attempt: attempt)
         move(peer, to: .inviting(invitation))
         watch(peer)
         return invitation
@@ -181,12 +182,11 @@ extension SessionMachine {
 
     /// Handles the hello of the peer that was called by address.
     func addressAnswered(_ call: AddressCall, link: Link, hello: Hello, now: Moment) {
-        guard let peer = record(of: hello.peer, name: hello.name) else {
+        guard let peer = record(of: hello, on: link) else {
             let cause = NighError.Cause.limit("known peers", limits.knownPeers)
             close(link, .tooManyLinks, because: cause)
             return refuse(call.token, cause, peer: call.address.description)
         }
-        peer.name = hello.name
         let isNewRoute =
             !peer.routes.contains { $0.address == call.address } && hasRoomForRoute(to: peer)
         if isNewRoute {

@@ -9,7 +9,7 @@ extension SessionMachine {
             statistics.sightingsIgnored += 1
             return
         }
-        let before = (peer.name, peer.info, peer.isFull, peer.routes)
+        let before = (peer.name, peer.info, peer.isFull, peer.routes, peer.identity)
         if let known = peer.routes.firstIndex(where: { $0.address == sighting.address }) {
             peer.routes[known].quality = sighting.quality
             // An introduced route counts among the others from now on, if there is room.
@@ -24,7 +24,7 @@ extension SessionMachine {
         } else {
             statistics.sightingsIgnored += 1
         }
-        peer.name = advertisement.name
+        announce(advertisement.identity, named: advertisement.name, by: peer)
         peer.info = advertisement.info
         peer.isFull = advertisement.isFull
         if let other = peerByAddress.updateValue(peer.id, forKey: sighting.address), other != peer.id {
@@ -32,11 +32,17 @@ extension SessionMachine {
         }
         if peer.state == .unavailable {
             updateState(of: peer)
-        } else if before != (peer.name, peer.info, peer.isFull, peer.routes) {
+        } else if before != (peer.name, peer.info, peer.isFull, peer.routes, peer.identity) {
             reportChange(of: peer)
         }
         considerBetterRoutes(of: peer, now: now)
         watch(peer)
+    }
+
+    /// Notes what a peer announces of itself, or others of it. A peer that is known by its own key acts for nobody else.
+    func announce(_ identity: PeerID?, named name: DisplayName, by peer: PeerRecord) {
+        if security != .none { peer.identity.announce(trust.knows(peer.id) ? nil : identity) }
+        peer.name = peer.identity.isDelegated ? name.withoutNumber : name
     }
 
     /// Lets a conversation that looks for a link use a new route. It need not wait for its pause, or for a dial that

@@ -17,7 +17,7 @@ final class SessionMachine {
     // All of this is touched on the loop only, and no access lasts across a call to other code. So nothing needs a
     // run-time check for exclusive access, which would cost as much as a message.
 
-    @exclusivity(unchecked) private(set) var hello: Hello { didSet { forgetLinkSettings() } }
+    @exclusivity(unchecked) var hello: Hello { didSet { forgetLinkSettings() } }
     /// The settings of links over each transport, once there was one.
     @exclusivity(unchecked) private var linkSettings: [LinkMachine.Settings?]
     let limits: SessionLimits
@@ -25,8 +25,10 @@ final class SessionMachine {
     let transports: [TransportTraits]
     private let offer: SecureChannelOffer
     let security: SessionSecurity
-    /// The trust store: what is known about peers' keys.
+    /// The trust store: what is known about peers' identities.
     let trust: TrustStore
+    /// The identity that this session acts for.
+    let identity: PeerID
     /// Whether others may ask to be paired.
     @exclusivity(unchecked) var acceptsPairing = false
     /// When the next peer that asks for a pairing may get this side's nonce.
@@ -76,7 +78,7 @@ final class SessionMachine {
 
     init(
         hello: Hello, limits: SessionLimits, timings: SessionTimings, transports: [TransportTraits],
-        offer: SecureChannelOffer, security: SessionSecurity, trust: TrustStore, seed: UInt64,
+        offer: SecureChannelOffer, security: SessionSecurity, trust: TrustStore, identity: PeerID, seed: UInt64,
         listPort: @escaping @Sendable (PeerPort) -> Void
     ) {
         self.listPort = listPort
@@ -88,6 +90,7 @@ final class SessionMachine {
         self.offer = offer
         self.security = security
         self.trust = trust
+        self.identity = identity
         generator = SeededGenerator(seed: seed)
     }
 
@@ -254,7 +257,10 @@ final class SessionMachine {
     /// Takes the name under which others see this session. It is another than its own if somebody has that name
     /// already. The session's hello has this name from now on, so that a person who found "Puma #2" does not end up
     /// with a second "Puma".
-    func setAdvertisedName(_ name: DisplayName) { hello.name = name }
+    ///
+    /// A session that acts for an identity beside others announces a number from the start, and has its own name in
+    /// its hello: the identity says whose it is.
+    func setAdvertisedName(_ name: DisplayName) { if hello.delegation == nil { hello.name = name } }
 
     /// Ends what is left of the conversations, after everything else was shut down.
     func end(_ error: NighError) {
@@ -299,10 +305,10 @@ final class SessionMachine {
 
     func snapshot(of peer: PeerRecord) -> Peer {
         Peer(
-            id: peer.id, name: peer.name, info: peer.info, isFull: peer.isFull, state: peer.state,
+            id: peer.id, identity: peer.identity.current, name: peer.name, info: peer.info, isFull: peer.isFull, state: peer.state,
             routes: shownRoutes(of: peer),
             transport: scheme(inUseWith: peer), hasDatagrams: peer.link?.datagrams?.isOpen ?? false,
-            trust: security == .none ? nil : trust.trust(in: peer.id, called: peer.name))
+            trust: trust(in: peer))
     }
 
     private func shownRoutes(of peer: PeerRecord) -> [Peer.Route] {

@@ -156,17 +156,21 @@ public struct Advertisement: Hashable, Sendable {
     public var info: DiscoveryInfo
     /// Whether that peer accepts no more peers at present.
     public var isFull: Bool
+    /// The identity that the peer acts for, if it says that it acts for another than its own key. Anybody can announce
+    /// this; a session believes it only when the peer has proven it.
+    public var identity: PeerID?
 
     /// Creates an advertisement.
     public init(
         service: ServiceName, peer: PeerID, name: DisplayName, info: DiscoveryInfo = .none,
-        isFull: Bool = false
+        isFull: Bool = false, identity: PeerID? = nil
     ) {
         self.service = service
         self.peer = peer
         self.name = name
         self.info = info
         self.isFull = isFull
+        self.identity = identity
     }
 }
 

@@ -32,3 +32,13 @@ package struct NumberedName {
         return kept + suffix
     }
 }
+
+extension DisplayName {
+    /// The name with the next number, for a second session of the same name.
+    var withNextNumber: DisplayName {
+        DisplayName(fitting: NumberedName(description).next(limit: Self.maximumByteCount))
+    }
+
+    /// The name without its number.
+    var withoutNumber: DisplayName { DisplayName(exactly: String(NumberedName(description).stem)) ?? self }
+}

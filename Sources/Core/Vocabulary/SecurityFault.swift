@@ -22,6 +22,10 @@ public enum SecurityFault: Hashable, Sendable {
     case refused(String)
     /// The other side's hello names this PeerID, which does not belong to its key.
     case claimsAnotherPeer(PeerID)
+    /// The other side's hello names an identity that it acts for, and that identity has not signed so.
+    case claimsAnotherIdentity
+    /// The peer was announced as a session of this identity, and its hello has proven otherwise.
+    case falselyAnnounced(as: PeerID)
     /// The prefaces, which are not encrypted, were changed on the way.
     case prefaceChanged
     /// Bytes were changed, left out or repeated on the way, or sent by somebody else.
@@ -78,6 +82,19 @@ extension SecurityFault: CustomStringConvertible {
                 "the other side claims to be \(peer.short), but its key does not prove it", .mayHelp,
                 means: "The other side claims a PeerID whose key it does not have.",
                 helps: "Do not trust it: it may pretend to be another peer.")
+        case .claimsAnotherIdentity:
+            CauseFacts(
+                "claimed another identity",
+                "the other side claims to act for an identity that has not signed so", .mayHelp,
+                means: "The other side's hello has a delegation that is not valid for this session.",
+                helps: "Do not trust it: it may pretend to be another peer.")
+        case .falselyAnnounced(let identity):
+            CauseFacts(
+                "announced falsely",
+                "it was announced as a session of \(identity.short), and it is not", .mayHelp,
+                means: "An announcement said that the peer acts for an identity, and the peer has proven otherwise.",
+                helps: "Somebody forges announcements: compare the PeerIDs on both screens before you trust it.",
+                advice: "somebody may be pretending: compare the PeerIDs on both screens")
         case .prefaceChanged:
             CauseFacts(
                 "preface changed", "somebody on the way changed what the two sides would accept", .mayHelp,
@@ -126,6 +143,7 @@ extension SecurityFault: CustomStringConvertible {
     static let kinds: [SecurityFault] = [
         .noCertificate, .severalCertificates(2), .certificateExpired, .certificateNotYetValid,
         .wrongKeyKind(""), .notSelfSigned, .versionTooOld, .noCommonProtocol, .certificateRefused(""),
-        .refused(""), .claimsAnotherPeer(.nobody), .prefaceChanged, .damaged, .malformed(""),
+        .refused(""), .claimsAnotherPeer(.nobody), .claimsAnotherIdentity, .falselyAnnounced(as: .nobody),
+        .prefaceChanged, .damaged, .malformed(""),
     ]
 }

@@ -29,6 +29,8 @@ package struct Hello: Equatable {
     /// Prefaces are not protected. So both sides compare here, where nobody can change anything
     /// any more, what they sent and received.
     package var prefaces: [UInt8]?
+    /// The statement of the identity that the sender acts for. Nil if its own key is that identity, and in plaintext.
+    package var delegation: Delegation?
 
     /// Creates a hello of the current version and abilities, without the prefaces.
     package init(
@@ -61,10 +63,19 @@ package struct Hello: Equatable {
         set { abilities = newValue ? abilities | Ability.datagrams : abilities & ~Ability.datagrams }
     }
 
+    /// Whether the sender understands delegations, so that pairing with it is a pairing of identities. A bit of
+    /// `abilities` says so.
+    package var acceptsDelegations: Bool {
+        get { abilities & Ability.delegations != 0 }
+        set { abilities = newValue ? abilities | Ability.delegations : abilities & ~Ability.delegations }
+    }
+
     /// The tag of the field with both prefaces.
     private static let prefacesTag: UInt8 = 0x01
     /// The tag of the field with the terms for streams.
     private static let streamsTag: UInt8 = 0x02
+    /// The tag of the field with the delegation.
+    private static let delegationTag: UInt8 = 0x03
 
     /// The bits of `abilities`.
     enum Ability {
@@ -80,6 +91,8 @@ package struct Hello: Equatable {
         /// The sender accepts streams for relays: as the end of a pipe that a common peer carries, or as that peer.
         /// Without `streams` it means nothing.
         static let relays: UInt32 = 1 << 4
+        /// The sender understands the field with the delegation.
+        static let delegations: UInt32 = 1 << 5
     }
 }
 
@@ -91,6 +104,7 @@ extension Hello: FramePayload {
         let fields =
             (streams == nil ? 0 : Self.fieldHeaderLength + StreamTerms.byteCount)
             + (prefaces.map { Self.fieldHeaderLength + $0.count } ?? 0)
+            + (delegation == nil ? 0 : Self.fieldHeaderLength + Delegation.byteCount)
         return 2 + 4 + PeerID.byteCount + 8 + 4 + 4 + texts + fields
     }
 
@@ -116,6 +130,11 @@ extension Hello: FramePayload {
             writer.write(Self.prefacesTag)
             writer.write(UInt16(prefaces.count))
             writer.write(raw: prefaces)
+        }
+        if let delegation {
+            writer.write(Self.delegationTag)
+            writer.write(UInt16(Delegation.byteCount))
+            delegation.write(to: &writer)
         }
     }
 }
@@ -214,6 +233,7 @@ extension Hello {
             let content = try reader.take(
                 Int(try reader.number(UInt16.self, "a hello field's length")), "a hello field")
             if tag == Self.prefacesTag { prefaces = Array(content) }
+            if tag == Self.delegationTag { delegation = try Delegation(reading: content) }
             if tag == Self.streamsTag, abilities & Ability.streams != 0 {
                 streams = try StreamTerms(reading: content, abilities: abilities)
             }

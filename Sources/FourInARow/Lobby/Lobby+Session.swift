@@ -51,7 +51,7 @@ extension Lobby {
         switch (before, peer.state) {
         case (_, .connecting):
             let playerWasAsked = awaited[peer.id]?.wish == .seat && !acceptsAll
-            if !playerWasAsked, case .newWithKnownName? = peer.trust, let trust = peer.trust {
+            if !playerWasAsked, let trust = peer.trust, trust.isDoubtful {
                 notify(.hasKnownName(peer.id, name: peer.name.description, trust))
             } else {
                 notify()
@@ -353,7 +353,8 @@ extension TableListing {
             schemes.append(route.address.scheme)
         }
         self.init(
-            id: peer.id, name: peer.name.description,
+            id: peer.id, identity: peer.identity == peer.id ? nil : peer.identity,
+            name: peer.name.description,
             hasFreeSeat: peer.info[Lobby.Info.key] == Lobby.Info.open, isFull: peer.isFull,
             transports: schemes,
             quality: peer.routes.first?.quality, trust: peer.trust)

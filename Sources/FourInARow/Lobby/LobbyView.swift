@@ -22,7 +22,7 @@ public struct LobbyView: Hashable, Sendable {
 extension LobbyView {
     /// Creates the view of a lobby that has not started yet.
     public init(of lobby: Lobby) {
-        self.init(name: lobby.session.configuration.name.description, id: lobby.session.id)
+        self.init(name: lobby.session.configuration.name.description, id: lobby.session.identity)
     }
 }
 
@@ -30,6 +30,10 @@ extension LobbyView {
 public struct TableListing: Hashable, Sendable, Identifiable {
     /// The PeerID of the host.
     public let id: PeerID
+    /// The identity that the host acts for; nil if that is its own key.
+    public internal(set) var identity: PeerID?
+    /// The PeerID by which people know the host.
+    public var knownID: PeerID { identity ?? id }
     /// The name of the host.
     public let name: String
     /// Whether the seat is free, as far as is known.
@@ -131,8 +135,7 @@ public enum LobbyNews: Hashable, Sendable {
     case seatRequested(SeatRequest)
     /// A peer no longer wants to sit down.
     case seatRequestWithdrawn(SeatRequest)
-    /// The local player is about to talk to a peer with the name of a known device and another key, and was not asked
-    /// about it.
+    /// The local player is about to talk to a peer that may pretend to be a known one, and was not asked about it.
     case hasKnownName(PeerID, name: String, PeerTrust)
     /// The link to this person broke. The session waits this long for the person to come back.
     case linkLost(Person, waiting: Duration)

@@ -36,7 +36,6 @@ final class PersonalGame: @unchecked Sendable {
             loop.execute { self.perform(request) }
         }
         loop.execute { [self] in
-            if let remark = ready.remark { interface.showMessage(remark) }
             if case .join(let target, let wish) = start { startSearch(target, wish) }
             lobby.start { [weak self] in self?.lobbyChanged($0, $1) }
             if start == .host { lobby.host() }

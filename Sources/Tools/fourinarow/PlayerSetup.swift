@@ -18,13 +18,13 @@ struct PlayerSetup {
         /// Closes the record, if there is one. Prints what went wrong with it, and which checked transports have broken
         /// their contract. Call this once the session has closed.
         func finish() {
+            identity.end()
             for error in transports.breaches + [recorder?.finish()].compactMap(\.self) {
                 LineOutput.printError("\(error)", by: "fourinarow")
             }
         }
 
-        /// What to tell the person about their identity, if anything.
-        var remark: String?
+        let identity: IdentityUse
         /// The transports that carry the player's games beyond this program.
         let transports: [any Transport]
         var schemes: [String] { transports.map(\.scheme) }
@@ -44,33 +44,22 @@ struct PlayerSetup {
         let transports = try player.plugins.makeAll(player.transports)
         let schemes = Set(transports.map(\.scheme))
         let all = transports + besides.filter { !schemes.contains($0.scheme) }
-        var remark: String?
-        let (identity, trust) = try chosenIdentity(keepsIdentity, &remark)
+        let (identity, trust) = try chosenIdentity(keepsIdentity)
         let loop = try UVEventLoop.make()
         let recorder = try player.record?.begin()
         let lobby = Lobby(
-            name: name, identity: identity, trust: trust, transports: all, loop: loop
+            name: name, identity: identity.identity, trust: trust, transports: all, loop: loop
         ) { $0.observer = recorder }
         return Ready(
-            lobby: lobby, loop: loop, recorder: recorder, remark: remark, transports: transports,
+            lobby: lobby, loop: loop, recorder: recorder, identity: identity, transports: transports,
             optionalSchemes: player.transports == nil ? schemes : [])
     }
 
-    private func chosenIdentity(_ keepsIdentity: Bool, _ remark: inout String?) throws -> (
-        Identity, TrustStore
-    ) {
+    private func chosenIdentity(_ keepsIdentity: Bool) throws -> (IdentityUse, TrustStore) {
         switch player.identity {
-        case .file(let file): return (try file.load(), .ephemeral())
-        case nil where keepsIdentity:
-            let file = try IdentityFile()
-            let identity = try file.load()
-            guard file.claim() else {
-                remark =
-                    "another program on this device is using your identity, so you play with a temporary one"
-                return (.ephemeral(), try TrustStore.standard())
-            }
-            return (identity, try TrustStore.standard())
-        case .ephemeral, nil: return (.ephemeral(), .ephemeral())
+        case .file(let file): (try .begin(file, for: Lobby.service), .ephemeral())
+        case nil where keepsIdentity: (try .begin(IdentityFile(), for: Lobby.service), try .standard())
+        case .ephemeral, nil: (.alone(.ephemeral()), .ephemeral())
         }
     }
 }

@@ -44,13 +44,17 @@ struct TableSearch {
             isDone = true
             return .joinAddress(address)
         case .name(let name):
-            fitting = PeerName(name).matching(view.tables) { ($0.id, DisplayName(fitting: $0.name)) }
+            let named = PeerName(name).matching(view.tables) { ($0.knownID, DisplayName(fitting: $0.name)) }
+            // Of several tables of one person, one with a free seat is better than one without.
+            let isOnePerson = Set(named.map(\.knownID)).count == 1
+            let best = named.first { !$0.isFull && $0.hasFreeSeat } ?? named.first
+            fitting = isOnePerson ? best.map { [$0] } ?? [] : named
         case nil:
             fitting = Array(
                 view.tables.filter { !$0.isFull && (wish == .watch || $0.hasFreeSeat) }.prefix(1))
         }
         guard fitting.count < 2 else {
-            let ids = fitting.map(\.id)
+            let ids = fitting.map(\.knownID)
             guard ids != reportedAmbiguous, case .name(let name) = target else { return nil }
             reportedAmbiguous = ids
             return .ambiguous(name, ids)

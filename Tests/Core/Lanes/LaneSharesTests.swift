@@ -32,7 +32,8 @@ import Testing
         let limits = SessionLimits()
         let port = PeerPort(peer: peer.peer, limits: limits, peerHello: peer)
         let conversation = Conversation(
-            id: 1, hello: own, peer: peer, port: port, unread: 0, limits: limits, timings: SessionTimings())
+            id: 1, hello: own, peer: peer, identity: peer.peer, port: port, unread: 0, limits: limits,
+            timings: SessionTimings())
         var pool = LaneChunks(smallSize: 4_096, largeSize: 4_096, keepAtMost: 8)
         var header = ControlWriter()
         var wire = ByteQueue()

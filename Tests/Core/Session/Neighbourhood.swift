@@ -15,8 +15,8 @@ final class Neighbourhood {
     /// Starts a new session. By default, it accepts every invitation.
     func join(
         _ name: String, role: SessionRole = .peer, seed: UInt64? = nil, reading: Member.Reading = .handler,
-        accepting: Bool = true, trust: TrustStore = .ephemeral(), plan: FaultPlan = .none,
-        address: TransportAddress? = nil,
+        accepting: Bool = true, trust: TrustStore = .ephemeral(), identity: Identity? = nil,
+        plan: FaultPlan = .none, address: TransportAddress? = nil,
         adjust: (inout SessionConfiguration) -> Void = { _ in },
         through wrap: (any Transport) -> any Transport = { $0 }
     ) -> Member {
@@ -28,9 +28,8 @@ final class Neighbourhood {
         let address = address?.value ?? Member.addressName(name, Int(count))
         let transport = FaultyTransport(MemoryTransport(hub: hub, address: address), plan: plan)
         let session = Session(
-            configuration, identity: .ephemeral(seed: seed ?? count), trust: trust,
-            transports: [wrap(transport)],
-            loop: loop)
+            configuration, identity: identity ?? .ephemeral(seed: seed ?? count), trust: trust,
+            transports: [wrap(transport)], loop: loop)
         let member = Member(number: Int(count), session: session, faults: transport.control)
         member.onViolation = { Issue.record("\($0)") }
         member.start(reading: reading, accepting: accepting)

@@ -39,7 +39,8 @@ import Testing
             machine = SessionMachine(
                 hello: Self.hello(of: Self.host), limits: limits, timings: SessionTimings(),
                 transports: [.init(scheme: "test", priority: 0)], offer: .tls(try TLSContext(Self.host)),
-                security: .encrypted, trust: .ephemeral(), seed: 1, listPort: { _ in })
+                security: .encrypted, trust: .ephemeral(), identity: Self.host.peerID, seed: 1,
+                listPort: { _ in })
             context = try TLSContext(.ephemeral(seed: 2))
         }
 

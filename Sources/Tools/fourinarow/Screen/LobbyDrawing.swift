@@ -93,7 +93,7 @@ struct LobbyDrawing {
             canvas.write("!", column: seat + details.warning, row: row, style, within: 1, glyphs)
         }
         if let column = details.id {
-            canvas.write(table.id.short, column: seat + column, row: row, style, within: 8, glyphs)
+            canvas.write(table.knownID.short, column: seat + column, row: row, style, within: 8, glyphs)
         }
     }
 

@@ -154,7 +154,7 @@ struct BenchCommand: Subcommand {
             lines: [
                 Line("\(peer.name)", .strong)
                     + Line(
-                        " (\(peer.id.short)) over \(peer.transport ?? "?"), \(session.security.rawValue); round trip without load \(idle)"
+                        " (\(peer.identity.short)) over \(peer.transport ?? "?"), \(session.security.rawValue); round trip without load \(idle)"
                     )
             ])
     }

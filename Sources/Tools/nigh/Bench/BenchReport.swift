@@ -57,7 +57,7 @@ struct BenchReport: Sendable {
             ("From", "\(findings.own) (\(findings.ownID.short)), \(Software.description)"),
         ]
         if let peer = findings.peer {
-            rows.append(("To", "\(peer.name) (\(peer.id.short)), \(findings.software)"))
+            rows.append(("To", "\(peer.name) (\(peer.identity.short)), \(findings.software)"))
             rows.append(("Transport", findings.runs.last?.transport ?? peer.transport ?? "unknown"))
         }
         rows.append(("Security", findings.security.rawValue))

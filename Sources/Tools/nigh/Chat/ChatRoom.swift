@@ -315,7 +315,7 @@ actor ChatRoom {
             + seen.map { ($0, "not connected") }
         if results.isText {
             if people.isEmpty { return show(Line("no peer is connected or nearby", .faint)) }
-            for (peer, state) in people { show(Line("\(peer.name) (\(peer.id.short)) is \(state)", .faint)) }
+            for (peer, state) in people { show(Line("\(peer.name) (\(peer.identity.short)) is \(state)", .faint)) }
             return
         }
         let list = people.map { peer, _ -> JSON in
@@ -336,7 +336,7 @@ actor ChatRoom {
                 .init("state", .text(state)), .init("transport", JSON(peer.transport)),
                 .init("through", JSON(standings[peer.id]?.carrier.map { "\($0)" })),
                 .init("error", error.map(Results.json) ?? .null),
-            ], line: Line("\(peer.name) (\(peer.id.short)) \(text)\(reason)", .faint))
+            ], line: Line("\(peer.name) (\(peer.identity.short)) \(text)\(reason)", .faint))
     }
 
     private func report(

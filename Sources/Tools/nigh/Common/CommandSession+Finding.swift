@@ -97,7 +97,7 @@ extension CommandSession {
                 advice: "it \(purpose.mismatch(with: other))")
         }
         let others = seen.map { peer in
-            "\(peer.name) (\(peer.id.short)\(Purpose.program(of: peer).map { ", runs \($0)" } ?? ""))"
+            "\(peer.name) (\(peer.identity.short)\(Purpose.program(of: peer).map { ", runs \($0)" } ?? ""))"
         }.sorted()
         let visible =
             others.isEmpty ? "no peer is visible" : "visible peers: \(others.joined(separator: ", "))"
@@ -126,11 +126,13 @@ extension CommandSession {
         if suitable.isEmpty, search.isOverdue {
             suitable = search.choice.matchingNumbered(seen.filter(search.suits))
         }
-        guard let first = suitable.first else {
+        // Of several programs of one person that take the same, any will do. The one with the identity's own key is there
+        // longest.
+        guard let first = suitable.first(where: { $0.id == $0.identity }) ?? suitable.first else {
             if search.isOverdue { reportOthers(search.choice.matching(seen), search) }
             return
         }
-        guard suitable.count == 1 else {
+        guard suitable.allSatisfy({ $0.identity == first.identity }) else {
             let names = suitable.map { label(of: $0.id) }.sorted().joined(separator: ", ")
             return end(
                 search,

@@ -20,8 +20,7 @@ final class CommandSession: @unchecked Sendable {
     let transports: [any Transport]
     /// The transports without the faults that `--inject` puts in front of them.
     private let bareTransports: [any Transport]
-    /// Whether the session uses the user's own identity, and not a temporary one.
-    let isOwnIdentity: Bool
+    private let identity: IdentityUse
 
     /// Who tells this session of others, and carries connections. Loop only.
     private let introductions: Introductions
@@ -76,15 +75,15 @@ final class CommandSession: @unchecked Sendable {
         self.results = results
         onRemark = { results.remark($0) }
         (bareTransports, transports) = try options.makeTransports()
-        let (identity, trust, isOwn) = try Self.identity(options.identity, results)
-        isOwnIdentity = isOwn
+        let trust: TrustStore
+        (identity, trust) = try Self.identity(options.identity, for: options.service)
         var configuration = SessionConfiguration(
             service: options.service, name: try options.name ?? .ofThisUser(), role: role)
         configuration.security = options.security
         configuration.info = Purpose.info(accepting: purposes)
         adjust(&configuration)
         introductions = Introductions(
-            identity, of: configuration, isMesh: isMesh, relaying: options.relays, wantsPaths: asksForPaths)
+            identity.identity, of: configuration, isMesh: isMesh, relaying: options.relays, wantsPaths: asksForPaths)
         configuration.kindMessages = introductions.handler
         configuration.relayStreams = introductions.streamHandler
         recorder = try options.record?.begin()
@@ -93,7 +92,7 @@ final class CommandSession: @unchecked Sendable {
         }
         loop = try UVEventLoop.make()
         session = Session(
-            configuration, identity: identity, trust: trust,
+            configuration, identity: identity.identity, trust: trust,
             transports: transports + introductions.transports, loop: loop)
         introductions.attach(
             to: session,
@@ -105,25 +104,16 @@ final class CommandSession: @unchecked Sendable {
                 presented: { [weak self] in self?.presented($0) }))
     }
 
-    private static func identity(_ choice: SessionOptions.IdentityChoice?, _ results: Results) throws -> (
-        Identity, TrustStore, isOwn: Bool
-    ) {
+    private static func identity(
+        _ choice: SessionOptions.IdentityChoice?, for service: ServiceName
+    ) throws -> (IdentityUse, TrustStore) {
         switch choice {
-        case .ephemeral: return (.ephemeral(), .ephemeral(), false)
-        case .anybody: return (.ephemeral(), try .standard(), false)
-        case .file(let file):
-            let identity = try file.load()
-            // A user may name one file for several programs. The claim only keeps the file from being replaced.
-            _ = file.claim()
-            return (identity, try .standard(), true)
-        case nil:
-            let file = try IdentityFile()
-            let identity = try file.load()
-            guard file.claim() else {
-                results.remark("another program is using your identity, so this session uses a temporary one")
-                return (.ephemeral(), try .standard(), false)
-            }
-            return (identity, try .standard(), true)
+        case .ephemeral: return (.alone(.ephemeral()), .ephemeral())
+        case .delegate:
+            let own = try? IdentityFile().load(createIfMissing: false)
+            return (.alone(own?.makeDelegate() ?? .ephemeral()), try .standard())
+        case .file(let file): return (try .begin(file, for: service), try .standard())
+        case nil: return (try .begin(IdentityFile(), for: service), try .standard())
         }
     }
 
@@ -153,6 +143,7 @@ final class CommandSession: @unchecked Sendable {
             introductions.stop()
         }
         await session.close()
+        identity.end()
         // A transport may report more in the turns after its end.
         for error in await onLoop({ commandSession in
             commandSession.bareTransports.breaches.filter {
@@ -264,7 +255,7 @@ final class CommandSession: @unchecked Sendable {
     }
 
     /// Name and short PeerID of a peer, or the latter alone if nothing else is known. Loop only.
-    func label(of id: PeerID) -> String { peers[id].map { "\($0.name) (\(id.short))" } ?? id.short }
+    func label(of id: PeerID) -> String { peers[id].map { "\($0.name) (\($0.identity.short))" } ?? id.short }
 
     /// The peer that carries the conversation with another one; nil if none does. Loop only.
     func carrier(of peer: Peer) -> PeerID? {

@@ -10,8 +10,11 @@ enum PeerChoice: Hashable, Sendable {
     /// Returns those of `peers` that the choice names.
     func matching(_ peers: some Sequence<Peer>) -> [Peer] {
         switch self {
-        case .address(let address): peers.filter { $0.routes.contains { $0.address == address } }
-        case .named(let text): PeerName(text).matching(peers) { ($0.id, $0.name) }
+        case .address(let address): return peers.filter { $0.routes.contains { $0.address == address } }
+        case .named(let text):
+            let name = PeerName(text)
+            let found = name.matching(peers) { ($0.id, $0.name) }
+            return found + peers.filter { name.matches($0.identity, nil) && !found.contains($0) }
         }
     }
 

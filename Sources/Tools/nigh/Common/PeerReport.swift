@@ -9,6 +9,7 @@ enum PeerReport {
     static func members(of peer: Peer) -> [JSON.Member] {
         [
             .init("id", .text(peer.id.description)), .init("short_id", .text(peer.id.short)),
+            .init("identity", .text(peer.identity.description)),
             .init("name", .text(peer.name.description)), .init("state", .text(peer.state.rawValue)),
             .init("transport", JSON(peer.transport)),
             .init(
@@ -29,23 +30,25 @@ enum PeerReport {
         ]
     }
 
-    /// The trust in a peer's key, as one word for JSON.
+    /// The trust in a peer's identity, as one word for JSON.
     static func jsonName(for trust: PeerTrust) -> String {
         switch trust {
         case .paired: "paired"
         case .known: "known"
         case .new: "new"
         case .newWithKnownName: "new_with_known_name"
+        case .falselyAnnounced: "falsely_announced"
         }
     }
 
-    /// The trust in a peer's key, for a person.
+    /// The trust in a peer's identity, for a person.
     static func line(for trust: PeerTrust?) -> Line {
         switch trust {
         case .paired: Line("paired", .good)
         case .known: "known"
         case .new: Line("new", .faint)
         case .newWithKnownName: Line("new, with the name of a known peer", .warning)
+        case .falselyAnnounced: Line("pretends to be a known peer", .warning)
         case nil: Line("not proven", .faint)
         }
     }

@@ -13,7 +13,7 @@ struct SessionOptions: Sendable {
     var service: ServiceName
     /// Nil means the user's display name.
     var name: DisplayName?
-    /// Nil if the user did not choose one: then it is the user's own identity, unless another program uses it now.
+    /// Nil if the user did not choose one: then it is the user's own identity.
     var identity: IdentityChoice?
     var security: SessionSecurity
     /// The peers for which the session carries connections, and which may carry connections to it.
@@ -31,8 +31,9 @@ struct SessionOptions: Sendable {
     enum IdentityChoice: Sendable {
         case file(IdentityFile)
         case ephemeral
-        /// A temporary key pair with the user's own trust store: for commands that do not have to prove who they are.
-        case anybody
+        /// A delegate of the user's own identity, which leaves its place to others: for commands that only look. If
+        /// there is no identity yet, a temporary one with the user's own trust store.
+        case delegate
     }
 
     /// Takes the service that an operand names, if it names one. Fails if `--service` names another.

@@ -54,7 +54,7 @@ struct DiscoverCommand: Subcommand {
 
     func run(_ results: Results, _ interruption: Interruption) async throws -> ExitStatus {
         var options = session
-        options.identity = options.identity ?? .anybody
+        options.identity = options.identity ?? .delegate
         // A member of a mesh has to be reachable, or the others try in vain.
         let commandSession = try CommandSession(
             options, role: isMesh ? .peer : .client, isMesh: isMesh, results: results)

@@ -94,9 +94,9 @@ final class DiscoveryWatch: @unchecked Sendable {
             [.init("event", .text(change.rawValue)), .init("after_s", .number(after))]
                 + members(of: peer),
             lines: [
-                mark + Line(peer.name.description, .strong) + "  \(peer.id.short)  "
+                mark + Line(peer.name.description, .strong) + "  \(peer.identity.short)  "
                     + commandSession.routes(to: peer) + "  " + PeerReport.info(of: peer)
-                    + Line(peer.id == own ? "  yours" : "", .faint)
+                    + Line(peer.identity == own ? "  yours" : "", .faint)
                     + Line(introducers(to: peer).map { "  told by \($0)" } ?? "", .faint)
                     + Line(PeerWarning(peer).map { "  \($0.sentence)" } ?? "", .warning)
             ])
@@ -105,7 +105,7 @@ final class DiscoveryWatch: @unchecked Sendable {
     /// Everything known about a peer, with those who could introduce this session to it, as members of a JSON object.
     private func members(of peer: Peer) -> [JSON.Member] {
         PeerReport.members(of: peer) + [
-            .init("own", .bool(peer.id == own)),
+            .init("own", .bool(peer.identity == own)),
             .init("introducers", .list(commandSession.introducers(to: peer.id).map { .text("\($0)") })),
         ]
     }

@@ -50,8 +50,8 @@ struct SeenPeers {
             let signals = peer.routes.compactMap(\.quality)
             table.add(
                 [
-                    Line(peer.name.description, .strong), Line(peer.id.short),
-                    peer.id == own ? "yours" : PeerReport.line(for: peer.trust), Line(PeerReport.age(age)),
+                    Line(peer.name.description, .strong), Line(peer.identity.short),
+                    peer.identity == own ? "yours" : PeerReport.line(for: peer.trust), Line(PeerReport.age(age)),
                     Line(signals.max().map { "\(Int(($0 * 100).rounded())) %" } ?? ""),
                 ] + columns.map { $0.cell(peer) })
         }

@@ -8,6 +8,7 @@ enum CheckCode {
         ("N01", "identity.file"), ("N02", "identity.owner"), ("N03", "identity.mode"),
         ("N04", "identity.key"),
         ("N05", "trust.store"), ("N06", "limits.descriptors"), ("N07", "libuv"),
+        ("N08", "identity.use"),
         ("N11", "tcp.interfaces"), ("N12", "tcp.ip-versions"), ("N13", "tcp.port"), ("N14", "tcp.reach"),
         ("N15", "tcp.firewall"), ("N16", "tcp.firewall-packets"), ("N17", "tcp.multicast"),
         ("N18", "tcp.avahi-daemon"), ("N19", "tcp.embedded-mdns"), ("N20", "tcp.mdns"),

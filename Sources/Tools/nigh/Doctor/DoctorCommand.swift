@@ -106,7 +106,7 @@ struct DoctorCommand: Subcommand {
         if outcome.path == nil, let through, let peer {
             let options = SessionOptions(
                 transports: transports, plugins: plugins, service: service, name: Self.name,
-                identity: .anybody,
+                identity: .delegate,
                 security: security, relays: .everyone, isVerbose: false)
             try await ThroughCheck(
                 wanted: peer, through: through, options: options, schemes: made.map(\.scheme),

@@ -45,7 +45,7 @@ struct LinkCheck {
                 reporter.report(
                     Finding(
                         "peer.hello", Self.subject, .pass,
-                        "\(hello.name) (\(hello.peer.short)), service \(hello.service)", duration: span))
+                        "\(hello.name) (\(hello.identity.short)), service \(hello.service)", duration: span))
                 reporter.report(
                     Finding("peer.version", Self.subject, .pass, "both use version \(hello.version)"))
                 reporter.showProgress("peer.ping")
@@ -67,7 +67,8 @@ struct LinkCheck {
         reporter.report(
             Finding("peer.path", Self.subject, .pass, "\(scheme), to \(address)", duration: least))
         return PeerPath(
-            scheme: scheme, address: address, peer: greeting.peer, name: greeting.name, roundTrip: least)
+            scheme: scheme, address: address, peer: greeting.peer, identity: greeting.identity,
+            name: greeting.name, roundTrip: least)
     }
 
     /// Returns what the pings have shown, once all are answered.

@@ -33,7 +33,10 @@ enum OwnFiles {
         do throws(NighError) {
             let identity = try file.load(createIfMissing: false)
             return steps.map { Finding($0.id, subject, .pass, $0.finding) }
-                + [Finding("identity.key", subject, .pass, "you are \(identity.peerID)")]
+                + [
+                    Finding("identity.key", subject, .pass, "you are \(identity.peerID)"),
+                    use(of: identity.peerID, in: file),
+                ]
         } catch {
             let sound = steps.prefix { $0.holds }
             let id = steps.first { !$0.holds }?.id ?? "identity.key"
@@ -41,6 +44,18 @@ enum OwnFiles {
                 Finding(id, subject, failed: error)
             ]
         }
+    }
+
+    /// Says which programs use the identity now.
+    private static func use(of identity: PeerID, in file: IdentityFile) -> Finding {
+        let users = IdentityUsers(of: identity, in: file)
+        let list = users.isEmpty ? "no running program" : users.lines.joined(separator: ", ")
+        guard users.hasEarlierVersion else {
+            return Finding("identity.use", "identity", .pass, "in use by \(list)")
+        }
+        return Finding(
+            "identity.use", "identity", .warn, "in use by \(list)",
+            advice: "update or end that program: beside it, all others here are trusted by up-to-date peers only")
     }
 
     /// Whether something has this name, as far as the user may know.
@@ -68,7 +83,10 @@ enum OwnFiles {
 
     /// Returns what the user must know about the peer at the end of `path`, if anything.
     static func warning(about path: PeerPath) -> Finding? {
-        let trust = (try? TrustStore.standard())?.trust(in: path.peer, called: path.name)
+        let own = try? IdentityFile().load(createIfMissing: false).peerID
+        let trust =
+            path.identity == own
+            ? .paired : (try? TrustStore.standard())?.trust(in: path.identity, called: path.name)
         guard let warning = PeerWarning(path.peer, name: path.name.description, trust: trust) else {
             return nil
         }

@@ -8,6 +8,8 @@ struct PeerPath: Sendable {
     let scheme: String
     let address: TransportAddress
     let peer: PeerID
+    /// The identity that the peer acts for.
+    let identity: PeerID
     let name: DisplayName
     /// The shortest round trip.
     let roundTrip: Duration
@@ -15,7 +17,7 @@ struct PeerPath: Sendable {
     var json: JSON {
         [
             "transport": .text(scheme), "address": .text("\(address)"), "peer": .text("\(peer)"),
-            "name": .text("\(name)"), "round_trip_ms": .number(roundTrip.milliseconds),
+            "identity": .text("\(identity)"), "name": .text("\(name)"), "round_trip_ms": .number(roundTrip.milliseconds),
         ]
     }
 }

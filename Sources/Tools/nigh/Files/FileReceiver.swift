@@ -313,7 +313,7 @@ actor FileReceiver {
         let onResult: FileTransfer.ResultHandler = { result in
             self.thread.execute { self.assumeIsolated { $0.reportItem(result, incoming) } }
         }
-        let (items, sender, replaces) = (offer.items, offer.peer, plan.replaces)
+        let (items, sender, replaces) = (offer.items, offer.transfer.identity, plan.replaces)
         switch plan.destination {
         case .folder(let folder):
             offer.accept(atMost: plan.mostBytes, onResult: onResult) {

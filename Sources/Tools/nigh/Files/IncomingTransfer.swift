@@ -57,7 +57,7 @@ final class IncomingTransfer: @unchecked Sendable {
     /// The sender with its PeerID, and with a warning if it looks like another.
     var sender: String {
         let doubt = PeerWarning(peer).map { "; \($0.sentence)" } ?? ""
-        return "\(peer.name) (\(peer.id.short)\(doubt))"
+        return "\(peer.name) (\(peer.identity.short)\(doubt))"
     }
 }
 

@@ -49,7 +49,7 @@ final class SendRecord: @unchecked Sendable {
     /// Notes that the files are offered to this peer. Does nothing if the record cannot be written, or if others could
     /// replace it: sending works without.
     func begin(with peer: Peer) {
-        content.peer = peer.id
+        content.peer = peer.identity
         content.peerName = "\(peer.name)"
         guard file != nil || Self.lock(path) != nil || !Self.exists(path) else { return }
         for parent in [DataFolder.ofThisUser ?? folder, folder] { mkdir(parent, 0o700) }
@@ -248,7 +248,7 @@ extension SendCommand {
         switch session.identity {
         case .file(let file): add("--identity", Self.absolute(file.path))
         case .ephemeral: add("--identity", "ephemeral")
-        case .anybody, nil: break
+        case .delegate, nil: break
         }
         if session.security != .encrypted { add("--security", session.security.rawValue) }
         if session.relays != .paired { add("--relays", session.relays.rawValue) }

@@ -52,7 +52,7 @@ struct HostCommand: Subcommand {
             lines: [
                 Line("\(name)", .strong)
                     + Line(
-                        " (\(commandSession.session.id.short)) waits for nigh ping and nigh bench; Ctrl-C ends it"
+                        " (\(commandSession.session.identity.short)) waits for nigh ping and nigh bench; Ctrl-C ends it"
                     )
             ])
         commandSession.start(onEvent: { host.handle($0) }, onMessage: { host.receive($0, $1) })

@@ -164,7 +164,7 @@ final class MeasurementHost: @unchecked Sendable {
     /// Ends the conversation with a guest because of `error`.
     private func dismiss(_ peer: PeerID, _ error: any Error) {
         if let guest = guests[peer] {
-            results.remark("\(guest.peer.name) (\(peer.short)) is disconnected: \(error)")
+            results.remark("\(guest.peer.name) (\(guest.peer.identity.short)) is disconnected: \(error)")
         }
         remove(peer, cause: nil, why: "disconnected: \(error)")
         commandSession.session.disconnect(peer)
@@ -232,7 +232,7 @@ final class MeasurementHost: @unchecked Sendable {
                 .init("change", .text(change)), .init("peer", .object(peer)),
                 .init("cause", JSON(cause?.cause.label)),
             ] + more,
-            lines: [Line("\(guest.peer.name)", .strong) + Line(" (\(id.short)) ", .faint) + Line(text)])
+            lines: [Line("\(guest.peer.name)", .strong) + Line(" (\(guest.peer.identity.short)) ", .faint) + Line(text)])
     }
 
     private func reportItem(_ kind: Results.Kind, _ members: [JSON.Member], lines: [Line]) {

@@ -25,11 +25,11 @@ struct IdentityCommand: Subcommand {
         text: """
             Your identity is a key pair that all your programs share. The hash of its public key is your PeerID, by which \
             other peers recognise you. The private key never leaves its file. Your display name is a label that may \
-            change; the PeerID stays the same.
+            change; the PeerID stays the same. Any number of your programs may run at the same time: all of them are you.
             """,
         OutputOptions.options, fileOption,
         examples: [
-            Example("", "shows your PeerID, your name, and the identity file"),
+            Example("", "shows your PeerID, your name, the identity file, and who uses it now"),
             Example("rename Puma", "changes your name to Puma"),
             Example("export", "prints your public key, for others"),
         ],
@@ -87,28 +87,33 @@ struct IdentityCommand: Subcommand {
     private func show(_ file: IdentityFile, _ results: Results) throws {
         let identity = try file.load()
         let name = try DisplayName.ofThisUser()
-        let isInUse = file.isClaimed
+        let users = IdentityUsers(of: identity.peerID, in: file)
         results.summarize(
             [
                 .init("id", .text(identity.peerID.description)),
                 .init("short_id", .text(identity.peerID.short)), .init("name", .text(name.description)),
-                .init("file", .text(file.path)), .init("in_use", .bool(isInUse)),
+                .init("file", .text(file.path)), .init("in_use", .bool(!users.isEmpty)), .init("users", users.json),
             ],
             lines: [
                 "name    " + Line(name.description, .strong),
                 "PeerID  " + Line(identity.peerID.description, .strong),
                 "short   \(identity.peerID.short)", "file    " + Line(file.path),
-                isInUse ? "in use  by a running program" : "in use  by no running program",
-            ])
+            ]
+                + (users.isEmpty ? ["no running program"] : users.lines).enumerated().map { index, line in
+                    Line((index == 0 ? "in use  by " : "           ") + line)
+                })
     }
 
     private func renew(
         _ file: IdentityFile, _ isConfirmed: Bool, _ results: Results, _ interruption: Interruption
     ) async throws -> ExitStatus {
-        guard !file.isClaimed else {
-            throw NighError(
-                .identity, .unavailable("a running program uses the old identity"),
-                advice: "end it first")
+        if let old = try? file.load(createIfMissing: false) {
+            let users = IdentityUsers(of: old.peerID, in: file)
+            guard users.isEmpty else {
+                throw NighError(
+                    .identity, .unavailable("the old identity is in use by \(users.lines.joined(separator: ", "))"),
+                    advice: users.lines.count == 1 ? "end it first" : "end them first")
+            }
         }
         if !isConfirmed {
             let answer = try await Question.isConfirmed(

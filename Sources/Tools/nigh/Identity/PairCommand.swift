@@ -45,11 +45,6 @@ struct PairCommand: Subcommand {
         let commandSession = try CommandSession(session, role: .peer, accepting: [.pair], results: results) {
             $0.acceptsPairing = true
         }
-        guard commandSession.isOwnIdentity else {
-            await commandSession.close()
-            throw NighError(
-                .pairing, .sameIdentity, advice: "end it, or pair there, and try again")
-        }
         let pairing = PairingDialog(commandSession, results)
         do {
             let partner = try await pairing.run(with: peer, within: timeout, interruption)

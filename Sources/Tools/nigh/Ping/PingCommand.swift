@@ -151,7 +151,7 @@ struct PingCommand: Subcommand {
             lines: [
                 Line("\(peer.name)", .strong)
                     + Line(
-                        " (\(peer.id.short)) is connected \(path); \(plan.size) bytes a ping\(wording)"
+                        " (\(peer.identity.short)) is connected \(path); \(plan.size) bytes a ping\(wording)"
                     )
             ])
     }

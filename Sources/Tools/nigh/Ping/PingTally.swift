@@ -92,7 +92,7 @@ struct PingTally: Sendable {
     /// One line with the counts, then the round trips and the transports.
     func lines(about peer: Peer) -> [Line] {
         var lines = [
-            Line("\(peer.name) (\(peer.id.short))", .strong)
+            Line("\(peer.name) (\(peer.identity.short))", .strong)
                 + Line(": \(sent) sent, \(received) received, ")
                 + Line("\(Figures.percent(loss)) lost", lost > 0 ? .bad : .good)
         ]

@@ -91,7 +91,7 @@ struct LiveTrace: Sendable {
                     .init("peer", .text(session.session.id.description)),
                 ],
                 lines: [
-                    Line("\(session.session.id.short) can be called at \(list.joined(separator: ", "))")
+                    Line("\(session.session.identity.short) can be called at \(list.joined(separator: ", "))")
                 ])
         default: break
         }

@@ -1,0 +1,122 @@
+import NighTestKit
+import Testing
+
+@testable import NighCore
+
+/// Tests what a link believes of a session that claims to act for an identity.
+@Suite struct DelegationTests {
+    private static let puma = Identity.ephemeral(seed: 1)
+    private static let lynx = Identity.ephemeral(seed: 2)
+    private static let session = puma.makeDelegate(withKeyOf: .ephemeral(seed: 3))
+
+    private func hello(
+        of identity: Identity, service: ServiceName = "test", incarnation: UInt64 = 7
+    ) -> Hello {
+        var hello = Frames.hello(incarnation: incarnation, service: service)
+        hello.peer = identity.peerID
+        hello.delegation = identity.delegation(service: service, incarnation: incarnation)
+        return hello
+    }
+
+    /// Links a session of this key that sends `hello` with Lynx.
+    private func link(_ identity: Identity, _ hello: Hello, isPlain: Bool = false) throws -> LinkPair {
+        func settings(_ identity: Identity, _ hello: Hello) throws -> LinkMachine.Settings {
+            LinkMachine.Settings(
+                hello: hello, timings: SessionTimings().link,
+                offer: isPlain ? .plaintext : .tls(try TLSContext(identity)))
+        }
+        let pair = LinkPair(
+            dialling: try settings(identity, hello),
+            accepting: try settings(Self.lynx, self.hello(of: Self.lynx, service: hello.service)))
+        try pair.deliverAll()
+        return pair
+    }
+
+    @Test("A session with a key of its own proves that it acts for an identity")
+    func genuine() throws {
+        let pair = try link(Self.session, hello(of: Self.session))
+        #expect(pair.accepting.machine.provenPeer == Self.session.peerID)
+        #expect(pair.accepting.machine.provenIdentity == Self.puma.peerID)
+        #expect(pair.dialling.machine.provenIdentity == Self.lynx.peerID, "which has the identity's own key")
+    }
+
+    @Test("A delegation for another key, service or incarnation, or with a changed signature, ends the link")
+    func forged() throws {
+        let mallory = Identity.ephemeral(seed: 4)
+        var replayed = hello(of: mallory)
+        replayed.delegation = hello(of: Self.session).delegation
+        var otherService = hello(of: Self.session)
+        otherService.delegation = Self.session.delegation(service: "other", incarnation: 7)
+        var otherIncarnation = hello(of: Self.session)
+        otherIncarnation.delegation = Self.session.delegation(service: "test", incarnation: 8)
+        var otherIdentity = hello(of: Self.session)
+        otherIdentity.delegation = otherIdentity.delegation.map {
+            Delegation(publicKey: Self.lynx.publicKey, signature: $0.signature)
+        }
+        var changed = hello(of: Self.session)
+        changed.delegation = changed.delegation.map {
+            var signature = $0.signature
+            signature[40] ^= 1
+            return Delegation(publicKey: $0.publicKey, signature: signature)
+        }
+        let attacks: [(String, Identity, Hello)] = [
+            ("another's delegation", mallory, replayed), ("of another service", Self.session, otherService),
+            ("of another incarnation", Self.session, otherIncarnation),
+            ("of another identity", Self.session, otherIdentity), ("a changed signature", Self.session, changed),
+        ]
+        for (attack, key, hello) in attacks {
+            let pair = try link(key, hello)
+            #expect(pair.accepting.closed?.cause == .insecure(.claimsAnotherIdentity), "\(attack)")
+            #expect(pair.dialling.closed?.code == .claimsAnotherPeer, "\(attack)")
+            #expect(!pair.accepting.notes.contains(.opened) && pair.accepting.machine.provenIdentity == nil)
+        }
+    }
+
+    /// Each kind of thing that an identity signs begins in another way.
+    @Test("A signature that the identity made for something else is no delegation")
+    func otherSignatures() throws {
+        let incarnation: UInt64 = 7
+        // What an introduction token signs, with the session in the place of the guest.
+        var token = FieldWriter()
+        token.write(short: "nigh introduction 1")
+        token.write(raw: Self.session.peerID.bytes)
+        token.write(raw: Self.lynx.peerID.bytes)
+        token.write(incarnation)
+        token.write(UInt64(0))
+        // What a client signs in a TLS 1.3 handshake (RFC 8446, 4.4.3).
+        let handshake =
+            [UInt8](repeating: 0x20, count: 64) + Array("TLS 1.3, client CertificateVerify".utf8) + [0]
+            + Self.session.peerID.bytes
+        for message in [token.bytes, handshake] {
+            var hello = hello(of: Self.session)
+            hello.delegation = Delegation(
+                publicKey: Self.puma.publicKey, signature: Self.puma.signature(of: message))
+            let pair = try link(Self.session, hello)
+            #expect(pair.accepting.closed?.cause == .insecure(.claimsAnotherIdentity))
+        }
+    }
+
+    @Test("Without encryption a delegation is neither sent nor believed")
+    func plaintext() throws {
+        let pair = try link(Self.session, hello(of: Self.session), isPlain: true)
+        #expect(pair.accepting.machine.phase == .open)
+        #expect(pair.accepting.machine.peerHello?.delegation == nil)
+        #expect(pair.accepting.machine.provenIdentity == nil)
+    }
+
+    private func read(_ bytes: [UInt8]) throws(WireError) -> Hello {
+        try ByteSlice(bytes).withUnsafeBytes { raw throws(WireError) in try Hello(reading: raw) }
+    }
+
+    @Test("A hello keeps its delegation on the wire, and one that is cut short is malformed")
+    func wire() throws {
+        let hello = hello(of: Self.session)
+        var writer = FieldWriter()
+        Self.session.delegation(service: "test", incarnation: 7).map { writer.write(raw: $0.publicKey + $0.signature) }
+        let bytes = hello.payload
+        #expect(try read(bytes) == hello)
+        #expect(bytes.suffix(99) == [3, 0, 96] + writer.bytes)
+        let short = bytes.dropLast(99) + [3, 0, 95] + bytes.suffix(95)
+        #expect(throws: WireError.self) { try read(Array(short)) }
+    }
+}
