@@ -19,7 +19,8 @@ package struct IdentityPlace: Hashable, Sendable {
     /// The most places of one identity and service. Further sessions use delegates as well, and are not listed.
     private static let maximumCount = 64
 
-    private static var folder: String? { DataFolder.ofThisUser.map { "\($0)/uses" } }
+    /// The folder with the files of this user's places; nil if there is no home folder.
+    package static var folder: String? { DataFolder.ofThisUser.map { "\($0)/uses" } }
 
     private static func fileName(_ service: ServiceName, _ identity: PeerID, _ number: Int) -> String {
         "\(service).\(identity).\(number)"
@@ -51,7 +52,9 @@ package struct IdentityPlace: Hashable, Sendable {
     }
 
     /// Takes the first free place from `lowest` on.
-    static func take(_ service: ServiceName, of identity: PeerID, from lowest: Int) throws(Obstacle) -> Taken {
+    static func take(
+        _ service: ServiceName, of identity: PeerID, from lowest: Int, in folder: String?
+    ) throws(Obstacle) -> Taken {
         guard let folder else { throw .noFolder }
         mkdir(folder, 0o700)
         for number in lowest..<maximumCount {
@@ -86,7 +89,7 @@ package struct IdentityPlace: Hashable, Sendable {
     // MARK: Listing
 
     /// The places of an identity that are taken now, by service and number.
-    package static func all(of identity: PeerID) -> [IdentityPlace] {
+    package static func all(of identity: PeerID, in folder: String? = Self.folder) -> [IdentityPlace] {
         guard let folder, let stream = opendir(folder) else { return [] }
         defer { closedir(stream) }
         var places: [IdentityPlace] = []

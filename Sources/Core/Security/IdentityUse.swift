@@ -14,6 +14,15 @@ package final class IdentityUse: Sendable {
         var place: IdentityPlace.Taken?
         /// The descriptor of the identity file, with a shared lock. Nil if it could not be opened or locked.
         var file: Int32?
+
+        /// Locks the file for this session alone. Returns false if others use it.
+        func takeWholeFile() -> Bool {
+            guard let file else { return true }
+            if flock(file, LOCK_EX | LOCK_NB) == 0 { return true }
+            // The attempt may have cost the shared lock.
+            flock(file, LOCK_SH | LOCK_NB)
+            return false
+        }
     }
 
     private init(_ identity: Identity, _ held: Held = Held()) {
@@ -29,8 +38,11 @@ package final class IdentityUse: Sendable {
     /// Loads the identity from its file, and takes a place among the sessions that use it.
     ///
     /// A program of an earlier version locks the whole file. Beside one, sessions of every service use delegates; and
-    /// while one of them runs, such a program gets a temporary key.
-    package static func begin(_ file: IdentityFile, for service: ServiceName) throws(NighError) -> IdentityUse {
+    /// while one of them runs, such a program gets a temporary key. Where no places can be kept, because the data folder
+    /// cannot be written, a session locks the whole file in the same way.
+    package static func begin(
+        _ file: IdentityFile, for service: ServiceName, placesIn folder: String? = IdentityPlace.folder
+    ) throws(NighError) -> IdentityUse {
         let identity = try file.load()
         var held = Held()
         let descriptor = open(file.path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
@@ -45,11 +57,12 @@ package final class IdentityUse: Sendable {
         }
         var isFirst = !isTakenWhole
         do throws(IdentityPlace.Obstacle) {
-            let place = try IdentityPlace.take(service, of: identity.peerID, from: isTakenWhole ? 1 : 0)
+            let place = try IdentityPlace.take(
+                service, of: identity.peerID, from: isTakenWhole ? 1 : 0, in: folder)
             held.place = place
             isFirst = place.number == 0
         } catch {
-            if error == .full { isFirst = false }
+            isFirst = error == .noFolder && isFirst && held.takeWholeFile()
         }
         return IdentityUse(isFirst ? identity : identity.makeDelegate(), held)
     }

@@ -41,7 +41,9 @@ extension SessionMachine {
 
     /// Notes what a peer announces of itself, or others of it. A peer that is known by its own key acts for nobody else.
     func announce(_ identity: PeerID?, named name: DisplayName, by peer: PeerRecord) {
-        if security != .none { peer.identity.announce(trust.knows(peer.id) ? nil : identity) }
+        if security != .none {
+            peer.identity.announce(trust.knows(peer.id) ? nil : identity)
+        }
         peer.name = peer.identity.isDelegated ? name.withoutNumber : name
     }
 

@@ -172,6 +172,12 @@ public struct Advertisement: Hashable, Sendable {
         self.isFull = isFull
         self.identity = identity
     }
+
+    /// The PeerID by which people know whoever announces this.
+    package var knownID: PeerID { identity ?? peer }
+
+    /// The name for people. A session that acts for an identity beside others announces a number behind it.
+    package var shownName: DisplayName { identity == nil ? name : name.withoutNumber }
 }
 
 /// An advertisement of another peer, and the address at which it was seen.

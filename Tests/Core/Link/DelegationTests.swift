@@ -104,6 +104,18 @@ import Testing
         #expect(pair.accepting.machine.provenIdentity == nil)
     }
 
+    @Test("The page of the protocol has a delegation as it is sent, byte for byte")
+    func page() throws {
+        let session = Self.puma.makeDelegate(withKeyOf: .ephemeral(seed: 3))
+        var hello = Frames.hello(service: "chat")
+        hello.peer = session.peerID
+        hello.incarnation = 0xB2B2_B2B2_B2B2_B2B2
+        hello.delegation = session.delegation(service: "chat", incarnation: hello.incarnation)
+        let block = try ProtocolPage().block(in: "2.7 Several sessions").joined(separator: " ")
+        #expect(try Array(hello.payload.suffix(99)) == PatternOfBytes(block).exact)
+        #expect(hello.provenIdentity == Self.puma.peerID)
+    }
+
     private func read(_ bytes: [UInt8]) throws(WireError) -> Hello {
         try ByteSlice(bytes).withUnsafeBytes { raw throws(WireError) in try Hello(reading: raw) }
     }

@@ -191,6 +191,27 @@ import Testing
         #expect(host.outcomes == [.success(known.id)])
     }
 
+    @Test("A peer that acts for another identity on the next link of a conversation loses the conversation")
+    func changedIdentity() throws {
+        let host = place.join("Lynx", trust: lynxs, identity: lynx)
+        let guest = place.join("Puma", identity: delegate(of: puma))
+        try place.run(.seconds(1))
+        guest.invite(host)
+        try place.run(.seconds(1))
+        #expect(host.state(of: guest.id) == .connected)
+        guest.session.machine.hello.delegation = nil
+        guest.faults.cut()
+        try place.run(.seconds(5))
+        let ends = host.events.compactMap { event -> NighError.Cause? in
+            if case .stateChanged(let peer, from: _, cause: let error?) = event, peer.id == guest.id {
+                error.cause
+            } else {
+                nil
+            }
+        }
+        #expect(ends.contains(.protocolViolation("the identity has changed during a conversation")), "\(ends)")
+    }
+
     @Test("Without encryption nobody acts for anybody")
     func plaintext() throws {
         let one = place.join("Puma", identity: delegate(of: puma)) { $0.security = .none }

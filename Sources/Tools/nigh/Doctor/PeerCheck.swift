@@ -132,6 +132,19 @@ struct PeerCheck: Sendable {
         return []
     }
 
+    /// Returns the sightings of the peer that the name stands for. Of several programs of one person it is one, the one
+    /// with the identity's own key if it is there.
+    private static func meant(
+        by name: PeerName, _ seen: [(TransportRunner, Sighting)]
+    ) -> [(TransportRunner, Sighting)] {
+        let all = name.matching(seen) { ($0.1.advertisement.knownID, $0.1.advertisement.shownName) }
+        let identities = Set(all.map(\.1.advertisement.knownID))
+        guard identities.count == 1, let identity = identities.first else { return all }
+        let peers = Set(all.map(\.1.advertisement.peer))
+        let chosen = peers.contains(identity) ? identity : peers.min()
+        return all.filter { $0.1.advertisement.peer == chosen }
+    }
+
     /// Waits for the peer with that name, or with a PeerID that begins with `text`. Returns its sightings over each
     /// transport; nil if there is no such peer, or several.
     private func find(_ text: String, _ reporter: FindingReporter) async throws -> [(
@@ -145,11 +158,11 @@ struct PeerCheck: Sendable {
             try Task.checkCancellation()
             seen = []
             for runner in runners { seen += await runner.seen().map { (runner, $0) } }
-            let meant = PeerName(text).matching(seen) { ($0.1.advertisement.peer, $0.1.advertisement.name) }
+            let meant = Self.meant(by: PeerName(text), seen)
             let peers = Set(meant.map(\.1.advertisement.peer))
             let elapsed = ContinuousClock.now - start
             if peers.count > 1 {
-                let names = Set(meant.map { "\($0.1.advertisement.name) (\($0.1.advertisement.peer.short))" })
+                let names = Set(meant.map { "\($0.1.advertisement.shownName) (\($0.1.advertisement.knownID.short))" })
                 reporter.report(
                     Finding(
                         "peer.found", text, .fail,
@@ -166,13 +179,13 @@ struct PeerCheck: Sendable {
             if elapsed > timeout { break }
             try await Task.sleep(for: Self.pause)
         }
-        let others = Set(seen.map { "\($0.1.advertisement.name) (\($0.1.advertisement.peer.short))" })
+        let others = Set(seen.map { "\($0.1.advertisement.shownName) (\($0.1.advertisement.knownID.short))" })
             .sorted()
         let finding =
             others.isEmpty
             ? "no peer with the service \(service) is visible"
             : "only these peers with the service \(service) are visible: \(others.joined(separator: ", "))"
-        let suggestion = PeerName(text).suggestion(among: seen.map(\.1.advertisement.name))
+        let suggestion = PeerName(text).suggestion(among: seen.map(\.1.advertisement.shownName))
             .map { "did you mean \($0)? Otherwise " }
         reporter.report(
             Finding(

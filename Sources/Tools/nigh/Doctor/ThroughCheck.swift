@@ -61,7 +61,7 @@ struct ThroughCheck: Sendable {
         let acquaintance = try await value(of: session) { session -> Acquaintance? in
             guard case .named(let text) = wanted else { return nil }
             return PeerName(text).matching(session.acquaintances(of: carrier)) {
-                ($0.listing.advertisement.peer, $0.listing.advertisement.name)
+                ($0.listing.advertisement.knownID, $0.listing.advertisement.shownName)
             }.first
         }
         guard let acquaintance else {
@@ -81,7 +81,7 @@ struct ThroughCheck: Sendable {
 
     private func finding(_ acquaintance: Acquaintance, by name: String) -> Finding {
         let peer = acquaintance.listing.advertisement
-        let label = "\(peer.name) (\(peer.peer.short))"
+        let label = "\(peer.shownName) (\(peer.knownID.short))"
         return switch acquaintance.path {
         case .over(let scheme, _)?:
             Finding("peer.through", name, .pass, "is connected to \(label) over \(scheme)")

@@ -195,7 +195,7 @@ extension FileReceiver {
         }
         let names = Set(incoming.offer?.items.map { $0.path.pathComponents.first ?? "" } ?? [])
         let left = (try? folder.unfinished()) ?? []
-        let own = left.filter { $0.sender == incoming.peer.id && names.contains($0.name) }
+        let own = left.filter { $0.sender == incoming.peer.identity && names.contains($0.name) }
         return (own.first { $0.partialBytes > 0 } ?? own.first { $0.keptFiles > 0 })?.path
     }
 

@@ -93,6 +93,7 @@ struct IdentityCommand: Subcommand {
                 .init("id", .text(identity.peerID.description)),
                 .init("short_id", .text(identity.peerID.short)), .init("name", .text(name.description)),
                 .init("file", .text(file.path)), .init("in_use", .bool(!users.isEmpty)), .init("users", users.json),
+                .init("earlier_version", .bool(users.hasEarlierVersion)),
             ],
             lines: [
                 "name    " + Line(name.description, .strong),
