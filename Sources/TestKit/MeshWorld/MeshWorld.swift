@@ -62,7 +62,7 @@ public final class MeshWorld: @unchecked Sendable {
             let wires =
                 !hasRelays ? [0] : index == 0 ? [0, 1] : [[0], [1], [0, 1]][generator.number(0...2)]
             return Member(
-                index: index, identity: .ephemeral(seed: UInt64(shuffle << 10 | index)), wires: wires,
+                index: index, identity: World.identity(shuffle << 10 | index), wires: wires,
                 browses: generator.chance(20))
         }
         faultPercent = generator.pick([0, 30, 100]) ?? 0

@@ -167,6 +167,16 @@ final class SessionRun: @unchecked Sendable {
 
     // MARK: Events
 
+    /// Checks who a connected peer is said to be, and that no peer is taken for one that lies.
+    private func check(_ peer: Peer, _ other: Int) {
+        let identity = world.peers[other].identity
+        let expected = peer.trust == nil ? identity.peerID : identity.principal
+        if peer.state == .connected, peer.identity != expected {
+            report(.ghosts, "\(other) acts for \(peer.identity.short), which is not its identity")
+        }
+        if case .falselyAnnounced? = peer.trust { report(.ghosts, "\(other) is said to pretend") }
+    }
+
     private func handle(_ event: SessionEvent) {
         guard !wasKilled else { return }
         guard !hasClosed, !sawClosed else { return report(.silence, "reports \(event) after it closed") }
@@ -182,6 +192,7 @@ final class SessionRun: @unchecked Sendable {
                 report(violation.rule, violation.message)
             }
             carriers[peer.id] = peer.transport
+            check(peer, other)
             changed(other, peer, from: last, cause: cause)
         case .peerChanged(let peer):
             note(
@@ -191,6 +202,7 @@ final class SessionRun: @unchecked Sendable {
                 world.counts.moves += 1
             }
             carriers[peer.id] = peer.transport
+            if let other = world.index(of: peer.id) { check(peer, other) }
             if peer.state == .connected, let other = world.index(of: peer.id) {
                 noteConversation(with: other, peer.id)
             }

@@ -105,10 +105,17 @@ public final class World: @unchecked Sendable {
             WorldPeer(index: index, identity: Self.identity(shuffle << 10 | index), member: member)
         }
         self.generator = generator
-        for worldPeer in peers { indexByPeer[worldPeer.identity.peerID] = worldPeer.index }
+        for worldPeer in peers {
+            indexByPeer[worldPeer.identity.peerID] = worldPeer.index
+            indexByPeer[worldPeer.identity.principal] = worldPeer.index
+        }
     }
 
-    private static func identity(_ number: Int) -> Identity { .ephemeral(seed: UInt64(number)) }
+    /// The identity of a member. That of every fourth is a delegate.
+    static func identity(_ number: Int) -> Identity {
+        let identity = Identity.ephemeral(seed: UInt64(number))
+        return number % 4 == 3 ? Identity.ephemeral(seed: ~UInt64(number)).makeDelegate(withKeyOf: identity) : identity
+    }
 
     /// Runs the world of `seed` from beginning to end. If a rule is broken, the report has the log lines that lead to
     /// it. With `keepingLog` it has all lines in any case.
