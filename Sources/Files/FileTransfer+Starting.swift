@@ -17,7 +17,8 @@ extension FileTransfer {
             if areAllKept { onAllKept() }
         }
         let transfer = FileTransfer(
-            with: stream.peer, of: stream.identity, called: stream.peerLabel, isIncoming: false, items: side.items
+            with: stream.peer, of: stream.identity, called: stream.peerLabel, isIncoming: false,
+            items: side.items
         ) { [weak stream] in
             stream?.wake()
         }

@@ -174,7 +174,8 @@ extension Peer {
 extension Peer: Hashable {
     /// Whether two snapshots of peers are equal in all their properties.
     public static func == (left: Peer, right: Peer) -> Bool {
-        left.id == right.id && left.identity == right.identity && left.name == right.name && left.info == right.info
+        left.id == right.id && left.identity == right.identity && left.name == right.name
+            && left.info == right.info
             && left.isFull == right.isFull && left.state == right.state
             && left.transport == right.transport && left.hasDatagrams == right.hasDatagrams
             && left.trust == right.trust

@@ -50,9 +50,9 @@ public struct SessionSettings: Sendable {
 
 /// Where a session's key pair comes from.
 public enum SessionIdentity: Hashable, Sendable {
-    /// The user's own identity, so that peers recognize this user. Any number of programs and sessions may use it at the
-    /// same time: the first session of a service has its key, and each further one has a key of its own that acts for
-    /// the identity.
+    /// The user's own identity, so that peers recognize this user. Any number of programs and sessions may use it at
+    /// the same time: the first session of a service has its key, and each further one has a key of its own that acts
+    /// for the identity.
     case saved
     /// The identity in a file, which is made if it does not exist. Several sessions may use it as they may use the
     /// saved one.

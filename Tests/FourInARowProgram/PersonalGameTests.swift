@@ -39,7 +39,8 @@ import Testing
         lynx.start { view, _ in seen.yield(view.tables) }
         let game = PersonalGame(
             PlayerSetup.Ready(
-                lobby: lobby("Puma", on: loops[1]), loop: loops[1], recorder: nil, identity: .alone(.ephemeral()),
+                lobby: lobby("Puma", on: loops[1]), loop: loops[1], recorder: nil,
+                identity: .alone(.ephemeral()),
                 transports: [], optionalSchemes: []),
             interface: EarlyPerson(.host), hub: MemoryHub(), exit: ProgramExit())
         try game.start(.lobby)

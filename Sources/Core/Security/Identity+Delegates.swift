@@ -32,7 +32,9 @@ extension Identity {
 extension Delegation {
     /// The bytes that the identity signs. They begin with a label of their own, so that no other signature of the
     /// identity can stand in for this one.
-    fileprivate static func statement(of session: PeerID, service: ServiceName, incarnation: UInt64) -> [UInt8] {
+    fileprivate static func statement(of session: PeerID, service: ServiceName, incarnation: UInt64)
+        -> [UInt8]
+    {
         var fields = FieldWriter()
         fields.write(short: "nigh delegation 1")
         fields.write(raw: session.bytes)
@@ -48,7 +50,9 @@ extension Hello {
     package var provenIdentity: PeerID? {
         guard let delegation else { return peer }
         let statement = Delegation.statement(of: peer, service: service, incarnation: incarnation)
-        guard Signature.isValid(delegation.signature, of: statement, by: delegation.publicKey) else { return nil }
+        guard Signature.isValid(delegation.signature, of: statement, by: delegation.publicKey) else {
+            return nil
+        }
         return PeerID(publicKey: delegation.publicKey)
     }
 }

@@ -98,11 +98,13 @@ package struct IdentityPlace: Hashable, Sendable {
                 $0.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
             }
             let parts = name.split(separator: ".")
-            guard parts.count == 3, parts[1] == identity.description, let service = ServiceName(String(parts[0])),
+            guard parts.count == 3, parts[1] == identity.description,
+                let service = ServiceName(String(parts[0])),
                 let number = Int(parts[2]), name == fileName(service, identity, number),
                 let process = holder(of: "\(folder)/\(name)")
             else { continue }
-            places.append(IdentityPlace(service: service, number: number, process: process > 0 ? process : nil))
+            places.append(
+                IdentityPlace(service: service, number: number, process: process > 0 ? process : nil))
         }
         return places.sorted { ($0.service.description, $0.number) < ($1.service.description, $1.number) }
     }
@@ -115,7 +117,8 @@ package struct IdentityPlace: Hashable, Sendable {
         guard flock(descriptor, LOCK_SH | LOCK_NB) != 0 else { return nil }
         var text = [UInt8](repeating: 0, count: 16)
         let count = pread(descriptor, &text, text.count, 0)
-        return Int32(String(decoding: text.prefix(max(count, 0)).prefix { $0 != UInt8(ascii: "\n") }, as: UTF8.self))
+        return Int32(
+            String(decoding: text.prefix(max(count, 0)).prefix { $0 != UInt8(ascii: "\n") }, as: UTF8.self))
             ?? 0
     }
 
@@ -130,7 +133,8 @@ package struct IdentityPlace: Hashable, Sendable {
         let count = read(descriptor, &text, text.count)
         let words = text.prefix(max(count, 0)).split(separator: 0).map { String(decoding: $0, as: UTF8.self) }
         guard let program = words.first?.split(separator: "/").last else { return nil }
-        let first = words.dropFirst().first.map { $0.hasPrefix("-") || $0.contains("/") ? "" : " \($0)" } ?? ""
+        let first =
+            words.dropFirst().first.map { $0.hasPrefix("-") || $0.contains("/") ? "" : " \($0)" } ?? ""
         return DisplayName(fitting: "\(program)\(first)").description
     }
 }

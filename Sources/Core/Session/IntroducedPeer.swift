@@ -11,7 +11,8 @@ package struct IntroducedPeer: Hashable, Sendable {
 
     /// Creates an introduced peer.
     package init(
-        id: PeerID, identity: PeerID? = nil, name: DisplayName, info: DiscoveryInfo, addresses: [TransportAddress],
+        id: PeerID, identity: PeerID? = nil, name: DisplayName, info: DiscoveryInfo,
+        addresses: [TransportAddress],
         isByItself: Bool = false
     ) {
         self.id = id

@@ -19,7 +19,9 @@ struct PeerIdentity: Equatable {
     var isDelegated: Bool { current != peer }
 
     /// Notes an announcement, which counts until the peer has proven its identity. Nil means the peer's own key.
-    mutating func announce(_ identity: PeerID?) { if proven == nil, identity != peer { announced = identity } }
+    mutating func announce(_ identity: PeerID?) {
+        if proven == nil, identity != peer { announced = identity }
+    }
 
     /// Notes the identity that a hello has proven. Returns false if another one was announced.
     mutating func prove(_ identity: PeerID) -> Bool {

@@ -55,8 +55,8 @@ extension Session {
     /// Whether the session is paired with the identity that a peer acts for. Call it on the loop.
     package func isPaired(with peer: PeerID) -> Bool { machine.isPaired(with: peer) }
 
-    /// Removes the pairing with the identity of a peer. The peer stays known, but is not trusted more than any other peer. A session with
-    /// `security: .paired` ends its conversations with all peers of that identity.
+    /// Removes the pairing with the identity of a peer. The peer stays known, but is not trusted more than any other
+    /// peer. A session with `security: .paired` ends its conversations with all peers of that identity.
     public func unpair(_ peer: PeerID) {
         onLoop { driver in driver.inTurn { driver.machine.unpair(peer, now: driver.loop.now) } }
     }

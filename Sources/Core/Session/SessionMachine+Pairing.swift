@@ -27,7 +27,8 @@ extension SessionMachine {
         let identity = peer.identity.current
         if identity == self.identity { return .paired }
         let trust = trust.trust(in: identity, called: peer.name)
-        guard let refuted = peer.identity.refuted, self.trust.knows(refuted) || refuted == self.identity else {
+        guard let refuted = peer.identity.refuted, self.trust.knows(refuted) || refuted == self.identity
+        else {
             return trust
         }
         switch trust {

@@ -39,7 +39,8 @@ extension SessionMachine {
         watch(peer)
     }
 
-    /// Notes what a peer announces of itself, or others of it. A peer that is known by its own key acts for nobody else.
+    /// Notes what a peer announces of itself, or others of it. A peer that is known by its own key acts for nobody
+    /// else.
     func announce(_ identity: PeerID?, named name: DisplayName, by peer: PeerRecord) {
         if security != .none {
             peer.identity.announce(trust.knows(peer.id) ? nil : identity)

@@ -78,7 +78,8 @@ final class SessionMachine {
 
     init(
         hello: Hello, limits: SessionLimits, timings: SessionTimings, transports: [TransportTraits],
-        offer: SecureChannelOffer, security: SessionSecurity, trust: TrustStore, identity: PeerID, seed: UInt64,
+        offer: SecureChannelOffer, security: SessionSecurity, trust: TrustStore, identity: PeerID,
+        seed: UInt64,
         listPort: @escaping @Sendable (PeerPort) -> Void
     ) {
         self.listPort = listPort
@@ -305,7 +306,8 @@ final class SessionMachine {
 
     func snapshot(of peer: PeerRecord) -> Peer {
         Peer(
-            id: peer.id, identity: peer.identity.current, name: peer.name, info: peer.info, isFull: peer.isFull, state: peer.state,
+            id: peer.id, identity: peer.identity.current, name: peer.name, info: peer.info,
+            isFull: peer.isFull, state: peer.state,
             routes: shownRoutes(of: peer),
             transport: scheme(inUseWith: peer), hasDatagrams: peer.link?.datagrams?.isOpen ?? false,
             trust: trust(in: peer))

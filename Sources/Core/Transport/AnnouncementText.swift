@@ -46,7 +46,9 @@ package enum AnnouncementText {
     private static func principal(in entries: [TextEntry], of peer: PeerID) -> PeerID? {
         let mark = entries.lazy.filter { $0.value == nil }.map { $0.key.lowercased() }
             .first { $0.hasPrefix(principalPrefix) }
-        guard let mark, let identity = PeerID(String(mark.dropFirst(principalPrefix.count))) else { return nil }
+        guard let mark, let identity = PeerID(String(mark.dropFirst(principalPrefix.count))) else {
+            return nil
+        }
         return identity == peer ? nil : identity
     }
 

@@ -92,8 +92,10 @@ extension SecurityFault: CustomStringConvertible {
             CauseFacts(
                 "announced falsely",
                 "it was announced as a session of \(identity.short), and it is not", .mayHelp,
-                means: "An announcement said that the peer acts for an identity, and the peer has proven otherwise.",
-                helps: "Somebody forges announcements: compare the PeerIDs on both screens before you trust it.",
+                means:
+                    "An announcement said that the peer acts for an identity, and the peer has proven otherwise.",
+                helps:
+                    "Somebody forges announcements: compare the PeerIDs on both screens before you trust it.",
                 advice: "somebody may be pretending: compare the PeerIDs on both screens")
         case .prefaceChanged:
             CauseFacts(

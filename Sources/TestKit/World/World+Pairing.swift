@@ -56,7 +56,9 @@ extension World {
         where confirmedDigits[pair]?.contains(shown.code) != true {
             run.report(.pairing, "is paired with \(other), and \(pair[0]) has not confirmed the same digits")
         }
-        if !run.owner.trust.isPaired(peer.identity) { run.report(.pairing, "does not know that it is paired") }
+        if !run.owner.trust.isPaired(peer.identity) {
+            run.report(.pairing, "does not know that it is paired")
+        }
         counts.pairings += 1
     }
 

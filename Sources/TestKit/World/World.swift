@@ -114,7 +114,8 @@ public final class World: @unchecked Sendable {
     /// The identity of a member. That of every fourth is a delegate.
     static func identity(_ number: Int) -> Identity {
         let identity = Identity.ephemeral(seed: UInt64(number))
-        return number % 4 == 3 ? Identity.ephemeral(seed: ~UInt64(number)).makeDelegate(withKeyOf: identity) : identity
+        return number % 4 == 3
+            ? Identity.ephemeral(seed: ~UInt64(number)).makeDelegate(withKeyOf: identity) : identity
     }
 
     /// Runs the world of `seed` from beginning to end. If a rule is broken, the report has the log lines that lead to

@@ -24,7 +24,8 @@ final class StreamPair {
             table = StreamTable(
                 StreamTable.Agreement(
                     peer: Frames.hello(seed: isOdd ? 1 : 2).peer,
-                    identity: Frames.hello(seed: isOdd ? 1 : 2).peer, peerName: Frames.hello().name, isOdd: isOdd,
+                    identity: Frames.hello(seed: isOdd ? 1 : 2).peer, peerName: Frames.hello().name,
+                    isOdd: isOdd,
                     ours: ours, theirs: theirs, pieceLimit: pieceLimit),
                 largeChunks: LargeChunks(), chunks: PeerPort.makeChunks(), attention: relay)
             relay.side = self

@@ -62,7 +62,8 @@ import Testing
         let attacks: [(String, Identity, Hello)] = [
             ("another's delegation", mallory, replayed), ("of another service", Self.session, otherService),
             ("of another incarnation", Self.session, otherIncarnation),
-            ("of another identity", Self.session, otherIdentity), ("a changed signature", Self.session, changed),
+            ("of another identity", Self.session, otherIdentity),
+            ("a changed signature", Self.session, changed),
         ]
         for (attack, key, hello) in attacks {
             let pair = try link(key, hello)
@@ -124,7 +125,9 @@ import Testing
     func wire() throws {
         let hello = hello(of: Self.session)
         var writer = FieldWriter()
-        Self.session.delegation(service: "test", incarnation: 7).map { writer.write(raw: $0.publicKey + $0.signature) }
+        Self.session.delegation(service: "test", incarnation: 7).map {
+            writer.write(raw: $0.publicKey + $0.signature)
+        }
         let bytes = hello.payload
         #expect(try read(bytes) == hello)
         #expect(bytes.suffix(99) == [3, 0, 96] + writer.bytes)

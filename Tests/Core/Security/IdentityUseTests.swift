@@ -19,7 +19,9 @@ import Testing
         get throws { IdentityPlace.all(of: try file.load().peerID, in: folder.path + "/uses") }
     }
 
-    @Test("The first session of a service has the identity's own key, and each further one a delegate of its own")
+    @Test(
+        "The first session of a service has the identity's own key, and each further one a delegate of its own"
+    )
     func severalSessions() throws {
         let id = try file.load().peerID
         let uses = try (0..<3).map { _ in try begin() }

@@ -20,7 +20,8 @@ final class ConversationPair {
             self.limits = limits
             let port = PeerPort(peer: peer.peer, limits: limits, peerHello: peer)
             conversation = Conversation(
-                id: 1, hello: Frames.hello(), peer: peer, identity: peer.peer, port: port, unread: 0, limits: limits,
+                id: 1, hello: Frames.hello(), peer: peer, identity: peer.peer, port: port, unread: 0,
+                limits: limits,
                 timings: SessionTimings())
             decoder = FrameDecoder(maximumPayload: limits.frame)
         }

@@ -77,7 +77,9 @@ import Testing
     @Test("Pairing from any program pairs the identities, so all other programs are paired as well")
     func pairing() throws {
         let one = place.join("Puma", trust: pumas, identity: delegate(of: puma)) { $0.acceptsPairing = true }
-        let other = place.join("Lynx", trust: lynxs, identity: delegate(of: lynx, 2)) { $0.acceptsPairing = true }
+        let other = place.join("Lynx", trust: lynxs, identity: delegate(of: lynx, 2)) {
+            $0.acceptsPairing = true
+        }
         try place.run(.seconds(1))
         one.pair(with: other)
         try place.run(.seconds(1))
@@ -85,7 +87,8 @@ import Testing
         other.session.confirmPairing(with: one.id, digitsAgree: true)
         try place.run(.seconds(1))
         #expect(pumas.isPaired(lynx.peerID) && lynxs.isPaired(puma.peerID))
-        #expect(!pumas.isPaired(other.id) && !lynxs.isPaired(one.id), "keys that are gone with their programs")
+        #expect(
+            !pumas.isPaired(other.id) && !lynxs.isPaired(one.id), "keys that are gone with their programs")
         let third = place.join("Lynx", trust: lynxs, identity: lynx) { $0.security = .paired }
         try place.run(.seconds(1))
         one.invite(third)
@@ -93,7 +96,9 @@ import Testing
         #expect(one.outcomes.last == .success(third.id))
     }
 
-    @Test("A peer of an earlier version is not paired with a key that ends with its program", arguments: [true, false])
+    @Test(
+        "A peer of an earlier version is not paired with a key that ends with its program",
+        arguments: [true, false])
     func pairingWithEarlierVersion(isAsking: Bool) throws {
         let one = place.join("Puma", trust: pumas, identity: delegate(of: puma)) { $0.acceptsPairing = true }
         let other = place.join("Lynx", trust: lynxs, identity: lynx) { $0.acceptsPairing = true }
@@ -126,7 +131,9 @@ import Testing
         #expect(guests[2].failure?.cause == .notPaired)
     }
 
-    @Test("A peer that was announced as a session of a paired identity, and is not, gets nothing and is reported")
+    @Test(
+        "A peer that was announced as a session of a paired identity, and is not, gets nothing and is reported"
+    )
     func forgedAnnouncement() throws {
         pairIdentities()
         let host = place.join("Lynx", role: .client, trust: lynxs, identity: lynx)
@@ -209,7 +216,8 @@ import Testing
                 nil
             }
         }
-        #expect(ends.contains(.protocolViolation("the identity has changed during a conversation")), "\(ends)")
+        #expect(
+            ends.contains(.protocolViolation("the identity has changed during a conversation")), "\(ends)")
     }
 
     @Test("Without encryption nobody acts for anybody")

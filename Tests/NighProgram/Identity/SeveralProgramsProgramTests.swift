@@ -71,7 +71,9 @@ import Testing
         game.send(SIGTERM)
         let discovered = try lynx.run(["discover", "--once", "--json"] + session)
         let peers = try #require(try discovered.object()["peers"] as? [[String: Any]])
-        #expect(peers.count == 6 && Set(peers.compactMap { $0["name"] as? String }) == ["Puma", "Lynx"], "\(peers)")
+        #expect(
+            peers.count == 6 && Set(peers.compactMap { $0["name"] as? String }) == ["Puma", "Lynx"],
+            "\(peers)")
         #expect(Set(peers.compactMap { $0["identity"] as? String }) == [pumasID, lynxsID])
         #expect(peers.allSatisfy { $0["trust"] as? String == "paired" })
         #expect(peers.count { $0["own"] as? Bool == true } == 3)

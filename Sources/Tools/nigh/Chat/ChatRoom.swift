@@ -315,7 +315,9 @@ actor ChatRoom {
             + seen.map { ($0, "not connected") }
         if results.isText {
             if people.isEmpty { return show(Line("no peer is connected or nearby", .faint)) }
-            for (peer, state) in people { show(Line("\(peer.name) (\(peer.identity.short)) is \(state)", .faint)) }
+            for (peer, state) in people {
+                show(Line("\(peer.name) (\(peer.identity.short)) is \(state)", .faint))
+            }
             return
         }
         let list = people.map { peer, _ -> JSON in

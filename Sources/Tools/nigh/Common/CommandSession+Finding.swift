@@ -126,8 +126,8 @@ extension CommandSession {
         if suitable.isEmpty, search.isOverdue {
             suitable = search.choice.matchingNumbered(seen.filter(search.suits))
         }
-        // Of several programs of one person that take the same, any will do. The one with the identity's own key is there
-        // longest.
+        // Of several programs of one person that take the same, any will do. The one with the identity's own key is
+        // there longest.
         guard let first = suitable.first(where: { $0.id == $0.identity }) ?? suitable.first else {
             if search.isOverdue { reportOthers(search.choice.matching(seen), search) }
             return

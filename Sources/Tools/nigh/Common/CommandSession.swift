@@ -83,7 +83,8 @@ final class CommandSession: @unchecked Sendable {
         configuration.info = Purpose.info(accepting: purposes)
         adjust(&configuration)
         introductions = Introductions(
-            identity.identity, of: configuration, isMesh: isMesh, relaying: options.relays, wantsPaths: asksForPaths)
+            identity.identity, of: configuration, isMesh: isMesh, relaying: options.relays,
+            wantsPaths: asksForPaths)
         configuration.kindMessages = introductions.handler
         configuration.relayStreams = introductions.streamHandler
         recorder = try options.record?.begin()

@@ -51,7 +51,8 @@ struct SeenPeers {
             table.add(
                 [
                     Line(peer.name.description, .strong), Line(peer.identity.short),
-                    peer.identity == own ? "yours" : PeerReport.line(for: peer.trust), Line(PeerReport.age(age)),
+                    peer.identity == own ? "yours" : PeerReport.line(for: peer.trust),
+                    Line(PeerReport.age(age)),
                     Line(signals.max().map { "\(Int(($0 * 100).rounded())) %" } ?? ""),
                 ] + columns.map { $0.cell(peer) })
         }

@@ -55,7 +55,8 @@ enum OwnFiles {
         }
         return Finding(
             "identity.use", "identity", .warn, "in use by \(list)",
-            advice: "update or end that program: beside it, all others here are trusted by up-to-date peers only")
+            advice:
+                "update or end that program: beside it, all others here are trusted by up-to-date peers only")
     }
 
     /// Whether something has this name, as far as the user may know.

@@ -17,7 +17,8 @@ struct PeerPath: Sendable {
     var json: JSON {
         [
             "transport": .text(scheme), "address": .text("\(address)"), "peer": .text("\(peer)"),
-            "identity": .text("\(identity)"), "name": .text("\(name)"), "round_trip_ms": .number(roundTrip.milliseconds),
+            "identity": .text("\(identity)"), "name": .text("\(name)"),
+            "round_trip_ms": .number(roundTrip.milliseconds),
         ]
     }
 }
@@ -162,7 +163,8 @@ struct PeerCheck: Sendable {
             let peers = Set(meant.map(\.1.advertisement.peer))
             let elapsed = ContinuousClock.now - start
             if peers.count > 1 {
-                let names = Set(meant.map { "\($0.1.advertisement.shownName) (\($0.1.advertisement.knownID.short))" })
+                let names = Set(
+                    meant.map { "\($0.1.advertisement.shownName) (\($0.1.advertisement.knownID.short))" })
                 reporter.report(
                     Finding(
                         "peer.found", text, .fail,

@@ -232,7 +232,10 @@ final class MeasurementHost: @unchecked Sendable {
                 .init("change", .text(change)), .init("peer", .object(peer)),
                 .init("cause", JSON(cause?.cause.label)),
             ] + more,
-            lines: [Line("\(guest.peer.name)", .strong) + Line(" (\(guest.peer.identity.short)) ", .faint) + Line(text)])
+            lines: [
+                Line("\(guest.peer.name)", .strong) + Line(" (\(guest.peer.identity.short)) ", .faint)
+                    + Line(text)
+            ])
     }
 
     private func reportItem(_ kind: Results.Kind, _ members: [JSON.Member], lines: [Line]) {

@@ -92,7 +92,8 @@ struct IdentityCommand: Subcommand {
             [
                 .init("id", .text(identity.peerID.description)),
                 .init("short_id", .text(identity.peerID.short)), .init("name", .text(name.description)),
-                .init("file", .text(file.path)), .init("in_use", .bool(!users.isEmpty)), .init("users", users.json),
+                .init("file", .text(file.path)), .init("in_use", .bool(!users.isEmpty)),
+                .init("users", users.json),
                 .init("earlier_version", .bool(users.hasEarlierVersion)),
             ],
             lines: [
@@ -112,7 +113,8 @@ struct IdentityCommand: Subcommand {
             let users = IdentityUsers(of: old.peerID, in: file)
             guard users.isEmpty else {
                 throw NighError(
-                    .identity, .unavailable("the old identity is in use by \(users.lines.joined(separator: ", "))"),
+                    .identity,
+                    .unavailable("the old identity is in use by \(users.lines.joined(separator: ", "))"),
                     advice: users.lines.count == 1 ? "end it first" : "end them first")
             }
         }

@@ -4,7 +4,8 @@ import NighCore
 /// The programs of this user that use an identity now.
 struct IdentityUsers {
     private let places: [IdentityPlace]
-    /// Whether a program of an earlier version uses the identity. It says neither which one it is nor for which service.
+    /// Whether a program of an earlier version uses the identity. It says neither which one it is nor for which
+    /// service.
     let hasEarlierVersion: Bool
 
     /// Looks for the programs that use the identity in `file`.
@@ -20,7 +21,8 @@ struct IdentityUsers {
         places.map { place in
             let command = place.command.map { "`\($0)`" } ?? "a program"
             let process = place.process.map { "process \($0), " } ?? ""
-            return "\(command) (\(process)service \(place.service)\(place.isFirst ? ", with the identity's own key" : ""))"
+            return
+                "\(command) (\(process)service \(place.service)\(place.isFirst ? ", with the identity's own key" : ""))"
         } + (hasEarlierVersion ? ["a program of an earlier version of Nigh"] : [])
     }
 

@@ -123,7 +123,8 @@ final class PairingDialog: @unchecked Sendable {
             Self.digitsKind,
             [.init("digits", .text(code.digits))] + PeerReport.members(of: peer),
             lines: [
-                Line(peer.name.description, .strong) + " (\(peer.identity.short)) should show the same digits:",
+                Line(peer.name.description, .strong)
+                    + " (\(peer.identity.short)) should show the same digits:",
                 "    " + Line(code.description, .strong),
             ])
         if !results.isText { results.remark("\(peer.name) (\(peer.identity.short)) should show \(code)") }
