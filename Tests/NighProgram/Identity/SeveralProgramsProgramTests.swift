@@ -16,9 +16,19 @@ import Testing
         return (user, try #require(try user.run("identity", "--json").object()["id"] as? String))
     }
 
-    private func pair(_ user: NighUser, with name: String, _ id: String) throws {
-        let text = "nigh-peers 1\npaired \(id) 2026-11-21 2026-11-21 \"\(name)\"\n"
-        try Data(text.utf8).write(to: URL(fileURLWithPath: user.dataFolder + "/peers"))
+    /// Pairs the two, as they do it at their terminals.
+    private func pair(_ waiting: NighUser, _ asking: NighUser) throws {
+        let programs = [
+            try waiting.start(["pair", "--json-lines"] + session, reads: true),
+            try asking.start(["pair", "Puma", "--json-lines"] + session, reads: true),
+        ]
+        for program in programs { try program.line(with: "\"digits\"") }
+        for program in programs { program.type("y") }
+        for program in programs {
+            let call = try NighCall(finishing: program)
+            #expect(call.status == 0, "\(call)")
+            expectNoAlarm(call.errors)
+        }
     }
 
     /// Starts everything that a user can leave running: a receiver, a host of measurements, a chat and a table.
@@ -43,8 +53,6 @@ import Testing
     func sideBySide() throws {
         let (puma, pumasID) = try user("Puma")
         let (lynx, lynxsID) = try user("Lynx")
-        try pair(puma, with: "Lynx", lynxsID)
-        try pair(lynx, with: "Puma", pumasID)
         let file = TemporaryFolder()
         try Data("a letter".utf8).write(to: URL(fileURLWithPath: file.path + "/letter"))
         let pumas = try startAll(puma, into: arrived.path)
@@ -52,6 +60,7 @@ import Testing
         try pumas[1].line(with: "waits for nigh ping")
         let lynxs = try startAll(lynx, into: file.path)
         try lynxs[0].error(with: "waiting for files")
+        try pair(puma, lynx)
 
         let sent = try lynx.run(["send", "Puma", file.path + "/letter"] + session)
         #expect(sent.status == 0, "\(sent)")
