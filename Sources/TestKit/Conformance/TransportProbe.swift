@@ -74,11 +74,11 @@ final class TransportProbe: TransportEvents, @unchecked Sendable {
     }
 
     func advertisement(
-        _ name: String? = nil, info: DiscoveryInfo = .none, isFull: Bool = false
+        _ name: String? = nil, info: DiscoveryInfo = .none, isFull: Bool = false, identity: PeerID? = nil
     ) -> Advertisement {
         Advertisement(
             service: testbed.rig.service, peer: peer, name: DisplayName(fitting: name ?? "Station \(number)"),
-            info: info, isFull: isFull)
+            info: info, isFull: isFull, identity: identity)
     }
 
     /// Runs `body` on the loop, and waits for its result.

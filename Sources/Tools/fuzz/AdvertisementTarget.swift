@@ -9,7 +9,8 @@ enum AdvertisementTarget {
         Advertisement(
             service: "four-in-a-row", peer: SessionHarness.identities[1].peerID,
             name: DisplayName(fitting: "K\u{FC}che"),
-            info: (try? DiscoveryInfo(["table": "open", "x": ""])) ?? .none, isFull: true),
+            info: (try? DiscoveryInfo(["table": "open", "x": ""])) ?? .none, isFull: true,
+            identity: SessionHarness.identities[0].peerID),
     ].map(\.bytes)
 
     static func run(_ mutator: inout Mutator) throws {
