@@ -37,8 +37,13 @@ import Testing
         #expect(try names() == ["big"])
     }
 
-    @Test("A sender that is killed and restarted resumes where the receiver stands")
-    func killedSender() throws {
+    @Test(
+        "A sender that is killed and restarted resumes where the receiver stands, also beside other programs of its user",
+        arguments: [false, true])
+    func killedSender(isBesideOthers: Bool) throws {
+        // Then each call of the command has a key of its own.
+        let other = isBesideOthers ? try HostInTests(of: sender) : nil
+        defer { withExtendedLifetime(other) {} }
         let data = try file("big", bytes: 4_000_000)
         let waiting = try receive("--once")
         let sending = try sender.start(
