@@ -39,11 +39,15 @@ final class OutgoingInvitation {
     var nextDeadline: Moment { calls.reduce(attempt.nextDeadline) { min($0, $1.deadline) } }
 
     /// Lets one more call wait for the outcome. If the call is more patient than all others, the invitation lasts
-    /// longer than its request has said, so the request is sent again when that time is over.
-    func add(_ call: Call) {
+    /// longer than its request has said, so the request is sent again when that time is over. The peer counts the time
+    /// from when it has the request, and ends the link; this side does so only `lateness` later. Otherwise it would end
+    /// a link on which the peer has just accepted.
+    func add(_ call: Call, lateness: Moment.Span) {
         calls.append(call)
         guard call.deadline > attempt.deadline else { return }
-        if attempt.requestSent { attempt.routeDeadline = min(attempt.routeDeadline, attempt.deadline) }
+        if attempt.requestSent {
+            attempt.routeDeadline = min(attempt.routeDeadline, attempt.deadline + lateness)
+        }
         attempt.deadline = call.deadline
         attempt.race.deadline = call.deadline
     }

@@ -21,7 +21,9 @@ extension SessionMachine {
             if conversation.departure != nil { return refuse(token, .left, peer: peer.label) }
             return output(.finish(token, .success(id)))
         case .inviting(let invitation):
-            invitation.add(OutgoingInvitation.Call(token: token, deadline: deadline))
+            invitation.add(
+                OutgoingInvitation.Call(token: token, deadline: deadline),
+                lateness: Moment.Span(timings.nextRoute))
             return watch(peer)
         case .available(let invitation?):
             return accept(invitation, of: peer, inviting: context, token: token, now: now)
@@ -199,7 +201,9 @@ extension SessionMachine {
         let others = preferredRoutes(of: peer).filter { $0.address != call.address }
         if case .inviting(let invitation) = peer.phase, invitation.attempt.isSearching {
             // This link is here already. Those of the invitation's own dials may never be.
-            invitation.add(OutgoingInvitation.Call(token: call.token, deadline: call.deadline))
+            invitation.add(
+                OutgoingInvitation.Call(token: call.token, deadline: call.deadline),
+                lateness: Moment.Span(timings.nextRoute))
             stop(invitation.attempt.race, code: .superseded)
             invitation.attempt.race.routes = others
             if isNewRoute { reportChange(of: peer) }

@@ -70,6 +70,26 @@ import Testing
         #expect(puma.state(of: lynx.id) == .available)
     }
 
+    @Test(
+        "A peer that accepts while the time named to it is over here, but not there, is connected and stays so"
+    )
+    func lateAcceptance() throws {
+        let (puma, lynx) = (place.join("Puma"), place.join("Lynx", accepting: false))
+        try place.run(.seconds(1))
+        puma.session.invite(lynx.id, timeout: .seconds(2), completion: note("impatient"))
+        try place.run(.seconds(1))
+        puma.session.invite(lynx.id, timeout: .seconds(6), completion: note("patient"))
+        let invitation = try #require(lynx.invitations.first)
+        puma.faults.plan.delay = .milliseconds(300)
+        try place.run(.milliseconds(999))
+        lynx.session.accept(invitation)
+        try place.run(.seconds(2))
+        #expect(
+            answers.cause(of: "impatient") == .timedOut && answers.outcomes["patient"] == .success(lynx.id))
+        #expect(lynx.states(of: puma.id).suffix(2) == [.connecting, .connected])
+        #expect(lynx.invitations.count == 1)
+    }
+
     @Test("An invitation ends with the last of its calls that still waits")
     func cancelledPatientCall() throws {
         let (puma, lynx) = (place.join("Puma"), place.join("Lynx", accepting: false))
