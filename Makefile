@@ -36,14 +36,16 @@ build: setup ## Build everything, the tests too
 # Tests run in groups, and in each only a limited number at once, so that a missed deadline says something about Nigh
 # and not about the other tests. First come tests that need only a processor. They keep both busy, so nothing runs
 # beside them. Then come three groups that wait for most of their time, at once: programs and builds; the lab's
-# networks; sockets, terminals and the rest. Last come machines with emulated Bluetooth, which need the processors to
-# themselves, because otherwise their own daemons and kernels run out of time. From the second on, the machines' kernel
-# and the release builds take, at the lowest priority, what the tests leave. A group whose output would mix with
-# another's shows it once it is complete. EVENTS=FILE writes what the test runner reports to FILE-units.jsonl and so on.
+# networks; sockets, terminals and the rest. Beside them the release builds take, at the lowest priority, what the tests
+# leave. Machines with emulated Bluetooth need the processors to themselves, because otherwise their own daemons and
+# kernels run out of time, and minutes; so they are tests of their own, `make test-bluetooth`. A group whose output would
+# mix with another's shows it once it is complete. EVENTS=FILE writes what the test runner reports to FILE-units.jsonl
+# and so on.
 UNIT_TESTS := '^(Arguments|Core|FourInARow|Fuzz|Groups|Introductions|Measuring|Memory|Mutants|Record|Relays|TestKit)Tests[.]'
 PROGRAM_TESTS := '^NighProgramTests[.]'
 LAB_TESTS := '^LabTests[.]'
 MACHINE_TESTS := '^LabTests[.]Bluetooth'
+GAME_TESTS := '^LabTests[.]BluetoothGameTests'
 events = $(if $(EVENTS),--event-stream-output-path $(EVENTS)-$(1).jsonl)
 # A toolchain before 6.3 does not know the variable, and runs all tests of a group at once.
 width = SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH=$(1)
@@ -56,19 +58,23 @@ at_its_end = >.build/$(1).log 2>&1; status=$$?; cat .build/$(1).log; exit $$stat
 
 .PHONY: test
 ifneq ($(findstring --filter,$(TEST_ARGUMENTS)),)
-test: setup-test bluetooth-lab
+test: setup-test
 	$(call swift_test,4)
 else
-test: setup-test ## Run every test, simulate worlds, count allocations, check the bot; TEST_ARGUMENTS="--filter NAME" runs some
+test: setup-test ## Run the tests, simulate worlds, count allocations, check the bot; TEST_ARGUMENTS="--filter NAME" runs some
 	$(call swift_test,8) --filter $(UNIT_TESTS) $(call events,units)
-	@$(MAKE) --no-print-directory --jobs=5 IN_TURN=yes test-machines release-checks
+	@$(MAKE) --no-print-directory --jobs=4 test-programs test-labs test-others release-checks
+	@echo 'Not run: Bluetooth on emulated machines (make test-bluetooth), the costs of common paths (make counts),'
+	@echo 'and the Debian packages (make test-deb). make test-all runs everything.'
 endif
 
-# What a target waits for when all of them are made.
-ifdef IN_TURN
-test-machines: test-programs test-labs test-others bluetooth-lab
-release-checks: bluetooth-lab
-endif
+.PHONY: test-all
+test-all: ## Run everything: lint, all tests, Bluetooth, the costs of common paths, and the Debian packages
+	@$(MAKE) --no-print-directory lint
+	@$(MAKE) --no-print-directory test
+	@$(MAKE) --no-print-directory test-bluetooth
+	@$(MAKE) --no-print-directory counts
+	@$(MAKE) --no-print-directory test-deb
 
 .PHONY: test-programs
 test-programs:
@@ -83,9 +89,14 @@ test-others:
 	@$(call built_tests,4) --skip $(UNIT_TESTS) --skip $(PROGRAM_TESTS) --skip $(LAB_TESTS) $(call events,others) \
 	    $(call at_its_end,others)
 
-.PHONY: test-machines
-test-machines:
+.PHONY: test-bluetooth
+test-bluetooth: build bluetooth-lab ## Test Bluetooth on machines with a kernel of their own and emulated controllers
 	$(call built_tests,5) --filter $(MACHINE_TESTS) $(call events,machines)
+	@.ci/changed bluetooth --record
+
+.PHONY: test-bluetooth-game
+test-bluetooth-game: build bluetooth-lab
+	$(call built_tests,5) --filter $(GAME_TESTS) $(call events,machines)
 
 .PHONY: release-checks
 release-checks:
