@@ -47,7 +47,7 @@ package struct IdentityPlace: Hashable, Sendable {
     enum Obstacle: Error {
         /// All are taken.
         case full
-        /// The folder cannot be written, so nobody can tell who uses the identity.
+        /// The folder cannot be written, or its file system has no locks, so nobody can tell who uses the identity.
         case noFolder
     }
 
@@ -63,8 +63,10 @@ package struct IdentityPlace: Hashable, Sendable {
                 let descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0o600)
                 guard descriptor >= 0 else { throw .noFolder }
                 guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
+                    let isTaken = errno == EWOULDBLOCK
                     close(descriptor)
-                    break
+                    if isTaken { break }
+                    throw .noFolder
                 }
                 // The program that had the place may have removed the file before the lock was free.
                 guard isStillThere(descriptor, path) else {

@@ -51,8 +51,8 @@ package final class IdentityUse: Sendable {
             if flock(descriptor, LOCK_SH | LOCK_NB) == 0 {
                 held.file = descriptor
             } else {
+                isTakenWhole = errno == EWOULDBLOCK
                 close(descriptor)
-                isTakenWhole = true
             }
         }
         var isFirst = !isTakenWhole
@@ -84,6 +84,6 @@ extension IdentityFile {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
         guard descriptor >= 0 else { return false }
         defer { close(descriptor) }
-        return flock(descriptor, LOCK_SH | LOCK_NB) != 0
+        return flock(descriptor, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK
     }
 }
