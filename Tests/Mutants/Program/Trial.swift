@@ -19,7 +19,7 @@ struct Trial {
     private var limits: String { "ulimit -t \(4 * usual + 5); ulimit -v 8388608; ulimit -c 0" }
     /// The time limit in seconds, because a mutant that waits forever takes no processor time. It leaves room for a
     /// busy machine.
-    private var patience: Int { 20 * usual + 120 }
+    private var patience: Int { 8 * usual + 60 }
 
     /// Runs the program with one mutant switched on, or none for 0. Stops at the first failure.
     func run(mutant: Int) throws -> Verdict {
