@@ -159,7 +159,7 @@ final class KeyPair: @unchecked Sendable {
 
 extension PeerID {
     /// Creates the PeerID of the Ed25519 key `key`, an `EVP_PKEY` such as a certificate's: the SHA-256 of its
-    /// SubjectPublicKeyInfo in DER. Returns nil for a key of another kind.
+    /// SubjectPublicKeyInfo in DER. Returns nil for a key of another kind, and for one that is not sound.
     init?(key: OpaquePointer) {
         guard EVP_PKEY_get_base_id(key) == EVP_PKEY_ED25519 else { return nil }
         var bytes = [UInt8](repeating: 0, count: KeyPair.publicByteCount)
@@ -171,7 +171,7 @@ extension PeerID {
         self.init(rawPublicKey: bytes)
     }
 
-    /// Creates the PeerID of an Ed25519 public key. Returns nil unless the key has 32 bytes.
+    /// Creates the PeerID of an Ed25519 public key. Returns nil unless the key has 32 bytes and is sound.
     public init?(publicKey: some Collection<UInt8>) { self.init(rawPublicKey: Array(publicKey)) }
 
     /// The bytes before the 32 key bytes in the DER form of an Ed25519 SubjectPublicKeyInfo (RFC 8410, 4). libcrypto
@@ -181,8 +181,34 @@ extension PeerID {
     ]
 
     private init?(rawPublicKey bytes: [UInt8]) {
-        guard bytes.count == KeyPair.publicByteCount else { return nil }
+        guard bytes.count == KeyPair.publicByteCount, KeyPair.isSound(publicKey: bytes) else { return nil }
         let info = Self.infoBeforeKey + bytes
         self.init(bytes: info.withUnsafeBytes { SHA256.hash($0) })
+    }
+}
+
+extension KeyPair {
+    /// The y coordinates of the points of small order, as little-endian numbers: 0, 1, p - 1, and two of order 8.
+    private static let smallOrders: [[UInt8]] = [
+        [UInt8](repeating: 0, count: 32), [1] + [UInt8](repeating: 0, count: 31),
+        [0xec] + [UInt8](repeating: 0xff, count: 30) + [0x7f],
+        [
+            0x26, 0xe8, 0x95, 0x8f, 0xc2, 0xb2, 0x27, 0xb0, 0x45, 0xc3, 0xf4, 0x89, 0xf2, 0xef, 0x98, 0xf0,
+            0xd5, 0xdf, 0xac, 0x05, 0xd3, 0xc6, 0x33, 0x39, 0xb1, 0x38, 0x02, 0x88, 0x6d, 0x53, 0xfc, 0x05,
+        ],
+        [
+            0xc7, 0x17, 0x6a, 0x70, 0x3d, 0x4d, 0xd8, 0x4f, 0xba, 0x3c, 0x0b, 0x76, 0x0d, 0x10, 0x67, 0x0f,
+            0x2a, 0x20, 0x53, 0xfa, 0x2c, 0x39, 0xcc, 0xc6, 0x4e, 0xc7, 0xfd, 0x77, 0x92, 0xac, 0x03, 0x7a,
+        ],
+    ]
+
+    /// Whether a public key of 32 bytes belongs to somebody: signatures by a key of small order can be made without a
+    /// private key, and a key with a second encoding would have two PeerIDs.
+    static func isSound(publicKey: [UInt8]) -> Bool {
+        var y = publicKey
+        y[31] &= 0x7f
+        // At least p = 2^255 - 19.
+        let isReduced = y[0] < 0xed || y[31] != 0x7f || y[1..<31].contains { $0 != 0xff }
+        return isReduced && !smallOrders.contains(y)
     }
 }

@@ -27,8 +27,11 @@ package struct TrustBook {
     // MARK: Reading
 
     func trust(in id: PeerID, called name: DisplayName) -> PeerTrust {
-        if let entry = entries[id] { return entry.isPaired ? .paired : .known }
-        guard let others = idsByName[Self.key(of: name)], !others.isEmpty else { return .new }
+        if isPaired(id) { return .paired }
+        let isKnown = entries[id] != nil
+        // A peer that was met without anybody's decision does not get the name of a paired one by that.
+        let others = (idsByName[Self.key(of: name)] ?? []).filter { $0 != id && (!isKnown || isPaired($0)) }
+        guard !others.isEmpty else { return isKnown ? .known : .new }
         return .newWithKnownName(
             of: others.sorted { left, right in
                 let (isLeftPaired, isRightPaired) = (isPaired(left), isPaired(right))

@@ -18,11 +18,12 @@ public struct TrustedPeer: Hashable, Sendable {
 public enum PeerTrust: Hashable, Sendable {
     /// Two people have compared the digits, and this is the key they had.
     case paired
-    /// This key was met before, and is not paired.
+    /// This key was met before and is not paired, and its name is not that of a paired peer.
     case known
     /// Neither this key nor its name was met before.
     case new
-    /// The key is new, but its name is that of these known peers, paired ones first.
+    /// The key is new, but its name is that of these known peers, paired ones first. Or the key was met before and is
+    /// not paired, but its name is that of these paired peers.
     ///
     /// It is a second device with the same name, a device that lost its identity, or
     /// an impostor.

@@ -37,6 +37,13 @@ extension SessionMachine {
         }
     }
 
+    /// The error of whatever the program wants from a peer that was announced as somebody else. The program, or a person,
+    /// may take the peer for that one.
+    func falseAnnouncement(of peer: PeerRecord) -> NighError.Cause? {
+        guard case .falselyAnnounced(let identity)? = trust(in: peer) else { return nil }
+        return .insecure(.falselyAnnounced(as: identity))
+    }
+
     /// Returns whether a link to `id` may stay, which has proven `identity`. A peer that is not paired may have one for
     /// pairing, if pairing is wanted.
     func mayKeepLink(to id: PeerID, _ identity: PeerID?, for purpose: DialPurpose?) -> Bool {
@@ -99,6 +106,7 @@ extension SessionMachine {
         guard let peer = peers[id] else { return refuse(.unknownPeer) }
         guard !isClosing else { return refuse(.closed) }
         guard peer.identity.current != identity else { return refuse(Self.pairingWithItself) }
+        if let lie = falseAnnouncement(of: peer) { return refuse(lie) }
         guard !isPersonPairing, peer.pairing == nil else {
             return refuse(.pairingRefused(.busy), "end the other pairing first")
         }

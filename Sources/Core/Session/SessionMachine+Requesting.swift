@@ -14,6 +14,7 @@ extension SessionMachine {
         guard context.count <= limits.invitationContext else {
             return refuse(token, .limit("invitation context", limits.invitationContext), peer: peer.label)
         }
+        if let lie = falseAnnouncement(of: peer) { return refuse(token, lie, peer: peer.label) }
         guard mayConverse(with: id) else { return refuse(token, .notPaired, peer: peer.label) }
         let deadline = now + Moment.Span(timeout)
         switch peer.phase {

@@ -91,7 +91,7 @@ extension SecurityFault: CustomStringConvertible {
         case .falselyAnnounced(let identity):
             CauseFacts(
                 "announced falsely",
-                "it was announced as a session of \(identity.short), and it is not", .mayHelp,
+                "it was announced as a session of \(identity.short), and it is not", .never,
                 means:
                     "An announcement said that the peer acts for an identity, and the peer has proven otherwise.",
                 helps:

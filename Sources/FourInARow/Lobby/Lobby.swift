@@ -124,7 +124,7 @@ public final class Lobby: @unchecked Sendable {
         session = Session(
             configuration, identity: identity, trust: trust, transports: transports, loop: loop)
         self.loop = loop
-        view = LobbyView(name: name.description, id: session.id)
+        view = LobbyView(name: name.description, id: session.identity)
     }
 
     private func onLoop(_ work: @escaping @Sendable (Lobby) -> Void) {

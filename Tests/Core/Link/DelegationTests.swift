@@ -97,6 +97,24 @@ import Testing
         }
     }
 
+    /// Such a signature fits every statement, and nobody needs a private key for it.
+    @Test("A key of small order, or in a second encoding, is nobody's identity")
+    func unsoundKeys() throws {
+        let rest = [UInt8](repeating: 0xff, count: 30)
+        let keys: [[UInt8]] = [
+            [1] + [UInt8](repeating: 0, count: 31), [UInt8](repeating: 0, count: 32), [0xec] + rest + [0x7f],
+            [1] + [UInt8](repeating: 0, count: 30) + [0x80], [0xee] + rest + [0x7f], [0xed] + rest + [0xff],
+        ]
+        for key in keys {
+            #expect(PeerID(publicKey: key) == nil)
+            var hello = hello(of: Self.session)
+            hello.delegation = Delegation(
+                publicKey: key, signature: [1] + [UInt8](repeating: 0, count: 63))
+            #expect(hello.provenIdentity == nil)
+        }
+        #expect(PeerID(publicKey: Self.puma.publicKey) == Self.puma.peerID)
+    }
+
     @Test("Without encryption a delegation is neither sent nor believed")
     func plaintext() throws {
         let pair = try link(Self.session, hello(of: Self.session), isPlain: true)

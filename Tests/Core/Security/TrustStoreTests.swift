@@ -69,6 +69,18 @@ import Testing
         #expect(store.trust(in: ada, called: name(newcomer)) == .new)
     }
 
+    @Test("A peer that was met and is not paired is flagged when it uses the name of a paired one")
+    func knownPeerWithPairedName() {
+        let store = TrustStore.ephemeral()
+        store.remember(eve, name: name("Xaver"))
+        store.remember(ada, name: name("Puma"))
+        #expect(store.trust(in: eve, called: name("Puma")) == .known, "nobody was paired under that name")
+        store.pair(bob, name: name("Puma"))
+        #expect(store.trust(in: eve, called: name("Puma")) == .newWithKnownName(of: [bob]))
+        #expect(store.trust(in: eve, called: name("Xaver")) == .known)
+        #expect(store.trust(in: bob, called: name("Puma")) == .paired)
+    }
+
     @Test func pairedPeersComeFirstAmongPeersOfTheSameName() {
         let store = TrustStore.ephemeral()
         for id in [eve, ada, bob] { store.remember(id, name: name("Puma")) }

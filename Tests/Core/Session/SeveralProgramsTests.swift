@@ -148,10 +148,36 @@ import Testing
         #expect(mallory.invitations.isEmpty)
         #expect(host.peer(mallory.id)?.trust == .falselyAnnounced(as: puma.peerID))
         #expect(host.reportedTrust(of: mallory.id) == .falselyAnnounced(as: puma.peerID))
+        // A program that tries again would give it what is meant for somebody else.
+        host.invite(mallory)
+        try place.run(.seconds(1))
+        #expect(host.failure?.cause == .insecure(.falselyAnnounced(as: puma.peerID)))
+        host.pair(with: mallory)
+        try place.run(.seconds(1))
+        #expect(host.failure?.cause == .insecure(.falselyAnnounced(as: puma.peerID)))
+        #expect(mallory.invitations.isEmpty && mallory.codes.isEmpty)
         // The announcement is repeated, and counts for nothing any more.
         announce(mallory.id, of: puma.peerID, called: "Puma #3", at: mallory.address, to: host)
         try place.run(.milliseconds(10))
         #expect(host.peer(mallory.id)?.trust == .falselyAnnounced(as: puma.peerID))
+    }
+
+    @Test(
+        "A peer of which somebody has announced falsely that it is another's session is met by address, or when it invites"
+    )
+    func slanderedPeer() throws {
+        pairIdentities()
+        let host = place.join("Lynx", trust: lynxs, identity: lynx)
+        let hare = place.join("Hare", role: .server)
+        try place.run(.seconds(1))
+        announce(hare.id, of: puma.peerID, at: hare.address, to: host)
+        host.invite(hare)
+        try place.run(.seconds(1))
+        #expect(host.failure?.cause == .insecure(.falselyAnnounced(as: puma.peerID)))
+        host.session.invite(at: hare.address) { [weak host] in host?.outcomes.append($0) }
+        try place.run(.seconds(1))
+        #expect(host.outcomes.last == .success(hare.id))
+        #expect(host.peer(hare.id)?.trust == .known, "after a conversation with its own key")
     }
 
     @Test("An announcement that is taken back while the peer is dialled does not hide that it was false")

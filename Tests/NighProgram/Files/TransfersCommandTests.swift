@@ -53,6 +53,25 @@ import Testing
         _ = try NighCall(finishing: waiting.child)
     }
 
+    @Test("An interrupted send is not continued to somebody else who answers at the same address")
+    func resumedElsewhere() throws {
+        let waiting = try interrupt(SIGKILL)
+        waiting.child.send(SIGKILL)
+        _ = try NighCall(finishing: waiting.child)
+        let stranger = NighUser()
+        let other = try stranger.start(
+            ["receive", "--accept", "any", "--into", inbox.path, "--json-lines", "-t"]
+                + ["tcp:interface=lo,mdns=off,port=\(waiting.port)"])
+        try other.line(with: "\"ready\"")
+        let id = try #require(try list(sender).first?["id"] as? String)
+        let call = try sender.run("transfers", "resume", id)
+        #expect(call.status == 1 && call.errors.joined().contains("somebody else is there now"), "\(call)")
+        #expect(try list(sender).count == 1, "it can be continued when the right one is back")
+        other.send(SIGINT)
+        let received = try NighCall(finishing: other)
+        #expect(!received.lines.contains { $0.contains("big") }, "\(received)")
+    }
+
     @Test("A record has every option by which the peer was found")
     func arguments() throws {
         let line = [

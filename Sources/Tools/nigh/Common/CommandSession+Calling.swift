@@ -19,6 +19,8 @@ extension CommandSession {
         var retriesAddresses = false
         /// Whether the command says what it waits for, if that takes a while.
         var isAnnounced = true
+        /// The identity that must answer; nil if it is the first time.
+        var identity: PeerID?
     }
 
     /// The longest time for one call when there is no limit for all calls together.
@@ -42,6 +44,12 @@ extension CommandSession {
             }
             guard let peer = await onLoop({ $0.peers[id] }) else {
                 throw NighError(.conversing, .linkLost, peer: id.short)
+            }
+            if let expected = limits.identity, peer.identity != expected {
+                try? await session.disconnect(id)
+                throw NighError(
+                    .connecting, .wrongPeer(expected: expected, found: peer.identity), peer: "\(choice)",
+                    advice: "somebody else is there now: send the files anew if you mean that one")
             }
             return peer
         }

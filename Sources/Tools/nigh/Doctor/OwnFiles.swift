@@ -86,8 +86,13 @@ enum OwnFiles {
     static func warning(about path: PeerPath) -> Finding? {
         let own = try? IdentityFile().load(createIfMissing: false).peerID
         let trust =
-            path.identity == own
-            ? .paired : (try? TrustStore.standard())?.trust(in: path.identity, called: path.name)
+            if let announced = path.announcedFalsely {
+                PeerTrust?.some(.falselyAnnounced(as: announced))
+            } else if path.identity == own {
+                PeerTrust?.some(.paired)
+            } else {
+                (try? TrustStore.standard())?.trust(in: path.identity, called: path.name)
+            }
         guard let warning = PeerWarning(path.peer, name: path.name.description, trust: trust) else {
             return nil
         }

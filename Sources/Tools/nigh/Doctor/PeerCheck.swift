@@ -10,6 +10,8 @@ struct PeerPath: Sendable {
     let peer: PeerID
     /// The identity that the peer acts for.
     let identity: PeerID
+    /// The identity that it was announced to act for; nil if that is the one that it has proven.
+    var announcedFalsely: PeerID?
     let name: DisplayName
     /// The shortest round trip.
     let roundTrip: Duration
@@ -41,7 +43,9 @@ struct PeerCheck: Sendable {
     private struct Place: Sendable {
         let runner: TransportRunner
         let address: TransportAddress
-        let expected: PeerID?
+        /// What discovery says of the peer there; nil for an address that the user has named.
+        let announced: Advertisement?
+        var expected: PeerID? { announced?.peer }
     }
 
     /// Reports how far the path works. Returns it if it works to the end.
@@ -74,9 +78,13 @@ struct PeerCheck: Sendable {
         let place = places[first.index]
         reporter.report(
             Finding("peer.connect", Self.subject, .pass, "\(place.address) was reached first"))
-        return try await LinkCheck(
+        var path = try await LinkCheck(
             events: first.events, pings: plan.pings, place.runner.transport.scheme, place.address
         ).report(to: reporter)
+        if let identity = place.announced?.identity, identity != path?.identity {
+            path?.announcedFalsely = identity
+        }
+        return path
     }
 
     private var plan: LinkProbe.Plan {
@@ -99,20 +107,20 @@ struct PeerCheck: Sendable {
                         advice: "name its transport: --transport \(address.scheme)"))
                 return []
             }
-            return await places(behind: address, expected: nil, by: runner, reporter)
+            return await places(behind: address, announced: nil, by: runner, reporter)
         case .named(let text):
             guard let sightings = try await find(text, reporter) else { return [] }
             var places: [Place] = []
             for (runner, sighting) in sightings {
                 places += await self.places(
-                    behind: sighting.address, expected: sighting.advertisement.peer, by: runner, reporter)
+                    behind: sighting.address, announced: sighting.advertisement, by: runner, reporter)
             }
             return places
         }
     }
 
     private func places(
-        behind address: TransportAddress, expected: PeerID?, by runner: TransportRunner,
+        behind address: TransportAddress, announced: Advertisement?, by runner: TransportRunner,
         _ reporter: FindingReporter
     ) async -> [Place] {
         reporter.showProgress("peer.resolve \(address)")
@@ -124,7 +132,7 @@ struct PeerCheck: Sendable {
             }
             let list = all.map(\.value).joined(separator: ", ")
             reporter.report(Finding("peer.resolve", "\(address)", .pass, list))
-            return all.map { Place(runner: runner, address: $0, expected: expected) }
+            return all.map { Place(runner: runner, address: $0, announced: announced) }
         } catch let error as NighError {
             reporter.report(Finding("peer.resolve", "\(address)", failed: error))
         } catch {

@@ -10,6 +10,8 @@ actor FileSender {
         let choice: PeerChoice
         /// How long nothing may move; nil if the user did not say.
         let giveUp: Duration?
+        /// The identity to which the files were offered before; nil if this is the first time.
+        let identity: PeerID?
     }
 
     /// The result of the transfer.
@@ -120,10 +122,10 @@ actor FileSender {
     private func connect() async throws -> Peer {
         // Waiting longer than the time for which nothing may move is of no use.
         let left = max(patience.untilAccepted.duration - (thread.now - advancedAt).duration, .seconds(1))
+        let limits = CommandSession.CallLimits(
+            timeLimit: left, retriesAddresses: true, identity: plan.identity)
         let connecting = Task { [session, choice = plan.choice] in
-            try await session.connect(to: choice, for: .send, .init(timeLimit: left, retriesAddresses: true))
-            {
-                error in
+            try await session.connect(to: choice, for: .send, limits) { error in
                 self.thread.execute {
                     self.assumeIsolated { $0.linkRemark = "\(error.cause); trying again" }
                 }

@@ -11,7 +11,9 @@ struct SendCommand: Subcommand {
     let commandName = "send"
     var output: OutputOptions
     var session: SessionOptions
-    let peer: PeerChoice
+    var peer: PeerChoice
+    /// The identity to which the files were offered before; nil if this is the first time.
+    var identity: PeerID?
     let paths: [String]
     /// Whether no FILE was given, so that the standard input is sent.
     let leavesFilesOut: Bool
@@ -61,7 +63,8 @@ struct SendCommand: Subcommand {
             }
         }
         return SendCommand(
-            output: output, session: session, peer: peer, paths: paths, leavesFilesOut: leavesFilesOut,
+            output: output, session: session, peer: peer, identity: nil, paths: paths,
+            leavesFilesOut: leavesFilesOut,
             name: name, giveUp: giveUp)
     }
 
@@ -86,7 +89,8 @@ struct SendCommand: Subcommand {
         }
         let record = files.canBeRepeated && paths != [Self.standardInput] ? SendRecord(of: self, files) : nil
         let sender = FileSender(
-            FileSender.Plan(choice: peer, giveUp: giveUp), files, recordedIn: record, over: session,
+            FileSender.Plan(choice: peer, giveUp: giveUp, identity: identity), files, recordedIn: record,
+            over: session,
             on: ThreadEventLoop(), results)
         session.start(onEvent: { sender.enqueue($0) })
         interruption.onRequest { sender.interrupt() }

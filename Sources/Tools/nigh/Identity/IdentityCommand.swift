@@ -23,9 +23,9 @@ struct IdentityCommand: Subcommand {
     static let description = Command<any Subcommand>(
         "identity", "Shows or changes your identity",
         text: """
-            Your identity is a key pair that all your programs share. The hash of its public key is your PeerID, by which \
-            other peers recognise you. The private key never leaves its file. Your display name is a label that may \
-            change; the PeerID stays the same. Any number of your programs may run at the same time: all of them are you.
+            Your identity is a key pair. The hash of its public key is your PeerID, by which other peers recognise you. \
+            Every program of yours acts for it, and any number may run at the same time. The private key is never sent to \
+            anybody. Your display name is a label that may change; the PeerID stays the same.
             """,
         OutputOptions.options, fileOption,
         examples: [

@@ -13,12 +13,12 @@ struct PairCommand: Subcommand {
     let timeout: Duration
 
     static let description = Command<any Subcommand>(
-        "pair", "Pairs this device with another, so that each trusts the other's key",
+        "pair", "Pairs you with another person, so that each trusts the other's key",
         text: """
             Start it on both devices: without PEER on the one that waits, with PEER on the other. Both show six digits. \
             Compare them, side by side or on the phone. If they are the same, answer y on both: then nobody is in between, \
-            and each device remembers the other's key as paired, for all your programs. If they differ, answer n: then the \
-            devices are not paired.
+            and each device remembers the other's identity as paired, for all programs of both of you. If they differ, \
+            answer n: then you are not paired.
 
             PEER may run any program that accepts pairing, not only `nigh pair`: name its service with --service. Answers \
             are read from the standard input.
