@@ -37,8 +37,8 @@ extension SessionMachine {
         }
     }
 
-    /// The error of whatever the program wants from a peer that was announced as somebody else. The program, or a person,
-    /// may take the peer for that one.
+    /// The error of whatever the program wants from a peer that was announced as somebody else. The program, or a
+    /// person, may take the peer for that one.
     func falseAnnouncement(of peer: PeerRecord) -> NighError.Cause? {
         guard case .falselyAnnounced(let identity)? = trust(in: peer) else { return nil }
         return .insecure(.falselyAnnounced(as: identity))
