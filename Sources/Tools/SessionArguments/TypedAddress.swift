@@ -7,7 +7,7 @@ extension TransportAddress {
     /// Returns nil for text that may be a name. Throws for text that can only be meant as an address, but is not one.
     public static func typed(_ text: String) throws(UsageError) -> TransportAddress? {
         if let address = TransportAddress(text) { return address }
-        guard !text.contains("://") else { throw noAddress(text) }
+        guard !text.contains(":/") else { throw noAddress(text) }
         if let host = host(before: text), isHost(host) { return TransportAddress(scheme: "tcp", value: text) }
         let numbers = text.prefix { $0 != ":" }
         if isDotted(numbers) {

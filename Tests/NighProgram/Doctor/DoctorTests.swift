@@ -1,3 +1,4 @@
+import Foundation
 import Glibc
 import NighCore
 import NighTestKit
@@ -63,6 +64,19 @@ import Testing
         ("nonsense", 0o600, "identity.key", "restore it from a backup"),
         ("", 0o600, "identity.key", "restore it from a backup"),
     ]
+
+    @Test("An identity that cannot be created is a failure")
+    func identityNowhere() throws {
+        let folder = TemporaryFolder()
+        try Data().write(to: URL(fileURLWithPath: folder.path + "/file"))
+        let call = try user.run(
+            "doctor", "--json", "--identity", "\(folder.path)/file/key.pem", "-t", "tcp:interface=lo,mdns=off"
+        )
+        let failed = try #require(try checks(call)["identity.file"])
+        #expect(failed["verdict"] as? String == "fail" && call.status == 1)
+        #expect(
+            (failed["finding"] as? String)?.contains("\(folder.path)/file is no folder") == true, "\(failed)")
+    }
 
     @Test("An identity in a folder that others may write to is named with its remedy")
     func exposedIdentity() throws {

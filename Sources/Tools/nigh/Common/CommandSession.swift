@@ -272,14 +272,14 @@ final class CommandSession: @unchecked Sendable {
         case .pairing(let other, _): peer = other
         default: return
         }
-        guard let warning = PeerWarning(peer), warned.count < Self.maximumWarnings,
-            warned.insert(peer.id).inserted
-        else { return }
-        onRemark("\(warning)")
+        guard let warning = PeerWarning(peer) else { return }
+        // A warning may be repeated, and none is left out: strangers can use any number of keys.
+        if warned.count == Self.maximumWarned { warned.removeAll() }
+        if warned.insert(peer.id).inserted { onRemark("\(warning)") }
     }
 
-    /// The maximum number of warnings: strangers can use any number of keys.
-    private static let maximumWarnings = 1_000
+    /// The maximum number of peers that the command remembers to have warned of.
+    private static let maximumWarned = 1_000
 
     /// Whether the user named the transports, and so wants to know when one does not work.
     var transportsWereNamed: Bool { options.transports != nil }

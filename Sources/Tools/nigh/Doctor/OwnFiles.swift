@@ -17,6 +17,17 @@ enum OwnFiles {
         if !Self.isThere(file.path) {
             let whatElse =
                 chosen == nil ? "it is created when a program first needs it" : "it is created at first use"
+            let folder = existingFolder(above: file.path)
+            let isFolder = (Self.status(of: folder)?.st_mode ?? 0) & S_IFMT == S_IFDIR
+            guard isFolder, access(folder, W_OK) == 0 else {
+                return [
+                    Finding(
+                        "identity.file", subject, .fail,
+                        "there is no file \(file.path), and \(folder) is no folder that you may write to",
+                        advice: "make it one, or name another folder in XDG_DATA_HOME; with "
+                            + "`--identity ephemeral`, commands need no file")
+                ]
+            }
             return [Finding("identity.file", subject, .pass, "no file \(file.path) yet; \(whatElse)")]
         }
         // Without a status it is in a folder that this user may not read, or a link that leads nowhere.
@@ -59,10 +70,22 @@ enum OwnFiles {
                 "update or end that program: beside it, all others here are trusted by up-to-date peers only")
     }
 
+    /// The lowest folder on the way to a file that exists.
+    private static func existingFolder(above path: String) -> String {
+        var parts = path.split(separator: "/", omittingEmptySubsequences: false)
+        while parts.count > 1 {
+            parts.removeLast()
+            let folder = parts.joined(separator: "/")
+            if folder.isEmpty { break }
+            if access(folder, F_OK) == 0 { return folder }
+        }
+        return path.hasPrefix("/") ? "/" : "."
+    }
+
     /// Whether something has this name, as far as the user may know.
     private static func isThere(_ path: String) -> Bool {
         var status = stat()
-        return lstat(path, &status) == 0 || errno != ENOENT
+        return lstat(path, &status) == 0 || errno != ENOENT && errno != ENOTDIR
     }
 
     private static func status(of path: String) -> stat? {
