@@ -11,6 +11,8 @@ package struct TrustBook {
         let place: Int
         /// The text that a person wrote behind the entry.
         package var comment = ""
+        /// The key of the name, kept because making it takes longer than all else that a connection asks of the store.
+        fileprivate var nameKey = ""
     }
 
     /// The maximum number of entries.
@@ -27,11 +29,15 @@ package struct TrustBook {
     // MARK: Reading
 
     func trust(in id: PeerID, called name: DisplayName) -> PeerTrust {
-        if isPaired(id) { return .paired }
-        let isKnown = entries[id] != nil
+        let known = entries[id]
+        if let known {
+            if known.isPaired { return .paired }
+            if pairedCount == 0 { return .known }
+        }
+        let key = if let known, known.name == name { known.nameKey } else { Self.key(of: name) }
         // A peer that was met without anybody's decision does not get the name of a paired one by that.
-        let others = (idsByName[Self.key(of: name)] ?? []).filter { $0 != id && (!isKnown || isPaired($0)) }
-        guard !others.isEmpty else { return isKnown ? .known : .new }
+        let others = (idsByName[key] ?? []).filter { $0 != id && (known == nil || isPaired($0)) }
+        guard !others.isEmpty else { return known == nil ? .new : .known }
         return .newWithKnownName(
             of: others.sorted { left, right in
                 let (isLeftPaired, isRightPaired) = (isPaired(left), isPaired(right))
@@ -48,7 +54,7 @@ package struct TrustBook {
             && earlier.entries.keys.allSatisfy { entries[$0] != nil }
     }
 
-    var pairedCount: Int { entries.values.count { $0.isPaired } }
+    private(set) var pairedCount = 0
 
     /// Returns a key that is the same for names that a person takes for the same.
     ///
@@ -90,15 +96,18 @@ package struct TrustBook {
 
     private mutating func put(_ entry: Entry, for id: PeerID) {
         remove(id)
+        var entry = entry
+        entry.nameKey = Self.key(of: entry.name)
         entries[id] = entry
-        idsByName[Self.key(of: entry.name), default: []].append(id)
+        idsByName[entry.nameKey, default: []].append(id)
+        if entry.isPaired { pairedCount += 1 }
     }
 
     private mutating func remove(_ id: PeerID) {
         guard let entry = entries.removeValue(forKey: id) else { return }
-        let key = Self.key(of: entry.name)
-        idsByName[key]?.removeAll { $0 == id }
-        if idsByName[key]?.isEmpty == true { idsByName[key] = nil }
+        if entry.isPaired { pairedCount -= 1 }
+        idsByName[entry.nameKey]?.removeAll { $0 == id }
+        if idsByName[entry.nameKey]?.isEmpty == true { idsByName[entry.nameKey] = nil }
     }
 
     /// Applies `change` to what is known about `id`.
