@@ -5,7 +5,7 @@ import NighCore
 ///
 /// A peer is a snapshot: its properties do not change. Its methods act on the peer as it is now.
 public struct Peer: Identifiable, Sendable {
-    /// The hash of the key of the peer's session, by which it is told from all others.
+    /// The hash of the session's public key. No two sessions have the same.
     public let id: PeerID
     /// The identity that the peer acts for, which stays the same when the peer restarts or changes its name. It differs
     /// from ``id`` if a person runs several programs of one service: all of them act for one identity, and are trusted
@@ -25,7 +25,7 @@ public struct Peer: Identifiable, Sendable {
     public let transport: String?
     /// Whether unreliable messages travel beside the link now, as packets that nothing delays.
     public let hasDatagrams: Bool
-    /// What this user's trust store says about the peer's identity; nil in a session without encryption.
+    /// The trust in the peer's identity, from this user's trust store; nil in a session without encryption.
     public let trust: PeerTrust?
 
     let session: SessionCore

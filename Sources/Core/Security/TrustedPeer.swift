@@ -31,7 +31,7 @@ public enum PeerTrust: Hashable, Sendable {
     /// The peer was announced as a session of this known identity, and has proven otherwise: somebody pretends.
     case falselyAnnounced(as: PeerID)
 
-    /// Whether the peer may be somebody who pretends to be a known one.
+    /// Whether the peer may pretend to be a known peer.
     package var isDoubtful: Bool {
         switch self {
         case .newWithKnownName, .falselyAnnounced: true

@@ -22,9 +22,8 @@ public struct Peer: Hashable, Sendable, Identifiable {
     public let transport: String?
     /// Whether unreliable messages to the peer travel beside the link now, as packets that nothing delays.
     public let hasDatagrams: Bool
-    /// What is known about the peer's identity. A peer that was only seen so far has yet to prove that the key is its
-    /// own, and does so before anything else passes. Nil in a session without encryption, where no peer proves
-    /// anything.
+    /// The trust in the peer's identity. A peer without a connection has not proven the identity yet; it does so before
+    /// anything else passes. Nil in a session without encryption, where no peer proves anything.
     public let trust: PeerTrust?
 
     /// An address at which the peer can be reached.

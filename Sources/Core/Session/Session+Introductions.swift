@@ -1,5 +1,5 @@
 extension Session {
-    /// What is known about the identity of a peer of which others tell. Nothing of it is proven.
+    /// Returns the trust in a peer that others have described. The peer has proven nothing yet.
     package func trust(inTold told: Advertisement) -> PeerTrust? {
         guard configuration.security != .none else { return nil }
         let identity = told.identity ?? told.peer

@@ -21,7 +21,7 @@ extension SessionMachine {
     /// Returns whether this session may have conversations with `id`.
     func mayConverse(with id: PeerID) -> Bool { security != .paired || isPaired(with: id) }
 
-    /// What is known about the identity of a peer; nil in a session without encryption.
+    /// Returns the trust in the identity of a peer; nil in a session without encryption.
     func trust(in peer: PeerRecord) -> PeerTrust? {
         guard security != .none else { return nil }
         let identity = peer.identity.current

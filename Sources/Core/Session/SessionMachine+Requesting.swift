@@ -22,9 +22,7 @@ extension SessionMachine {
             if conversation.departure != nil { return refuse(token, .left, peer: peer.label) }
             return output(.finish(token, .success(id)))
         case .inviting(let invitation):
-            invitation.add(
-                OutgoingInvitation.Call(token: token, deadline: deadline),
-                lateness: Moment.Span(timings.nextRoute))
+            join(invitation, token: token, deadline: deadline)
             return watch(peer)
         case .available(let invitation?):
             return accept(invitation, of: peer, inviting: context, token: token, now: now)
@@ -91,6 +89,13 @@ extension SessionMachine {
             }
             return watch(peer)
         }
+    }
+
+    /// Lets one more call wait for the outcome of an invitation under way.
+    private func join(_ invitation: OutgoingInvitation, token: CallToken, deadline: Moment) {
+        invitation.add(
+            OutgoingInvitation.Call(token: token, deadline: deadline),
+            lateness: Moment.Span(timings.nextRoute))
     }
 
     func refuse(_ token: CallToken?, _ cause: NighError.Cause, peer: String) {
@@ -202,9 +207,7 @@ extension SessionMachine {
         let others = preferredRoutes(of: peer).filter { $0.address != call.address }
         if case .inviting(let invitation) = peer.phase, invitation.attempt.isSearching {
             // This link is here already. Those of the invitation's own dials may never be.
-            invitation.add(
-                OutgoingInvitation.Call(token: call.token, deadline: call.deadline),
-                lateness: Moment.Span(timings.nextRoute))
+            join(invitation, token: call.token, deadline: call.deadline)
             stop(invitation.attempt.race, code: .superseded)
             invitation.attempt.race.routes = others
             if isNewRoute { reportChange(of: peer) }

@@ -173,7 +173,7 @@ public struct Advertisement: Hashable, Sendable {
         self.identity = identity
     }
 
-    /// The PeerID by which people know whoever announces this.
+    /// The PeerID that people know: the announced identity, or that of the peer's own key.
     package var knownID: PeerID { identity ?? peer }
 
     /// The name for people. A session that acts for an identity beside others announces a number behind it.

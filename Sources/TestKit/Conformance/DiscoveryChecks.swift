@@ -23,8 +23,7 @@ extension TransportConformance {
             try testbed.expect(most.byteCount == DiscoveryInfo.maximumByteCount, "a smaller size is checked")
             let second = server.advertisement("Second", info: most, isFull: true, identity: browser.peer)
             try server.call { $0.updateAdvertisement(second) }
-            try testbed.wait("routeChanged, with the new name and info, and that the peer is full")
-            {
+            try testbed.wait("routeChanged, with the new name and info, and that the peer is full") {
                 browser.sighting(of: server)?.advertisement == second
             }
             try server.call { $0.stopAdvertising() }

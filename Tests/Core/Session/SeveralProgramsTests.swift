@@ -33,6 +33,16 @@ import Testing
         driver.routeFound(Sighting(address: address, advertisement: advertisement), by: driver.transports[0])
     }
 
+    /// A session of Lynx, and an impostor that was announced to it as a session of Puma.
+    private func hostWithForger() throws -> (host: SessionProbe, forger: SessionProbe) {
+        pairIdentities()
+        let host = place.join("Lynx", role: .client, trust: lynxs, identity: lynx)
+        let forger = place.join("Puma", role: .server, identity: .ephemeral(seed: 66))
+        try place.run(.seconds(1))
+        announce(forger.id, of: puma.peerID, at: forger.address, to: host)
+        return (host, forger)
+    }
+
     @Test("Programs of two paired people are paired, each with each, by their names and without a warning")
     func eachWithEach() throws {
         pairIdentities()
@@ -135,11 +145,7 @@ import Testing
         "A peer that was announced as a session of a paired identity, and is not, gets nothing and is reported"
     )
     func forgedAnnouncement() throws {
-        pairIdentities()
-        let host = place.join("Lynx", role: .client, trust: lynxs, identity: lynx)
-        let mallory = place.join("Puma", role: .server, identity: .ephemeral(seed: 66))
-        try place.run(.seconds(1))
-        announce(mallory.id, of: puma.peerID, at: mallory.address, to: host)
+        let (host, mallory) = try hostWithForger()
         try place.run(.milliseconds(10))
         #expect(host.peer(mallory.id)?.trust == .paired, "as with any announcement of a paired peer")
         host.invite(mallory)
@@ -182,11 +188,7 @@ import Testing
 
     @Test("An announcement that is taken back while the peer is dialled does not hide that it was false")
     func withdrawnAnnouncement() throws {
-        pairIdentities()
-        let host = place.join("Lynx", role: .client, trust: lynxs, identity: lynx)
-        let mallory = place.join("Puma", role: .server, identity: .ephemeral(seed: 66))
-        try place.run(.seconds(1))
-        announce(mallory.id, of: puma.peerID, at: mallory.address, to: host)
+        let (host, mallory) = try hostWithForger()
         host.invite(mallory)
         announce(mallory.id, of: nil, at: mallory.address, to: host)
         try place.run(.seconds(1))

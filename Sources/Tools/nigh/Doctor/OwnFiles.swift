@@ -108,11 +108,11 @@ enum OwnFiles {
     /// Returns what the user must know about the peer at the end of `path`, if anything.
     static func warning(about path: PeerPath) -> Finding? {
         let own = try? IdentityFile().load(createIfMissing: false).peerID
-        let trust =
+        let trust: PeerTrust? =
             if let announced = path.announcedFalsely {
-                PeerTrust?.some(.falselyAnnounced(as: announced))
+                .falselyAnnounced(as: announced)
             } else if path.identity == own {
-                PeerTrust?.some(.paired)
+                .paired
             } else {
                 (try? TrustStore.standard())?.trust(in: path.identity, called: path.name)
             }
