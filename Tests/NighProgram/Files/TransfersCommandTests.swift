@@ -80,9 +80,12 @@ import Testing
             "90s", "--as", "f", "--", "/tmp/f",
         ]
         let parsed = try NighProgram.table.parse(line, width: 80)
-        let command =
-            if case .action(let command) = parsed { command as? SendCommand } else { nil as SendCommand? }
-        #expect(command?.arguments == line)
+        guard case .action(let action) = parsed else { return }
+        var command = try #require(action as? SendCommand)
+        #expect(command.arguments == line)
+        let identity = Identity.ephemeral().peerID
+        command.identity = identity
+        #expect(command.called == .named("\(identity)") && command.arguments == line)
     }
 
     @Test("No plugin is recorded")

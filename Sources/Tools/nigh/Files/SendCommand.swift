@@ -11,7 +11,8 @@ struct SendCommand: Subcommand {
     let commandName = "send"
     var output: OutputOptions
     var session: SessionOptions
-    var peer: PeerChoice
+    /// The peer as the user wrote it, by which a record is found again.
+    let peer: PeerChoice
     /// The identity to which the files were offered before; nil if this is the first time.
     var identity: PeerID?
     let paths: [String]
@@ -89,7 +90,7 @@ struct SendCommand: Subcommand {
         }
         let record = files.canBeRepeated && paths != [Self.standardInput] ? SendRecord(of: self, files) : nil
         let sender = FileSender(
-            FileSender.Plan(choice: peer, giveUp: giveUp, identity: identity), files, recordedIn: record,
+            FileSender.Plan(choice: called, giveUp: giveUp, identity: identity), files, recordedIn: record,
             over: session,
             on: ThreadEventLoop(), results)
         session.start(onEvent: { sender.enqueue($0) })
@@ -99,6 +100,11 @@ struct SendCommand: Subcommand {
         // Before a peer was found there is nothing to sum up.
         if outcome.peer == nil, let error = outcome.error { throw error }
         return report(outcome, files, results)
+    }
+
+    /// The peer to call. Somebody else may have the name of the one to which the files were offered before.
+    var called: PeerChoice {
+        if let identity, case .named = peer { .named("\(identity)") } else { peer }
     }
 
     /// The error for a command line that has a file in the place of the device, as if the device were forgotten.

@@ -86,8 +86,6 @@ struct TransfersCommand: Subcommand {
             send.output = output
             send.session.plugins = plugins
             send.identity = content.peer
-            // Somebody else may have the name now.
-            if let identity = content.peer, case .named = send.peer { send.peer = .named("\(identity)") }
             return try await send.run(results, interruption)
         case .remove(let id):
             let transfer = try choose(id, from: outgoing + incoming())
