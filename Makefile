@@ -21,7 +21,7 @@ setup: ## Check the Swift toolchain, install the Debian packages that are missin
 	@.ci/setup
 
 .PHONY: setup-test
-setup-test: setup
+setup-test: setup-docs
 	@.ci/setup .ci/packages-test
 
 .PHONY: bluetooth-lab
@@ -33,61 +33,61 @@ bluetooth-lab: setup-test ## Build the Bluetooth lab's kernel and fetch its fore
 build: setup ## Build everything, the tests too
 	swift build --build-tests $(FLAGS)
 
-# Tests run in groups, and in each only a limited number at once, so that a missed deadline says something about Nigh
-# and not about the other tests. First come tests that need only a processor. They keep both busy, so nothing runs
-# beside them. Then come three groups that wait for most of their time, at once: programs and builds; the lab's
-# networks; sockets, terminals and the rest. Beside them the release builds take, at the lowest priority, what the tests
-# leave. Machines with emulated Bluetooth need the processors to themselves, because otherwise their own daemons and
-# kernels run out of time, and minutes; so they are tests of their own, `make test-bluetooth`. A group whose output would
-# mix with another's shows it once it is complete. EVENTS=FILE writes what the test runner reports to FILE-units.jsonl
-# and so on.
+# Four groups of tests run at once: those that need only a processor; the lab's networks; programs; sockets, terminals and
+# the rest. Most of the last three wait for most of their time. In each group only a limited number of tests runs at once.
+# A group whose output would mix with another's shows it once it is complete. EVENTS=FILE writes what the test runner
+# reports to FILE-units.jsonl and so on.
+#
+# Machines with emulated Bluetooth take minutes, and need the processors to themselves, or their daemons and kernels run out
+# of time. So they are tests of their own, `make test-bluetooth`.
 UNIT_TESTS := '^(Arguments|Core|FourInARow|Fuzz|Groups|Introductions|Measuring|Memory|Mutants|Record|Relays|TestKit)Tests[.]'
 PROGRAM_TESTS := '^NighProgramTests[.]'
 LAB_TESTS := '^LabTests[.]'
 MACHINE_TESTS := '^LabTests[.]Bluetooth'
 GAME_TESTS := '^LabTests[.]BluetoothGameTests'
 events = $(if $(EVENTS),--event-stream-output-path $(EVENTS)-$(1).jsonl)
-# A toolchain before 6.3 does not know the variable, and runs all tests of a group at once.
-width = SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH=$(1)
-swift_test = $(call width,$(1)) swift test --disable-xctest $(FLAGS) $(TEST_ARGUMENTS)
-# Runs the program that `swift test` has built and would run. Only one `swift test` at a time may use the folder of the
-# build.
-built_tests = $(call width,$(1)) .build/debug/NighPackageTests.xctest --testing-library swift-testing $(TEST_ARGUMENTS)
+# Runs the program that `make build` has made, so many tests at once. A toolchain before 6.3 does not know the variable,
+# and runs all tests of a group at once.
+built_tests = SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH=$(1) .build/debug/NighPackageTests.xctest \
+    --testing-library swift-testing $(TEST_ARGUMENTS)
 # Shows the output of a command once it is complete.
 at_its_end = >.build/$(1).log 2>&1; status=$$?; cat .build/$(1).log; exit $$status
 
 .PHONY: test
 ifneq ($(findstring --filter,$(TEST_ARGUMENTS)),)
-test: setup-test
-	$(call swift_test,4)
+test: setup-test build
+	$(call built_tests,4)
 else
-test: setup-test ## Run the tests, simulate worlds, count allocations, check the bot; TEST_ARGUMENTS="--filter NAME" runs some
-	$(call swift_test,8) --filter $(UNIT_TESTS) $(call events,units)
-	@$(MAKE) --no-print-directory --jobs=4 test-programs test-labs test-others release-checks
-	@echo 'Not run: Bluetooth on emulated machines (make test-bluetooth), the costs of common paths (make counts),'
+test: setup-test build ## Run the tests; TEST_ARGUMENTS="--filter NAME" runs some
+	@$(MAKE) --no-print-directory --jobs=4 test-programs test-labs test-others test-units
+	@echo 'Not run: what needs a release build (make test-release), Bluetooth on emulated machines (make test-bluetooth),'
 	@echo 'and the Debian packages (make test-deb). make test-all runs everything.'
 endif
 
 .PHONY: test-all
-test-all: ## Run everything: lint, all tests, Bluetooth, the costs of common paths, and the Debian packages
+test-all: ## Run everything: lint, all tests, Bluetooth, what needs a release build, and the Debian packages
 	@$(MAKE) --no-print-directory lint
 	@$(MAKE) --no-print-directory test
 	@$(MAKE) --no-print-directory test-bluetooth
-	@$(MAKE) --no-print-directory counts
+	@$(MAKE) --no-print-directory test-release
 	@$(MAKE) --no-print-directory test-deb
 
 .PHONY: test-programs
 test-programs:
-	$(call built_tests,6) --filter $(PROGRAM_TESTS) $(call events,programs)
+	$(call built_tests,10) --filter $(PROGRAM_TESTS) $(call events,programs)
 
 .PHONY: test-labs
 test-labs:
-	@$(call built_tests,4) --filter $(LAB_TESTS) --skip $(MACHINE_TESTS) $(call events,labs) $(call at_its_end,labs)
+	@$(call built_tests,8) --filter $(LAB_TESTS) --skip $(MACHINE_TESTS) $(call events,labs) $(call at_its_end,labs)
 
 .PHONY: test-others
 test-others:
 	@$(call built_tests,4) --skip $(UNIT_TESTS) --skip $(PROGRAM_TESTS) --skip $(LAB_TESTS) $(call events,others) \
 	    $(call at_its_end,others)
+
+.PHONY: test-units
+test-units:
+	@$(call built_tests,4) --filter $(UNIT_TESTS) $(call events,units) $(call at_its_end,units)
 
 .PHONY: test-bluetooth
 test-bluetooth: build bluetooth-lab ## Test Bluetooth on machines with a kernel of their own and emulated controllers
@@ -98,10 +98,12 @@ test-bluetooth: build bluetooth-lab ## Test Bluetooth on machines with a kernel 
 test-bluetooth-game: build bluetooth-lab
 	$(call built_tests,5) --filter $(GAME_TESTS) $(call events,machines)
 
-.PHONY: release-checks
-release-checks:
-	@mkdir -p .build
-	@nice -n 19 $(MAKE) --no-print-directory --jobs=1 soak allocations check-bot SEEDS=1000 $(call at_its_end,release-checks)
+.PHONY: test-release
+test-release: ## Check what only a release build shows: many simulated worlds, the game's bot, and the costs of common paths
+	@$(MAKE) --no-print-directory soak SEEDS=1000
+	@$(MAKE) --no-print-directory allocations
+	@$(MAKE) --no-print-directory check-bot
+	@$(MAKE) --no-print-directory counts
 
 .PHONY: play
 play: setup ## Play Four in a Row against the machine, found by mDNS and joined over TCP; ARGUMENTS="host" and the like start the game as you want it

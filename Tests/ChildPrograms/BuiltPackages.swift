@@ -5,13 +5,24 @@ package enum BuiltPackages {
     /// The path of the repository.
     package static let root = "\(#filePath)".split(separator: "/").dropLast(3).reduce("") { "\($0)/\($1)" }
 
-    /// One folder for all builds, so that the parts of Nigh that the packages share are compiled once.
-    private static let scratch = "\(root)/.build/packages"
-    /// Makes the package manager list Nigh's files again. When several packages are built in one place, it may reuse
-    /// the list of an earlier build and miss the files that were added since.
-    package static let listsFilesAnew = "--disable-build-manifest-caching"
+    /// The folder in which this repository is built, with the same flags, so that Nigh itself is not compiled again.
+    private static let scratch = "\(root)/.build"
+    /// A shell script that calls `swift` with its arguments, to build a package there. One such call waits for the
+    /// other. `swift test` holds the package manager's own lock while the tests run, so that one is ignored.
+    ///
+    /// The package manager keeps a list of what it builds and from which files. It would take the list of one package
+    /// for that of the next one, or for this repository's. So each package has its own made, and leaves none, however
+    /// the build ends.
+    package static let script = """
+        exec 9>"\(scratch)/packages.lock"
+        flock 9
+        trap 'rm -f "\(scratch)/debug.yaml"' EXIT
+        trap exit HUP INT TERM
+        swift "$@" --disable-build-manifest-caching --ignore-lock --scratch-path "\(scratch)" \
+            -Xswiftc -warnings-as-errors
+        """
     private static let built = Mutex<Set<String>>([])
-    /// Held by the thread that builds. The package manager would let only one of them build in the folder, too.
+    /// Held by the thread that builds.
     private static let building = Mutex<Void>(())
 
     /// Calls `build`, once for all tests. A test whose package is there does not wait until that of another one is.
@@ -27,14 +38,14 @@ package enum BuiltPackages {
 
     /// Builds the package in `folder` of the repository, once for all tests; returns the folder with its products.
     package static func build(_ folder: String) throws -> String {
-        try once(folder) { try swift(["build"], at: "\(root)/\(folder)") }
+        try once(folder) { try swift(at: "\(root)/\(folder)") }
         return "\(scratch)/debug"
     }
 
     /// Builds the tests of the package `name` in `folder` of the repository, once; returns the path of the program that
     /// runs them.
     package static func buildTests(of name: String, in folder: String) throws -> String {
-        try once("tests of \(name)") { try swift(["build", "--build-tests"], at: "\(root)/\(folder)") }
+        try once("tests of \(name)") { try swift(at: "\(root)/\(folder)", "--build-tests") }
         return "\(scratch)/debug/\(name)PackageTests.xctest"
     }
 
@@ -52,20 +63,17 @@ package enum BuiltPackages {
             environment: environment)
     }
 
-    private static func swift(_ command: [String], at path: String) throws {
-        // The same flags as in a user's own build, so that such a build finds everything compiled.
-        try run(
-            "/usr/bin/env",
-            ["swift"] + command + [listsFilesAnew, "--package-path", path, "--scratch-path", scratch])
+    private static func swift(at path: String, _ options: String...) throws {
+        try run("/bin/sh", ["-c", script, "swift", "build", "--package-path", path] + options)
     }
 
-    /// Runs a program to its end. A warning is a failure.
+    /// Runs a program to its end.
     private static func run(
         _ program: String, _ arguments: [String], environment: [String: String] = [:]
     ) throws {
         let call = try Child(program, arguments, environment: environment, patience: 900)
         let (status, errors) = try call.end()
-        guard status == 0, !(call.lines + errors).contains(where: { $0.contains(": warning: ") }) else {
+        guard status == 0 else {
             // The end of a long output does not say which test failed.
             let issues = call.lines.filter { $0.contains(" recorded an issue ") }
             throw Child.Failure(
@@ -86,7 +94,7 @@ package enum BuiltPackages {
                 let (status, errors) = try call.end()
                 guard status == 0 else { throw Child.Failure(description: errors.joined(separator: "\n")) }
             }
-            try swift(["build"], at: copy)
+            try swift(at: copy)
         }
         return "\(scratch)/debug"
     }

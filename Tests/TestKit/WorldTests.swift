@@ -14,8 +14,8 @@ struct WorldTests {
         #expect(first.hash != World.run(seed: seed + 1).hash)
     }
 
-    /// Every rule holds in 40 worlds, and the events that the worlds are for happen often in them. `make test` runs
-    /// 1,000 more in a release build, which is ten times as fast.
+    /// Every rule holds in 40 worlds, and the events that the worlds are for happen often in them. `make test-release`
+    /// runs 1,000 more in a release build, which is ten times as fast.
     @Test func everyRuleIsTestedAndHolds() {
         var counts = WorldCounts()
         for seed in 1_000..<1_040 {

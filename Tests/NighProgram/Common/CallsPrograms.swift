@@ -2,11 +2,11 @@ import ChildPrograms
 import Glibc
 import Testing
 
-/// Marks tests that run programs and block while they wait for them. At most four run at once, each on threads of its
+/// Marks tests that run programs and block while they wait for them. At most eight run at once, each on threads of its
 /// own. On the threads that all tests share, a test that waits for a program would block others, and after a wait it
 /// would continue only behind all other work.
 struct CallsPrograms: TestTrait, SuiteTrait, TestScoping {
-    private static let permits = Permits(4)
+    private static let permits = Permits(8)
 
     var isRecursive: Bool { true }
 

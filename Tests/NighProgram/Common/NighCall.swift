@@ -1,6 +1,7 @@
 import ChildPrograms
 import Foundation
 import NighTestKit
+import Synchronization
 import Testing
 
 /// A user of `nigh` in these tests, with a data folder of their own, so that no real identity or peers are touched.
@@ -54,13 +55,43 @@ struct NighCall {
     /// Expects that the output is valid by `docs/reference/schemas/nigh-COMMAND.json`. An independent program checks
     /// it.
     func expectSchema(_ command: String, lines isLines: Bool = false) throws {
-        let here = "\(#filePath)".split(separator: "/").dropLast().reduce("") { "\($0)/\($1)" }
-        let schema = "\(BuiltPackages.root)/docs/reference/schemas/nigh-\(command).json"
-        let check = try Child(
-            "\(here)/check-json", [schema, isLines ? "lines" : "object"], reads: true)
-        for line in lines { check.type(line) }
-        check.closeInput()
-        let (status, errors) = try check.end()
-        #expect(status == 0, "\(check.lines.joined(separator: "\n"))\n\(errors)\n\(lines)")
+        let problems = try SchemaCheck.problems(
+            of: lines, by: "\(BuiltPackages.root)/docs/reference/schemas/nigh-\(command).json",
+            form: isLines ? "lines" : "object")
+        #expect(problems == "[]", "\(lines)")
+    }
+}
+
+/// The program `check-json`, which runs once for all tests.
+private enum SchemaCheck {
+    private struct Question: Encodable {
+        let schema: String
+        let form: String
+        let lines: [String]
+    }
+
+    private struct Running {
+        let program: Child
+        var answered = 0
+
+        mutating func ask(_ question: String) throws -> String {
+            program.type(question)
+            answered += 1
+            return try program.line(with: "", occurrence: answered)
+        }
+    }
+
+    private static let running = Mutex<Running?>(nil)
+
+    /// Returns a JSON list of what is wrong with lines.
+    static func problems(of lines: [String], by schema: String, form: String) throws -> String {
+        let question = try JSONEncoder().encode(Question(schema: schema, form: form, lines: lines))
+        return try running.withLock { running in
+            if running == nil {
+                let here = "\(#filePath)".split(separator: "/").dropLast().reduce("") { "\($0)/\($1)" }
+                running = Running(program: try Child("\(here)/check-json", [], reads: true))
+            }
+            return try running?.ask(String(decoding: question, as: UTF8.self)) ?? "[]"
+        }
     }
 }

@@ -25,10 +25,9 @@ import Testing
         // Uses this repository as Nigh, with what is already compiled in it.
         let nigh = BuiltPackages.root
         var script = [
-            "real=$(command -v swift)", "mkdir \(folder.path)/bin", "cd \(folder.path)",
-            "printf '#!/bin/sh\\nexec %s \"$@\" %s --scratch-path \(nigh)/.build/packages\\n' \"$real\""
-                + " \(BuiltPackages.listsFilesAnew) > bin/swift",
-            "chmod +x bin/swift", "PATH=$PWD/bin:$PATH",
+            "mkdir \(folder.path)/bin", "cd \(folder.path)", "cat >bin/swift <<'END_OF_FILE'", "#!/bin/sh",
+            "PATH=${PATH#*:}", BuiltPackages.script, "END_OF_FILE", "chmod +x bin/swift",
+            "PATH=$PWD/bin:$PATH",
         ]
         var snippets = 0
         func write(_ text: String, to path: String) {
@@ -48,7 +47,7 @@ import Testing
             case "sh" where words.count == 1:
                 script.append(fence.text)
                 if fence.text.contains("cd MyTransport") {
-                    script.append("ln -s \(nigh)/.build/packages .build")
+                    script.append("ln -s \(nigh)/.build .build")
                 }
             default: break
             }

@@ -18,7 +18,7 @@ import Testing
         let nigh = try Child(
             "nigh",
             ["conformance", "--plugin", plugin()] + ends + [
-                "--ends", "2", "--pipes", "1", "--silent", "serial://1", "--bulk", "1MiB", "--patience",
+                "--ends", "2", "--pipes", "1", "--silent", "serial://1", "--bulk", "256KiB", "--patience",
                 "60s",
                 "--json",
             ] + arguments, environment: user.environment, patience: 900)

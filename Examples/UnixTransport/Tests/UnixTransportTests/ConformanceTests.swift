@@ -30,7 +30,7 @@ private func rig(faults: FaultPlan? = nil) -> TransportRig {
     @Test("it carries sessions while pipes are slow and cut in pieces", arguments: SessionConformance.checks)
     func carriesSessionsOnABadDay(_ check: ConformanceCheck) {
         let outcome = check.run {
-            try rig(faults: FaultPlan(parsing: "delay=3ms,jitter=3ms,split=300,seed=7"))
+            try rig(faults: FaultPlan(parsing: "delay=3ms,jitter=3ms,split=3000,seed=7"))
         }
         #expect(outcome.isPassed, "\(outcome)")
     }
