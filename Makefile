@@ -180,7 +180,7 @@ lab: setup-test ## Run scenarios on real networks by name; ARGUMENTS="--list" na
 
 # It reads what was built, and uses Python, which the tests need as well.
 .PHONY: lint
-lint: setup-test setup-docs ## Check style, Core's floors, that nothing compiles with a warning, that the public interface is written down and described, and that the docs are true
+lint: setup-test ## Check style, Core's floors, that nothing compiles with a warning, that the public interface is written down and described, and that the docs are true
 	swift format lint --strict --recursive $(SOURCES)
 	@LC_ALL=C.UTF-8 grep --recursive --line-number --perl-regexp --include='*.swift' --exclude-dir=.build \
 	    '^(?=\s*//(?!/ \|)).{121}' $(SOURCES); \

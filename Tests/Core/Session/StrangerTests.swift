@@ -134,6 +134,24 @@ import Testing
         #expect(answers == [.timedOut])
     }
 
+    @Test func aLostConversationEndsInTimeWhilePipesComeAndGo() throws {
+        let place = Neighbourhood()
+        let (puma, lynx) = try place.pair()
+        puma.faults.block()
+        puma.faults.cut()
+        try place.run(.seconds(1))
+        let machine = puma.session.driver.machine
+        #expect(machine.peers[lynx.id]?.conversation != nil)
+        for _ in 0..<1_000 {
+            let link = machine.pipeOpened(transport: 0, dial: nil, at: nil, now: place.loop.now)
+            machine.pipeClosed(try #require(link), error: nil, now: place.loop.now)
+        }
+        while machine.nextDirective() != nil {}
+        while machine.nextDirtyLink() != nil {}
+        try place.run(.seconds(120))
+        #expect(machine.peers[lynx.id]?.conversation == nil)
+    }
+
     @Test func theOldestSilentLinkIsClosedToMakeRoom() throws {
         let door = try Door()
         let silent = (0..<64).compactMap { _ in door.openPipe() }

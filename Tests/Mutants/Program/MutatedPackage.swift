@@ -47,7 +47,7 @@ struct MutatedPackage {
             }
         }
         for page in Self.pages { sources[page] = try Folder.bytes(of: page) }
-        guard sources["Sources/Core/Session/SessionMachine.swift"] != nil else {
+        guard sources["Sources/Core/Session/Machine/SessionMachine.swift"] != nil else {
             throw Folder.Failure(description: "this is not the package's folder")
         }
         self.sources = sources

@@ -1,13 +1,3 @@
-/// How far the messages of one lane have come, counted since the conversation began.
-package struct LaneProgress {
-    /// Messages that the peer has acknowledged.
-    package let acknowledged: UInt64
-    /// Messages that were passed whole to any link.
-    package let everSent: UInt64
-    /// Messages that were received whole.
-    package let received: UInt64
-}
-
 /// The internal state of a session, for checks from outside: the simulated world and benchmarks. Not part of the public
 /// interface.
 package struct SessionInspection {
@@ -119,5 +109,27 @@ extension SessionInspection.PeerView {
             isLeaving: peer.conversation?.departure != nil, routes: peer.routes.map(\.address),
             lanes: peer.conversation.map { Lane.allCases.map($0.progress) } ?? [],
             streams: peer.conversation?.streams?.count ?? 0)
+    }
+}
+
+extension SessionDriver {
+    /// The contradictions in the state between two turns. Empty after the end, when nothing is kept in order any more.
+    fileprivate var inconsistencies: [String] {
+        guard !isClosed else { return [] }
+        var found = machine.inconsistencies
+        if machine.hasDirectives { found.append("a directive was not carried out") }
+        if machine.hasDirtyLinks, !flushIsDue { found.append("no flush is due although links have bytes") }
+        if !wakesInTime { found.append("the timer fires after the deadline") }
+        return found
+    }
+}
+
+extension Session {
+    /// The contradictions in the state of this session, in words. Read it on the loop.
+    package var inconsistencies: [String] { driver.inconsistencies }
+
+    /// The largest number of bytes that one of the session's links holds. Read it on the loop.
+    package var mostBytesHeld: Int {
+        driver.machine.links.values.reduce(0) { max($0, $1.machine.heldByteCount) }
     }
 }

@@ -266,7 +266,6 @@ final class SessionMachine {
     /// Ends what is left of the conversations, after everything else was shut down.
     func end(_ error: NighError) {
         isOver = true
-        outbox.forgetRecipients()
         for peer in sortedPeers { peer.conversation?.end(error) }
         for link in links.values { link.forgetPeer() }
     }

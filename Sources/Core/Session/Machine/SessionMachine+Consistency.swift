@@ -124,25 +124,3 @@ extension SessionMachine {
         }
     }
 }
-
-extension SessionDriver {
-    /// The contradictions in the state between two turns. Empty after the end, when nothing is kept in order any more.
-    fileprivate var inconsistencies: [String] {
-        guard !isClosed else { return [] }
-        var found = machine.inconsistencies
-        if machine.hasDirectives { found.append("a directive was not carried out") }
-        if machine.hasDirtyLinks, !flushIsDue { found.append("no flush is due although links have bytes") }
-        if !wakesInTime { found.append("the timer fires after the deadline") }
-        return found
-    }
-}
-
-extension Session {
-    /// The contradictions in the state of this session, in words. Read it on the loop.
-    package var inconsistencies: [String] { driver.inconsistencies }
-
-    /// The largest number of bytes that one of the session's links holds. Read it on the loop.
-    package var mostBytesHeld: Int {
-        driver.machine.links.values.reduce(0) { max($0, $1.machine.heldByteCount) }
-    }
-}

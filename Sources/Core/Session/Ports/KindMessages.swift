@@ -1,0 +1,26 @@
+/// What became of a message of a kind that a layer wanted to send without waiting.
+package enum KindMessageSending: Sendable {
+    case sent
+    /// There is no room now.
+    case full
+    /// The peer takes no messages of kinds, or has left.
+    case unsupported
+}
+
+/// A handler for messages of kinds, which are for layers above the session and not for the program. Called as a
+/// `MessageHandler` is. A message for which it names a place is kept there until the program reads it, and counts as
+/// unread until then; any other counts as read.
+package typealias KindMessageHandler =
+    @Sendable (_ kind: MessageKind, _ bytes: RawSpan, _ origin: MessageOrigin) -> KindMessagePlace?
+
+/// Where a message of a kind is kept for the program.
+package struct KindMessagePlace: Sendable {
+    let messages: MessageSequence
+    /// How many bytes at its beginning are for the layer only.
+    let layerByteCount: Int
+
+    package init(in messages: MessageSequence, without layerByteCount: Int) {
+        self.messages = messages
+        self.layerByteCount = layerByteCount
+    }
+}
