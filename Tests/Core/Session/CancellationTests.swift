@@ -129,6 +129,20 @@ import Testing
         return causes
     }
 
+    @Test func aMessageForAConversationThatEndedWithItsSessionIsRefused() throws {
+        let (puma, lynx) = try place.pair()
+        let session = puma.session
+        let bytes = Array("late".utf8)
+        try session.trySend(bytes, to: lynx.id)
+        session.crash()
+        for _ in 0..<2 {
+            let error = #expect(throws: NighError.self) {
+                try session.trySend(bytes, to: lynx.id)
+            }
+            #expect(error?.cause == .closed)
+        }
+    }
+
     private static let calls = [
         "trySend", "trySend, unreliable", "trySend to several", "trySend to none", "trySendToAll", "send",
         "send to several", "sendToAll", "openStream",

@@ -148,7 +148,8 @@ import Testing
         }
         while machine.nextDirective() != nil {}
         while machine.nextDirtyLink() != nil {}
-        try place.run(.seconds(120))
+        // A second of it is over.
+        try place.run(puma.session.configuration.timings.grace)
         #expect(machine.peers[lynx.id]?.conversation == nil)
     }
 
