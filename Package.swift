@@ -273,11 +273,6 @@ let package = Package(
     swiftLanguageModes: [.v6]
 )
 
-// Nothing waits for the module of a test target, and to emit it by itself means to expand all macros once more.
-for target in package.targets where target.type == .test {
-    target.swiftSettings = [.unsafeFlags(["-no-emit-module-separately"])]
-}
-
 // The Debian package libnigh-dev has this manifest, too, and of the sources only those of the libraries.
 if access("\(Context.packageDirectory)/Tests", F_OK) != 0 {
     package.targets.removeAll { access("\(Context.packageDirectory)/\($0.path ?? "")", F_OK) != 0 }
