@@ -29,21 +29,22 @@ struct FloorsTests {
 
     @Test("A type or a function of a higher floor is refused, with the file that uses it")
     func upwards() throws {
-        try write("struct SessionState {}\nfunc currentState() -> Int { 1 }", to: "Session/State.swift")
+        try write(
+            "struct SessionState {}\nfunc currentState() -> Int { 1 }", to: "Session/Machine/State.swift")
         for use in ["let state: SessionState?", "func f() { currentState() }"] {
             try write(use, to: "Wire/Use.swift")
             let (status, errors) = try check(folder.path)
             #expect(status == 1, "\(use)")
             #expect(errors.count == 1 && errors[0].contains("Wire/Use.swift uses "), "\(errors)")
-            #expect(errors.first?.contains("of Session, a floor above Wire") == true, "\(errors)")
+            #expect(errors.first?.contains("of Session/Machine, a floor above Wire") == true, "\(errors)")
         }
     }
 
     @Test("Declarations of a lower floor may be used, and a name in a comment or a string is no use")
     func downwards() throws {
-        try write("struct SessionState {}", to: "Session/State.swift")
+        try write("struct SessionState {}", to: "Session/Machine/State.swift")
         try write("struct Frame {}", to: "Wire/Frame.swift")
-        try write("struct Use { let frame: Frame }", to: "Session/Use.swift")
+        try write("struct Use { let frame: Frame }", to: "Session/Driver/Use.swift")
         try write(
             """
             // Of SessionState.

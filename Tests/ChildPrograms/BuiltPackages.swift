@@ -10,16 +10,22 @@ package enum BuiltPackages {
     /// A shell script that calls `swift` with its arguments, to build a package there. One such call waits for the
     /// other. `swift test` holds the package manager's own lock while the tests run, so that one is ignored.
     ///
-    /// The package manager keeps a list of what it builds and from which files. It would take the list of one package
-    /// for that of the next one, or for this repository's. So each package has its own made, and leaves none, however
-    /// the build ends.
+    /// The package manager keeps a list of what it builds, from which files, with which flags. It would take the list
+    /// of one package for that of the next one, or for this repository's. So each package has its own made, and leaves
+    /// none, however the build ends. The flags of this repository's are kept in another file, for they must be the
+    /// same: with other ones all would be compiled again, and once more for the next test.
     package static let script = """
+        list="\(scratch)/debug.yaml"
+        flags="\(scratch)/packages.flags"
         exec 9>"\(scratch)/packages.lock"
         flock 9
-        trap 'rm -f "\(scratch)/debug.yaml"' EXIT
+        trap 'rm -f "$list"' EXIT
         trap exit HUP INT TERM
+        if [ -e "$list" ]; then
+            if grep -q -e -warnings-as-errors "$list"; then echo -Xswiftc -warnings-as-errors; fi >"$flags"
+        fi
         swift "$@" --disable-build-manifest-caching --ignore-lock --scratch-path "\(scratch)" \
-            -Xswiftc -warnings-as-errors
+            $(cat "$flags" 2>/dev/null)
         """
     private static let built = Mutex<Set<String>>([])
     /// Held by the thread that builds.
