@@ -17,6 +17,7 @@ package enum BuiltPackages {
     package static let script = """
         list="\(scratch)/debug.yaml"
         flags="\(scratch)/packages.flags"
+        mkdir -p "\(scratch)"
         exec 9>"\(scratch)/packages.lock"
         flock 9
         trap 'rm -f "$list"' EXIT

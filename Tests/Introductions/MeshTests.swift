@@ -7,7 +7,7 @@ import Testing
 @Suite("A mesh") struct MeshTests {
     @Test(
         "connects all pairs, with one link each, when its members join one after another",
-        arguments: [3, 8, 32])
+        arguments: [3, 8, 64])
     func joining(_ count: Int) throws {
         let network = MeshNetwork()
         network.start(0)

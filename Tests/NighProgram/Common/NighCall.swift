@@ -87,11 +87,10 @@ private enum SchemaCheck {
     static func problems(of lines: [String], by schema: String, form: String) throws -> String {
         let question = try JSONEncoder().encode(Question(schema: schema, form: form, lines: lines))
         return try running.withLock { running in
-            if running == nil {
-                let here = "\(#filePath)".split(separator: "/").dropLast().reduce("") { "\($0)/\($1)" }
-                running = Running(program: try Child("\(here)/check-json", [], reads: true))
-            }
-            return try running?.ask(String(decoding: question, as: UTF8.self)) ?? "[]"
+            let path = "\(BuiltPackages.root)/Tests/NighProgram/Common/check-json"
+            var asked = try running ?? Running(program: Child(path, [], reads: true))
+            defer { running = asked }
+            return try asked.ask(String(decoding: question, as: UTF8.self))
         }
     }
 }

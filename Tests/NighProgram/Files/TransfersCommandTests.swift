@@ -72,6 +72,15 @@ import Testing
         #expect(!received.lines.contains { $0.contains("big") }, "\(received)")
     }
 
+    /// The command that a line of words means.
+    private func send(_ line: [String]) throws -> SendCommand {
+        let command =
+            if case .action(let command) = try NighProgram.table.parse(line, width: 80) {
+                command as? SendCommand
+            } else { nil as SendCommand? }
+        return try #require(command)
+    }
+
     @Test("A record has every option by which the peer was found")
     func arguments() throws {
         let line = [
@@ -79,9 +88,7 @@ import Testing
             "ephemeral", "--security", "paired", "--relays", "everyone", "--through", "Lynx", "--give-up",
             "90s", "--as", "f", "--", "/tmp/f",
         ]
-        let parsed = try NighProgram.table.parse(line, width: 80)
-        guard case .action(let action) = parsed else { return }
-        var command = try #require(action as? SendCommand)
+        var command = try send(line)
         #expect(command.arguments == line)
         let identity = Identity.ephemeral().peerID
         command.identity = identity
@@ -91,8 +98,7 @@ import Testing
     @Test("No plugin is recorded")
     func withoutPlugins() throws {
         let line = ["send", "Hare", "--plugin", "odd.so", "-t", "odd", "/tmp/f"]
-        guard case .action(let command) = try NighProgram.table.parse(line, width: 80) else { return }
-        let arguments = try #require(command as? SendCommand).arguments
+        let arguments = try send(line).arguments
         #expect(arguments.contains("odd") && !arguments.contains { $0.contains("plugin") }, "\(arguments)")
     }
 

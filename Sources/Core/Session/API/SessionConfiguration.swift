@@ -46,7 +46,7 @@ public struct SessionConfiguration: Sendable {
     /// whether it does. The session keeps a strong reference to it.
     package var kindMessages: KindMessageHandler?
 
-    /// What gets the streams that are not the program's.
+    /// The handlers of the streams that are not the program's.
     var streamHandlers: [StreamPurpose: @Sendable (ByteStream) -> Void] {
         var handlers: [StreamPurpose: @Sendable (ByteStream) -> Void] = [:]
         handlers[.files] = fileStreams

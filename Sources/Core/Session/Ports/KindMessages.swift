@@ -1,4 +1,4 @@
-/// What became of a message of a kind that a layer wanted to send without waiting.
+/// The outcome when a layer tries to send a message of a kind without waiting.
 package enum KindMessageSending: Sendable {
     case sent
     /// There is no room now.
