@@ -33,7 +33,7 @@ extension FileTransfer {
 }
 
 /// Receives the offers of all peers of a session.
-package final class IncomingOffers: Sendable {
+package final class IncomingOffers: ConversationLayer {
     /// The offers of one session that may wait for an answer. One more of a peer that has made none may wait in any
     /// case, so that no peer keeps out the others.
     package static let limit = 16
@@ -63,6 +63,9 @@ package final class IncomingOffers: Sendable {
 
     /// Whether an offer of the peer comes now or waits for an answer.
     package func isOffering(_ peer: PeerID) -> Bool { state.withLock { $0.undecided[peer] != nil } }
+
+    /// Those for files.
+    package var purposes: [StreamPurpose] { [.files] }
 
     /// Takes a stream that a peer has opened to send files.
     package func receive(_ stream: ByteStream) {

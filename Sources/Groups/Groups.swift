@@ -10,9 +10,24 @@ package struct Membership: Hashable, Sendable {
 
 /// The groups of one session: keeps its `GroupTable` in step with the session, and carries messages to groups.
 ///
-/// The owner of the session passes it the session's events, and sets `handler` in the session's configuration. What
-/// changes the table happens on the session's loop; messages can be sent from any thread.
-package final class Groups: Sendable {
+/// A layer of its session. What changes the table happens on the session's loop; messages can be sent from any thread.
+package final class Groups: ConversationLayer {
+    /// Who learns what happens in the groups. Called on the loop.
+    package struct Observer: Sendable {
+        /// Something that the program has to be told.
+        package var changed: @Sendable (GroupTable.Event) -> Void
+        /// A conversation was ended because of what the peer has said.
+        package var violated: @Sendable (NighError) -> Void
+
+        package init(
+            changed: @escaping @Sendable (GroupTable.Event) -> Void,
+            violated: @escaping @Sendable (NighError) -> Void = { _ in }
+        ) {
+            self.changed = changed
+            self.violated = violated
+        }
+    }
+
     /// A group as other threads see it.
     private struct View {
         let membership: Membership
@@ -26,8 +41,7 @@ package final class Groups: Sendable {
     private final class LoopState: @unchecked Sendable {
         weak var session: Session?
         var table = GroupTable()
-        var report: ((GroupTable.Event) -> Void)?
-        var reportViolation: ((NighError) -> Void)?
+        var observer: Observer?
         /// The peers that have broken the protocol in this conversation, which ends.
         var violators: Set<PeerID> = []
         /// The peers for which there was no room.
@@ -44,52 +58,42 @@ package final class Groups: Sendable {
 
     package init() {}
 
-    /// Takes messages of the kind of groups from the session.
-    package var handler: KindMessageHandler {
-        { [self] kind, bytes, origin in
-            guard kind == GroupRecord.kind else { return nil }
-            return bytes.withUnsafeBytes { receive($0, from: origin.peer) }
-        }
-    }
+    /// Reports to this observer. Call it on the loop, or before the session has started.
+    package func report(to observer: Observer) { onLoop.observer = observer }
 
-    /// Begins to follow a session that was just made. Call it on the loop, or before the session has started.
-    ///
-    /// - Parameters:
-    ///   - report: called on the loop with what the program has to be told.
-    ///   - reportViolation: called on the loop with the reason for which a conversation was ended.
-    package func attach(
-        to session: Session, reporting report: @escaping @Sendable (GroupTable.Event) -> Void,
-        violations reportViolation: @escaping @Sendable (NighError) -> Void
-    ) {
-        onLoop.session = session
-        onLoop.report = report
-        onLoop.reportViolation = reportViolation
-    }
+    // MARK: The layer
 
-    // MARK: What the session reports
+    /// That of groups.
+    package var kinds: [MessageKind] { [GroupRecord.kind] }
+
+    /// Begins to follow a session.
+    package func attach(to session: Session) { onLoop.session = session }
+
+    /// Takes a message of the kind of groups.
+    package func receive(
+        _ bytes: RawSpan, of kind: MessageKind, from origin: MessageOrigin
+    ) -> KindMessagePlace? {
+        bytes.withUnsafeBytes { receive($0, from: origin.peer) }
+    }
 
     /// Takes an event of the session. Loop only.
     package func handle(_ event: SessionEvent) {
-        switch event {
-        case .stateChanged(let peer, let former, _):
-            let (was, isNow) = (former.hasConversation, peer.state.hasConversation)
-            if was != isNow { onLoop.violators.remove(peer.id) }
-            if isNow, !was {
-                onLoop.table.connected(peer.id)
-                flush(peer.id)
-            } else if was, !isNow {
-                onLoop.table.disconnected(peer.id)
-            }
-            finishChange()
-        case .closed: close()
-        default: break
+        guard case .stateChanged(let peer, let former, _) = event else { return }
+        let (was, isNow) = (former.hasConversation, peer.state.hasConversation)
+        if was != isNow { onLoop.violators.remove(peer.id) }
+        if isNow, !was {
+            onLoop.table.connected(peer.id)
+            flush(peer.id)
+        } else if was, !isNow {
+            onLoop.table.disconnected(peer.id)
         }
+        finishChange()
     }
 
-    private func close() {
+    /// Ends the sequences of all groups.
+    package func sessionDidClose() {
         onLoop.isClosed = true
-        onLoop.report = nil
-        onLoop.reportViolation = nil
+        onLoop.observer = nil
         let all = views.withLock { views in
             defer { views = [:] }
             return Array(views.values)
@@ -110,7 +114,7 @@ package final class Groups: Sendable {
             finishChange()
         } catch {
             onLoop.violators.insert(peer)
-            onLoop.reportViolation?(
+            onLoop.observer?.violated(
                 NighError(
                     .conversing, .protocolViolation(error.message),
                     peer: onLoop.session?.label(of: peer) ?? peer.short))
@@ -250,6 +254,6 @@ package final class Groups: Sendable {
                 }
             }
         }
-        for event in events { onLoop.report?(event) }
+        for event in events { onLoop.observer?.changed(event) }
     }
 }

@@ -4,10 +4,8 @@ import NighRelays
 /// Tells the peers of one session of each other, connects the sessions of a mesh, and has peers carry pipes: keeps an
 /// `IntroductionTable` in step with the session, and does what it says.
 ///
-/// The owner sets `handler` and `streamHandler` in the session's configuration, gives the session the `transports`,
-/// attaches this to it, passes it the session's events, and asks it about invitations. Everything happens on the
-/// session's loop.
-package final class Introductions: Sendable {
+/// A layer of its session, which has the session's relays in it. Everything happens on the session's loop.
+package final class Introductions: ConversationLayer {
     /// Who learns what becomes of introductions.
     package struct Observer: Sendable {
         /// A peer that was introduced could not be connected.
@@ -16,15 +14,19 @@ package final class Introductions: Sendable {
         package var violated: @Sendable (NighError) -> Void
         /// A peer has said of itself whether it is in the mesh, or has said so anew.
         package var presented: @Sendable (PeerID) -> Void
+        /// An invitation comes that is answered without the program.
+        package var answered: @Sendable (Invitation) -> Void
 
         package init(
             failed: @escaping @Sendable (PeerID, NighError) -> Void = { _, _ in },
             violated: @escaping @Sendable (NighError) -> Void = { _ in },
-            presented: @escaping @Sendable (PeerID) -> Void = { _ in }
+            presented: @escaping @Sendable (PeerID) -> Void = { _ in },
+            answered: @escaping @Sendable (Invitation) -> Void = { _ in }
         ) {
             self.failed = failed
             self.violated = violated
             self.presented = presented
+            self.answered = answered
         }
     }
 
@@ -90,32 +92,39 @@ package final class Introductions: Sendable {
 
     private var hasRelays: Bool { relays.carrier.policy != .nobody }
 
-    /// What the session needs among its transports.
-    package var transports: [any Transport] { hasRelays ? [relays.transport] : [] }
+    /// Reports to this observer. Call it on the loop, or before the session has started.
+    package func report(to observer: Observer) { onLoop.observer = observer }
 
-    /// Takes streams of the purpose of relays from the session; nil if there are no relays.
-    package var streamHandler: (@Sendable (ByteStream) -> Void)? { hasRelays ? relays.streamHandler : nil }
+    // MARK: The layer
 
-    /// Takes messages of the kind of introductions from the session.
-    package var handler: KindMessageHandler {
-        { [self] kind, bytes, origin in
-            if kind == IntroductionRecord.kind { bytes.withUnsafeBytes { receive($0, from: origin.peer) } }
-            return nil
-        }
+    /// That of the relays, if there are any.
+    package var transports: [any Transport] { hasRelays ? relays.transports : [] }
+
+    /// That of introductions.
+    package var kinds: [MessageKind] { [IntroductionRecord.kind] }
+
+    /// Those for relays, if there are any.
+    package var purposes: [StreamPurpose] { hasRelays ? relays.purposes : [] }
+
+    /// Takes a stream for a relay.
+    package func receive(_ stream: ByteStream) { relays.receive(stream) }
+
+    /// Takes a message of the kind of introductions.
+    package func receive(
+        _ bytes: RawSpan, of kind: MessageKind, from origin: MessageOrigin
+    ) -> KindMessagePlace? {
+        bytes.withUnsafeBytes { receive($0, from: origin.peer) }
+        return nil
     }
 
-    /// Begins to follow a session that was just made. Call it on the loop, or before the session has started.
-    package func attach(to session: Session, observer: Observer) {
+    /// Begins to follow a session.
+    package func attach(to session: Session) {
         onLoop.session = session
-        onLoop.observer = observer
         relays.attach(to: session)
     }
 
-    /// Ends the pipes that are carried for others, so that their ends hear of it at once. Call it on the loop before
-    /// the session closes.
-    package func stop() { relays.stop() }
-
-    // MARK: What the session reports
+    /// Ends the pipes that are carried for others, so that their ends hear of it at once.
+    package func sessionWillClose() { relays.sessionWillClose() }
 
     /// Takes an event of the session. Loop only.
     package func handle(_ event: SessionEvent) {
@@ -145,7 +154,6 @@ package final class Introductions: Sendable {
         case .listening(let scheme, let addresses):
             onLoop.addresses[scheme] = addresses
             setOwn(now)
-        case .closed: return close()
         default: return
         }
         proceed(session)
@@ -173,7 +181,8 @@ package final class Introductions: Sendable {
         onLoop.table.setOwn(onLoop.advertisement, at: addresses, now: now)
     }
 
-    private func close() {
+    /// Stops everything.
+    package func sessionDidClose() {
         onLoop.isClosed = true
         onLoop.observer = Observer()
         if let timer = onLoop.timer { onLoop.session?.loop.cancel(timer) }
@@ -209,12 +218,15 @@ package final class Introductions: Sendable {
     }
 
     /// Answers an invitation whose sender was introduced. Returns false if the program has to answer it. Loop only.
-    package func answer(_ invitation: Invitation) -> Bool {
+    package func answers(_ invitation: Invitation) -> Bool {
         guard let session = onLoop.session, !onLoop.isClosed else { return false }
-        switch onLoop.table.verdict(on: invitation.peer.id, introduction: invitation.introduction) {
-        case .program: return false
-        case .accept: session.accept(invitation)
-        case .decline(let reason): session.decline(invitation, reason: reason)
+        let verdict = onLoop.table.verdict(on: invitation.peer.id, introduction: invitation.introduction)
+        if case .program = verdict { return false }
+        onLoop.observer.answered(invitation)
+        if case .decline(let reason) = verdict {
+            session.decline(invitation, reason: reason)
+        } else {
+            session.accept(invitation)
         }
         return true
     }

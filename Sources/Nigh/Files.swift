@@ -39,10 +39,11 @@ public struct FileOffers: AsyncSequence, Sendable {
 }
 
 /// Answers the offers of files as the settings say, or passes them on to the program.
-final class FileReception: Sendable {
+final class FileReception: ConversationLayer {
     let offers = FileOffers(inbox: Inbox())
     private let acceptance: FileAcceptance
     private let session = Mutex(WeakSession())
+    private let incoming = Mutex<IncomingOffers?>(nil)
     /// Held while an offer is added to `offers`, so that they stay in order.
     private let adding = Mutex(())
 
@@ -50,17 +51,17 @@ final class FileReception: Sendable {
         weak var core: SessionCore?
     }
 
-    init(_ acceptance: FileAcceptance) { self.acceptance = acceptance }
+    init(_ acceptance: FileAcceptance) {
+        self.acceptance = acceptance
+        incoming.withLock { $0 = IncomingOffers { [weak self] in self?.answer($0) } }
+    }
 
     /// Reports to this session from now on.
     func attach(to core: SessionCore) { session.withLock { $0.core = core } }
 
-    /// The handler of the streams with which peers offer files; nil if none are accepted.
-    var handler: (@Sendable (ByteStream) -> Void)? {
-        guard acceptance != .none else { return nil }
-        let incoming = IncomingOffers { [weak self] in self?.answer($0) }
-        return { incoming.receive($0) }
-    }
+    var purposes: [StreamPurpose] { acceptance == .none ? [] : [.files] }
+
+    func receive(_ stream: ByteStream) { incoming.withLock(\.self)?.receive(stream) }
 
     private func answer(_ offer: FileOffer) {
         guard let core = session.withLock({ $0.core }) else { return offer.decline() }

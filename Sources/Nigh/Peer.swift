@@ -128,7 +128,7 @@ public struct Peer: Identifiable, Sendable {
     /// Ends the conversation after everything that was sent has arrived. Throws if something may not have arrived. If
     /// the task is cancelled, the call fails at once, and the conversation still ends in good order.
     public nonisolated(nonsending) func disconnect() async throws(NighError) {
-        session.programLeaves(id)
+        session.inviter.programLeaves(id)
         try await naming { () async throws(NighError) in try await session.low.disconnect(id) }
     }
 

@@ -50,58 +50,30 @@ public final class Session: Sendable {
         configuration.datagrams = settings.datagrams
         configuration.limits = settings.limits
         configuration.timings = settings.timings
-        let reception = FileReception(settings.files)
-        configuration.fileStreams = reception.handler
-
         let registry = TransportRegistry.standard
         let made = try PluginCatalog(files: settings.plugins).makeAll(
             transports ?? registry.reachingOtherPrograms, extending: registry)
         let (identity, trust) = try settings.identity.begin(for: serviceName)
-        let groups = Groups()
-        let meshMembers = MeshMembers(settings.topology == .mesh ? settings.meshMembers : .everyone)
-        let introductions = Introductions(
-            identity.identity, of: configuration, isMesh: settings.topology == .mesh,
-            relaying: settings.relays.policy, limits: settings.relays.limits,
-            refusing: { meshMembers.reason(against: $0, $1) })
-        configuration.relayStreams = introductions.streamHandler
-        configuration.kindMessages = { kind, bytes, origin in
-            kind == GroupRecord.kind
-                ? groups.handler(kind, bytes, origin) : introductions.handler(kind, bytes, origin)
-        }
-        let (low, loop) = try Self.makeLow(
-            configuration, identity, trust, made + introductions.transports)
-        self.service = service
-        self.name = displayName.description
-        messages = Messages(low.messages)
+        let problems = UnreadProblems(
+            transports: made.map(\.scheme), areNamed: transports != nil,
+            print: settings.printsProblems ? settings.printProblem : nil)
         core = SessionCore(
-            low, loop: loop, identity: identity, reception: reception, groups: groups,
-            introductions: introductions, meshMembers: meshMembers, settings: settings,
-            problems: UnreadProblems(
-                transports: made.map(\.scheme), areNamed: transports != nil,
-                print: settings.printsProblems ? settings.printProblem : nil))
-        if !advertises { low.stopAdvertising() }
-    }
-
-    /// Makes the low-level session on a loop of its own. If that fails, another session may use the identity.
-    private static func makeLow(
-        _ configuration: SessionConfiguration, _ identity: IdentityUse, _ trust: TrustStore,
-        _ transports: [any Transport]
-    ) throws(NighError) -> (NighCore.Session, UVEventLoop) {
+            configuration, settings, loop: try UVEventLoop.make(), identity: identity.identity,
+            problems: problems)
+        configuration.layers = [identity] + core.layers
         do throws(NighError) {
-            let loop = try UVEventLoop.make()
-            do throws(NighError) {
-                let low = try NighCore.Session(
-                    checking: configuration, identity: identity.identity, trust: trust,
-                    transports: transports, loop: loop)
-                return (low, loop)
-            } catch {
-                loop.shutdown()
-                throw error
-            }
+            _ = try NighCore.Session(
+                checking: configuration, identity: identity.identity, trust: trust, transports: made,
+                loop: core.loop)
         } catch {
-            identity.end()
+            core.loop.shutdown()
             throw error
         }
+        self.service = service
+        self.name = displayName.description
+        messages = Messages(core.low.messages)
+        core.start(onMessage: settings.onMessage)
+        if !advertises { core.low.stopAdvertising() }
     }
 
     /// A session that nobody uses any more ends by itself, in good order.
@@ -154,8 +126,8 @@ public final class Session: Sendable {
     /// failure. It leaves a peer alone that declined or that ended the conversation, until that peer is lost and found
     /// again.
     public var connectsAutomatically: Bool {
-        get { core.connectsAutomatically }
-        set { core.connectsAutomatically = newValue }
+        get { core.inviter.isOn }
+        set { core.inviter.isOn = newValue }
     }
 
     /// Invites the session that answers at an address, without discovery, and waits until it is connected. If the task

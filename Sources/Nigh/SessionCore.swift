@@ -4,7 +4,10 @@ import NighLoop
 import Synchronization
 
 /// What a session and its peers share: the low-level session, a table of peers, and the readers of events.
-final class SessionCore: Sendable {
+///
+/// It is the first layer of the low-level session, so that everything that other layers report comes after the event
+/// that it follows from.
+final class SessionCore: SessionLayer {
     private struct State {
         var peers: [PeerID: NighCore.Peer] = [:]
         /// Peers that were lost, so that their last messages still carry their names.
@@ -17,12 +20,6 @@ final class SessionCore: Sendable {
         var isClosed = false
         /// What to call when the session is closed; nil before somebody closes it.
         var closeCompletions: [@Sendable () -> Void]?
-        var connectsAutomatically = false
-        var invitations = AutomaticInvitations()
-        var invitationTimer: LoopTimer?
-        var problems: UnreadProblems
-        /// Whether the program has ever asked for events.
-        var hasEventReader: Bool
 
         func peerList(in session: SessionCore) -> [Peer] {
             peers.values.sorted { $0.id < $1.id }.map { Peer($0, in: session) }
@@ -48,60 +45,69 @@ final class SessionCore: Sendable {
     /// The number of lost peers whose names are kept.
     private static let lostPeerLimit = 256
 
-    let low: NighCore.Session
+    /// The low-level session, set before anything else uses this.
+    nonisolated(unsafe) private(set) var low: NighCore.Session!
     let loop: UVEventLoop
-    private let identity: IdentityUse
+    private let identity: Identity
     private let onEvent: (@Sendable (SessionEvent) -> Void)?
     let streams = Streams(inbox: Inbox())
-    /// Answers offers of files; the low-level session does not keep it.
+    /// Answers offers of files.
     let reception: FileReception
-    let groups: Groups
+    let groups = Groups()
     let introductions: Introductions
     private let meshMembers: MeshMembers
-    private let state: Mutex<State>
+    private let problems: ProblemPrinter
+    private let state = Mutex(State())
+    /// Invites and accepts peers in place of the program.
+    let inviter: AutomaticInviter
 
+    /// - Parameters:
+    ///   - configuration: that of the session which is to be made, without its layers.
+    ///   - problems: the problems of the session's transports.
     init(
-        _ low: NighCore.Session, loop: UVEventLoop, identity: IdentityUse, reception: FileReception,
-        groups: Groups, introductions: Introductions, meshMembers: MeshMembers, settings: SessionSettings,
-        problems: UnreadProblems
+        _ configuration: SessionConfiguration, _ settings: SessionSettings, loop: UVEventLoop,
+        identity: Identity, problems: UnreadProblems
     ) {
-        self.low = low
         self.loop = loop
         self.identity = identity
         onEvent = settings.onEvent
-        self.reception = reception
-        self.groups = groups
-        self.introductions = introductions
+        reception = FileReception(settings.files)
+        let meshMembers = MeshMembers(settings.topology == .mesh ? settings.meshMembers : .everyone)
         self.meshMembers = meshMembers
-        state = Mutex(
-            State(
-                connectsAutomatically: settings.connectsAutomatically, problems: problems,
-                hasEventReader: settings.onEvent != nil))
-        var onMessage: MessageHandler?
-        if let handle = settings.onMessage {
-            onMessage = { bytes, origin in
+        introductions = Introductions(
+            identity, of: configuration, isMesh: settings.topology == .mesh,
+            relaying: settings.relays.policy, limits: settings.relays.limits,
+            refusing: { meshMembers.reason(against: $0, $1) })
+        self.problems = ProblemPrinter(problems, hasEventReader: settings.onEvent != nil)
+        inviter = AutomaticInviter(
+            isOn: settings.connectsAutomatically, refusing: { meshMembers.reason(against: $0) })
+        reception.attach(to: self)
+        meshMembers.attach(to: self)
+        groups.report(
+            to: Groups.Observer(
+                changed: { [weak self] in self?.handle($0) },
+                violated: { [weak self] in self?.report(.problem($0)) }))
+        inviter.reportFailures { [weak self] in self?.invitationFailed($0, $1) }
+        introductions.report(
+            to: Introductions.Observer(
+                failed: { [weak self] in self?.invitationFailed($0, $1) },
+                violated: { [weak self] in self?.report(.problem($0)) }))
+    }
+
+    /// The layers of the session. The problems come first, so that a reader that begins in between misses none.
+    var layers: [any SessionLayer] { [problems, self, reception, groups, introductions, inviter] }
+
+    func attach(to session: NighCore.Session) { low = session }
+
+    /// Starts the session.
+    func start(onMessage handle: (@Sendable (Message) -> Void)?) {
+        let onMessage = handle.map { handle -> MessageHandler in
+            { bytes, origin in
                 let payload = bytes.withUnsafeBytes { ByteSlice(copying: $0) }
                 handle(Message(NighCore.Message(origin: origin, payload: payload)))
             }
         }
-        reception.attach(to: self)
-        meshMembers.attach(to: self)
-        groups.attach(
-            to: low, reporting: { [weak self] in self?.handle($0) },
-            violations: { [weak self] in self?.report(.problem($0)) })
-        introductions.attach(
-            to: low,
-            observer: Introductions.Observer(
-                failed: { [weak self] in self?.introductionFailed($0, $1) },
-                violated: { [weak self] in self?.report(.problem($0)) }))
-        low.start(
-            onEvent: { [weak self] event in
-                // First, so that a reader that comes between the two misses nothing.
-                self?.noteProblem(event)
-                self?.handle(event)
-                groups.handle(event)
-                introductions.handle(event)
-            }, onMessage: onMessage)
+        low.start(onEvent: { _ in }, onMessage: onMessage)
     }
 
     /// Ends all conversations in good order, then the loop. Calls `completion` when nothing of the session runs any
@@ -115,10 +121,8 @@ final class SessionCore: Sendable {
         }
         if isClosed { completion() }
         guard isFirst else { return }
-        loop.execute { [introductions] in introductions.stop() }
         low.close { [self] in
             let completions = finish()
-            identity.end()
             // From its own thread the loop does not wait for its end.
             loop.shutdown()
             for completion in completions { completion() }
@@ -151,7 +155,7 @@ final class SessionCore: Sendable {
 
     /// Saves the identity in a file, where later sessions find it.
     func saveIdentity(in file: IdentityFile) throws(NighError) {
-        try file.save(identity.identity.principalIdentity)
+        try file.save(identity.principalIdentity)
     }
 
     /// Changes the table and reports it, in one step: a new reader gets either the table or the events.
@@ -174,8 +178,7 @@ final class SessionCore: Sendable {
     func events() -> SessionEvents {
         let subscription = SessionEvents.Subscription()
         let isClosed = state.withLock { state in
-            state.hasEventReader = true
-            for problem in state.problems.events { subscription.append(problem) }
+            for problem in problems.beginReading() { subscription.append(problem) }
             for peer in state.peerList(in: self) {
                 subscription.append(.peerFound(peer))
                 if peer.isConnected { subscription.append(.connected(peer)) }
@@ -255,25 +258,6 @@ final class SessionCore: Sendable {
         onEvent?(event)
     }
 
-    /// Keeps what leaves a program deaf for those that begin to read of it later, and prints it for one that does not.
-    private func noteProblem(_ event: NighCore.SessionEvent) {
-        let mayPrint = state.withLock { state in
-            state.problems.handle(event) && state.problems.print != nil && !state.hasEventReader
-        }
-        guard mayPrint else { return }
-        loop.schedule(at: loop.now + UnreadProblems.patience) { [weak self] in self?.printProblems() }
-    }
-
-    private func printProblems() {
-        let (lines, print) = state.withLock { state -> ([String], (@Sendable (String) -> Void)?) in
-            guard !state.hasEventReader, !state.isClosed, state.closeCompletions == nil else {
-                return ([], nil)
-            }
-            return (state.problems.takeLines(), state.problems.print)
-        }
-        for line in lines { print?(line) }
-    }
-
     /// The error with the names of the peers, of which the low-level session may know only the IDs.
     func named(_ error: PartialSendError) -> PartialSendError {
         guard error.reason == nil else { return error }
@@ -283,29 +267,23 @@ final class SessionCore: Sendable {
 
     // MARK: Events of the low-level session
 
-    private func handle(_ event: NighCore.SessionEvent) {
+    func handle(_ event: NighCore.SessionEvent) {
         switch event {
         case .stateChanged(let peer, let former, let cause): handleState(of: peer, from: former, cause)
         case .peerChanged(let peer):
             update(peer, reporting: [.peerChanged(Peer(peer, in: self))])
-            if peer.trust == .paired { inviteAfterPairing(peer.id) }
-        case .invited(let invitation):
-            if introductions.answer(invitation) { return }
-            if connectsAutomatically { return answerAutomatically(invitation) }
-            report(.invited(Invitation(invitation, in: self)))
+        case .invited(let invitation): report(.invited(Invitation(invitation, in: self)))
         case .invitationEnded(let invitation, let cause):
-            if !connectsAutomatically { report(.invitationEnded(Invitation(invitation, in: self), cause)) }
+            if !inviter.isOn { report(.invitationEnded(Invitation(invitation, in: self), cause)) }
         case .invitationsCrossed(let peer, let context):
-            if !connectsAutomatically {
+            if !inviter.isOn {
                 report(.invitationsCrossed(Peer(peer, in: self), context: context))
             }
         case .streamOpened(let stream):
             streams.inbox.append(stream, droppingOldestBeyond: Streams.limit)
             report(.streamOpened(peer(stream.peer), name: stream.name))
         case .pairing(let peer, let code): report(.pairingCode(Peer(peer, in: self), code))
-        case .paired(let peer):
-            report(.paired(Peer(peer, in: self)))
-            inviteAfterPairing(peer.id)
+        case .paired(let peer): report(.paired(Peer(peer, in: self)))
         case .pairingEnded(let peer, let cause): report(.pairingFailed(Peer(peer, in: self), cause))
         case .trustStoreFailed(let error), .transportFailed(let error): report(.problem(error))
         case .peerUnresponsive(let id): report(.peerUnresponsive(peer(id)))
@@ -317,15 +295,7 @@ final class SessionCore: Sendable {
         }
     }
 
-    private func answerAutomatically(_ invitation: NighCore.Invitation) {
-        if let reason = meshMembers.reason(against: invitation.peer.id) {
-            low.decline(invitation, reason: reason)
-        } else {
-            low.accept(invitation)
-        }
-    }
-
-    private func introductionFailed(_ id: PeerID, _ error: NighError) {
+    private func invitationFailed(_ id: PeerID, _ error: NighError) {
         report(.automaticInvitationFailed(peer(id), error))
     }
 
@@ -336,82 +306,16 @@ final class SessionCore: Sendable {
         switch (former, low.state) {
         case (_, .unavailable):
             events.append(.peerLost(peer))
-            state.withLock { $0.invitations.lost(low.id) }
         case (.reconnecting, .connected): events.append(.reconnected(peer))
         case (_, .connected):
             events.append(.connected(peer))
-            state.withLock { $0.invitations.connected(low.id) }
         case (_, .reconnecting):
             events.append(.reconnecting(peer, cause ?? NighError(.conversing, .linkLost, peer: peer.name)))
         case (_, .disconnected):
-            let error = cause ?? NighError(.conversing, .left, peer: peer.name)
-            events.append(.disconnected(peer, error))
-            state.withLock { $0.invitations.disconnected(low.id, because: error, at: loop.now) }
-        case (_, .available):
-            if !wasUnknown { events.append(.peerChanged(peer)) }
-            state.withLock { $0.invitations.available(low.id, at: loop.now) }
-        case (_, .connecting):
+            events.append(.disconnected(peer, cause ?? NighError(.conversing, .left, peer: peer.name)))
+        case (_, .available), (_, .connecting):
             if !wasUnknown { events.append(.peerChanged(peer)) }
         }
         update(low, reporting: events)
-        // The peer may have become available by inviting this session, which is the next event and answered first.
-        loop.execute { [weak self] in self?.inviteDue() }
-    }
-
-    // MARK: Automatic invitations
-
-    var connectsAutomatically: Bool {
-        get { state.withLock { $0.connectsAutomatically } }
-        set {
-            state.withLock { $0.connectsAutomatically = newValue }
-            guard newValue else { return }
-            loop.execute { [self] in
-                state.withLock { state in
-                    // Peers that were left alone are invited again.
-                    state.invitations = AutomaticInvitations()
-                    for peer in state.peers.values {
-                        switch peer.state {
-                        case .available: state.invitations.available(peer.id, at: loop.now)
-                        case .connected, .reconnecting: state.invitations.connected(peer.id)
-                        case .unavailable, .connecting, .disconnected: break
-                        }
-                    }
-                }
-                inviteDue()
-            }
-        }
-    }
-
-    /// The program ends the conversation with this peer: do not begin another one automatically.
-    func programLeaves(_ peer: PeerID) { state.withLock { $0.invitations.finish(peer) } }
-
-    private func inviteAfterPairing(_ peer: PeerID) {
-        state.withLock { $0.invitations.paired(peer, at: loop.now) }
-        inviteDue()
-    }
-
-    /// Invites the peers that are due, and waits for the next ones. To be called on the loop.
-    private func inviteDue() {
-        guard connectsAutomatically else { return }
-        let due = state.withLock { $0.invitations.takeDue(at: loop.now) }
-        for id in due {
-            guard meshMembers.reason(against: id) == nil else {
-                state.withLock { $0.invitations.finish(id) }
-                continue
-            }
-            low.invite(id) { [weak self] result in
-                guard let self, case .failure(let error) = result else { return }
-                state.withLock { state in
-                    let isPaired = state.peers[id]?.trust == .paired
-                    state.invitations.failed(id, because: error, isPaired: isPaired, at: loop.now)
-                }
-                report(.automaticInvitationFailed(peer(id), error))
-                inviteDue()
-            }
-        }
-        let (former, next) = state.withLock { ($0.invitationTimer, $0.invitations.nextMoment) }
-        if let former { loop.cancel(former) }
-        let timer = next.map { loop.schedule(at: $0) { [weak self] in self?.inviteDue() } }
-        state.withLock { $0.invitationTimer = timer }
     }
 }

@@ -10,7 +10,7 @@ import NighCore
 ///
 /// `@unchecked Sendable`: `transcript` and `scratch` belong to the loop, what both threads touch is in the queue, and
 /// the rest never changes.
-public final class LinkRecorder: LinkObserver, @unchecked Sendable {
+public final class LinkRecorder: SessionLayer, LinkObserver, @unchecked Sendable {
     /// The most bytes of entries that wait for the disk.
     public static let queueLimit = 8 << 20
 

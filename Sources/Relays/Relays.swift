@@ -2,9 +2,8 @@ import NighCore
 
 /// The relays of one session: the pipes that others carry for it, and those that it carries for others.
 ///
-/// Put `transport` among the session's transports, `streamHandler` into its configuration, attach it to the session,
-/// and pass it the session's events.
-package final class Relays: Sendable {
+/// A layer of its session.
+package final class Relays: ConversationLayer {
     /// Opens pipes through other peers.
     package let transport = RelayTransport()
     /// Carries pipes for other peers.
@@ -30,22 +29,26 @@ package final class Relays: Sendable {
         carrier = RelayCarrier(for: policy, limits: limits)
     }
 
-    /// Takes the streams that peers open for relays, for `SessionConfiguration.relayStreams`.
-    package var streamHandler: @Sendable (ByteStream) -> Void {
-        { [transport, carrier] stream in
-            if case .from? = try? RelayStreamName(stream.name) {
-                guard carrier.allows(stream.peer) else {
-                    return stream.cancel(because: "this peer takes no pipes that the carrier brings")
-                }
-                transport.receive(stream)
-            } else {
-                // The carrier also refuses names that mean nothing.
-                carrier.receive(stream)
+    /// The one that opens pipes through other peers.
+    package var transports: [any Transport] { [transport] }
+
+    /// Those for relays.
+    package var purposes: [StreamPurpose] { [.relay] }
+
+    /// Takes a stream that a peer has opened as a pipe to or from a third one.
+    package func receive(_ stream: ByteStream) {
+        if case .from? = try? RelayStreamName(stream.name) {
+            guard carrier.allows(stream.peer) else {
+                return stream.cancel(because: "this peer takes no pipes that the carrier brings")
             }
+            transport.receive(stream)
+        } else {
+            // The carrier also refuses names that mean nothing.
+            carrier.receive(stream)
         }
     }
 
-    /// Begins to follow a session that was just made. Call it on the loop, or before the session has started.
+    /// Begins to follow a session.
     package func attach(to session: Session) {
         onLoop.session = session
         transport.attach(to: session)
@@ -59,7 +62,6 @@ package final class Relays: Sendable {
             note(peer)
             if peer.state == .reconnecting { giveUpLater(peer.id) }
         case .peerChanged(let peer): note(peer)
-        case .closed: stop()
         default: break
         }
     }
@@ -90,9 +92,8 @@ package final class Relays: Sendable {
         carrier.endPipes(of: peer.id)
     }
 
-    /// Ends the pipes that this session carries. Call it on the loop before the session closes, or its peers hear of
-    /// the end later.
-    package func stop() {
+    /// Ends the pipes that this session carries, so that their ends hear of it at once.
+    package func sessionWillClose() {
         carrier.stop()
         onLoop.relayed = []
     }

@@ -29,7 +29,7 @@ import Testing
                 var configuration = SessionConfiguration(
                     service: "files", name: DisplayName(fitting: "m\(number)"))
                 configuration.seed = number
-                configuration.fileStreams = { [unowned self] in arrived = $0 }
+                configuration.layers = [TestLayer(streams: .files) { [unowned self] in arrived = $0 }]
                 let session = Session(
                     configuration, identity: .ephemeral(seed: number),
                     transports: [MemoryTransport(hub: hub, address: "m\(number)")], loop: loop)

@@ -40,7 +40,6 @@ import Testing
         let game = PersonalGame(
             PlayerSetup.Ready(
                 lobby: lobby("Puma", on: loops[1]), loop: loops[1], recorder: nil,
-                identity: .alone(.ephemeral()),
                 transports: [], optionalSchemes: []),
             interface: EarlyPerson(.host), hub: MemoryHub(), exit: ProgramExit())
         try game.start(.lobby)

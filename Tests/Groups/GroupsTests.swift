@@ -72,18 +72,18 @@ private final class Network {
             var configuration = SessionConfiguration(
                 service: "groups", name: DisplayName(fitting: "m\(index)"))
             configuration.seed = UInt64(index)
-            configuration.kindMessages = groups.handler
+            configuration.layers = [groups]
             adjust(&configuration)
             let session = Session(
                 configuration, identity: .ephemeral(seed: UInt64(index + 1)), transports: [transport],
                 loop: loop)
             let member = Member(session, groups, transport.control)
-            groups.attach(
-                to: session, reporting: { [unowned member] in member.events.append($0) },
-                violations: { [unowned member] in member.violations.append($0) })
+            groups.report(
+                to: Groups.Observer(
+                    changed: { [unowned member] in member.events.append($0) },
+                    violated: { [unowned member] in member.violations.append($0) }))
             session.start(onEvent: { [weak session] event in
                 if case .invited(let invitation) = event { session?.accept(invitation) }
-                groups.handle(event)
             })
             members.append(member)
         }

@@ -100,14 +100,13 @@ final class MeshNetwork {
         let introductions = Introductions(
             identity, of: configuration, isMesh: isMesh, refusing: { id, _ in refusal(id) }, seed: runs)
         configuration.seed = runs &* 7919
-        configuration.kindMessages = introductions.handler
+        configuration.layers = [introductions]
         configuration.security = .none
         adjust(&configuration)
         let session = Session(configuration, identity: identity, transports: [transport], loop: loop)
         let member = Member(index, session, introductions, transport.control)
-        introductions.attach(
-            to: session,
-            observer: Introductions.Observer(
+        introductions.report(
+            to: Introductions.Observer(
                 failed: { [weak member] in member?.fail($1, $0) },
                 violated: { [weak member] in member?.violations.append($0) }))
         session.start(
@@ -115,11 +114,10 @@ final class MeshNetwork {
                 guard let member, let session else { return }
                 member.events.append(event)
                 if case .closed = event { member.isClosed = true }
-                if case .invited(let invitation) = event, !introductions.answer(invitation) {
+                if case .invited(let invitation) = event {
                     member.asked += 1
                     session.accept(invitation)
                 }
-                introductions.handle(event)
             },
             onMessage: { [weak member] bytes, origin in
                 let bytes = bytes.withUnsafeBytes { Array($0) }

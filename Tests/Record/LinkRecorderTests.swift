@@ -25,10 +25,10 @@ import Testing
         let loop = VirtualEventLoop()
         let hub = MemoryHub()
         let recorder = try LinkRecorder(path: path, headLimit: 4)
-        func session(_ name: String, _ observer: (any LinkObserver)?) -> Session {
+        func session(_ name: String, _ layer: (any SessionLayer)?) -> Session {
             var configuration = SessionConfiguration(service: "test", name: DisplayName(fitting: name))
             configuration.datagrams = true
-            configuration.observer = observer
+            if let layer { configuration.layers.append(layer) }
             return Session(
                 configuration, identity: .ephemeral(),
                 transports: [MemoryTransport(hub: hub, address: name)], loop: loop)

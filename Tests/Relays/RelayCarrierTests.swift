@@ -59,7 +59,7 @@ import Testing
         #expect(!b.relays.carrier.carries(a.id, c.id))
         let failure = try network.invite(c, from: a)
         #expect(words(failure).contains("is not connected to the carrier"), "\(words(failure))")
-        let d = network.join(on: [1]) { $0.relayStreams = nil }
+        let d = network.join(on: [1]) { $0.layers = [] }
         try network.connect(b, d)
         network.tell(a, of: d, through: b)
         try network.run(.seconds(1))
@@ -215,7 +215,7 @@ import Testing
         let (a, b, c) = try network.makeChain()
         // It takes streams for relays, and never says anything on them.
         nonisolated(unsafe) var kept: [ByteStream] = []  // the loop is virtual: one thread
-        let silent = network.join(on: [1]) { $0.relayStreams = { kept.append($0) } }
+        let silent = network.join(on: [1]) { $0.layers = [TestLayer(streams: .relay) { kept.append($0) }] }
         try network.connect(b, silent)
         let streams = try (0..<4).map { _ in try ask(b, for: silent, from: a) }
         try network.run(.seconds(8))
@@ -323,7 +323,6 @@ import Testing
         let network = RelayNetwork()
         let (a, b, c) = try network.makeRelayedPair()
         nonisolated(unsafe) var isClosed = false  // the loop is virtual: one thread
-        b.relays.stop()
         b.session.close { isClosed = true }
         try network.run(.milliseconds(500))
         #expect(isClosed)

@@ -67,28 +67,25 @@ final class RelayNetwork {
         count += 1
         let relays = Relays(carryingFor: policy, limits: limits)
         var faults: [Int: FaultControl] = [:]
-        var transports: [any Transport] = numbers.map { number in
+        let transports: [any Transport] = numbers.map { number in
             let faulty = FaultyTransport(
                 MemoryTransport(hub: hubs[number], address: "m\(count)-\(number)"), plan: plan)
             faults[number] = faulty.control
             return RelabelledTransport(faulty, scheme: "way\(number)", priority: number)
         }
-        transports.append(relays.transport)
         var configuration = SessionConfiguration(service: "relays", name: DisplayName(fitting: "m\(count)"))
         configuration.seed = count &* 7919
-        configuration.relayStreams = relays.streamHandler
+        configuration.layers = [relays]
         configuration.checksTransports = true
         adjust(&configuration)
         let session = Session(
             configuration, identity: .ephemeral(seed: seed ?? count), trust: trust, transports: transports,
             loop: loop)
-        relays.attach(to: session)
         let probe = SessionProbe(number: Int(count), session: session, faults: faults[numbers[0]]!)
         probe.onViolation = { Issue.record("\($0)") }
         let member = Member(probe, relays, faults)
         probe.start(reading: .handler, accepting: false)
         probe.reaction = { [unowned member] event, session in
-            relays.handle(event)
             switch event {
             case .invited(let invitation): session.accept(invitation)
             case .streamOpened(let stream): member.streams.append(stream)
@@ -168,7 +165,6 @@ final class RelayNetwork {
     }
 
     func close() throws {
-        for member in members { member.relays.stop() }
         for member in members { member.session.close {} }
         try loop.run(for: .seconds(20))
     }

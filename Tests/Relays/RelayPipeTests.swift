@@ -70,7 +70,7 @@ private final class PipePair {
             var configuration = SessionConfiguration(
                 service: "pipes", name: DisplayName(fitting: "m\(index)"))
             configuration.seed = UInt64(index)
-            configuration.relayStreams = { incoming = $0 }
+            configuration.layers = [TestLayer(streams: .relay) { incoming = $0 }]
             let session = Session(
                 configuration, identity: .ephemeral(seed: UInt64(index + 1)), transports: [transport],
                 loop: loop)

@@ -85,7 +85,7 @@ import Testing
         let a = network.join(on: [0]) { $0.security = security }
         let b = network.join(on: [0, 1]) {
             $0.security = security
-            $0.observer = observer
+            $0.layers.append(observer)
         }
         let c = network.join(on: [1]) { $0.security = security }
         try network.connect(a, b)
@@ -250,7 +250,7 @@ import Testing
 }
 
 /// Collects all bytes that pass on a session's links.
-private final class ByteCollector: LinkObserver, @unchecked Sendable {
+private final class ByteCollector: SessionLayer, LinkObserver, @unchecked Sendable {
     // Confined to the virtual loop.
     private(set) var bytes: [UInt8] = []
 

@@ -10,7 +10,7 @@ import Testing
     /// Learns from a session's links where it takes packets, and what it receives there.
     ///
     /// `@unchecked Sendable`: guarded by the monitor.
-    private final class Wiretap: LinkObserver, @unchecked Sendable {
+    private final class Wiretap: SessionLayer, LinkObserver, @unchecked Sendable {
         private let monitor = Monitor()
         private var sent: [UInt8] = []
         private var received: [[UInt8]] = []
@@ -56,7 +56,7 @@ import Testing
         let lynx = try room.join("lynx") {
             $0.datagrams = true
             $0.security = security
-            $0.observer = tap
+            $0.layers.append(tap)
         }
         let puma = try room.join("puma", role: .client) {
             $0.datagrams = true

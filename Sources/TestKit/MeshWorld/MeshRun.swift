@@ -81,12 +81,12 @@ final class MeshRun: @unchecked Sendable {
         introductions = Introductions(
             member.identity, of: configuration, isMesh: true,
             relaying: world.hasRelays ? .everyone : .nobody, seed: seed &+ 1)
-        let handler = introductions.handler
-        configuration.kindMessages = { [unowned world, index = member.index] kind, bytes, origin in
-            world.countRecord(of: index, bytes.byteCount)
-            return world.fault.losesRecords ? nil : handler(kind, bytes, origin)
-        }
-        configuration.relayStreams = introductions.streamHandler
+        configuration.layers = [
+            TappedLayer(introductions) { [unowned world, index = member.index] bytes in
+                world.countRecord(of: index, bytes.byteCount)
+                return !world.fault.losesRecords
+            }
+        ]
         let transports = member.wires.map { wire in
             FaultyTransport(
                 MemoryTransport(
@@ -95,9 +95,10 @@ final class MeshRun: @unchecked Sendable {
         }
         faults = transports.map(\.control)
         if world.hasSecrets {
-            configuration.observer = MeshEavesdropper(member.identity.peerID) { [unowned world] content in
-                world.report(.authentic, "member \(member.index) can read \(content)")
-            }
+            configuration.layers.append(
+                MeshEavesdropper(member.identity.peerID) { [unowned world] content in
+                    world.report(.authentic, "member \(member.index) can read \(content)")
+                })
         }
         session = Session(
             configuration, identity: member.identity,
@@ -106,14 +107,12 @@ final class MeshRun: @unchecked Sendable {
                     ? transport
                     : RelabelledTransport(
                         transport, scheme: MeshWorld.address(0, on: wire).scheme, priority: wire * 100)
-            } + introductions.transports,
-            loop: world.loop)
+            }, loop: world.loop)
     }
 
     func start() {
-        introductions.attach(
-            to: session,
-            observer: Introductions.Observer(
+        introductions.report(
+            to: Introductions.Observer(
                 violated: { [unowned self] in world.report(.consistency, "\(label): \($0)") }))
         session.start(
             onEvent: { [unowned self] in handle($0) },
@@ -126,7 +125,6 @@ final class MeshRun: @unchecked Sendable {
     func close() {
         guard !isOver else { return }
         isOver = true
-        introductions.stop()
         session.close { [self] in hasClosed = true }
     }
 
@@ -155,14 +153,13 @@ final class MeshRun: @unchecked Sendable {
             if !former.hasConversation, peer.state == .connected { world.counts.conversations += 1 }
             if former == .reconnecting, peer.state == .connected { world.counts.reconnects += 1 }
         }
-        if case .invited(let invitation) = event, !introductions.answer(invitation) {
+        if case .invited(let invitation) = event {
             world.counts.invitations += 1
             session.accept(invitation)
         }
         if case .transportChanged(let scheme, .down(let error)) = event {
             world.report(.consistency, "\(label): \(scheme) is down: \(error)")
         }
-        introductions.handle(event)
     }
 
     private func receive(_ bytes: [UInt8], from peer: PeerID) {
@@ -216,7 +213,7 @@ final class MeshRun: @unchecked Sendable {
 }
 
 /// Looks for messages that are for others in what arrives on a session's links.
-private final class MeshEavesdropper: LinkObserver {
+private final class MeshEavesdropper: SessionLayer, LinkObserver {
     private let own: PeerID
     private let found: @Sendable (MeshRun.Content) -> Void
 

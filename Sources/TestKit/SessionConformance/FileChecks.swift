@@ -18,7 +18,7 @@ extension SessionConformance {
             disk.parts["photos/3"] = [1, 2, 3]
             let receiving = FileEnd(IncomingFiles(), on: disk, testbed)
             let (first, second) = try testbed.connectedSessions {
-                $0.fileStreams = { receiving.begin(on: $0) }
+                $0.layers.append(TestLayer(streams: .files) { receiving.begin(on: $0) })
             }
             // By bytes, so that something is under way each time, however fast the wire is.
             try testbed.controlFaults(of: first) { $0.plan.cutAfterBytes = 60_000 }

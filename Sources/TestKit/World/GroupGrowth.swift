@@ -107,12 +107,13 @@ private final class GroupHostWorld: @unchecked Sendable {
             configuration.seed = UInt64(index + 1)
             configuration.security = .none
             configuration.limits.peers = index == 0 ? size : 1
-            let handler = groups.handler
-            configuration.kindMessages = { kind, bytes, origin in
-                records.count += 1
-                records.bytes += bytes.byteCount
-                return handler(kind, bytes, origin)
-            }
+            configuration.layers = [
+                TappedLayer(groups) { bytes in
+                    records.count += 1
+                    records.bytes += bytes.byteCount
+                    return true
+                }
+            ]
             var plan = FaultPlan.none
             plan.delay = .milliseconds(1)
             return Session(
@@ -122,19 +123,17 @@ private final class GroupHostWorld: @unchecked Sendable {
                 ], loop: loop)
         }
         members.append(member)
-        member.groups.attach(
-            to: member.session,
-            reporting: { [unowned member] event in
+        member.groups.report(
+            to: Groups.Observer { [unowned member] event in
                 switch event {
                 case .memberJoined(let peer, _, _): member.members.insert(peer)
                 case .memberLeft(let peer, _): member.members.remove(peer)
                 case .refused: break
                 }
-            }, violations: { _ in })
+            })
         member.session.start(
             onEvent: { [unowned member] event in
                 if case .invited(let invitation) = event { member.session.accept(invitation) }
-                member.groups.handle(event)
             }, onMessage: { _, _ in })
         member.membership = try? member.groups.join(Self.name, context: []) { _, _ in nil }
     }

@@ -107,17 +107,18 @@ final class SessionRun: @unchecked Sendable {
         configuration.limits = member.limits
         configuration.timings = member.timings
         if world.acceptsFiles(owner.index) {
-            configuration.fileStreams = { [unowned world, index = owner.index] stream in
-                if let run = world.peers[index].currentRun { world.filesOffered(run, stream) }
-            }
+            configuration.layers.append(
+                TestLayer(streams: .files) { [unowned world, index = owner.index] stream in
+                    if let run = world.peers[index].currentRun { world.filesOffered(run, stream) }
+                })
         }
         if world.acceptsKinds(owner.index) {
-            configuration.kindMessages = { [unowned world, index = owner.index] kind, bytes, origin in
-                guard let run = world.peers[index].currentRun else { return nil }
-                if kind == GroupRecord.kind { return run.groups?.groups.handler(kind, bytes, origin) }
-                bytes.withUnsafeBytes { run.received($0, origin, kind) }
-                return nil
-            }
+            configuration.layers.append(
+                TestLayer(kinds: TestLayer.allKinds.filter { $0 != GroupRecord.kind }) {
+                    [unowned world, index = owner.index] bytes, kind, origin in
+                    bytes.withUnsafeBytes { world.peers[index].currentRun?.received($0, origin, kind) }
+                })
+            if let groups { configuration.layers.append(groups.groups) }
         }
         let session = Session(
             configuration, identity: owner.identity, trust: owner.trust,
@@ -149,12 +150,9 @@ final class SessionRun: @unchecked Sendable {
         let onMessage: MessageHandler = { [self] bytes, origin in
             bytes.withUnsafeBytes { received($0, origin) }
         }
-        if let session { groups?.attach(to: session, of: self) }
+        groups?.report(to: self)
         session?.start(
-            onEvent: { [self] event in
-                handle(event)
-                groups?.groups.handle(event)
-            }, onMessage: readsLater ? nil : onMessage)
+            onEvent: { [self] in handle($0) }, onMessage: readsLater ? nil : onMessage)
     }
 
     func report(_ rule: Finding.Rule, _ message: String) {

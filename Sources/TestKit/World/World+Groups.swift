@@ -19,12 +19,13 @@ final class WorldGroups: @unchecked Sendable {
     /// The last message from each peer in each group.
     private var last: [GroupName: [PeerID: UInt64]] = [:]
 
-    /// Follows the session of a run.
-    func attach(to session: Session, of run: SessionRun) {
+    /// Reports what is wrong to a run.
+    func report(to run: SessionRun) {
         self.run = run
-        groups.attach(
-            to: session, reporting: { [weak self] in self?.note($0) },
-            violations: { [weak run] in run?.report(.consistency, "ends a conversation: \($0)") })
+        groups.report(
+            to: Groups.Observer(
+                changed: { [weak self] in self?.note($0) },
+                violated: { [weak run] in run?.report(.consistency, "ends a conversation: \($0)") }))
     }
 
     private func note(_ event: GroupTable.Event) {

@@ -18,13 +18,11 @@ struct PlayerSetup {
         /// Closes the record, if there is one. Prints what went wrong with it, and which checked transports have broken
         /// their contract. Call this once the session has closed.
         func finish() {
-            identity.end()
             for error in transports.breaches + [recorder?.finish()].compactMap(\.self) {
                 LineOutput.printError("\(error)", by: "fourinarow")
             }
         }
 
-        let identity: IdentityUse
         /// The transports that carry the player's games beyond this program.
         let transports: [any Transport]
         var schemes: [String] { transports.map(\.scheme) }
@@ -49,9 +47,9 @@ struct PlayerSetup {
         let recorder = try player.record?.begin()
         let lobby = Lobby(
             name: name, identity: identity.identity, trust: trust, transports: all, loop: loop
-        ) { $0.observer = recorder }
+        ) { $0.layers = [identity] + (recorder.map { [$0] } ?? []) }
         return Ready(
-            lobby: lobby, loop: loop, recorder: recorder, identity: identity, transports: transports,
+            lobby: lobby, loop: loop, recorder: recorder, transports: transports,
             optionalSchemes: player.transports == nil ? schemes : [])
     }
 

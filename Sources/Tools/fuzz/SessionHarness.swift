@@ -128,11 +128,10 @@ final class SessionHarness: @unchecked Sendable {
         var configuration = Self.configuration(own)
         let kindsRead = kindsRead
         if Self.acceptsMore(own) {
-            configuration.fileStreams = { [streams] in streams.all.append($0) }
-            configuration.kindMessages = { _, bytes, _ in
-                kindsRead.count += bytes.byteCount
-                return nil
-            }
+            configuration.layers = [
+                TestLayer(streams: .files) { [streams] in streams.all.append($0) },
+                TestLayer(kinds: TestLayer.allKinds) { bytes, _, _ in kindsRead.count += bytes.byteCount },
+            ]
         }
         session = Session(
             configuration, identity: Self.identities[own], transports: [transport], loop: loop)

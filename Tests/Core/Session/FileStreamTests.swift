@@ -27,7 +27,7 @@ import Testing
     ) throws -> (puma: SessionProbe, lynx: SessionProbe) {
         let puma = place.join("puma")
         let lynx = place.join("lynx") {
-            $0.fileStreams = onStream
+            $0.layers.append(TestLayer(streams: .files, onStream))
             $0.limits.streams = streams
         }
         try place.run(.seconds(1))
@@ -108,7 +108,9 @@ import Testing
     @Test("are opened with a frame of their own")
     func frames() throws {
         let received = Received()
-        let peer = try ScriptedPeer { $0.fileStreams = { received.streams.append($0) } }
+        let peer = try ScriptedPeer {
+            $0.layers.append(TestLayer(streams: .files) { received.streams.append($0) })
+        }
         #expect(peer.session.driver.machine.hello.abilities & 0b11 == 0b11)
         try peer.beginConversation(hello(acceptsFiles: true))
         let stream = try open("x", from: peer.session, to: ScriptedPeer.peer)
@@ -129,7 +131,9 @@ import Testing
         for fault in faults {
             let received = Received()
             let peer = try ScriptedPeer {
-                if fault.acceptsFiles { $0.fileStreams = { received.streams.append($0) } }
+                if fault.acceptsFiles {
+                    $0.layers.append(TestLayer(streams: .files) { received.streams.append($0) })
+                }
             }
             try peer.beginConversation(hello(acceptsFiles: true))
             try peer.send(.streamControl, opening(byPeer: true, of: peer, fault.kind))
@@ -143,7 +147,9 @@ import Testing
     @Test("are never opened to a peer that does not know them, with which other streams are as before")
     func earlier() throws {
         let received = Received()
-        let peer = try ScriptedPeer { $0.fileStreams = { received.streams.append($0) } }
+        let peer = try ScriptedPeer {
+            $0.layers.append(TestLayer(streams: .files) { received.streams.append($0) })
+        }
         try peer.beginConversation(hello(acceptsFiles: false))
         #expect(throws: NighError.self) { try open("x", from: peer.session, to: ScriptedPeer.peer) }
         let own = try open("x", for: .program, from: peer.session, to: ScriptedPeer.peer)
@@ -154,13 +160,17 @@ import Testing
         withExtendedLifetime(own) {}
     }
 
-    @Test("go to a handler of their own, as those for relays do")
-    func handlers() {
+    @Test("cannot be taken by two layers of one session")
+    func twice() throws {
         var configuration = SessionConfiguration(service: "test", name: DisplayName(fitting: "Puma"))
-        #expect(configuration.streamHandlers.isEmpty)
-        configuration.relayStreams = { _ in }
-        #expect(Set(configuration.streamHandlers.keys) == [.relay])
-        configuration.fileStreams = { _ in }
-        #expect(Set(configuration.streamHandlers.keys) == [.relay, .files])
+        func make() throws {
+            _ = try Session(
+                checking: configuration, identity: .ephemeral(), trust: .ephemeral(), transports: [],
+                loop: VirtualEventLoop())
+        }
+        configuration.layers = [TestLayer(streams: .files) { _ in }, TestLayer(streams: .relay) { _ in }]
+        try make()
+        configuration.layers.append(TestLayer(streams: .files) { _ in })
+        #expect(throws: NighError.self) { try make() }
     }
 }

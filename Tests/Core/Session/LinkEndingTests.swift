@@ -7,7 +7,7 @@ import Testing
     /// Keeps how links ended.
     ///
     /// `@unchecked Sendable`: everything happens on the one virtual loop.
-    private final class Witness: LinkObserver, @unchecked Sendable {
+    private final class Witness: SessionLayer, LinkObserver, @unchecked Sendable {
         private(set) var endings: [LinkEnding] = []
 
         func link(_ link: UInt64, _ event: LinkEvent, at moment: Moment) {
@@ -18,7 +18,7 @@ import Testing
     @Test("A link without a request ends after 20 s, with a reason on both sides")
     func noRequest() throws {
         let witness = Witness()
-        let peer = try ScriptedPeer { $0.observer = witness }
+        let peer = try ScriptedPeer { $0.layers.append(witness) }
         try peer.open()
         try peer.exchangeHellos()
         for second in 1..<20 {
@@ -36,7 +36,7 @@ import Testing
     @Test("A peer's violation is recorded in the same words that the peer receives")
     func violation() throws {
         let witness = Witness()
-        let peer = try ScriptedPeer { $0.observer = witness }
+        let peer = try ScriptedPeer { $0.layers.append(witness) }
         try peer.beginConversation()
         try peer.send(.accept, peer.conversation + [UInt8](repeating: 0, count: 8) + ScriptedPeer.standing)
         let words = "an answer without a request"
@@ -117,7 +117,7 @@ import Testing
     @Test("The close code of a later version is recorded unchanged")
     func laterCode() throws {
         let witness = Witness()
-        let peer = try ScriptedPeer { $0.observer = witness }
+        let peer = try ScriptedPeer { $0.layers.append(witness) }
         try peer.beginConversation()
         try peer.send(close: 0x0305)
         #expect(witness.endings == [LinkEnding(reason: "the peer left", code: 0x0305, isByPeer: true)])

@@ -9,7 +9,7 @@ import Testing
     /// Records all events.
     ///
     /// `@unchecked Sendable`: everything happens on the one virtual loop.
-    private final class Witness: LinkObserver, @unchecked Sendable {
+    private final class Witness: SessionLayer, LinkObserver, @unchecked Sendable {
         private(set) var events: [(link: UInt64, event: LinkEvent, moment: Moment)] = []
 
         func link(_ link: UInt64, _ event: LinkEvent, at moment: Moment) {
@@ -64,7 +64,7 @@ import Testing
         var isFirst = true
         let (puma, lynx) = try place.pair {
             $0.security = security
-            $0.observer = isFirst ? witnesses.0 : witnesses.1
+            $0.layers.append(isFirst ? witnesses.0 : witnesses.1)
             isFirst = false
         }
         try puma.session.trySend(Array("hello".utf8), to: lynx.id)
@@ -91,7 +91,7 @@ import Testing
     func order() throws {
         let place = Neighbourhood()
         let witness = Witness()
-        let puma = place.join("puma") { $0.observer = witness }
+        let puma = place.join("puma") { $0.layers.append(witness) }
         let lynx = place.join("lynx")
         try place.run(.seconds(1))
         puma.invite(lynx)
@@ -131,7 +131,7 @@ import Testing
         let (puma, lynx) = try place.pair(plan: plan) {
             $0.security = security
             $0.datagrams = true
-            $0.observer = witnesses[count]
+            $0.layers.append(witnesses[count])
             count += 1
         }
         try puma.session.trySend([0], to: lynx.id, .unreliable)
@@ -166,9 +166,9 @@ import Testing
         let witnesses = (Witness(), Witness())
         let puma = place.join("puma") {
             $0.security = .paired
-            $0.observer = witnesses.0
+            $0.layers.append(witnesses.0)
         }
-        let lynx = place.join("lynx") { $0.observer = witnesses.1 }
+        let lynx = place.join("lynx") { $0.layers.append(witnesses.1) }
         try place.run(.seconds(1))
         lynx.invite(puma)
         try place.run(.seconds(1))
@@ -182,7 +182,7 @@ import Testing
     func ends() throws {
         let place = Neighbourhood()
         let witness = Witness()
-        let puma = place.join("puma") { $0.observer = witness }
+        let puma = place.join("puma") { $0.layers.append(witness) }
         let lynx = place.join("lynx")
         try place.run(.seconds(1))
         puma.invite(lynx)

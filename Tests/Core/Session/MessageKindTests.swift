@@ -24,12 +24,12 @@ import Testing
         let received = Received()
         let puma = place.join("puma")
         let lynx = place.join("lynx", reading: reading) {
-            $0.kindMessages = { kind, bytes, origin in
-                let bytes = bytes.withUnsafeBytes { Array($0) }
-                received.messages.append((kind.rawValue, bytes, origin.lane))
-                received.all.append(String(decoding: bytes, as: UTF8.self))
-                return nil
-            }
+            $0.layers.append(
+                TestLayer(kinds: [one, last]) { bytes, kind, origin in
+                    let bytes = bytes.withUnsafeBytes { Array($0) }
+                    received.messages.append((kind.rawValue, bytes, origin.lane))
+                    received.all.append(String(decoding: bytes, as: UTF8.self))
+                })
         }
         lynx.messageReaction = { bytes, _, _ in received.all.append(String(decoding: bytes, as: UTF8.self)) }
         try place.run(.seconds(1))
@@ -153,7 +153,9 @@ import Testing
             (true, Frames.frame(.bulkBegin, [0, 0, 0, 9, 1, 1])),
         ])
     func violations(_ takesKinds: Bool, _ frame: [UInt8]) throws {
-        let peer = try ScriptedPeer { if takesKinds { $0.kindMessages = { _, _, _ in nil } } }
+        let peer = try ScriptedPeer {
+            if takesKinds { $0.layers.append(TestLayer(kinds: [one]) { _, _, _ in }) }
+        }
         try peer.beginConversation()
         try peer.send(frame)
         guard case .protocolViolation(let words)? = peer.endings.last else {

@@ -95,7 +95,7 @@ import Testing
     /// in 40,000; with as many as it can ask for, it would hit.
     @Test func aPeerGetsFewNoncesHoweverOftenItAsks() throws {
         let nonces = NonceCount()
-        let lynx = try join("Lynx") { $0.observer = nonces }
+        let lynx = try join("Lynx") { $0.layers.append(nonces) }
         let stranger = try join("Stranger")
         stranger.invite(lynx)
         try place.run(.seconds(1))
@@ -130,7 +130,7 @@ import Testing
 /// Counts the pairing nonces that a session sends.
 ///
 /// `@unchecked Sendable`: everything happens on the one virtual loop.
-private final class NonceCount: LinkObserver, @unchecked Sendable {
+private final class NonceCount: SessionLayer, LinkObserver, @unchecked Sendable {
     private var bytes: [UInt8] = []
 
     func link(_ link: UInt64, _ event: LinkEvent, at moment: Moment) {

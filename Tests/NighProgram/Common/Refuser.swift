@@ -7,7 +7,7 @@ import Testing
 /// A session called "Refuser" that refuses every peer in the way that a test chooses, and records when it was called.
 ///
 /// `@unchecked Sendable`: the monitor guards what is recorded.
-final class Refuser: LinkObserver, @unchecked Sendable {
+final class Refuser: SessionLayer, LinkObserver, @unchecked Sendable {
     private let monitor = Monitor()
     private let loop: UVEventLoop
     private var session: Session!
@@ -27,9 +27,9 @@ final class Refuser: LinkObserver, @unchecked Sendable {
         loop = try UVEventLoop.make()
         var configuration = SessionConfiguration(
             service: service, name: DisplayName(fitting: "Refuser"), role: .server)
-        configuration.observer = self
+        configuration.layers = [self]
         if refusesFiles {
-            configuration.fileStreams = IncomingOffers { [weak self] _ in self?.leaveEverybody() }.receive
+            configuration.layers.append(IncomingOffers { [weak self] _ in self?.leaveEverybody() })
         }
         session = Session(
             configuration, identity: .ephemeral(),

@@ -14,7 +14,7 @@ public final class Session: Sendable {
     public let id: PeerID
     /// The identity that the session acts for, by which others trust it: its own PeerID, unless its key is a delegate.
     public let identity: PeerID
-    /// The settings that the session was made with.
+    /// The settings that the session was made with, except its layers.
     public let configuration: SessionConfiguration
     /// The trust store: what is known about peers' identities.
     public let trust: TrustStore
@@ -37,7 +37,7 @@ public final class Session: Sendable {
 
     /// Creates a session that uses `transports` and calls back on `loop`. Nothing happens before `start`.
     ///
-    /// From here on the transports belong to the session, which shuts them down when it closes. Two transports of one
+    /// The layers of the configuration may bring further transports. From here on all transports belong to the session, which shuts them down when it closes. Two transports of one
     /// scheme, or limits with impossible values (see `SessionLimits`), are programming errors and stop the program. So
     /// does a libssl without TLS 1.3.
     ///
@@ -62,6 +62,7 @@ public final class Session: Sendable {
         checking configuration: SessionConfiguration, identity: Identity, trust: TrustStore,
         transports: [any Transport], loop: any EventLoop
     ) throws(NighError) {
+        var transports = transports + configuration.layers.flatMap(\.transports)
         guard Set(transports.map(\.scheme)).count == transports.count else {
             throw NighError(.configuring, .invalid("list of transports: a session takes one of each scheme"))
         }
@@ -70,17 +71,18 @@ public final class Session: Sendable {
                 .configuring, .invalid("value of limits.\(name): the protocol does not allow it"),
                 advice: "docs/reference/LIMITS.md has the bounds")
         }
+        let layers = try LayerCalls(configuration.layers)
         let offer = try Self.offer(configuration.security, identity)
-        let transports = configuration.checksTransports ? transports.map(Self.checked) : transports
+        if configuration.checksTransports { transports = transports.map(Self.checked) }
         var seeds = SeededGenerator(seed: configuration.seed ?? .random(in: .min ... .max))
         var hello = Hello(
             peer: identity.peerID, incarnation: seeds.next(), service: configuration.service,
             name: configuration.name,
             maximumFrame: configuration.limits.frame, maximumMessage: configuration.limits.message)
         hello.streams = configuration.limits.streamTerms
-        hello.streams?.acceptsFiles = configuration.fileStreams != nil
-        hello.streams?.acceptsRelays = configuration.relayStreams != nil
-        hello.acceptsKinds = configuration.kindMessages != nil
+        hello.streams?.acceptsFiles = layers?.streams[.files] != nil
+        hello.streams?.acceptsRelays = layers?.streams[.relay] != nil
+        hello.acceptsKinds = layers?.receivers.isEmpty == false
         hello.hasDatagrams = configuration.datagrams
         hello.acceptsDelegations = configuration.security != .none
         if configuration.security != .none {
@@ -109,13 +111,14 @@ public final class Session: Sendable {
         }
         let driver = SessionDriver(
             machine: machine, loop: loop, transports: transports, advertisement: advertisement,
-            role: configuration.role, observer: configuration.observer,
-            onStream: configuration.streamHandlers, onKindMessage: configuration.kindMessages,
-            directory: directory,
+            role: configuration.role, layers: layers, directory: directory,
             driverReference: driverReference, portNotifier: portNotifier)
         self.id = identity.peerID
         self.identity = machine.identity
-        self.configuration = configuration
+        // The layers refer to the session; the driver lets them go when it closes.
+        var withoutLayers = configuration
+        withoutLayers.layers = []
+        self.configuration = withoutLayers
         self.trust = trust
         self.loop = loop
         loopThread = (loop as? any ThreadedEventLoop)?.thread
@@ -124,6 +127,7 @@ public final class Session: Sendable {
         self.portNotifier = portNotifier
         messages = MessageSequence(inbox: driver.inbox)
         events = EventSequence(inbox: driver.events)
+        for layer in configuration.layers { layer.attach(to: self) }
     }
 
     private static func checked(_ transport: any Transport) -> any Transport {

@@ -33,26 +33,9 @@ public struct SessionConfiguration: Sendable {
         private static let checksTransportsByDefault = false
     #endif
 
-    /// The observer that sees every byte of every link in plaintext, for tracing. Without one, this costs nothing. The
-    /// session keeps a strong reference to it.
-    public var observer: (any LinkObserver)?
-    /// Called on the loop with each stream that a peer opens to send files; nil if this session accepts no files. Peers
-    /// learn from the hello whether it does. The session keeps a strong reference to it.
-    package var fileStreams: (@Sendable (ByteStream) -> Void)?
-    /// Called on the loop with each stream that a peer opens as a pipe to or from a third one; nil if this session
-    /// accepts none. Peers learn from the hello whether it does. The session keeps a strong reference to it.
-    package var relayStreams: (@Sendable (ByteStream) -> Void)?
-    /// Called on the loop with each message of a kind; nil if this session takes none. Peers learn from the hello
-    /// whether it does. The session keeps a strong reference to it.
-    package var kindMessages: KindMessageHandler?
-
-    /// The handlers of the streams that are not the program's.
-    var streamHandlers: [StreamPurpose: @Sendable (ByteStream) -> Void] {
-        var handlers: [StreamPurpose: @Sendable (ByteStream) -> Void] = [:]
-        handlers[.files] = fileStreams
-        handlers[.relay] = relayStreams
-        return handlers
-    }
+    /// The layers of the session, such as files, groups, or a recorder of its links; see ``SessionLayer``. The session
+    /// keeps strong references to them.
+    public var layers: [any SessionLayer] = []
 
     /// Creates the settings for a session of `service` called `name`, with defaults for the rest.
     public init(

@@ -1,27 +1,31 @@
 extension SessionDriver {
-    /// Passes what a link has noted to the observer.
+    /// Passes what a link has noted to the observers.
     @inline(never)
     func observe(_ link: Link) {
-        guard let observer, let tap = link.machine.tap else { return }
-        let now = loop.now
-        for event in tap.take() { observer.link(link.number, event, at: now) }
+        guard let tap = link.machine.tap else { return }
+        for event in tap.take() { notifyObservers(of: link, event) }
     }
 
-    /// Notifies the observer that a link begins.
+    private func notifyObservers(of link: Link, _ event: LinkEvent) {
+        let now = loop.now
+        for observer in observers { observer.link(link.number, event, at: now) }
+    }
+
+    /// Notifies the observers that a link begins.
     func observeBeginning(of connection: PipeConnection, scheme: String) {
-        guard let observer else { return }
+        guard !observers.isEmpty else { return }
         connection.link.machine.observe()
         let opening = LinkOpening(
             isDialled: connection.link.machine.side == .dialling, scheme: scheme,
             localAddress: connection.pipe.localAddress, remoteAddress: connection.pipe.remoteAddress)
-        observer.link(connection.link.number, .opened(opening), at: loop.now)
+        notifyObservers(of: connection.link, .opened(opening))
         observe(connection.link)
     }
 
-    /// Notifies the observer that a link is over, after it was forgotten here. Without `cause`, the link's own cause is
+    /// Notifies the observers that a link is over, after it was forgotten here. Without `cause`, the link's own cause is
     /// used.
     func observeEnd(of link: Link, cause: NighError.Cause? = nil) {
-        guard let observer, link.machine.tap != nil else { return }
+        guard link.machine.tap != nil else { return }
         observe(link)
         let end = link.machine.end
         var reportedCause = cause ?? end?.cause ?? .closed
@@ -31,6 +35,6 @@ extension SessionDriver {
         }
         let ending = LinkEnding(
             reason: "\(reportedCause)", code: end?.number, isByPeer: end?.isByPeer ?? false)
-        observer.link(link.number, .ended(ending), at: loop.now)
+        notifyObservers(of: link, .ended(ending))
     }
 }

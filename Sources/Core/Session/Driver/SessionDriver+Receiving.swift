@@ -40,7 +40,8 @@ extension SessionDriver {
     @inline(__always)
     func deliver(_ delivery: Delivery, from link: Link, to handlerBox: MessageHandlerBox?) {
         if let kind = delivery.kind {
-            guard let place = onKindMessage?(kind, delivery.bytes.bytes, delivery.origin) else { return }
+            guard let place = layers?.receivers[kind]?(delivery.bytes.bytes, kind, delivery.origin)
+            else { return }
             return keep(delivery, from: link, in: place.messages.inbox, hiding: place.layerByteCount)
         }
         let ownInbox = delivery.conversation.inbox

@@ -17,12 +17,13 @@ final class SessionDriver: @unchecked Sendable {
     var nextFullnessChange = Moment(nanoseconds: .min)
     var fullnessTimer: LoopTimer?
     private let role: SessionRole
-    let observer: (any LinkObserver)?
+    /// The observers of what passes on links.
+    let observers: [any LinkObserver]
 
     @exclusivity(unchecked) private(set) var messageHandlerBox: MessageHandlerBox?
     @exclusivity(unchecked) private var onEvent: EventHandler?
-    private var onStream: [StreamPurpose: @Sendable (ByteStream) -> Void]
-    private(set) var onKindMessage: KindMessageHandler?
+    /// The layers; nil without any, and after the end.
+    @exclusivity(unchecked) private(set) var layers: LayerCalls?
     private(set) var hasStarted = false
     @exclusivity(unchecked) private(set) var isClosed = false
 
@@ -65,14 +66,12 @@ final class SessionDriver: @unchecked Sendable {
     init(
         machine: SessionMachine, loop: any EventLoop, transports: [any Transport],
         advertisement: Advertisement,
-        role: SessionRole, observer: (any LinkObserver)?,
-        onStream: [StreamPurpose: @Sendable (ByteStream) -> Void], onKindMessage: KindMessageHandler?,
-        directory: PortDirectory,
+        role: SessionRole, layers: LayerCalls?, directory: PortDirectory,
         driverReference: DriverReference, portNotifier: PortNotifier
     ) {
         self.machine = machine
-        self.onStream = onStream
-        self.onKindMessage = onKindMessage
+        self.layers = layers
+        observers = layers?.observers ?? []
         self.driverReference = driverReference
         self.portNotifier = portNotifier
         inbox = Self.makeInbox(machine, portNotifier)
@@ -81,7 +80,6 @@ final class SessionDriver: @unchecked Sendable {
         self.transports = transports
         self.advertisement = advertisement
         self.role = role
-        self.observer = observer
         trustSynchronizer = TrustStoreSynchronizer(machine.trust, loop: loop) { [driverReference] in
             driverReference.driver?.trustChanged()
         } failed: { [driverReference] in
@@ -138,6 +136,7 @@ final class SessionDriver: @unchecked Sendable {
 
     func close(completion: @escaping @Sendable () -> Void) {
         guard !isClosed else { return completion() }
+        if !directory.isClosed { layers?.willClose() }
         directory.close()
         whenClosed.append(completion)
         guard hasStarted else { return finishClosing() }
@@ -184,6 +183,7 @@ final class SessionDriver: @unchecked Sendable {
         connections.removeAll()
         lastWritten = nil
         if hasStarted { for transport in transports { transport.shutdown() } }
+        layers.take()?.didClose()
         report(.closed)
         forgetHandlers()
         inbox.finish()
@@ -204,6 +204,7 @@ final class SessionDriver: @unchecked Sendable {
     /// Shuts everything down at once, in the middle of whatever is going on, and reports no more events or messages.
     /// Waiting calls fail.
     func crash() {
+        layers = nil
         forgetHandlers()
         finishClosing()
     }
@@ -219,8 +220,6 @@ final class SessionDriver: @unchecked Sendable {
     private func forgetHandlers() {
         onEvent = nil
         inbox.onAppend = nil
-        onStream = [:]
-        onKindMessage = nil
         messageHandlerBox = nil
     }
 
@@ -410,7 +409,7 @@ final class SessionDriver: @unchecked Sendable {
         case .openDatagrams(let link): openDatagrams(of: link)
         case .findDatagramPlace(let link, let offer): findPlace(of: offer, for: link)
         case .report: if let event = machine.nextEvent() { report(event) }
-        case .reportStream(let stream): onStream[stream.purpose]?(stream)
+        case .reportStream(let stream): layers?.streams[stream.purpose]?(stream)
         case .finish(let token, let result): calls.remove(token.number)?(result)
         case .answerPing(let token, let result): pings.removeValue(forKey: token)?(result.map(\.duration))
         case .openPort(let port): directory.add(port)
@@ -455,7 +454,13 @@ final class SessionDriver: @unchecked Sendable {
         observeEnd(of: link)
     }
 
+    /// Reports an event to the layers, and then to the program. An invitation that a layer answers is reported to
+    /// nobody.
     func report(_ event: SessionEvent) {
+        if let layers {
+            if case .invited(let invitation) = event, layers.answers(invitation) { return }
+            layers.handle(event)
+        }
         if let onEvent { return onEvent(event) }
         events.append(event, droppingOldestBeyond: machine.limits.unreadEvents)
     }

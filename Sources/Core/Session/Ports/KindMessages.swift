@@ -7,12 +7,6 @@ package enum KindMessageSending: Sendable {
     case unsupported
 }
 
-/// A handler for messages of kinds, which are for layers above the session and not for the program. Called as a
-/// `MessageHandler` is. A message for which it names a place is kept there until the program reads it, and counts as
-/// unread until then; any other counts as read.
-package typealias KindMessageHandler =
-    @Sendable (_ kind: MessageKind, _ bytes: RawSpan, _ origin: MessageOrigin) -> KindMessagePlace?
-
 /// Where a message of a kind is kept for the program.
 package struct KindMessagePlace: Sendable {
     let messages: MessageSequence

@@ -20,8 +20,6 @@ final class CommandSession: @unchecked Sendable {
     let transports: [any Transport]
     /// The transports without the faults that `--inject` puts in front of them.
     private let bareTransports: [any Transport]
-    private let identity: IdentityUse
-
     /// Who tells this session of others, and carries connections. Loop only.
     private let introductions: Introductions
     let options: SessionOptions
@@ -75,8 +73,7 @@ final class CommandSession: @unchecked Sendable {
         self.results = results
         onRemark = { results.remark($0) }
         (bareTransports, transports) = try options.makeTransports()
-        let trust: TrustStore
-        (identity, trust) = try Self.identity(options.identity, for: options.service)
+        let (identity, trust) = try Self.identity(options.identity, for: options.service)
         var configuration = SessionConfiguration(
             service: options.service, name: try options.name ?? .ofThisUser(), role: role)
         configuration.security = options.security
@@ -85,24 +82,19 @@ final class CommandSession: @unchecked Sendable {
         introductions = Introductions(
             identity.identity, of: configuration, isMesh: isMesh, relaying: options.relays,
             wantsPaths: asksForPaths)
-        configuration.kindMessages = introductions.handler
-        configuration.relayStreams = introductions.streamHandler
         recorder = try options.record?.begin()
-        if let recorder {
-            configuration.observer = configuration.observer.map { ObserverPair($0, recorder) } ?? recorder
-        }
+        configuration.layers += [identity, introductions] + (recorder.map { [$0] } ?? [])
         loop = try UVEventLoop.make()
         session = Session(
-            configuration, identity: identity.identity, trust: trust,
-            transports: transports + introductions.transports, loop: loop)
-        introductions.attach(
-            to: session,
-            observer: Introductions.Observer(
+            configuration, identity: identity.identity, trust: trust, transports: transports, loop: loop)
+        introductions.report(
+            to: Introductions.Observer(
                 failed: { [weak self] id, error in
                     guard options.isVerbose, let self else { return }
                     onRemark("\(label(of: id)): \(error)")
                 }, violated: { [weak self] in self?.onRemark("\($0)") },
-                presented: { [weak self] in self?.presented($0) }))
+                presented: { [weak self] in self?.presented($0) },
+                answered: { [weak self] in self?.note(.invited($0)) }))
     }
 
     private static func identity(
@@ -141,10 +133,8 @@ final class CommandSession: @unchecked Sendable {
         loop.execute { [self] in
             isClosing = true
             endThrough()
-            introductions.stop()
         }
         await session.close()
-        identity.end()
         // A transport may report more in the turns after its end.
         for error in await onLoop({ commandSession in
             commandSession.bareTransports.breaches.filter {
@@ -159,10 +149,14 @@ final class CommandSession: @unchecked Sendable {
 
     // MARK: Events
 
-    private func handle(_ event: SessionEvent) {
+    /// Tells the person of an event.
+    private func note(_ event: SessionEvent) {
         warn(of: event)
-        introductions.handle(event)
         if options.isVerbose { remark(event) }
+    }
+
+    private func handle(_ event: SessionEvent) {
+        note(event)
         switch event {
         case .stateChanged(let peer, _, _):
             results.note(peer)
@@ -182,7 +176,6 @@ final class CommandSession: @unchecked Sendable {
             // Others would wait for what nobody can reach.
             if error.stage == .advertising, !options.isVerbose { remark(error) }
         case .invited(let invitation):
-            if introductions.answer(invitation) { return }
             let purpose = Purpose(context: invitation.context)
             guard acceptsAllInvitations || purpose.map(purposes.contains) == true else {
                 return session.decline(invitation, reason: Purpose.refusal(of: purpose, accepting: purposes))

@@ -67,7 +67,7 @@ struct ReceiveCommand: Subcommand {
         let session = try CommandSession(
             self.session, role: .server, accepting: [.send], results: results
         ) {
-            $0.fileStreams = offers.receive
+            $0.layers.append(offers)
             $0.limits.peers = FileReceiver.mostPeers
             $0.timings.linger = .seconds(2)
         }

@@ -32,7 +32,7 @@ struct LiveTrace: Sendable {
         do {
             session = try CommandSession(
                 command.session, role: .peer, acceptsAllInvitations: command.options.accepts, results: results
-            ) { $0.observer = recorder }
+            ) { $0.layers.append(recorder) }
         } catch {
             _ = recorder.finish()
             close(near)

@@ -8,7 +8,6 @@ import Synchronization
 final class Conductor: Sendable {
     private let options: PeerOptions
     private let session: Session
-    private let introductions: Introductions
     private let loop: UVEventLoop
     private let writer = LineWriter()
     /// Distinguishes the messages of this run of the program from those of an earlier one.
@@ -37,32 +36,26 @@ final class Conductor: Sendable {
             info: try DiscoveryInfo(options.info))
         if !options.isEncrypted { configuration.security = .none }
         if let grace = options.grace { configuration.timings.grace = grace }
-        introductions = Introductions(
+        let introductions = Introductions(
             identity, of: configuration, isMesh: options.isMesh,
             relaying: options.hasRelays ? .everyone : .nobody)
-        configuration.kindMessages = introductions.handler
-        configuration.relayStreams = introductions.streamHandler
+        configuration.layers = [introductions]
         loop = UVEventLoop()
         session = Session(
             configuration, identity: identity,
-            transports: try TransportRegistry.standard.makeAll(options.transport) + introductions.transports,
-            loop: loop)
+            transports: try TransportRegistry.standard.makeAll(options.transport), loop: loop)
+        introductions.report(
+            to: Introductions.Observer(
+                failed: { [writer] peer, error in writer.writeLine("failed introduction \(peer) \(error)") },
+                violated: { [writer] error in writer.writeLine("trouble \(error)") }))
     }
 
     // MARK: Start and end
 
     func start() {
         writer.writeLine("ready \(session.id) \(Self.hexadecimal(run))")
-        introductions.attach(
-            to: session,
-            observer: Introductions.Observer(
-                failed: { [writer] peer, error in writer.writeLine("failed introduction \(peer) \(error)") },
-                violated: { [writer] error in writer.writeLine("trouble \(error)") }))
         session.start(
-            onEvent: { [unowned self] event in
-                report(event)
-                introductions.handle(event)
-            },
+            onEvent: { [unowned self] in report($0) },
             onMessage: { [unowned self, writer] bytes, origin in
                 guard let message = NumberedMessage(bytes) else {
                     return writer.writeLine("damaged \(origin.peer)")
@@ -78,7 +71,6 @@ final class Conductor: Sendable {
     /// Leaves all peers, and returns when that is done.
     func finish() {
         stopSending()
-        loop.execute { [introductions] in introductions.stop() }
         let done = CompletionSignal()
         session.close { done.signal() }
         done.wait()
@@ -260,7 +252,6 @@ final class Conductor: Sendable {
             show(peer)
             meet(peer)
         case .invited(let invitation):
-            if introductions.answer(invitation) { return }
             writer.writeLine("invited \(invitation.peer.id)")
             session.accept(invitation)
         case .invitationEnded(let invitation, let cause):
