@@ -14,7 +14,8 @@ let presentsNigh: [LinkerSetting] = [
 let package = Package(
     name: "Nigh",
     products: [
-        // With what Nigh exports, or a target that uses it would not be built anew when one of those changes.
+        // For programs. With what Nigh exports, or a target that uses it would not be built anew when one of those
+        // changes.
         .library(
             name: "Nigh",
             targets: [
@@ -22,12 +23,16 @@ let package = Package(
                 "NighLoop", "NighMemory", "NighPlugins", "NighRelays", "NighTCP",
                 "NighUV",
             ]),
-        // Without Foundation, which `Nigh` needs for its messages.
+        // The low tier alone: without Foundation, which `Nigh` needs for its messages.
         .library(
             name: "NighLoop",
             targets: [
-                "NighBluetooth", "NighCore", "NighLoop", "NighMemory", "NighPlugins", "NighTCP", "NighUV",
+                "NighBluetooth", "NighCore", "NighLoop", "NighMemory", "NighPlugins", "NighRecord", "NighTCP",
+                "NighUV",
             ]),
+        // For a transport that is compiled into its program.
+        .library(name: "NighTransport", targets: ["NighCore", "NighPlugins", "NighTransport", "NighUV"]),
+        .library(name: "NighTestKit", targets: ["NighTestKit"]),
         // All of it as one shared library: for programs that load plugins, for plugins, and for the tests of both,
         // since host and plugin must share one copy. Programs that link it, and `presentsNigh` below, are what a plugin
         // finds it in.
@@ -39,12 +44,6 @@ let package = Package(
                 "NighTCP",
                 "NighTestKit", "NighTransport", "NighUV",
             ]),
-        .library(name: "NighCore", targets: ["NighCore"]),
-        .library(name: "NighBluetooth", targets: ["NighBluetooth"]),
-        .library(name: "NighTCP", targets: ["NighTCP"]),
-        .library(name: "NighUV", targets: ["NighUV"]),
-        .library(name: "NighRecord", targets: ["NighRecord"]),
-        .library(name: "NighTestKit", targets: ["NighTestKit"]),
     ],
     targets: [
         .systemLibrary(name: "COpenSSL", path: "Sources/Transports/COpenSSL"),

@@ -130,7 +130,7 @@ final class CrowdHost: @unchecked Sendable {
         switch event {
         case .listening(_, let addresses):
             port = addresses.first.flatMap { $0.value.split(separator: ":").last.map(String.init) }
-        case .invited(let invitation): session.accept(invitation)
+        case .invited(let invitation): invitation.accept()
         case .stateChanged(let peer, let former, _):
             if peer.state == .connected { connected += 1 }
             if former == .connected {

@@ -1,9 +1,6 @@
 import CBenchmark
 import NighLoop
 
-import struct Nigh.Message
-import struct Nigh.Messages
-
 /// A session that does what the peers in C do, with the same command line. `--way` says how its program takes messages.
 ///
 /// It sets nothing that a program would not set: messages are reliable, acknowledged and resumable, and limits have
@@ -98,12 +95,12 @@ struct BenchmarkSetting: @unchecked Sendable {
     ) {
         let isPortReported = Once()
         session.start(
-            onEvent: { [unowned session] event in
+            onEvent: { event in
                 switch event {
                 case .listening(_, let addresses):
                     guard let address = addresses.first?.value, isPortReported.isFirst() else { return }
                     listening(isOverBluetooth ? address : String(address.split(separator: ":").last ?? ""))
-                case .invited(let invitation): session.accept(invitation)
+                case .invited(let invitation): invitation.accept()
                 case .stateChanged(let peer, _, _) where peer.state == .connected: connected(peer.id)
                 case .stateChanged(_, from: .connected, let cause?): Self.fail(unlessLeaving: cause)
                 case .streamOpened(let stream): streamOpened(stream)
@@ -133,7 +130,7 @@ struct BenchmarkSetting: @unchecked Sendable {
     func read(
         _ session: Session, _ handle: @escaping @Sendable (PeerID, UnsafeRawBufferPointer) -> Void
     ) {
-        let messages = Messages(session.messages)
+        let messages = session.messages
         switch reading {
         case .handler: break
         case .inbox:
@@ -177,7 +174,7 @@ final class Once: @unchecked Sendable {
     }
 }
 
-extension Nigh.Message {
+extension Message {
     /// Calls `body` with the content in place, as C wants it.
     @inline(__always)
     func withBuffer(_ body: (UnsafeRawBufferPointer) -> Void) {

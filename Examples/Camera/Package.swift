@@ -5,7 +5,7 @@ let package = Package(
     name: "Camera",
     dependencies: [.package(name: "Nigh", path: "../..")],
     targets: [
-        .executableTarget(name: "Camera", dependencies: [.product(name: "NighShared", package: "Nigh")])
+        .executableTarget(name: "Camera", dependencies: [.product(name: "Nigh", package: "Nigh")])
     ],
     swiftLanguageModes: [.v6]
 )

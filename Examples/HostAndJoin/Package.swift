@@ -5,7 +5,7 @@ let package = Package(
     name: "HostAndJoin",
     dependencies: [.package(name: "Nigh", path: "../..")],
     targets: [
-        .executableTarget(name: "HostAndJoin", dependencies: [.product(name: "NighShared", package: "Nigh")])
+        .executableTarget(name: "HostAndJoin", dependencies: [.product(name: "Nigh", package: "Nigh")])
     ],
     swiftLanguageModes: [.v6]
 )

@@ -5,7 +5,7 @@ let package = Package(
     name: "Share",
     dependencies: [.package(name: "Nigh", path: "../..")],
     targets: [
-        .executableTarget(name: "Share", dependencies: [.product(name: "NighShared", package: "Nigh")])
+        .executableTarget(name: "Share", dependencies: [.product(name: "Nigh", package: "Nigh")])
     ],
     swiftLanguageModes: [.v6]
 )

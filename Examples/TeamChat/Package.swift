@@ -5,7 +5,7 @@ let package = Package(
     name: "TeamChat",
     dependencies: [.package(name: "Nigh", path: "../..")],
     targets: [
-        .executableTarget(name: "TeamChat", dependencies: [.product(name: "NighShared", package: "Nigh")])
+        .executableTarget(name: "TeamChat", dependencies: [.product(name: "Nigh", package: "Nigh")])
     ],
     swiftLanguageModes: [.v6]
 )

@@ -219,14 +219,14 @@ package final class Introductions: ConversationLayer {
 
     /// Answers an invitation whose sender was introduced. Returns false if the program has to answer it. Loop only.
     package func answers(_ invitation: Invitation) -> Bool {
-        guard let session = onLoop.session, !onLoop.isClosed else { return false }
+        guard !onLoop.isClosed else { return false }
         let verdict = onLoop.table.verdict(on: invitation.peer.id, introduction: invitation.introduction)
         if case .program = verdict { return false }
         onLoop.observer.answered(invitation)
         if case .decline(let reason) = verdict {
-            session.decline(invitation, reason: reason)
+            invitation.decline(because: reason)
         } else {
-            session.accept(invitation)
+            invitation.accept()
         }
         return true
     }

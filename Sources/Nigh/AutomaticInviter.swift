@@ -39,7 +39,7 @@ final class AutomaticInviter: SessionLayer {
     /// Invites all peers, also those that were left alone before. Loop only.
     private func beginAnew() { session?.peers { [weak self] in self?.begin(with: $0) } }
 
-    private func begin(with peers: [NighCore.Peer]) {
+    private func begin(with peers: [Peer]) {
         let now = self.now
         state.withLock { state in
             state.invitations = AutomaticInvitations()
@@ -61,12 +61,12 @@ final class AutomaticInviter: SessionLayer {
 
     func attach(to session: NighCore.Session) { state.withLock { $0.session = session } }
 
-    func answers(_ invitation: NighCore.Invitation) -> Bool {
-        guard isOn, let session else { return false }
+    func answers(_ invitation: Invitation) -> Bool {
+        guard isOn else { return false }
         if let reason = reason(invitation.peer.id) {
-            session.decline(invitation, reason: reason)
+            invitation.decline(because: reason)
         } else {
-            session.accept(invitation)
+            invitation.accept()
         }
         return true
     }

@@ -120,7 +120,35 @@ extension Peer {
     public nonisolated(nonsending) func send(
         files paths: [String], metadata: [UInt8] = []
     ) async throws(NighError) -> FileTransfer {
-        try await session.send(files: paths, metadata: metadata, to: self)
+        guard !isOfClosedSession else { throw NighError(.sending, .closed, peer: label) }
+        guard !paths.isEmpty else {
+            throw NighError(
+                .sending, .invalid("list of files: it is empty"), peer: label,
+                advice: "name at least one path")
+        }
+        guard metadata.count <= FileRecord.longestMetadata else {
+            throw NighError(
+                .sending, .limit("metadata of files", FileRecord.longestMetadata), peer: label,
+                advice: "send longer data as a message or a file of its own")
+        }
+        // Looking through folders takes time.
+        let source = try await onOwnThread(.sending) { () throws(NighError) in
+            do throws(FileFailure) {
+                return FoundFiles(try SourceTree(paths.map { .path($0) }, giveUp: .seconds(60)))
+            } catch {
+                throw error.error(.sending, peer: label)
+            }
+        }
+        let stream = try await openStream(named: "files", for: .files)
+        return FileTransfer.begin(source.tree, metadata: metadata, on: stream)
+    }
+
+    /// Carries the files from the thread that found them to that of the transfer.
+    ///
+    /// `@unchecked Sendable`: nothing else uses them.
+    private struct FoundFiles: @unchecked Sendable {
+        let tree: SourceTree
+        init(_ tree: SourceTree) { self.tree = tree }
     }
 }
 
@@ -137,46 +165,5 @@ extension Session {
         var transfers: [FileTransfer] = []
         for peer in peers { transfers.append(try await peer.send(files: paths, metadata: metadata)) }
         return transfers
-    }
-}
-
-extension SessionCore {
-    nonisolated(nonsending) func send(
-        files paths: [String], metadata: [UInt8], to peer: Peer
-    ) async throws(NighError) -> FileTransfer {
-        guard !isClosing else { throw NighError(.sending, .closed, peer: peer.label) }
-        guard !paths.isEmpty else {
-            throw NighError(
-                .sending, .invalid("list of files: it is empty"), peer: peer.label,
-                advice: "name at least one path")
-        }
-        guard metadata.count <= FileRecord.longestMetadata else {
-            throw NighError(
-                .sending, .limit("metadata of files", FileRecord.longestMetadata), peer: peer.label,
-                advice: "send longer data as a message or a file of its own")
-        }
-        // Looking through folders takes time.
-        let source = try await onOwnThread(.sending) { () throws(NighError) in
-            do throws(FileFailure) {
-                return FoundFiles(try SourceTree(paths.map { .path($0) }, giveUp: .seconds(60)))
-            } catch {
-                throw error.error(.sending, peer: peer.label)
-            }
-        }
-        let stream: ByteStream
-        do throws(NighError) {
-            stream = try await low.openStream(named: "files", to: peer.id, for: .files)
-        } catch {
-            throw peer.named(error)
-        }
-        return FileTransfer.begin(source.tree, metadata: metadata, on: stream)
-    }
-
-    /// Carries the files from the thread that found them to that of the transfer.
-    ///
-    /// `@unchecked Sendable`: nothing else uses them.
-    private struct FoundFiles: @unchecked Sendable {
-        let tree: SourceTree
-        init(_ tree: SourceTree) { self.tree = tree }
     }
 }

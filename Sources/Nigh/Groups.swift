@@ -23,7 +23,7 @@ public struct Group: Sendable {
     let session: SessionCore
     /// The messages to the group from its other members. Each message goes to one reader. Messages that are not read
     /// slow their senders down.
-    public let messages: Messages
+    public let messages: MessageSequence
 
     /// The other members now, by PeerID.
     public var members: [Peer] { session.members(of: membership) }
@@ -36,7 +36,7 @@ public struct Group: Sendable {
 
     /// The messages to the group as values of one type; see ``Session/messages(of:)``.
     public func messages<Content: Decodable & Sendable>(of type: Content.Type) -> TypedMessages<Content> {
-        TypedMessages(session: session, messages: messages.low)
+        TypedMessages(session: session, messages: messages)
     }
 
     /// Sends a value as JSON to all other members, to each reliably and in order. Waits while the send buffer of one is
@@ -73,7 +73,7 @@ extension Session {
                 advice: "use 1 to 63 bytes and no control characters")
         }
         let (membership, messages) = try await core.join(id, context: context, admitting)
-        return Group(name: name, membership: membership, session: core, messages: Messages(messages))
+        return Group(name: name, membership: membership, session: core, messages: messages)
     }
 
     /// The names of the groups that this session is in, in order.
@@ -83,7 +83,7 @@ extension Session {
 extension SessionCore {
     nonisolated(nonsending) func join(
         _ name: GroupName, context: [UInt8], _ admission: GroupAdmission
-    ) async throws(NighError) -> (Membership, NighCore.MessageSequence) {
+    ) async throws(NighError) -> (Membership, MessageSequence) {
         try await onLoop { core throws(NighError) in
             try core.groups.join(name, context: context) { [weak core] id, context in
                 core?.reason(against: id, context, admission)

@@ -14,7 +14,7 @@ public final class Session: Sendable {
     /// The name that this session shows to people.
     public let name: String
     /// The messages of all peers.
-    public let messages: Messages
+    public let messages: MessageSequence
     /// The streams that peers open.
     public var streams: Streams { core.streams }
 
@@ -71,7 +71,7 @@ public final class Session: Sendable {
         }
         self.service = service
         self.name = displayName.description
-        messages = Messages(core.low.messages)
+        messages = core.low.messages
         core.start(onMessage: settings.onMessage)
         if !advertises { core.low.stopAdvertising() }
     }
@@ -150,7 +150,7 @@ public final class Session: Sendable {
     /// The messages of all peers as values of one type, which they were sent as with ``send(_:to:)``, ``broadcast(_:)``
     /// or ``Peer/send(_:)``. Each message goes to one reader: for several kinds of messages, use an enum.
     public func messages<Content: Decodable & Sendable>(of type: Content.Type) -> TypedMessages<Content> {
-        TypedMessages(session: core, messages: messages.low)
+        TypedMessages(session: core, messages: messages)
     }
 
     /// Sends a value as JSON to these peers. Waits while the send buffer of one is full. The error names the peers that

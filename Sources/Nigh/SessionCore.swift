@@ -9,9 +9,9 @@ import Synchronization
 /// that it follows from.
 final class SessionCore: SessionLayer {
     private struct State {
-        var peers: [PeerID: NighCore.Peer] = [:]
+        var peers: [PeerID: Peer] = [:]
         /// Peers that were lost, so that their last messages still carry their names.
-        var lostPeers: [PeerID: NighCore.Peer] = [:]
+        var lostPeers: [PeerID: Peer] = [:]
         var lostInOrder: [PeerID] = []
         var readers: [Reader] = []
         var listReaders = PeerListReaders()
@@ -21,8 +21,8 @@ final class SessionCore: SessionLayer {
         /// What to call when the session is closed; nil before somebody closes it.
         var closeCompletions: [@Sendable () -> Void]?
 
-        func peerList(in session: SessionCore) -> [Peer] {
-            peers.values.sorted { $0.id < $1.id }.map { Peer($0, in: session) }
+        var peerList: [Peer] {
+            peers.values.sorted { $0.id < $1.id }
         }
 
         /// Gives an event to every reader, and forgets the readers that are gone.
@@ -31,7 +31,7 @@ final class SessionCore: SessionLayer {
             for reader in readers { reader.subscription?.append(event) }
         }
 
-        mutating func remember(lost peer: NighCore.Peer) {
+        mutating func remember(lost peer: Peer) {
             if lostPeers.updateValue(peer, forKey: peer.id) == nil { lostInOrder.append(peer.id) }
             if lostInOrder.count > SessionCore.lostPeerLimit { lostPeers[lostInOrder.removeFirst()] = nil }
         }
@@ -104,7 +104,7 @@ final class SessionCore: SessionLayer {
         let onMessage = handle.map { handle -> MessageHandler in
             { bytes, origin in
                 let payload = bytes.withUnsafeBytes { ByteSlice(copying: $0) }
-                handle(Message(NighCore.Message(origin: origin, payload: payload)))
+                handle(Message(origin: origin, payload: payload))
             }
         }
         low.start(onEvent: { _ in }, onMessage: onMessage)
@@ -134,22 +134,19 @@ final class SessionCore: SessionLayer {
 
     // MARK: Peers
 
-    var peers: [Peer] { state.withLock { $0.peerList(in: self) } }
+    var peers: [Peer] { state.withLock { $0.peerList } }
 
     /// The peer as it was last seen.
     func peer(_ id: PeerID) -> Peer {
         state.withLock { state in
-            (state.peers[id] ?? state.lostPeers[id]).map { Peer($0, in: self) }
-                ?? Peer(forgotten: id, in: self)
+            state.peers[id] ?? state.lostPeers[id] ?? low.unknownPeer(id)
         }
     }
 
     /// The peer as it was last seen; if it was not, as others tell of it.
     func peer(_ id: PeerID, told: Advertisement?) -> Peer {
         state.withLock { state in
-            if let seen = state.peers[id] { return Peer(seen, in: self) }
-            guard let told else { return Peer(forgotten: id, in: self) }
-            return Peer(told, low.trust(inTold: told), in: self)
+            state.peers[id] ?? low.unknownPeer(id, told: told)
         }
     }
 
@@ -159,7 +156,7 @@ final class SessionCore: SessionLayer {
     }
 
     /// Changes the table and reports it, in one step: a new reader gets either the table or the events.
-    private func update(_ peer: NighCore.Peer, reporting events: [SessionEvent]) {
+    private func update(_ peer: Peer, reporting events: [SessionEvent]) {
         state.withLock { state in
             if peer.state == .unavailable {
                 state.peers[peer.id] = nil
@@ -167,7 +164,7 @@ final class SessionCore: SessionLayer {
             } else {
                 state.peers[peer.id] = peer
             }
-            if !state.listReaders.isEmpty { state.listReaders.yield(state.peerList(in: self)) }
+            if !state.listReaders.isEmpty { state.listReaders.yield(state.peerList) }
             for event in events { state.append(event) }
         }
         if let onEvent { for event in events { onEvent(event) } }
@@ -179,7 +176,7 @@ final class SessionCore: SessionLayer {
         let subscription = SessionEvents.Subscription()
         let isClosed = state.withLock { state in
             for problem in problems.beginReading() { subscription.append(problem) }
-            for peer in state.peerList(in: self) {
+            for peer in state.peerList {
                 subscription.append(.peerFound(peer))
                 if peer.isConnected { subscription.append(.connected(peer)) }
             }
@@ -192,7 +189,7 @@ final class SessionCore: SessionLayer {
 
     func peerLists() -> AsyncStream<[Peer]> {
         state.withLock { state in
-            let list = state.peerList(in: self)
+            let list = state.peerList
             guard !state.isClosed else { return PeerListReaders.only(list) }
             return state.listReaders.add(list) { [weak self] number in
                 self?.state.withLock { $0.listReaders.remove(number) }
@@ -213,7 +210,7 @@ final class SessionCore: SessionLayer {
     func members(of group: Membership) -> [Peer] { state.withLock { members(of: group, $0) } }
 
     private func members(of group: Membership, _ state: borrowing State) -> [Peer] {
-        groups.members(of: group).compactMap { state.peers[$0] }.map { Peer($0, in: self) }
+        groups.members(of: group).compactMap { state.peers[$0] }
     }
 
     /// Gives the readers of a group's members the list as it is now.
@@ -271,20 +268,20 @@ final class SessionCore: SessionLayer {
         switch event {
         case .stateChanged(let peer, let former, let cause): handleState(of: peer, from: former, cause)
         case .peerChanged(let peer):
-            update(peer, reporting: [.peerChanged(Peer(peer, in: self))])
-        case .invited(let invitation): report(.invited(Invitation(invitation, in: self)))
+            update(peer, reporting: [.peerChanged(peer)])
+        case .invited(let invitation): report(.invited(invitation))
         case .invitationEnded(let invitation, let cause):
-            if !inviter.isOn { report(.invitationEnded(Invitation(invitation, in: self), cause)) }
+            if !inviter.isOn { report(.invitationEnded(invitation, cause)) }
         case .invitationsCrossed(let peer, let context):
             if !inviter.isOn {
-                report(.invitationsCrossed(Peer(peer, in: self), context: context))
+                report(.invitationsCrossed(peer, context: context))
             }
         case .streamOpened(let stream):
             streams.inbox.append(stream, droppingOldestBeyond: Streams.limit)
             report(.streamOpened(peer(stream.peer), name: stream.name))
-        case .pairing(let peer, let code): report(.pairingCode(Peer(peer, in: self), code))
-        case .paired(let peer): report(.paired(Peer(peer, in: self)))
-        case .pairingEnded(let peer, let cause): report(.pairingFailed(Peer(peer, in: self), cause))
+        case .pairing(let peer, let code): report(.pairingCode(peer, code))
+        case .paired(let peer): report(.paired(peer))
+        case .pairingEnded(let peer, let cause): report(.pairingFailed(peer, cause))
         case .trustStoreFailed(let error), .transportFailed(let error): report(.problem(error))
         case .peerUnresponsive(let id): report(.peerUnresponsive(peer(id)))
         case .peerResponsive(let id): report(.peerResponsive(peer(id)))
@@ -299,11 +296,10 @@ final class SessionCore: SessionLayer {
         report(.automaticInvitationFailed(peer(id), error))
     }
 
-    private func handleState(of low: NighCore.Peer, from former: PeerState, _ cause: NighError?) {
-        let peer = Peer(low, in: self)
+    private func handleState(of peer: Peer, from former: PeerState, _ cause: NighError?) {
         let wasUnknown = former == .unavailable
         var events: [SessionEvent] = wasUnknown ? [.peerFound(peer)] : []
-        switch (former, low.state) {
+        switch (former, peer.state) {
         case (_, .unavailable):
             events.append(.peerLost(peer))
         case (.reconnecting, .connected): events.append(.reconnected(peer))
@@ -316,6 +312,6 @@ final class SessionCore: SessionLayer {
         case (_, .available), (_, .connecting):
             if !wasUnknown { events.append(.peerChanged(peer)) }
         }
-        update(low, reporting: events)
+        update(peer, reporting: events)
     }
 }

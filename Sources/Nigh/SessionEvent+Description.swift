@@ -1,23 +1,5 @@
 // How the values that a session reports print: each in one short line, for people.
 
-extension Peer: CustomStringConvertible {
-    /// The name, the short PeerID and the state.
-    public var description: String { "\(label), \(state)\(transport.map { " over \($0)" } ?? "")" }
-
-    /// The name and the short PeerID.
-    var label: String { name == id.short ? name : "\(name) (\(identity.short))" }
-}
-
-extension Invitation: CustomStringConvertible {
-    /// Who invites.
-    public var description: String { "invitation from \(peer.label)" }
-}
-
-extension Message: CustomStringConvertible {
-    /// The number of bytes, and who has sent them.
-    public var description: String { low.description }
-}
-
 extension TypedMessage: CustomStringConvertible {
     /// Who has sent the value, and the value.
     public var description: String { "\(sender.label): \(content)" }

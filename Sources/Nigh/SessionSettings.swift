@@ -29,7 +29,8 @@ public struct SessionSettings: Sendable {
     /// Whether ``Peer/sendUnreliably(bytes:replacing:)`` may send beside the link, as packets that nothing delays,
     /// where the transport and the peer can do that. ``Peer/hasDatagrams`` says whether it does.
     public var datagrams = true
-    /// Plugin files to load transports from, besides those in the plugin folders.
+    /// Plugin files to load transports from, besides those in the plugin folders. A program can load plugins only if it
+    /// is linked to the product `NighShared`.
     public var plugins: [String] = []
     /// Whether a program that reads no ``Session/events`` gets a line on its standard error when the session cannot
     /// find peers or be found, for instance because a transport that it named does not work, and no other line while

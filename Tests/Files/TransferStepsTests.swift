@@ -34,8 +34,8 @@ import Testing
                     configuration, identity: .ephemeral(seed: number),
                     transports: [MemoryTransport(hub: hub, address: "m\(number)")], loop: loop)
                 session.start(
-                    onEvent: { [unowned session] in
-                        if case .invited(let invitation) = $0 { session.accept(invitation) }
+                    onEvent: {
+                        if case .invited(let invitation) = $0 { invitation.accept() }
                     }, onMessage: { _, _ in })
                 sessions.append(session)
             }

@@ -46,7 +46,7 @@ private final class Network {
             for (name, inbox) in inboxes {
                 while let message = inbox.messages.poll() {
                     let number = message.bytes.prefix(4).reduce(0) { $0 << 8 | Int($1) }
-                    received[name, default: []].append((message.peer, number))
+                    received[name, default: []].append((message.sender, number))
                 }
             }
         }
@@ -82,8 +82,8 @@ private final class Network {
                 to: Groups.Observer(
                     changed: { [unowned member] in member.events.append($0) },
                     violated: { [unowned member] in member.violations.append($0) }))
-            session.start(onEvent: { [weak session] event in
-                if case .invited(let invitation) = event { session?.accept(invitation) }
+            session.start(onEvent: { event in
+                if case .invited(let invitation) = event { invitation.accept() }
             })
             members.append(member)
         }

@@ -110,13 +110,13 @@ final class MeshNetwork {
                 failed: { [weak member] in member?.fail($1, $0) },
                 violated: { [weak member] in member?.violations.append($0) }))
         session.start(
-            onEvent: { [weak member, weak session] event in
-                guard let member, let session else { return }
+            onEvent: { [weak member] event in
+                guard let member else { return }
                 member.events.append(event)
                 if case .closed = event { member.isClosed = true }
                 if case .invited(let invitation) = event {
                     member.asked += 1
-                    session.accept(invitation)
+                    invitation.accept()
                 }
             },
             onMessage: { [weak member] bytes, origin in

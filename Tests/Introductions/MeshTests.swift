@@ -187,7 +187,7 @@ import Testing
         func name() -> String? {
             nonisolated(unsafe) var name: String?
             for case .peerChanged(let peer) in network.members[0].events where peer.id == other {
-                name = peer.name.description
+                name = peer.name
             }
             return name
         }

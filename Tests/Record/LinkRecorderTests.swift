@@ -36,7 +36,7 @@ import Testing
         let (puma, lynx) = (session("puma", recorder), session("lynx", nil))
         puma.start(onEvent: { _ in }, onMessage: { _, _ in })
         lynx.start(
-            onEvent: { if case .invited(let invitation) = $0 { lynx.accept(invitation) } },
+            onEvent: { if case .invited(let invitation) = $0 { invitation.accept() } },
             onMessage: { _, _ in })
         try loop.run(for: .seconds(1))
         puma.invite(lynx.id) { _ in }

@@ -87,7 +87,7 @@ final class RelayNetwork {
         probe.start(reading: .handler, accepting: false)
         probe.reaction = { [unowned member] event, session in
             switch event {
-            case .invited(let invitation): session.accept(invitation)
+            case .invited(let invitation): invitation.accept()
             case .streamOpened(let stream): member.streams.append(stream)
             default: break
             }

@@ -74,8 +74,8 @@ private final class PipePair {
             let session = Session(
                 configuration, identity: .ephemeral(seed: UInt64(index + 1)), transports: [transport],
                 loop: loop)
-            session.start(onEvent: { [weak session] event in
-                if case .invited(let invitation) = event { session?.accept(invitation) }
+            session.start(onEvent: { event in
+                if case .invited(let invitation) = event { invitation.accept() }
             })
             return session
         }

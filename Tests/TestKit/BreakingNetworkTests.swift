@@ -26,7 +26,7 @@ struct BreakingNetworkTests {
             }
         }
         lynx.start { event in
-            if case .invited(let invitation) = event { lynx.accept(invitation) }
+            if case .invited(let invitation) = event { invitation.accept() }
         } onMessage: { bytes, _ in
             received.withLock { $0.append(bytes.unsafeLoad(as: UInt8.self)) }
         }

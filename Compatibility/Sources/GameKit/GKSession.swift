@@ -227,13 +227,13 @@ open class GKSession: NSObject {
         guard let request, !request.isAccepted else {
             throw GKSessionError(.peerNotFoundError, "there is no request of \"\(id)\"")
         }
-        low?.accept(request.invitation)
+        request.invitation.accept()
     }
 
     /// Denies the request of a peer.
     open func denyConnection(fromPeer peerID: String!) {
         let request = lock.withLock { requests.removeValue(forKey: peerID ?? "") }
-        if let request, !request.isAccepted { low?.decline(request.invitation) }
+        if let request, !request.isAccepted { request.invitation.decline() }
     }
 
     /// Ends the connection to a peer, or with this session's own ID all connections. What was sent before still
@@ -340,7 +340,7 @@ extension GKSession {
     func deliver(_ messages: ArraySlice<Message>) -> ArraySlice<Message> {
         var next = messages.startIndex
         while next < messages.endIndex {
-            let sender = messages[next].peer
+            let sender = messages[next].sender
             let version = receiverVersion.load(ordering: .acquiring)
             lock.lock()
             let (receiver, context, peer) = (self.receiver, self.context, knownPeers.text(of: sender))
@@ -351,7 +351,7 @@ extension GKSession {
                 let data = messages[next].payload.withUnsafeBytes { Data($0) }
                 next += 1
                 receiver.receiveData(data, fromPeer: peer, inSession: self, context: context)
-            } while next < messages.endIndex && messages[next].peer == sender
+            } while next < messages.endIndex && messages[next].sender == sender
                 && receiverVersion.load(ordering: .acquiring) == version
         }
         return messages[next...]
@@ -367,7 +367,7 @@ extension GKSession {
         switch event {
         case .stateChanged(let peer, let former, _): handleState(of: peer, from: former)
         case .peerChanged(let peer):
-            lock.withLock { knownPeers.note(peer.name.description, of: peer.id.description) }
+            lock.withLock { knownPeers.note(peer.name, of: peer.id.description) }
         case .invited(let invitation): requested(invitation)
         case .invitationEnded(let invitation, let cause): requestEnded(invitation, cause)
         case .transportChanged(let scheme, .up): lock.withLock { _ = failedTransports.remove(scheme) }
@@ -394,7 +394,7 @@ extension GKSession {
             case .reconnecting: nil
             case .disconnected: .stateDisconnected
             }
-        let (id, name) = (peer.id.description, peer.name.description)
+        let (id, name) = (peer.id.description, peer.name)
         lock.withLock {
             if let state {
                 knownPeers.note(state, of: id, named: name)
@@ -411,12 +411,12 @@ extension GKSession {
     private func requested(_ invitation: Invitation) {
         let id = invitation.peer.id.description
         guard isAvailable else {
-            low?.decline(invitation, reason: "not available")
+            invitation.decline(because: "not available")
             return
         }
         lock.withLock {
             requests[id] = Request(invitation: invitation)
-            knownPeers.note(invitation.peer.name.description, of: id)
+            knownPeers.note(invitation.peer.name, of: id)
         }
         if let observer { return observer.requested(by: id) }
         guard let delegate else { return denyConnection(fromPeer: id) }

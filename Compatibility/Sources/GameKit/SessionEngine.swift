@@ -154,7 +154,7 @@ final class SessionEngine: Sendable {
         case .callFailed(let peer, let error): session.callFailed(peer, error)
         case .event(let event):
             if case .stateChanged(let peer, _, _) = event, peer.state == .disconnected {
-                waiting.withLock { $0.keptMessages.removeAll { $0.peer == peer.id } }
+                waiting.withLock { $0.keptMessages.removeAll { $0.sender == peer.id } }
             }
             session.handle(event)
         }

@@ -87,6 +87,14 @@ public struct ByteSlice: Sendable {
         return true
     }
 
+    /// Makes the slice longer by what lies in `chunk` from `start` on. Returns false, and does nothing, unless that is
+    /// directly behind it.
+    mutating func extend(in chunk: Chunk, from start: Int) -> Bool {
+        guard self.chunk === chunk, end == start else { return false }
+        end = chunk.filled
+        return true
+    }
+
     /// Returns the slice that covers this one and `next`, or nil unless `next` lies
     /// directly behind it in the same chunk.
     func joined(with next: ByteSlice) -> ByteSlice? {

@@ -38,7 +38,7 @@ extension Lobby {
         peers[peer.id] = peer
         inviteSooner(peer.id)
         guard let before = people[peer.id] else { return notify() }
-        people[peer.id]?.name = peer.name.description
+        people[peer.id]?.name = peer.name
         people[peer.id]?.transport = peer.transport ?? before.transport
         guard let now = people[peer.id], let old = before.transport, let new = peer.transport, old != new
         else { return notify() }
@@ -52,7 +52,7 @@ extension Lobby {
         case (_, .connecting):
             let playerWasAsked = awaited[peer.id]?.wish == .seat && !acceptsAll
             if !playerWasAsked, let trust = peer.trust, trust.isDoubtful {
-                notify(.hasKnownName(peer.id, name: peer.name.description, trust))
+                notify(.hasKnownName(peer.id, name: peer.name, trust))
             } else {
                 notify()
             }
@@ -85,7 +85,7 @@ extension Lobby {
     }
 
     private func connected(_ peer: Peer) {
-        let person = Person(id: peer.id, name: peer.name.description, transport: peer.transport)
+        let person = Person(id: peer.id, name: peer.name, transport: peer.transport)
         switch state {
         case .hosting(var table):
             guard let request = awaited.removeValue(forKey: peer.id) else { break }
@@ -131,7 +131,7 @@ extension Lobby {
 
     private func disconnected(_ peer: Peer, _ cause: NighError?) {
         awaited[peer.id] = nil
-        let name = people.removeValue(forKey: peer.id)?.name ?? peer.name.description
+        let name = people.removeValue(forKey: peer.id)?.name ?? peer.name
         switch state {
         case .hosting(var table):
             let offers = table.offers
@@ -163,48 +163,48 @@ extension Lobby {
         guard case .hosting(let table) = state else {
             // A watcher may notice that the host left before the guest does.
             let isEarly = (try? JoinRequest(invitation.context))?.lostTable?.host == otherPeer
-            return session.decline(
-                invitation, reason: "there is no table here now",
+            return invitation.decline(
+                because: "there is no table here now",
                 retryAfter: isEarly && otherPeer != nil ? .seconds(1) : .zero)
         }
         do throws(TableWish.Fault) {
             let joinRequest = try JoinRequest(invitation.context)
             guard joinRequest.canStay || !table.table.isWaiting else {
-                return session.decline(
-                    invitation, reason: "an older version of the game cannot join in the middle of this one")
+                return invitation.decline(
+                    because: "an older version of the game cannot join in the middle of this one")
             }
             if let lost = joinRequest.lostTable, lost.host != table.formerHost {
-                return session.decline(invitation, reason: "there is no table here now")
+                return invitation.decline(because: "there is no table here now")
             }
             switch joinRequest.wish {
             case .watch:
                 guard table.watchers.count < HostTable.watcherLimit else {
-                    return session.decline(invitation, reason: "too many watch this table already")
+                    return invitation.decline(because: "too many watch this table already")
                 }
                 awaited[request.id] = joinRequest
-                session.accept(invitation)
+                invitation.accept()
             case .seat:
                 guard table.hasFreeSeat, !isSeatPromised else {
-                    return session.decline(invitation, reason: "somebody plays at this table already")
+                    return invitation.decline(because: "somebody plays at this table already")
                 }
                 // The host that left may have its seat back.
                 let isBack = table.awaitsFormerHost && request.id == table.formerHost
                 guard isBack || !table.isSeatReserved else {
-                    return session.decline(invitation, reason: "the seat is offered to the watchers first")
+                    return invitation.decline(because: "the seat is offered to the watchers first")
                 }
                 guard !acceptsAll, !isBack else { return answer(invitation, accept: true, reason: "") }
                 invitations[request.id] = invitation
                 notify(.seatRequested(request))
             }
         } catch {
-            session.decline(invitation, reason: Self.reason(for: error))
+            invitation.decline(because: Self.reason(for: error))
         }
     }
 
     /// Declines those who still wait for the seat, once somebody has it.
     private func declineLateRequests() {
         guard case .hosting(let table) = state, !table.hasFreeSeat else { return }
-        for invitation in invitations.values { session.decline(invitation, reason: Self.seatIsTaken) }
+        for invitation in invitations.values { invitation.decline(because: Self.seatIsTaken) }
         invitations = [:]
     }
 
@@ -341,7 +341,7 @@ extension Lobby {
 extension SeatRequest {
     init(_ invitation: Invitation) {
         self.init(
-            id: invitation.peer.id, name: invitation.peer.name.description, transport: invitation.transport,
+            id: invitation.peer.id, name: invitation.peer.name, transport: invitation.transport,
             trust: invitation.peer.trust)
     }
 }
@@ -354,7 +354,7 @@ extension TableListing {
         }
         self.init(
             id: peer.id, identity: peer.identity == peer.id ? nil : peer.identity,
-            name: peer.name.description,
+            name: peer.name,
             hasFreeSeat: peer.info[Lobby.Info.key] == Lobby.Info.open, isFull: peer.isFull,
             transports: schemes,
             quality: peer.routes.first?.quality, trust: peer.trust)

@@ -196,10 +196,10 @@ public final class Lobby: @unchecked Sendable {
             let request = try? JoinRequest(invitation.context), request.canStay || !table.table.isWaiting
         else {
             let reason = accept ? Self.seatIsTaken : reason
-            return session.decline(invitation, reason: reason)
+            return invitation.decline(because: reason)
         }
         awaited[peer] = request
-        session.accept(invitation)
+        invitation.accept()
     }
 
     /// Whether somebody is on the way to the seat.
@@ -429,7 +429,7 @@ public final class Lobby: @unchecked Sendable {
         case .hosting:
             session.stopAdvertising()
             for invitation in invitations.values {
-                session.decline(invitation, reason: "the table was closed")
+                invitation.decline(because: "the table was closed")
             }
             invitations = [:]
             awaited = [:]

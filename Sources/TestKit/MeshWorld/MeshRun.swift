@@ -155,7 +155,7 @@ final class MeshRun: @unchecked Sendable {
         }
         if case .invited(let invitation) = event {
             world.counts.invitations += 1
-            session.accept(invitation)
+            invitation.accept()
         }
         if case .transportChanged(let scheme, .down(let error)) = event {
             world.report(.consistency, "\(label): \(scheme) is down: \(error)")

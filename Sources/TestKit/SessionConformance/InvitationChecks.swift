@@ -15,11 +15,11 @@ extension SessionConformance {
             let invitation = host.invitations[0]
             try testbed.expect(invitation.peer.id == caller.id, "another peer invites")
             try testbed.expect(
-                invitation.peer.name.description == "Caller", "the name is that of \(invitation.peer)")
+                invitation.peer.name == "Caller", "the name is that of \(invitation.peer)")
             try testbed.expect(invitation.context == context, "the context is not the one that was sent")
             try testbed.expect(!invitation.transport.isEmpty, "the invitation names no transport")
             try testbed.expect(outcome.result == nil, "it was answered before the program answered")
-            host.session.accept(invitation)
+            invitation.accept()
             try outcome.value()
             try testbed.waitFor(.connected, caller, host)
         },
@@ -30,14 +30,14 @@ extension SessionConformance {
             let caller = try testbed.startSession("Caller")
             let outcome = try testbed.call(caller, host)
             try testbed.wait("the invitation") { !host.invitations.isEmpty }
-            host.session.decline(host.invitations[0], reason: "supper first", retryAfter: .seconds(600))
+            host.invitations[0].decline(because: "supper first", retryAfter: .seconds(600))
             let error = try outcome.error()
             try testbed.expect(
                 error.cause == .declined("supper first", retryAfter: .seconds(600)),
                 "it failed with: \(error)")
             let second = try testbed.call(caller, host)
             try testbed.wait("the second invitation") { host.invitations.count == 2 }
-            host.session.accept(host.invitations[1])
+            host.invitations[1].accept()
             try second.value()
         },
         ConformanceCheck(
@@ -55,7 +55,7 @@ extension SessionConformance {
                 host.endedInvitations.count == host.invitations.count
             }
             // A late answer must do no harm.
-            for invitation in host.invitations { host.session.accept(invitation) }
+            for invitation in host.invitations { invitation.accept() }
             try testbed.waitQuietTime()
             try testbed.expect(host.state(of: caller.id) != .connected, "a late answer connected")
         },
@@ -101,7 +101,7 @@ extension SessionConformance {
                 throw Testbed.Failure(message: "nobody was refused")
             }
             try testbed.expect(error.cause == .busy, "it failed with: \(error)")
-            for invitation in host.invitations { host.session.accept(invitation) }
+            for invitation in host.invitations { invitation.accept() }
             try testbed.wait("the other two are connected") {
                 guests.filter { host.state(of: $0.id) == .connected }.count == 2
             }

@@ -49,7 +49,7 @@ extension SessionConformance {
                 }
                 let info = try DiscoveryInfo(["step": "\(step)"])
                 host.session.update(info: info)
-                try testbed.wait("the change is reported") { seeker.peer(host.id)?.info == info }
+                try testbed.wait("the change is reported") { seeker.peer(host.id)?.discoveryInfo == info }
             }
             try testbed.expect(seeker.state(of: host.id) == .connected, "the change ended the conversation")
         },

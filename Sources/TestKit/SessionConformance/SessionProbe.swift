@@ -70,7 +70,7 @@ package final class SessionProbe: @unchecked Sendable {
     package func start(reading: Reading, accepting: Bool) {
         if accepting {
             reaction = { event, session in
-                if case .invited(let invitation) = event { session.accept(invitation) }
+                if case .invited(let invitation) = event { invitation.accept() }
             }
         }
         let onMessage: MessageHandler = { [weak self] bytes, origin in

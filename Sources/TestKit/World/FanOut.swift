@@ -26,8 +26,8 @@ package final class FanOut: @unchecked Sendable {
         let host = makeSession(0)
         self.host = host
         host.start(
-            onEvent: { [unowned host] event in
-                if case .invited(let invitation) = event { host.accept(invitation) }
+            onEvent: { event in
+                if case .invited(let invitation) = event { invitation.accept() }
             }, onMessage: { _, _ in })
         advance(.milliseconds(1))
     }

@@ -132,8 +132,8 @@ private final class GroupHostWorld: @unchecked Sendable {
                 }
             })
         member.session.start(
-            onEvent: { [unowned member] event in
-                if case .invited(let invitation) = event { member.session.accept(invitation) }
+            onEvent: { event in
+                if case .invited(let invitation) = event { invitation.accept() }
             }, onMessage: { _, _ in })
         member.membership = try? member.groups.join(Self.name, context: []) { _, _ in nil }
     }

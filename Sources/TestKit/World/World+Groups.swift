@@ -90,12 +90,12 @@ final class WorldGroups: @unchecked Sendable {
         let bytes = message.bytes
         let number = bytes.prefix(8).reduce(0 as UInt64) { $0 << 8 | UInt64($1) }
         if bytes != WorldGroups.message(number, count: bytes.count) {
-            run?.report(.order, "a message to \(name) from \(message.peer.short) was changed")
+            run?.report(.order, "a message to \(name) from \(message.sender.short) was changed")
         }
-        if let before = last[name]?[message.peer], number <= before {
+        if let before = last[name]?[message.sender], number <= before {
             run?.report(.exactlyOnce, "message \(number) to \(name) comes after \(before)")
         }
-        last[name, default: [:]][message.peer] = number
+        last[name, default: [:]][message.sender] = number
     }
 
     /// Makes a message with this number.

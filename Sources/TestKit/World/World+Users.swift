@@ -209,10 +209,10 @@ extension World {
             schedule(after: generator.milliseconds(1...5_000)) { [self] in accept(run, invitation) }
         case 2:
             schedule(after: generator.milliseconds(0...3_000)) {
-                run.session?.decline(invitation, reason: "later perhaps", retryAfter: .seconds(3))
+                invitation.decline(because: "later perhaps", retryAfter: .seconds(3))
             }
         case 3:
-            run.session?.decline(invitation, reason: "no")
+            invitation.decline(because: "no")
         case 4:
             if let other = index(of: invitation.peer.id) { invite(other, by: run) }
         default: break
@@ -220,9 +220,9 @@ extension World {
     }
 
     private func accept(_ run: SessionRun, _ invitation: Invitation) {
-        guard let session = run.session else { return }
+        guard run.session != nil else { return }
         run.note(.call, index(of: invitation.peer.id) ?? -1, 3, "accepts")
-        session.accept(invitation)
+        invitation.accept()
     }
 
     /// Responds to the changed state of a peer.

@@ -28,7 +28,7 @@ public struct PeerWarning: Hashable, Sendable {
     }
 
     /// Creates the warning about a peer, or returns nil if there is nothing to warn of.
-    public init?(_ peer: Peer) { self.init(peer.identity, name: peer.name.description, trust: peer.trust) }
+    public init?(_ peer: Peer) { self.init(peer.identity, name: peer.name, trust: peer.trust) }
 
     /// The warning as one sentence without its full stop, for a place where `name` is shown.
     public var sentence: String {

@@ -146,8 +146,8 @@ final class SessionHarness: @unchecked Sendable {
         switch event {
         case .invited(let invitation):
             switch behavior.answer {
-            case .accept: session.accept(invitation)
-            case .decline: session.decline(invitation, reason: "not now", retryAfter: .seconds(3))
+            case .accept: invitation.accept()
+            case .decline: invitation.decline(because: "not now", retryAfter: .seconds(3))
             case .none: break
             }
         case .streamOpened(let stream): streams.all.append(stream)

@@ -33,8 +33,8 @@ final class CountedHandshake: @unchecked Sendable {
     func run(_ counter: OperationCounter) throws {
         var isDone = false
         answerer.start(
-            onEvent: { [unowned self] in
-                if case .invited(let invitation) = $0 { answerer.accept(invitation) }
+            onEvent: {
+                if case .invited(let invitation) = $0 { invitation.accept() }
             },
             onMessage: { [unowned self] bytes, origin in
                 bytes.withUnsafeBytes { bytes in

@@ -37,6 +37,9 @@ struct CountedPath: Sendable {
             CountedPath(name: "async-round-trip-64", sides: .together, warmUp: 50, operations: 300) {
                 try await CountedTasks.roundTrip(of: [UInt8](repeating: 0x6e, count: 64), counter: $0)
             },
+            CountedPath(name: "task-send-64", sides: .together, warmUp: 5, operations: 20, parts: 512) {
+                try await CountedTasks.send([UInt8](repeating: 0x6e, count: 64), burst: 512, counter: $0)
+            },
             CountedPath(name: "codable-round-trip", sides: .together, warmUp: 50, operations: 200) {
                 try await CountedTasks.codableRoundTrip(counter: $0)
             },

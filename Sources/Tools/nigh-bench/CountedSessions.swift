@@ -32,10 +32,10 @@ struct CountedSessions: Sendable {
             let answerer = session("answerer-\(number)", .server, security, datagrams, on: loops[1])
             let (ports, port) = AsyncStream.makeStream(of: TransportAddress.self)
             answerer.start(
-                onEvent: { [unowned answerer] event in
+                onEvent: { event in
                     switch event {
                     case .listening(_, let addresses): if let first = addresses.first { port.yield(first) }
-                    case .invited(let invitation): answerer.accept(invitation)
+                    case .invited(let invitation): invitation.accept()
                     default: break
                     }
                 },

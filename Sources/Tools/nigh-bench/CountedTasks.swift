@@ -15,7 +15,8 @@ enum CountedTasks {
         let lynx: Session
         let asLynx: Peer
 
-        static func connect() async throws -> Pair {
+        /// - Parameter onMessage: handles the messages that Lynx gets; nil if a task reads them.
+        static func connect(onMessage: (@Sendable (Message) -> Void)? = nil) async throws -> Pair {
             let network = "memory:hub=counted-\(UInt64.random(in: 0 ... .max))"
             func session(_ name: String) throws -> Session {
                 try Session(service: "bench", name: name, transports: network) { settings in
@@ -24,6 +25,7 @@ enum CountedTasks {
                     settings.connectsAutomatically = true
                     settings.files = .ask
                     settings.timings = .counted
+                    if name == "Lynx" { settings.onMessage = onMessage }
                 }
             }
             let (puma, lynx) = (try session("Puma"), try session("Lynx"))
@@ -57,6 +59,23 @@ enum CountedTasks {
         let allocations = try await pair.close(after: counter)
         try await answering.value
         return allocations
+    }
+
+    /// A burst of messages that a task sends one after another, and an answer to the last of them.
+    static func send(_ bytes: [UInt8], burst: Int, counter: OperationCounter) async throws -> UInt64 {
+        let (ends, lastCame) = AsyncStream.makeStream(of: Void.self)
+        // Handled on one loop, so the count needs no lock.
+        nonisolated(unsafe) var count = 0
+        let pair = try await Pair.connect { _ in
+            count += 1
+            if count % burst == 0 { lastCame.yield() }
+        }
+        var last = ends.makeAsyncIterator()
+        repeat {
+            for _ in 0..<burst { try await pair.asLynx.send(bytes: bytes) }
+            _ = await last.next()
+        } while counter.operationEnded()
+        return try await pair.close(after: counter)
     }
 
     /// A value there and the same back, by `send` and `for await`.

@@ -64,9 +64,9 @@ struct SessionGroup {
         let session = Session(
             configuration, identity: .ephemeral(),
             transports: [MemoryTransport(hub: hub, address: name)], loop: loop)
-        let onEvent: EventHandler = { [weak session] event in
+        let onEvent: EventHandler = { event in
             switch event {
-            case .invited(let invitation): session?.accept(invitation)
+            case .invited(let invitation): invitation.accept()
             case .stateChanged(_, from: .connected, let cause?): handlers.onInterruption(cause)
             case .streamOpened(let stream): handlers.onStream(stream, loop)
             default: break

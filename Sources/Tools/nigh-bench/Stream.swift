@@ -2,8 +2,6 @@ import Dispatch
 import NighCore
 import Synchronization
 
-import struct Nigh.Messages
-
 /// Sends messages one way, as fast as they go.
 ///
 /// The sender sends in bursts. Some are under way at first. Each time the receiver has taken a whole burst, the next
@@ -50,12 +48,12 @@ struct Stream {
             Poller(session: session, meter: meter).begin()
             return nil
         case .loopTask:
-            let messages = Messages(session.messages)
+            let messages = session.messages
             return Task(executorPreference: session.loop) {
                 while await messages.next() != nil { meter.count() }
             }
         case .task:
-            let messages = Messages(session.messages)
+            let messages = session.messages
             return Task {
                 while await messages.next() != nil { meter.count() }
             }

@@ -31,8 +31,8 @@ import Testing
         }
         let (first, others) = (sessions[0], sessions.dropFirst())
         for other in others {
-            other.start(onEvent: { [weak other] event in
-                if case .invited(let invitation) = event { other?.accept(invitation) }
+            other.start(onEvent: { event in
+                if case .invited(let invitation) = event { invitation.accept() }
             })
         }
         first.start()

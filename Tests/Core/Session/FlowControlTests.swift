@@ -61,9 +61,9 @@ import Testing
         // All of it happens on the virtual loop, which runs in this thread.
         nonisolated(unsafe) var seen: [String] = []
         lynx.start(
-            onEvent: { [weak lynx] event in
+            onEvent: { event in
                 switch event {
-                case .invited(let invitation): lynx?.accept(invitation)
+                case .invited(let invitation): invitation.accept()
                 case .stateChanged(let peer, _, _) where peer.state == .connected: seen.append("connected")
                 default: break
                 }

@@ -29,8 +29,8 @@ import Testing
             second = session("second") { [unowned self] in secondPipe = secondPipe ?? $0 }
             first.start(onEvent: { _ in }, onMessage: { _, _ in })
             second.start(
-                onEvent: { [unowned self] event in
-                    if case .invited(let invitation) = event { second.accept(invitation) }
+                onEvent: { event in
+                    if case .invited(let invitation) = event { invitation.accept() }
                 }, onMessage: { [unowned self] bytes, _ in onMessage(bytes) })
             try loop.run(for: .milliseconds(100))
             first.invite(second.id) { _ in }

@@ -32,7 +32,7 @@ import Testing
         try place.run(.seconds(1))
         let invitation = try #require(lynx.invitations.first)
         #expect(invitation.introduction == [1, 2, 3])
-        lynx.session.accept(invitation)
+        invitation.accept()
         try place.run(.seconds(1))
         #expect(puma.outcomes == [.success(lynx.id)])
     }
@@ -63,7 +63,7 @@ import Testing
         driver.inTurn { driver.machine.cancel(calls[0].token, now: place.loop.now) }
         #expect(puma.outcomes.count == 1)
         #expect(puma.failure?.cause == .cancelled)
-        lynx.session.accept(try #require(lynx.invitations.first))
+        try #require(lynx.invitations.first).accept()
         try place.run(.seconds(1))
         #expect(puma.outcomes.count == 2)
         #expect(puma.outcomes.last == .success(lynx.id))
@@ -94,14 +94,14 @@ import Testing
         try place.run(.seconds(1))
         let invitation = try #require(lynx.invitations.first)
         #expect(invitation.peer.id == puma.id)
-        #expect(invitation.peer.name.description == "Puma")
+        #expect(invitation.peer.name == "Puma")
         #expect(invitation.context == Array("table 7".utf8))
         #expect(invitation.transport == "memory")
         #expect(puma.state(of: lynx.id) == .connecting)
         #expect(lynx.state(of: puma.id) == .available)
         #expect(puma.outcomes.isEmpty)
 
-        lynx.session.accept(invitation)
+        invitation.accept()
         try place.run(.seconds(1))
         #expect(puma.outcomes == [.success(lynx.id)])
         #expect(lynx.state(of: puma.id) == .connected)
@@ -113,7 +113,7 @@ import Testing
         let lynx = place.join("Lynx", accepting: false)
         lynx.reaction = { event, session in
             if case .invited(let invitation) = event {
-                session.decline(invitation, reason: "supper first", retryAfter: .seconds(600))
+                invitation.decline(because: "supper first", retryAfter: .seconds(600))
             }
         }
         try place.run(.seconds(1))
@@ -146,7 +146,7 @@ import Testing
         let ended = lynx.events.contains { if case .invitationEnded = $0 { true } else { false } }
         #expect(ended)
         // A late answer has no effect.
-        if let invitation = lynx.invitations.first { lynx.session.accept(invitation) }
+        if let invitation = lynx.invitations.first { invitation.accept() }
         try place.run(.seconds(1))
         #expect(lynx.state(of: puma.id) == .available)
     }
@@ -234,7 +234,7 @@ import Testing
             lynx.session.invite(puma.id, context: [2]) { lynx.outcomes.append($0) }
             try place.run(.seconds(5))
             if puma.state(of: lynx.id) != .connected, let invitation = lynx.invitations.first {
-                lynx.session.accept(invitation)
+                invitation.accept()
                 try place.run(.seconds(1))
             }
             #expect(puma.outcomes == [.success(lynx.id)], "round \(round)")
@@ -270,7 +270,7 @@ import Testing
             if case .invited(let invitation) = event { invitation } else { nil }
         }
         try #require(invitations.count == 2)
-        for invitation in invitations { host.session.accept(invitation) }
+        for invitation in invitations { invitation.accept() }
         try place.run(.seconds(1))
         let ended = host.events.compactMap { event -> (PeerID, NighError.Cause?)? in
             if case .invitationEnded(let invitation, let error) = event {

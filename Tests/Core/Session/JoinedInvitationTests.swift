@@ -43,7 +43,7 @@ import Testing
         try place.run(.seconds(5))
         #expect(answers.cause(of: "impatient") == .timedOut && answers.times["impatient"] == 2_000)
         #expect(answers.outcomes["patient"] == nil && lynx.endedInvitations.isEmpty, "the other goes on")
-        lynx.session.accept(try #require(lynx.invitations.first))
+        try #require(lynx.invitations.first).accept()
         try place.run(.seconds(1))
         #expect(answers.outcomes["patient"] == .success(lynx.id) && lynx.invitations.count == 1)
     }
@@ -82,7 +82,7 @@ import Testing
         let invitation = try #require(lynx.invitations.first)
         puma.faults.plan.delay = .milliseconds(300)
         try place.run(.milliseconds(999))
-        lynx.session.accept(invitation)
+        invitation.accept()
         try place.run(.seconds(2))
         #expect(
             answers.cause(of: "impatient") == .timedOut && answers.outcomes["patient"] == .success(lynx.id))

@@ -179,7 +179,7 @@ import Testing
         try place.run(.seconds(1))
         puma.invite(connected)
         try place.run(.seconds(1))
-        connected.session.accept(try #require(connected.invitations.first))
+        try #require(connected.invitations.first).accept()
         inviting.invite(puma)
         puma.invite(invited)
         try place.run(.seconds(1))

@@ -64,7 +64,7 @@ import Testing
         #expect(read.map(\.bytes) == [[1, 2], [], [3], [], [9, 9], [5]])
         #expect(read.map(\.origin.lane) == [.main, .bulk, .main, .main, .bulk, .main])
         #expect(read.map(\.origin.isReliable) == [true, true, false, true, true, true])
-        #expect(read.allSatisfy { $0.peer == peer })
+        #expect(read.allSatisfy { $0.sender == peer })
         #expect(inbox.poll() == nil)
     }
 

@@ -23,9 +23,9 @@ import Testing
         try first.session.trySend([4], to: hub.id, .unreliable)
         try third.session.trySend([5], to: hub.id)
         try place.run(.seconds(1))
-        var received: [NighCore.Message] = []
+        var received: [Message] = []
         while let message = separate.poll() { received.append(message) }
-        #expect(received.allSatisfy { $0.peer == first.id })
+        #expect(received.allSatisfy { $0.sender == first.id })
         let reliable = received.filter(\.origin.isReliable).map {
             [$0.bytes[0], UInt8(clamping: $0.bytes.count / 1_000)]
         }

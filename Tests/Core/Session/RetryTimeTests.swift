@@ -68,8 +68,8 @@ import Testing
     func roundedUp() throws {
         for (wait, seconds) in [(0, 0), (1, 1), (1_000, 1), (1_001, 2), (600_000, 600)] {
             let peer = try ScriptedPeer()
-            peer.answer = { invitation, session in
-                session.decline(invitation, retryAfter: .milliseconds(wait))
+            peer.answer = { invitation in
+                invitation.decline(retryAfter: .milliseconds(wait))
             }
             try peer.open()
             try peer.exchangeHellos()

@@ -32,7 +32,7 @@ import Testing
             session.start(
                 onEvent: { [weak self] event in
                     switch event {
-                    case .invited(let invitation): self?.session.accept(invitation)
+                    case .invited(let invitation): invitation.accept()
                     case .stateChanged(let peer, _, _): self?.states.append(peer.state)
                     case .peerChanged(let peer): self?.shownRoutes = peer.routes.map(\.address.scheme)
                     default: break

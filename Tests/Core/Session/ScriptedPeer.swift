@@ -37,7 +37,7 @@ final class ScriptedPeer: @unchecked Sendable {
     let session: Session
     private(set) var pipe: ScriptedPipe
     /// How the session answers an invitation.
-    var answer: (Invitation, Session) -> Void = { $1.accept($0) }
+    var answer: (Invitation) -> Void = { $0.accept() }
     private(set) var events: [SessionEvent] = []
     private(set) var texts: [String] = []
     var outcomes: [Result<PeerID, NighError>] = []
@@ -57,7 +57,7 @@ final class ScriptedPeer: @unchecked Sendable {
         session.start(
             onEvent: { [unowned self] event in
                 events.append(event)
-                if case .invited(let invitation) = event { answer(invitation, session) }
+                if case .invited(let invitation) = event { answer(invitation) }
             },
             onMessage: { [unowned self] bytes, _ in
                 texts.append(bytes.withUnsafeBytes { String(decoding: $0, as: UTF8.self) })

@@ -52,7 +52,7 @@ import Testing
         let puma = place.join("puma") { $0.layers = [Layer("a", calls), Layer("b", calls)] }
         #expect(calls.take() == ["a: attached to puma", "b: attached to puma"])
         puma.reaction = { event, session in
-            if case .invited(let invitation) = event { session.accept(invitation) }
+            if case .invited(let invitation) = event { invitation.accept() }
             if case .stateChanged(let peer, _, _) = event { calls.all.append("program: \(peer.state)") }
             if case .closed = event { calls.all.append("program: closed") }
         }

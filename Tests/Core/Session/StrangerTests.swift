@@ -1,3 +1,4 @@
+import NighTestKit
 import Testing
 
 @testable import NighCore
@@ -36,11 +37,14 @@ import Testing
         init(places: Int = 64) throws {
             var limits = SessionLimits()
             limits.unauthenticatedPipes = places
+            let loop = VirtualEventLoop()
             machine = SessionMachine(
+                reference: SessionReference(
+                    loop: loop, directory: PortDirectory(), portNotifier: PortNotifier(loop: loop) {},
+                    unreliableLimit: 0, driverReference: SessionDriver.DriverReference()),
                 hello: Self.hello(of: Self.host), limits: limits, timings: SessionTimings(),
                 transports: [.init(scheme: "test", priority: 0)], offer: .tls(try TLSContext(Self.host)),
-                security: .encrypted, trust: .ephemeral(), identity: Self.host.peerID, seed: 1,
-                listPort: { _ in })
+                security: .encrypted, trust: .ephemeral(), identity: Self.host.peerID, seed: 1)
             context = try TLSContext(.ephemeral(seed: 2))
         }
 

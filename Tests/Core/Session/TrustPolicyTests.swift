@@ -47,7 +47,7 @@ import Testing
         try place.run(.seconds(1))
         lynx.invite(puma)
         try place.run(.seconds(1))
-        puma.session.decline(try #require(puma.invitations.last))
+        try #require(puma.invitations.last).decline()
         try place.run(.seconds(1))
         #expect(memory.peers.isEmpty)
     }
@@ -163,7 +163,7 @@ import Testing
         memory.unpair(lynx.id)
         try place.run(.milliseconds(100))
         #expect(lynx.failure?.cause == .notPaired)
-        puma.session.accept(invitation)
+        invitation.accept()
         try place.run(.seconds(1))
         #expect(puma.state(of: lynx.id) == .available && lynx.state(of: puma.id) == .available)
     }

@@ -17,7 +17,7 @@ import Testing
             self.session = session
             session.start(
                 onEvent: { [continuation, unowned session] event in
-                    if case .invited(let invitation) = event { session.accept(invitation) }
+                    if case .invited(let invitation) = event { invitation.accept() }
                     if case .pairing(let peer, _) = event {
                         session.confirmPairing(with: peer.id, digitsAgree: true)
                     }

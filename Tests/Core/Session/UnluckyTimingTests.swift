@@ -130,7 +130,7 @@ import Testing
         }
         #expect(lynx.invitations.count == 1)
         #expect(lynx.statistics.pipesRefused == 1)
-        lynx.session.decline(lynx.invitations[0])
+        lynx.invitations[0].decline()
         #expect(lynx.session.inspection.strangers <= 1)
     }
 }

@@ -19,7 +19,7 @@ struct LyingHostLobbyTests {
         puma.start(
             onEvent: { [unowned puma] event in
                 switch event {
-                case .invited(let invitation): puma.accept(invitation)
+                case .invited(let invitation): invitation.accept()
                 case .stateChanged(let peer, .connecting, _) where peer.state == .connected:
                     try? puma.trySend(welcome, to: peer.id)
                 default: break

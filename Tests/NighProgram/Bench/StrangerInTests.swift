@@ -32,7 +32,7 @@ final class StrangerInTests: @unchecked Sendable {
             onEvent: { [self] event in
                 switch event {
                 case .listening(_, let addresses): change { address = addresses.first }
-                case .invited(let invitation): session.accept(invitation)
+                case .invited(let invitation): invitation.accept()
                 case .stateChanged(let peer, _, _): change { isConnected = peer.state == .connected }
                 default: break
                 }

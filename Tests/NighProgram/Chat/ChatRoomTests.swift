@@ -99,7 +99,7 @@ import Testing
         var changes: [PeerState: SessionEvent] = [:]
         for await event in events where changes[.disconnected] == nil {
             switch event {
-            case .invited(let invitation): mine.session.accept(invitation)
+            case .invited(let invitation): invitation.accept()
             case .stateChanged(let peer, _, _):
                 changes[peer.state] = event
                 if peer.state == .disconnected { source.finish() }

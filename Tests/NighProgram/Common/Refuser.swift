@@ -22,7 +22,7 @@ final class Refuser: SessionLayer, LinkObserver, @unchecked Sendable {
     init(
         _ service: ServiceName = "nigh", over transport: String = HostInTests.transport,
         refusesFiles: Bool = false,
-        answer: @escaping @Sendable (_ number: Int, Invitation, Session) -> Void
+        answer: @escaping @Sendable (_ number: Int, Invitation) -> Void
     ) throws {
         loop = try UVEventLoop.make()
         var configuration = SessionConfiguration(
@@ -35,7 +35,7 @@ final class Refuser: SessionLayer, LinkObserver, @unchecked Sendable {
             configuration, identity: .ephemeral(),
             transports: try TransportRegistry.standard.makeAll(transport), loop: loop)
         session.start(
-            onEvent: { [self, session] event in
+            onEvent: { [self] event in
                 switch event {
                 case .listening(_, let addresses):
                     monitor.change { address = addresses.first.map { "\($0)" } }
@@ -44,7 +44,7 @@ final class Refuser: SessionLayer, LinkObserver, @unchecked Sendable {
                         invitations += 1
                         return invitations
                     }
-                    if let session { answer(number, invitation, session) }
+                    answer(number, invitation)
                 default: break
                 }
             }, onMessage: { _, _ in })

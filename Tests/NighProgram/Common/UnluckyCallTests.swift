@@ -117,14 +117,14 @@ import Testing
     }
 
     private func refuser(
-        _ answer: @escaping @Sendable (_ number: Int, Invitation, Session) -> Void
+        _ answer: @escaping @Sendable (_ number: Int, Invitation) -> Void
     ) throws -> Refuser {
         try Refuser(try #require(ServiceName(service)), over: Self.transport, answer: answer)
     }
 
     @Test("A peer that declines is not called again, even if it is called by name")
     func declined() async throws {
-        let refuser = try refuser { $2.decline($1, reason: "never") }
+        let refuser = try refuser { $1.decline(because: "never") }
         let call = try lynx.run(["ping", "Refuser", "--wait", "50s"] + session)
         #expect(call.status == 1 && call.errors.contains { $0.contains("never") }, "\(call)")
         #expect(!call.errors.joined().contains("tried for"))
@@ -134,9 +134,9 @@ import Testing
 
     @Test("A peer that names a retry time is called again at that time")
     func named() async throws {
-        let refuser = try refuser { number, invitation, session in
-            guard number == 1 else { return session.accept(invitation) }
-            session.decline(invitation, reason: "busy", retryAfter: .seconds(1))
+        let refuser = try refuser { number, invitation in
+            guard number == 1 else { return invitation.accept() }
+            invitation.decline(because: "busy", retryAfter: .seconds(1))
         }
         let call = try lynx.run(["ping", "Refuser", "-c", "1", "--timeout", "1m", "--wait", "50s"] + session)
         #expect(call.status == 0, "\(call)")

@@ -16,7 +16,7 @@ import Testing
 
     @Test("A receiver that names a retry time is asked again at that time, and not before")
     func named() async throws {
-        let refuser = try Refuser { $2.decline($1, reason: "busy", retryAfter: .seconds(2)) }
+        let refuser = try Refuser { $1.decline(because: "busy", retryAfter: .seconds(2)) }
         let sending = try user.start(
             ["send", refuser.reached(), files.file("a.txt", "text"), "--json-lines"] + Self.transportOptions)
         let calls = try refuser.calls(2)
@@ -28,7 +28,7 @@ import Testing
 
     @Test("Without a retry time a refusal is final, and the receiver is asked once")
     func final() async throws {
-        let refuser = try Refuser { $2.decline($1, reason: "never") }
+        let refuser = try Refuser { $1.decline(because: "never") }
         let call = try user.run(
             ["send", refuser.reached(), files.file("a.txt", "text")] + Self.transportOptions)
         #expect(call.status == 1 && call.errors.contains { $0.contains("never") }, "\(call)")
@@ -38,7 +38,7 @@ import Testing
 
     @Test("A peer that takes no files in this way is named, with the advice to update it")
     func tooOld() async throws {
-        let refuser = try Refuser { $2.accept($1) }
+        let refuser = try Refuser { $1.accept() }
         let call = try user.run(
             ["send", refuser.reached(), files.file("a.txt", "text"), "--json"] + Self.transportOptions)
         #expect(call.status == 1 && call.errors.joined().contains("update nigh there"), "\(call)")
@@ -49,7 +49,7 @@ import Testing
     @Test("A retry time beyond --give-up is not waited for")
     func tooLate() async throws {
         let refuser = try Refuser {
-            $2.decline($1, reason: "tomorrow", retryAfter: .seconds(86_400))
+            $1.decline(because: "tomorrow", retryAfter: .seconds(86_400))
         }
         let call = try user.run(
             ["send", refuser.reached(), files.file("a.txt", "text")] + Self.transportOptions)
@@ -61,7 +61,7 @@ import Testing
 
     @Test("A receiver that leaves at each offer is not called for longer than --give-up")
     func leavesAtEachOffer() async throws {
-        let refuser = try Refuser(refusesFiles: true) { $2.accept($1) }
+        let refuser = try Refuser(refusesFiles: true) { $1.accept() }
         let call = try user.run(
             ["send", refuser.reached(), files.file("a.txt", "text"), "--give-up", "3s"]
                 + Self.transportOptions)
@@ -75,9 +75,9 @@ import Testing
         "A send that finds the receiver busy can be resumed, and one that it declined cannot",
         arguments: [true, false])
     func busyLater(_ isBusy: Bool) async throws {
-        let refuser = try Refuser(refusesFiles: true) { number, invitation, session in
-            guard number > 1 else { return session.accept(invitation) }
-            session.decline(invitation, reason: "busy", retryAfter: isBusy ? .seconds(86_400) : .zero)
+        let refuser = try Refuser(refusesFiles: true) { number, invitation in
+            guard number > 1 else { return invitation.accept() }
+            invitation.decline(because: "busy", retryAfter: isBusy ? .seconds(86_400) : .zero)
         }
         let call = try user.run(
             ["send", refuser.reached(), files.file("a.txt", "text")] + Self.transportOptions)
@@ -99,9 +99,9 @@ import Testing
 
     @Test("nigh ping without a conversation waits for the named retry time before it asks for another")
     func rejoining() async throws {
-        let refuser = try Refuser { number, invitation, session in
-            guard number == 1 else { return session.decline(invitation, retryAfter: .seconds(2)) }
-            session.accept(invitation)
+        let refuser = try Refuser { number, invitation in
+            guard number == 1 else { return invitation.decline(retryAfter: .seconds(2)) }
+            invitation.accept()
         }
         let pinging = try user.start(["ping", refuser.reached(), "--json-lines"] + Self.transportOptions)
         _ = try pinging.line(with: "\"reply\"")

@@ -8,18 +8,18 @@ import Testing
     private let user = TemporaryFolder()
 
     /// Runs the program with its lines as they come.
-    private func hello(_ name: String, _ transports: String, plugins: String? = nil) throws -> Child {
+    private func hello(_ name: String, _ transports: String) throws -> Child {
         let program = try BuiltPackages.build("Examples/Hello") + "/Hello"
-        var environment = ["XDG_DATA_HOME": user.path]
-        if let plugins { environment["NIGH_PLUGIN_PATH"] = plugins }
         // It prints to a pipe, which the C library would buffer.
         return try Child(
-            "/usr/bin/stdbuf", ["-oL", program, name, transports], environment: environment, reads: true)
+            "/usr/bin/stdbuf", ["-oL", program, name, transports], environment: ["XDG_DATA_HOME": user.path],
+            reads: true)
     }
 
-    private func exchange(over transports: String, plugins: String? = nil) throws {
-        let puma = try hello("Puma", transports, plugins: plugins)
-        let lynx = try hello("Lynx", transports, plugins: plugins)
+    @Test("carries lines between two processes of one user over TCP")
+    func tcp() throws {
+        let puma = try hello("Puma", "tcp:interface=lo,mdns=embedded")
+        let lynx = try hello("Lynx", "tcp:interface=lo,mdns=embedded")
         #expect(try puma.line(with: " is connected over ").hasPrefix("Lynx ("))
         #expect(try lynx.line(with: " is connected over ").hasPrefix("Puma ("))
         puma.type("good morning")
@@ -31,17 +31,6 @@ import Testing
         // Ctrl-C ends it in good order, too.
         lynx.send(SIGINT)
         #expect(try lynx.end().status == 0)
-    }
-
-    @Test("carries lines between two processes of one user over TCP")
-    func tcp() throws { try exchange(over: "tcp:interface=lo,mdns=embedded") }
-
-    @Test("carries lines over a transport from a plugin folder")
-    func plugin() throws {
-        let unix = try UnixPlugin()
-        let plugins = TemporaryFolder()
-        try unix.install(to: "\(plugins.path)/unix.so")
-        try exchange(over: unix.spec, plugins: plugins.path)
     }
 
     @Test("runs over memory, where it finds nobody, and ends with its input")

@@ -93,7 +93,7 @@ final class Engine: @unchecked Sendable {
 
     private func received(_ event: NighCore.SessionEvent) {
         switch event {
-        case .invited(let invitation): low.accept(invitation)
+        case .invited(let invitation): invitation.accept()
         case .stateChanged(let peer, let former, _):
             let isNew = peer.state == .connected && former != .reconnecting
             let conversation = isNew ? conversation(with: peer.id) : nil
@@ -153,8 +153,8 @@ final class Engine: @unchecked Sendable {
 
     private func update(_ seen: NighCore.Peer) {
         let peer = peer(seen.id)
-        let info = Announcement(seen.info.pairs)
-        peer.name = info.name ?? seen.name.description
+        let info = Announcement(seen.info)
+        peer.name = info.name ?? seen.name
         if !seen.routes.isEmpty { peer.addresses = seen.routes.map(\.address) }
         let isVisible = info.isVisible && !seen.routes.isEmpty && seen.state != .unavailable
         if isVisible, !peer.isVisible {

@@ -17,7 +17,7 @@ import Testing
         let record = Record()
         session.start(
             onEvent: { event in
-                if case .invited(let invitation) = event { session.accept(invitation) }
+                if case .invited(let invitation) = event { invitation.accept() }
                 if case .stateChanged(let peer, _, _) = event { record.states.append(peer.state) }
             }, onMessage: { bytes, _ in record.messages.append(bytes.withUnsafeBytes { Array($0) }) })
         return (session, record)

@@ -1,6 +1,10 @@
 extension Session {
-    /// Returns the trust in a peer that others have described. The peer has proven nothing yet.
-    package func trust(inTold told: Advertisement) -> PeerTrust? {
+    /// Returns a peer that the session does not know, or of which only others tell. It has proven nothing yet.
+    package func unknownPeer(_ id: PeerID, told: Advertisement? = nil) -> Peer {
+        Peer(unknown: id, told: told, trust: told.flatMap { trust(inTold: $0) }, in: reference)
+    }
+
+    private func trust(inTold told: Advertisement) -> PeerTrust? {
         guard configuration.security != .none else { return nil }
         let identity = told.identity ?? told.peer
         return identity == self.identity ? .paired : trust.trust(in: identity, called: told.name)

@@ -10,13 +10,13 @@ extension Session {
     public func pair(
         _ peer: PeerID, completion: @escaping @Sendable (Result<PeerID, NighError>) -> Void = { _ in }
     ) {
-        pair(peer, token: newToken(), completion: completion)
+        pair(peer, token: reference.newToken(), completion: completion)
     }
 
     /// Asks a peer to be paired and waits until it is. Cancelling the task withdraws the pairing, also when its digits
     /// are shown: the other side learns that it was declined.
     public nonisolated(nonsending) func pair(_ peer: PeerID) async throws(NighError) {
-        let token = newToken()
+        let token = reference.newToken()
         _ = try await outcome(cancelledBy: { $0.cancel(token) }) { completion in
             pair(peer, token: token, completion: completion)
         }

@@ -50,7 +50,7 @@ extension Session {
         } else {
             let port = try directory.port(of: peer)
             try port.stage(payload, of: kind, on: lane, isNext: false)
-            notifyLoop(of: port)
+            reference.notifyLoop(of: port)
         }
     }
 
@@ -99,20 +99,7 @@ extension Session {
     package nonisolated(nonsending) func send(
         _ payload: ByteSlice, of kind: MessageKind?, to peer: PeerID, on lane: Lane = .main
     ) async throws(NighError) {
-        let port = try directory.port(of: peer)
-        var isNext = false
-        while true {
-            do throws(NighError) {
-                defer { if isNext { port.admitNextWaiter(on: lane) } }
-                guard !Task.isCancelled else { throw NighError(.sending, .cancelled, peer: port.label) }
-                try stage(payload, of: kind, to: port, on: lane, isNext: isNext)
-                return
-            } catch {
-                guard case .bufferFull = error.cause else { throw error }
-            }
-            if let reason = await room(at: port, on: lane) { throw reason }
-            isNext = true
-        }
+        try await reference.send(payload, of: kind, through: directory.port(of: peer), on: lane)
     }
 
     /// Sends `bytes` reliably to a connected peer, and waits for room. See the first `send`. Contiguous bytes that find
@@ -120,27 +107,9 @@ extension Session {
     public nonisolated(nonsending) func send(
         _ bytes: some Collection<UInt8>, to peer: PeerID, on lane: Lane = .main
     ) async throws(NighError) {
-        if try sendIfThereIsRoom(bytes, to: peer, on: lane) { return }
-        try await send(ByteSlice(bytes), to: peer, on: lane)
-    }
-
-    /// Sends contiguous bytes without waiting. Returns whether it did; if not, `send` decides what happens.
-    private func sendIfThereIsRoom(
-        _ bytes: some Collection<UInt8>, to peer: PeerID, on lane: Lane
-    ) throws(NighError) -> Bool {
-        guard !Task.isCancelled else { return false }
-        let result = bytes.withContiguousStorageIfAvailable { bytes in
-            Result { () throws(NighError) in
-                try trySend(UnsafeRawBufferPointer(bytes), to: peer, .reliable(lane))
-            }
-        }
-        switch result {
-        case .success: return true
-        case .failure(let error):
-            guard case .bufferFull = error.cause else { throw error }
-            return false
-        case nil: return false
-        }
+        let port = try directory.port(of: peer)
+        if try reference.sendIfThereIsRoom(bytes, through: port, on: lane) { return }
+        try await reference.send(ByteSlice(bytes), through: port, on: lane)
     }
 
     /// Sends a payload reliably to all connected peers, and waits for room at each in turn. If the task is cancelled,
@@ -176,32 +145,6 @@ extension Session {
         }
     }
 
-    private func stage(
-        _ payload: ByteSlice, of kind: MessageKind?, to port: PeerPort, on lane: Lane, isNext: Bool
-    ) throws(NighError) {
-        if isOnLoop {
-            if try machine.send(payload, of: kind, to: port.peer, on: lane, isNext: isNext) {
-                driver.flushSoon()
-            }
-        } else {
-            try port.stage(payload, of: kind, on: lane, isNext: isNext)
-            notifyLoop(of: port)
-        }
-    }
-
-    /// Waits for room on the lane. Returns nil once there is room, or the reason why there never will be.
-    private nonisolated(nonsending) func room(at port: PeerPort, on lane: Lane) async -> NighError? {
-        let number = port.newWaiterNumber()
-        return await withTaskCancellationHandler {
-            await withCheckedContinuation { continuation in
-                port.waitForRoom(number: number, on: lane) { continuation.resume(returning: $0) }
-                if Task.isCancelled { port.cancelWait(number: number) }
-            }
-        } onCancel: {
-            port.cancelWait(number: number)
-        }
-    }
-
     // MARK: Messages of layers
 
     /// Sends a message of a kind to a peer, if there is room for it now.
@@ -227,45 +170,27 @@ extension Session {
     private func stage(_ bytes: UnsafeRawBufferPointer, to peer: PeerID, on lane: Lane) throws(NighError) {
         let port = try directory.port(of: peer)
         try port.stage(bytes, on: lane, isNext: false)
-        notifyLoop(of: port)
-    }
-
-    @inline(__always)
-    private func notifyLoop(of port: PeerPort) {
-        if port.markListed() { portNotifier.add(port) }
+        reference.notifyLoop(of: port)
     }
 
     private func sendUnreliable(
         _ bytes: UnsafeRawBufferPointer, to peer: PeerID, _ reliability: Reliability
     ) throws(NighError) {
-        let order = DatagramOrder(reliability)
-        guard let order else {
-            throw NighError(
-                .sending, .invalid("key of a message"), peer: peer.short, advice: "use a key from 0 to 253")
+        guard isOnLoop else {
+            return try reference.sendUnreliable(bytes, reliability, through: directory.port(of: peer))
         }
-        if isOnLoop { return try driver.send(unreliable: bytes, order, to: peer) }
-        let port = try directory.port(of: peer)
-        guard bytes.count <= configuration.limits.unreliableMessage else {
-            throw NighError(
-                .sending, .messageTooLarge(size: bytes.count, limit: configuration.limits.unreliableMessage),
-                peer: port.label, advice: "send it reliably, or send a shorter message")
-        }
-        let copy = ByteSlice(copying: bytes)
-        loop.execute { [driver] in
-            // A peer that has left meanwhile gets nothing, as with any unreliable message that comes too late.
-            try? copy.withUnsafeBytes { bytes throws(NighError) in
-                try driver.send(unreliable: bytes, order, to: peer)
-            }
-        }
+        try driver.send(unreliable: bytes, DatagramOrder(checking: reliability, peer: peer), to: peer)
     }
 }
 
 extension DatagramOrder {
-    /// The order of unreliable messages; nil if the key cannot be sent.
-    fileprivate init?(_ reliability: Reliability) {
+    /// The order of unreliable messages to a peer. Fails if the key cannot be sent.
+    init(checking reliability: Reliability, peer: PeerID) throws(NighError) {
         switch reliability {
         case .unordered: self = .unordered
-        case .newest(let key) where key > Self.highestKey: return nil
+        case .newest(let key) where key > Self.highestKey:
+            throw NighError(
+                .sending, .invalid("key of a message"), peer: peer.short, advice: "use a key from 0 to 253")
         case .newest(let key): self = .newest(key: key)
         case .unreliable, .reliable: self = .sequenced
         }

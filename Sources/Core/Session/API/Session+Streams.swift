@@ -36,14 +36,21 @@ extension Session {
         named name: String, to peer: PeerID, for purpose: StreamPurpose,
         completion: @escaping @Sendable (Result<ByteStream, NighError>) -> Void
     ) {
-        onLoop { driver in
-            var opened: Result<ByteStream, NighError> = .failure(NighError(.sending, .closed))
-            driver.inTurn {
-                opened = Result { () throws(NighError) in
-                    ByteStream(try driver.machine.openStream(named: name, to: peer, for: purpose))
-                }
+        onLoop { $0.openStream(named: name, to: peer, for: purpose, completion) }
+    }
+}
+
+extension SessionDriver {
+    func openStream(
+        named name: String, to peer: PeerID, for purpose: StreamPurpose,
+        _ completion: (Result<ByteStream, NighError>) -> Void
+    ) {
+        var opened: Result<ByteStream, NighError> = .failure(NighError(.sending, .closed))
+        inTurn {
+            opened = Result { () throws(NighError) in
+                ByteStream(try machine.openStream(named: name, to: peer, for: purpose))
             }
-            completion(opened)
         }
+        completion(opened)
     }
 }

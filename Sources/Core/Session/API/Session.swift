@@ -1,5 +1,3 @@
-import Synchronization
-
 /// A session of one service: it sees the peers that offer the same service, invites them or is invited, and exchanges
 /// messages with them, over the transports that it was given.
 ///
@@ -32,8 +30,8 @@ public final class Session: Sendable {
     /// without retaining the driver.
     nonisolated(unsafe) let machine: SessionMachine
     let directory = PortDirectory()
-    let portNotifier: PortNotifier
-    private let tokens = Atomic<UInt64>(0)
+    /// What peers and invitations know of this session.
+    let reference: SessionReference
 
     /// Creates a session that uses `transports` and calls back on `loop`. Nothing happens before `start`.
     ///
@@ -91,8 +89,11 @@ public final class Session: Sendable {
         }
         let driverReference = SessionDriver.DriverReference()
         let portNotifier = PortNotifier(loop: loop) { driverReference.driver?.processListedPorts() }
+        let reference = SessionReference(
+            loop: loop, directory: directory, portNotifier: portNotifier,
+            unreliableLimit: configuration.limits.unreliableMessage, driverReference: driverReference)
         let machine = SessionMachine(
-            hello: hello, limits: configuration.limits, timings: configuration.timings,
+            reference: reference, hello: hello, limits: configuration.limits, timings: configuration.timings,
             transports: transports.map {
                 .init(
                     scheme: $0.scheme, priority: $0.capabilities.priority,
@@ -100,7 +101,7 @@ public final class Session: Sendable {
             },
             offer: offer, security: configuration.security,
             trust: trust, identity: hello.delegation == nil ? identity.peerID : identity.principal,
-            seed: seeds.next(), listPort: { portNotifier.add($0) })
+            seed: seeds.next())
         machine.acceptsPairing = configuration.acceptsPairing
         var advertisement = Advertisement(
             service: configuration.service, peer: identity.peerID, name: configuration.name,
@@ -121,10 +122,10 @@ public final class Session: Sendable {
         self.configuration = withoutLayers
         self.trust = trust
         self.loop = loop
-        loopThread = (loop as? any ThreadedEventLoop)?.thread
+        loopThread = reference.loopThread
         self.driver = driver
         self.machine = machine
-        self.portNotifier = portNotifier
+        self.reference = reference
         messages = MessageSequence(inbox: driver.inbox)
         events = EventSequence(inbox: driver.events)
         for layer in configuration.layers { layer.attach(to: self) }
@@ -221,7 +222,7 @@ public final class Session: Sendable {
         _ peer: PeerID, context: [UInt8] = [], timeout: Duration = .seconds(30),
         completion: @escaping @Sendable (Result<PeerID, NighError>) -> Void
     ) {
-        invite(peer, context: context, timeout: timeout, token: newToken(), completion: completion)
+        invite(peer, context: context, timeout: timeout, token: reference.newToken(), completion: completion)
     }
 
     /// Invites the peer that answers at `address`, without discovery.
@@ -229,14 +230,16 @@ public final class Session: Sendable {
         at address: TransportAddress, context: [UInt8] = [], timeout: Duration = .seconds(30),
         completion: @escaping @Sendable (Result<PeerID, NighError>) -> Void
     ) {
-        invite(at: address, context: context, timeout: timeout, token: newToken(), completion: completion)
+        invite(
+            at: address, context: context, timeout: timeout, token: reference.newToken(),
+            completion: completion)
     }
 
     /// Invites a peer and waits until it is connected. Cancelling the task withdraws the invitation.
     public nonisolated(nonsending) func invite(
         _ peer: PeerID, context: [UInt8] = [], timeout: Duration = .seconds(30)
     ) async throws(NighError) {
-        let token = newToken()
+        let token = reference.newToken()
         _ = try await outcome(cancelledBy: { $0.cancel(token) }) { completion in
             invite(peer, context: context, timeout: timeout, token: token, completion: completion)
         }
@@ -247,7 +250,7 @@ public final class Session: Sendable {
     public nonisolated(nonsending) func invite(
         at address: TransportAddress, context: [UInt8] = [], timeout: Duration = .seconds(30)
     ) async throws(NighError) -> PeerID {
-        let token = newToken()
+        let token = reference.newToken()
         return try await outcome(cancelledBy: { $0.cancel(token) }) { completion in
             invite(at: address, context: context, timeout: timeout, token: token, completion: completion)
         }
@@ -259,7 +262,7 @@ public final class Session: Sendable {
         completion: @escaping @Sendable (Result<PeerID, NighError>) -> Void
     ) {
         invite(
-            peer, context: [], introduction: introduction, timeout: timeout, token: newToken(),
+            peer, context: [], introduction: introduction, timeout: timeout, token: reference.newToken(),
             completion: completion)
     }
 
@@ -287,10 +290,6 @@ public final class Session: Sendable {
         }
     }
 
-    func newToken() -> CallToken {
-        CallToken(number: tokens.wrappingAdd(1, ordering: .relaxed).newValue)
-    }
-
     /// Waits for the outcome of the call that `begin` makes.
     ///
     /// - Parameter cancel: has the call end. It runs on the loop when the task is cancelled, perhaps before `begin`.
@@ -316,36 +315,17 @@ public final class Session: Sendable {
         onLoop { driver in driver.inTurn { driver.machine.cancelInvitation(of: peer, now: driver.loop.now) } }
     }
 
-    /// Accepts an invitation. Does nothing if it has ended meanwhile: the session has then reported `invitationEnded`.
-    public func accept(_ invitation: Invitation) {
-        onLoop { driver in
-            driver.inTurn {
-                driver.machine.accept(invitation, now: driver.loop.now)
-            }
-        }
-    }
-
-    /// Declines an invitation, with a reason for the person at the other device and, if wanted, a time before which the
-    /// peer should not invite again.
-    public func decline(_ invitation: Invitation, reason: String = "", retryAfter: Duration = .zero) {
-        onLoop { driver in
-            driver.inTurn {
-                driver.machine.decline(invitation, reason: reason, retryAfter: retryAfter)
-            }
-        }
-    }
-
     /// Ends the conversation with a peer in good order. What was sent is still delivered, within `timings.linger`; from
     /// now on nothing more can be sent. `completion` gets an error if something may not have arrived. Also withdraws an
     /// invitation to the peer, and declines one from it.
     public func disconnect(
         _ peer: PeerID, completion: @escaping @Sendable (Result<PeerID, NighError>) -> Void = { _ in }
-    ) { disconnect(peer, token: newToken(), completion: completion) }
+    ) { disconnect(peer, token: reference.newToken(), completion: completion) }
 
     /// Ends the conversation with a peer in good order, and waits until it has ended. If the task is cancelled, the
     /// call fails at once, and the conversation still ends in good order.
     public nonisolated(nonsending) func disconnect(_ peer: PeerID) async throws(NighError) {
-        let token = newToken()
+        let token = reference.newToken()
         _ = try await outcome(cancelledBy: { $0.abandonCall(token, .conversing, peer) }) { completion in
             disconnect(peer, token: token, completion: completion)
         }
@@ -382,7 +362,7 @@ public final class Session: Sendable {
         _ peer: PeerID, over path: PingPath = .link, payload: [UInt8] = [],
         completion: @escaping @Sendable (Result<Duration, NighError>) -> Void
     ) {
-        let token = newToken()
+        let token = reference.newToken()
         onLoop { $0.ping(peer, over: path, payload: payload, token: token, completion) }
     }
 
@@ -391,7 +371,7 @@ public final class Session: Sendable {
     public nonisolated(nonsending) func ping(
         _ peer: PeerID, over path: PingPath = .link, payload: [UInt8] = []
     ) async throws(NighError) -> Duration {
-        let token = newToken()
+        let token = reference.newToken()
         return try await outcome(cancelledBy: { $0.abandonPing(token, peer) }) { completion in
             onLoop { $0.ping(peer, over: path, payload: payload, token: token, completion) }
         }

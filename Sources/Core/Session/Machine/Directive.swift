@@ -1,8 +1,3 @@
-/// Identifies a call of the program, whose outcome is reported with `Directive.finish`.
-struct CallToken: Hashable {
-    let number: UInt64
-}
-
 /// An instruction of the session machine to its driver, which carries out all directives in order.
 ///
 /// A directive is one word, because it is moved several times on its way: what does not fit is kept in a box of its own

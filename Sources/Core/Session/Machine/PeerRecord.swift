@@ -7,18 +7,22 @@ final class PeerRecord {
     // check for exclusive access.
 
     let id: PeerID
-    @exclusivity(unchecked) var identity: PeerIdentity { didSet { madeLabel = nil } }
-    @exclusivity(unchecked) var name: DisplayName { didSet { madeLabel = nil } }
-    @exclusivity(unchecked) var info = DiscoveryInfo.none
-    @exclusivity(unchecked) var isFull = false
+    @exclusivity(unchecked) var identity: PeerIdentity {
+        didSet { if identity.current != oldValue.current { changed() } }
+    }
+    @exclusivity(unchecked) var name: DisplayName { didSet { if name != oldValue { changed() } } }
+    @exclusivity(unchecked) var info = DiscoveryInfo.none { didSet { if info != oldValue { changed() } } }
+    @exclusivity(unchecked) var isFull = false { didSet { if isFull != oldValue { changed() } } }
     @exclusivity(unchecked) var phase = PeerPhase.unavailable {
         didSet { census.phaseChanged(from: oldValue, to: phase) }
     }
-    @exclusivity(unchecked) var routes: [RouteRecord] = [] { didSet { shownRoutes = nil } }
+    @exclusivity(unchecked) var routes: [RouteRecord] = [] {
+        didSet { if !routes.isEmpty || handle?.routes.isEmpty == false { handle = nil } }
+    }
     /// The number of routes that come from discovery or from the program.
     var routesBesidesIntroduced: Int { routes.count { $0.source != .introduction } }
-    /// The routes as the program sees them; nil if they have to be made anew.
-    @exclusivity(unchecked) var shownRoutes: [Peer.Route]?
+    /// What the next snapshots of the peer share; nil if it has to be made anew.
+    @exclusivity(unchecked) var handle: PeerHandle?
 
     /// The pairing under way, regardless of the phase.
     @exclusivity(unchecked) var pairing: Pairing?
@@ -50,6 +54,12 @@ final class PeerRecord {
         identity = PeerIdentity(of: id)
         self.name = name
         self.census = census
+    }
+
+    /// Something that is shown of the peer has changed.
+    private func changed() {
+        handle = nil
+        madeLabel = nil
     }
 
     // MARK: Values of the phase

@@ -43,6 +43,7 @@ extension SessionMachine {
         case .settling:
             peer.unreadLeft = 0
             output(.openPort(conversation.port))
+            peer.handle?.set(conversation.port)
             if security != .none { remember(peer) }
             move(peer, to: phase)
         case .reconnecting:

@@ -56,6 +56,8 @@ final class SessionMachine {
     let stagingChunks = PeerPort.makeChunks()
     /// The chunks in which large messages are assembled and copied.
     let largeChunks = LargeChunks()
+    /// What peers and invitations know of the session.
+    let reference: SessionReference
     /// Puts a port on the list of those that the loop looks at.
     let listPort: @Sendable (PeerPort) -> Void
     @exclusivity(unchecked) var watchesLargeChunks = false
@@ -77,12 +79,13 @@ final class SessionMachine {
     @exclusivity(unchecked) var requestsMade: UInt64 = 0
 
     init(
-        hello: Hello, limits: SessionLimits, timings: SessionTimings, transports: [TransportTraits],
+        reference: SessionReference, hello: Hello, limits: SessionLimits, timings: SessionTimings,
+        transports: [TransportTraits],
         offer: SecureChannelOffer, security: SessionSecurity, trust: TrustStore, identity: PeerID,
-        seed: UInt64,
-        listPort: @escaping @Sendable (PeerPort) -> Void
+        seed: UInt64
     ) {
-        self.listPort = listPort
+        self.reference = reference
+        listPort = { [notifier = reference.portNotifier] in notifier.add($0) }
         self.hello = hello
         self.limits = limits
         self.timings = timings
@@ -305,18 +308,19 @@ final class SessionMachine {
 
     func snapshot(of peer: PeerRecord) -> Peer {
         Peer(
-            id: peer.id, identity: peer.identity.current, name: peer.name, info: peer.info,
-            isFull: peer.isFull, state: peer.state,
-            routes: shownRoutes(of: peer),
-            transport: scheme(inUseWith: peer), hasDatagrams: peer.link?.datagrams?.isOpen ?? false,
-            trust: trust(in: peer))
+            handle: handle(of: peer), state: peer.state, transport: scheme(inUseWith: peer),
+            hasDatagrams: peer.link?.datagrams?.isOpen ?? false, trust: trust(in: peer))
     }
 
-    private func shownRoutes(of peer: PeerRecord) -> [Peer.Route] {
-        if let routes = peer.shownRoutes { return routes }
-        let routes = preferredRoutes(of: peer).map { Peer.Route(address: $0.address, quality: $0.quality) }
-        peer.shownRoutes = routes
-        return routes
+    private func handle(of peer: PeerRecord) -> PeerHandle {
+        if let handle = peer.handle { return handle }
+        let handle = PeerHandle(
+            in: reference, id: peer.id, identity: peer.identity.current, name: peer.name, info: peer.info,
+            isFull: peer.isFull,
+            routes: preferredRoutes(of: peer).map { Peer.Route(address: $0.address, quality: $0.quality) },
+            port: peer.conversation?.port)
+        peer.handle = handle
+        return handle
     }
 
     /// Returns the scheme of the transport that carries the conversation with the peer.

@@ -33,6 +33,8 @@ final class PeerPort: Sendable {
     private let waiterNumbers = Atomic<UInt64>(0)
     private let isListed = Atomic<Bool>(false)
     private let isOver = Atomic<Bool>(false)
+    /// Whether the conversation has ended.
+    var hasEnded: Bool { isOver.load(ordering: .sequentiallyConsistent) }
     private let state = Guarded(State())
     let chunks: Guarded<ChunkPool>
     /// Puts the port on the loop's list, on which it is not yet.
@@ -184,9 +186,7 @@ final class PeerPort: Sendable {
                 } else {
                     EncodedMessage.write(bytes, on: lane, to: chunk.claim(needed))
                 }
-                append(
-                    StagedRun(lane: lane, bytes: chunk.slice(from: start), isLarge: false, messageCount: 1),
-                    &state)
+                appendSmall(in: chunk, from: start, on: lane, &state)
             }
         }
     }
@@ -247,17 +247,24 @@ final class PeerPort: Sendable {
         if !isAdmitted { throw refusal(of: count) }
     }
 
-    private func append(_ run: StagedRun, _ state: inout State) {
-        let last = state.staged.count &- 1
-        if last >= 0, !run.isLarge, !state.staged[last].isLarge, state.staged[last].lane == run.lane,
-            let joined = state.staged[last].bytes.joined(with: run.bytes)
-        {
-            state.staged[last].bytes = joined
-            state.staged[last].messageCount &+= run.messageCount
-        } else {
-            state.staged.append(run)
-            stagedCount.wrappingAdd(1, ordering: .releasing)
+    /// Stages the small message that lies in `chunk` from `start` on: with the one before, if it follows that directly.
+    private func appendSmall(in chunk: Chunk, from start: Int, on lane: Lane, _ state: inout State) {
+        var isJoined = false
+        if !state.staged.isEmpty {
+            state.staged.update(state.staged.count &- 1) { last in
+                guard !last.isLarge, last.lane == lane else { return }
+                isJoined = last.bytes.extend(in: chunk, from: start)
+                if isJoined { last.messageCount &+= 1 }
+            }
         }
+        guard !isJoined else { return }
+        append(
+            StagedRun(lane: lane, bytes: chunk.slice(from: start), isLarge: false, messageCount: 1), &state)
+    }
+
+    private func append(_ run: StagedRun, _ state: inout State) {
+        state.staged.append(run)
+        stagedCount.wrappingAdd(1, ordering: .releasing)
     }
 
     /// Returns a number for `waitForRoom` under which nobody else waits.

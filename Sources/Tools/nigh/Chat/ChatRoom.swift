@@ -201,12 +201,13 @@ actor ChatRoom {
     // MARK: Messages and events
 
     private func receive(_ message: Message) {
-        guard let member = members[message.peer] else { return keep(message) }
+        guard let member = members[message.sender] else { return keep(message) }
         switch ChatMessage(message.payload) {
         case .line(let text):
             outcome.receivedLines += 1
             report(
-                Self.line, id: member.id, member.name, [.init("text", .text(text)), .init("is_own", false)],
+                Self.line, id: member.id, member.displayName,
+                [.init("text", .text(text)), .init("is_own", false)],
                 line: Line("\(member.name): ", .strong) + Line(text))
         case .unknown: break
         case nil:
@@ -220,16 +221,17 @@ actor ChatRoom {
     private func keep(_ message: Message) {
         let isShort = message.payload.count <= ChatMessage.longestLine + 1
         guard
-            others[message.peer] == nil || isShort && early[message.peer, default: []].count < Self.mostEarly
+            others[message.sender] == nil
+                || isShort && early[message.sender, default: []].count < Self.mostEarly
         else { return }
-        early[message.peer, default: []].append(message)
+        early[message.sender, default: []].append(message)
     }
 
     private func handle(_ event: SessionEvent) {
         switch event {
         case .invited(let invitation):
             if Purpose(context: invitation.context) == .chat { expected.insert(invitation.peer.id) }
-            session.session.accept(invitation)
+            invitation.accept()
         case .invitationEnded(let invitation, _): expected.remove(invitation.peer.id)
         case .stateChanged(let peer, let before, let cause):
             switch peer.state {
@@ -333,7 +335,7 @@ actor ChatRoom {
     private func report(_ state: String, _ peer: Peer, _ error: NighError?, _ text: String) {
         let reason = error.map { ": \($0.cause)" } ?? ""
         report(
-            Self.person, id: peer.id, peer.name,
+            Self.person, id: peer.id, peer.displayName,
             [
                 .init("state", .text(state)), .init("transport", JSON(peer.transport)),
                 .init("through", JSON(standings[peer.id]?.carrier.map { "\($0)" })),

@@ -85,7 +85,7 @@ extension CommandSession {
     /// The name of a visible peer that may have been meant.
     private func suggestion(for choice: PeerChoice) -> String? {
         guard case .named(let text) = choice else { return nil }
-        return PeerName(text).suggestion(among: visiblePeers.map(\.name))
+        return PeerName(text).suggestion(among: visiblePeers.map(\.displayName))
     }
 
     private func notFound(_ search: PeerSearch) -> any Error {

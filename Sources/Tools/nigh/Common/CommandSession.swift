@@ -178,7 +178,7 @@ final class CommandSession: @unchecked Sendable {
         case .invited(let invitation):
             let purpose = Purpose(context: invitation.context)
             guard acceptsAllInvitations || purpose.map(purposes.contains) == true else {
-                return session.decline(invitation, reason: Purpose.refusal(of: purpose, accepting: purposes))
+                return invitation.decline(because: Purpose.refusal(of: purpose, accepting: purposes))
             }
         default: break
         }

@@ -13,7 +13,7 @@ enum PeerChoice: Hashable, Sendable {
         case .address(let address): return peers.filter { $0.routes.contains { $0.address == address } }
         case .named(let text):
             let name = PeerName(text)
-            let found = name.matching(peers) { ($0.id, $0.name) }
+            let found = name.matching(peers) { ($0.id, $0.displayName) }
             return found + peers.filter { name.matches($0.identity, nil) && !found.contains($0) }
         }
     }
@@ -22,7 +22,7 @@ enum PeerChoice: Hashable, Sendable {
     func matchingNumbered(_ peers: some Sequence<Peer>) -> [Peer] {
         switch self {
         case .address: []
-        case .named(let text): PeerName(text).matchingNumbered(peers) { ($0.id, $0.name) }
+        case .named(let text): PeerName(text).matchingNumbered(peers) { ($0.id, $0.displayName) }
         }
     }
 }

@@ -10,7 +10,7 @@ enum PeerReport {
         [
             .init("id", .text(peer.id.description)), .init("short_id", .text(peer.id.short)),
             .init("identity", .text(peer.identity.description)),
-            .init("name", .text(peer.name.description)), .init("state", .text(peer.state.rawValue)),
+            .init("name", .text(peer.name)), .init("state", .text(peer.state.rawValue)),
             .init("transport", JSON(peer.transport)),
             .init(
                 "routes",
@@ -25,7 +25,7 @@ enum PeerReport {
                     })),
             .init(
                 "info",
-                .object(peer.info.pairs.sorted { $0.key < $1.key }.map { .init($0.key, .text($0.value)) })),
+                .object(peer.info.sorted { $0.key < $1.key }.map { .init($0.key, .text($0.value)) })),
             .init("full", .bool(peer.isFull)), .init("trust", JSON(peer.trust.map(jsonName))),
         ]
     }
@@ -55,7 +55,7 @@ enum PeerReport {
 
     /// The discovery info of a peer, for a person. If the peer is a `nigh`, that is the command that runs there.
     static func info(of peer: Peer) -> Line {
-        let pairs = peer.info.pairs.sorted { $0.key < $1.key }.map { key, value in
+        let pairs = peer.info.sorted { $0.key < $1.key }.map { key, value in
             if key == Purpose.infoKey, let program = Purpose.program(of: peer) { return "runs \(program)" }
             return "\(key)=\(value)"
         }

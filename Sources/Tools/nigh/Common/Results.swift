@@ -130,7 +130,7 @@ final class Results: @unchecked Sendable {
     func note(_ peer: Peer) {
         lock.withLock {
             guard names.count < Self.maximumNames || names[peer.id.short] != nil else { return }
-            names[peer.id.short] = peer.name
+            names[peer.id.short] = peer.displayName
         }
     }
 

@@ -94,7 +94,7 @@ final class DiscoveryWatch: @unchecked Sendable {
             [.init("event", .text(change.rawValue)), .init("after_s", .number(after))]
                 + members(of: peer),
             lines: [
-                mark + Line(peer.name.description, .strong) + "  \(peer.identity.short)  "
+                mark + Line(peer.name, .strong) + "  \(peer.identity.short)  "
                     + commandSession.routes(to: peer) + "  " + PeerReport.info(of: peer)
                     + Line(peer.identity == own ? "  yours" : "", .faint)
                     + Line(introducers(to: peer).map { "  told by \($0)" } ?? "", .faint)

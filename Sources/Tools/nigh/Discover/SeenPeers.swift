@@ -31,13 +31,13 @@ struct SeenPeers {
             return .lost
         }
         seen[peer.id]?.peer = peer
-        return known.peer == peer ? nil : .changed
+        return known.peer.looksLike(peer) ? nil : .changed
     }
 
     /// All peers that are seen, sorted by name, and for how many seconds each was seen.
     func all(at now: Moment) -> [(peer: Peer, age: Int)] {
         seen.values
-            .sorted { ($0.peer.name.description, $0.peer.id) < ($1.peer.name.description, $1.peer.id) }
+            .sorted { ($0.peer.name, $0.peer.id) < ($1.peer.name, $1.peer.id) }
             .map { ($0.peer, Int((now - $0.since).nanoseconds / 1_000_000_000)) }
     }
 
@@ -50,12 +50,21 @@ struct SeenPeers {
             let signals = peer.routes.compactMap(\.quality)
             table.add(
                 [
-                    Line(peer.name.description, .strong), Line(peer.identity.short),
+                    Line(peer.name, .strong), Line(peer.identity.short),
                     peer.identity == own ? "yours" : PeerReport.line(for: peer.trust),
                     Line(PeerReport.age(age)),
                     Line(signals.max().map { "\(Int(($0 * 100).rounded())) %" } ?? ""),
                 ] + columns.map { $0.cell(peer) })
         }
         return table.lines
+    }
+}
+
+extension Peer {
+    /// Whether a person sees the same of both snapshots of a peer.
+    fileprivate func looksLike(_ other: Peer) -> Bool {
+        identity == other.identity && name == other.name && info == other.info && isFull == other.isFull
+            && state == other.state && routes == other.routes && transport == other.transport
+            && hasDatagrams == other.hasDatagrams && trust == other.trust
     }
 }

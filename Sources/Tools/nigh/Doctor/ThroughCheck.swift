@@ -31,8 +31,8 @@ struct ThroughCheck: Sendable {
         let session = try CommandSession(
             options, role: .peer, acceptsAllInvitations: true, isMesh: true, asksForPaths: true,
             results: results)
-        session.start(onEvent: { [weak session] in
-            if case .invited(let invitation) = $0 { session?.session.accept(invitation) }
+        session.start(onEvent: {
+            if case .invited(let invitation) = $0 { invitation.accept() }
         })
         do {
             try await check(session, reporter)

@@ -170,17 +170,16 @@ actor FileReceiver {
     }
 
     private func answer(_ invitation: Invitation) {
-        let (peer, session) = (invitation.peer, session.session)
+        let peer = invitation.peer
         guard plan.policy != .paired || peer.trust == .paired else {
-            return session.decline(
-                invitation, reason: "files are accepted from paired devices only; run `nigh pair` first")
+            return invitation.decline(
+                because: "files are accepted from paired devices only; run `nigh pair` first")
         }
         if let earlier = transfers.removeValue(forKey: peer.id) { questions?.withdraw(earlier.number) }
         guard takePlace(peer) != nil else {
-            return session.decline(
-                invitation, reason: "busy with another file", retryAfter: .seconds(1))
+            return invitation.decline(because: "busy with another file", retryAfter: .seconds(1))
         }
-        session.accept(invitation)
+        invitation.accept()
     }
 
     // MARK: Places

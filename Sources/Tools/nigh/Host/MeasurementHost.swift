@@ -129,13 +129,13 @@ final class MeasurementHost: @unchecked Sendable {
                 dismiss(busy, BenchBreach("its link is lost, and another guest wants to measure"))
             } else {
                 let name = commandSession.peers[busy]?.name.description ?? busy.short
-                return commandSession.session.decline(
-                    invitation, reason: "\(name) is measuring here now; try again when that is over",
+                return invitation.decline(
+                    because: "\(name) is measuring here now; try again when that is over",
                     retryAfter: Self.retryDelay)
             }
         }
         expected[invitation.peer.id] = purpose
-        commandSession.session.accept(invitation)
+        invitation.accept()
     }
 
     private func admit(_ peer: Peer) {

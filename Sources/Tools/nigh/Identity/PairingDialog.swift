@@ -109,7 +109,7 @@ final class PairingDialog: @unchecked Sendable {
             guard isBusy else { return }
             isBusy = false
             end(.failure(cause))
-        case .invited(let invitation): commandSession.session.accept(invitation)
+        case .invited(let invitation): invitation.accept()
         default: break
         }
     }
@@ -123,7 +123,7 @@ final class PairingDialog: @unchecked Sendable {
             Self.digitsKind,
             [.init("digits", .text(code.digits))] + PeerReport.members(of: peer),
             lines: [
-                Line(peer.name.description, .strong)
+                Line(peer.name, .strong)
                     + " (\(peer.identity.short)) should show the same digits:",
                 "    " + Line(code.description, .strong),
             ])

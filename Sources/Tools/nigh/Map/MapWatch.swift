@@ -92,7 +92,7 @@ final class MapWatch: @unchecked Sendable {
     private func handle(_ event: SessionEvent) {
         guard !hasEnded else { return }
         switch event {
-        case .invited(let invitation): commandSession.session.accept(invitation)
+        case .invited(let invitation): invitation.accept()
         case .stateChanged(let peer, _, _) where peer.state == .connected: hasMetAnybody = true
         case .transportChanged(_, .down(let error)):
             if commandSession.transportsWereNamed { commandSession.remark(error) }
@@ -200,7 +200,7 @@ extension CommandSession {
             PeerMap.Node(
                 id: session.id, name: session.configuration.name.description, isOwn: true))
         for peer in peers.values.sorted(by: { $0.id < $1.id }) {
-            map.add(PeerMap.Node(id: peer.id, name: peer.name.description, isFull: peer.isFull))
+            map.add(PeerMap.Node(id: peer.id, name: peer.name, isFull: peer.isFull))
             guard peer.state.hasConversation else { continue }
             let path = peer.transport.map {
                 ConversationPath.over(scheme: $0, carrier: carrier(of: peer))

@@ -160,7 +160,7 @@ struct PingCommand: Subcommand {
 
     static func members(of peer: Peer) -> [JSON.Member] {
         [
-            .init("name", .text(peer.name.description)), .init("peer_id", .text(peer.id.description)),
+            .init("name", .text(peer.name)), .init("peer_id", .text(peer.id.description)),
             .init("transport", JSON(peer.transport)),
         ]
     }

@@ -81,7 +81,7 @@ struct LiveTrace: Sendable {
     /// Called on the session's loop.
     private func handle(_ event: SessionEvent, _ session: CommandSession) {
         switch event {
-        case .invited(let invitation): session.session.accept(invitation)
+        case .invited(let invitation): invitation.accept()
         case .listening(let scheme, let addresses) where !addresses.isEmpty:
             let list = addresses.map(\.description)
             results.report(

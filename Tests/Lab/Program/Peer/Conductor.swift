@@ -253,7 +253,7 @@ final class Conductor: Sendable {
             meet(peer)
         case .invited(let invitation):
             writer.writeLine("invited \(invitation.peer.id)")
-            session.accept(invitation)
+            invitation.accept()
         case .invitationEnded(let invitation, let cause):
             writer.writeLine("uninvited \(invitation.peer.id) \(cause)")
         case .peerUnresponsive(let peer): writer.writeLine("suspected \(peer) true")
@@ -303,7 +303,7 @@ final class Conductor: Sendable {
             if before != nil { writer.writeLine("lost \(peer.id)") }
         } else if before?.routes != peer.routes || before?.name != peer.name || before?.info != peer.info {
             let routes = peer.routes.map(\.address.description).joined(separator: ",")
-            let info = peer.info.pairs.sorted { $0.key < $1.key }.map { "\($0.key)=\($0.value)" }
+            let info = peer.info.sorted { $0.key < $1.key }.map { "\($0.key)=\($0.value)" }
             let pairs = info.joined(separator: ",").replacing(" ", with: "_")
             writer.writeLine("found \(peer.id) \(routes) \(pairs) \(peer.name)")
             if let quality = peer.routes.compactMap(\.quality).max() {

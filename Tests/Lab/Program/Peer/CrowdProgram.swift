@@ -146,7 +146,7 @@ private final class Member: Sendable {
     private func handle(_ event: SessionEvent) {
         let going = state.withLock { state in
             switch event {
-            case .invited(let invitation): session.accept(invitation)
+            case .invited(let invitation): invitation.accept()
             case .listening(_, let addresses): state.address = addresses.first
             case .stateChanged(let peer, let from, _):
                 if peer.state == .connected, from == .connecting { state.connected += 1 }

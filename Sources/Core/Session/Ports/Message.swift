@@ -15,7 +15,7 @@ public struct MessageOrigin: Hashable, Sendable {
     }
 }
 
-/// A message that was received and kept.
+/// A received message: bytes that came whole.
 public struct Message: Sendable {
     /// Where it came from, and how it was sent.
     public let origin: MessageOrigin
@@ -28,9 +28,21 @@ public struct Message: Sendable {
     }
 
     /// The peer that sent it.
-    public var peer: PeerID { origin.peer }
+    public var sender: PeerID { origin.peer }
+    /// Whether it was sent reliably.
+    public var isReliable: Bool { origin.isReliable }
+    /// The number of bytes.
+    public var count: Int { payload.count }
     /// The payload, copied into an array.
     public var bytes: [UInt8] { payload.bytes }
+
+    /// Calls `body` with the payload in place, without a copy.
+    @inlinable
+    public func withBytes<Result, Failure: Error>(
+        _ body: (RawSpan) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        try payload.withUnsafeBytes { bytes throws(Failure) in try body(bytes.bytes) }
+    }
 }
 
 /// A handler for received messages, called on the session's loop. Each message is passed in place: the span is valid

@@ -5,7 +5,9 @@ extension Peer: CustomStringConvertible {
     public var description: String { "\(label), \(state)\(transport.map { " over \($0)" } ?? "")" }
 
     /// The name and the short PeerID.
-    var label: String { name.label(of: identity) }
+    package var label: String {
+        name == id.short ? name : displayName.label(of: identity)
+    }
 }
 
 extension Invitation: CustomStringConvertible {
@@ -16,7 +18,7 @@ extension Invitation: CustomStringConvertible {
 extension Message: CustomStringConvertible {
     /// The number of bytes, and who has sent them.
     public var description: String {
-        "\(origin.isReliable ? "" : "unreliable ")message of \(payload.count) bytes from \(peer.short)"
+        "\(origin.isReliable ? "" : "unreliable ")message of \(payload.count) bytes from \(sender.short)"
     }
 }
 

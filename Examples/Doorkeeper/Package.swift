@@ -1,0 +1,11 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+let package = Package(
+    name: "Doorkeeper",
+    dependencies: [.package(name: "Nigh", path: "../..")],
+    targets: [
+        .executableTarget(name: "Doorkeeper", dependencies: [.product(name: "NighLoop", package: "Nigh")])
+    ],
+    swiftLanguageModes: [.v6]
+)

@@ -1,0 +1,41 @@
+/// What the snapshots of a peer share until something of it changes: what is known of the peer, its session, and the way
+/// to the peer without a search.
+///
+/// Copying a peer is then one reference to count.
+///
+/// `@unchecked Sendable`: the port is read and written with the session's lock held; nothing else changes.
+final class PeerHandle: @unchecked Sendable {
+    let session: SessionReference
+    let id: PeerID
+    let identity: PeerID
+    let name: DisplayName
+    let info: DiscoveryInfo
+    let isFull: Bool
+    let routes: [Peer.Route]
+    /// The port of the conversation, each of which has one of its own.
+    @exclusivity(unchecked) private var openPort: PeerPort?
+
+    init(
+        in session: SessionReference, id: PeerID, identity: PeerID, name: DisplayName, info: DiscoveryInfo,
+        isFull: Bool, routes: [Peer.Route], port: PeerPort? = nil
+    ) {
+        self.session = session
+        self.id = id
+        self.identity = identity
+        self.name = name
+        self.info = info
+        self.isFull = isFull
+        self.routes = routes
+        openPort = port
+    }
+
+    /// A conversation has begun.
+    func set(_ port: PeerPort) { session.handleLock.withLock { openPort = port } }
+
+    /// The port of the conversation. Fails if there is none, or the session is closed.
+    func port() throws(NighError) -> PeerPort {
+        // A handle of an earlier snapshot may have the port of an earlier conversation, or none.
+        if let port = session.handleLock.withLock({ openPort }), !port.hasEnded { return port }
+        return try session.directory.port(of: id)
+    }
+}

@@ -1,0 +1,45 @@
+import Synchronization
+
+/// What peers and invitations know of their session: enough to reach it from any thread. It keeps neither the session nor
+/// its driver, so a session that nobody else holds ends.
+final class SessionReference: Sendable {
+    let loop: any EventLoop
+    /// The loop's thread, if it has one of its own.
+    let loopThread: LoopThread?
+    let directory: PortDirectory
+    let portNotifier: PortNotifier
+    /// Bytes of one unreliable message.
+    let unreliableLimit: Int
+    /// Finds the driver, on the loop. It is a `SessionDriver.DriverReference`, of which this floor knows nothing.
+    let driverReference: any AnyObject & Sendable
+    /// Guards the ports in the handles of peers. One lock for all of them costs a peer no memory.
+    let handleLock = Lock()
+    private let tokens = Atomic<UInt64>(0)
+
+    init(
+        loop: any EventLoop, directory: PortDirectory, portNotifier: PortNotifier,
+        unreliableLimit: Int, driverReference: any AnyObject & Sendable
+    ) {
+        self.loop = loop
+        loopThread = (loop as? any ThreadedEventLoop)?.thread
+        self.directory = directory
+        self.portNotifier = portNotifier
+        self.unreliableLimit = unreliableLimit
+        self.driverReference = driverReference
+    }
+
+    /// Whether the caller runs on the loop.
+    @inline(__always)
+    var isOnLoop: Bool { if let loopThread { loopThread.isCurrent } else { loop.isCurrent } }
+
+    /// Returns the token of a call that begins.
+    func newToken() -> CallToken {
+        CallToken(number: tokens.wrappingAdd(1, ordering: .relaxed).newValue)
+    }
+
+    /// Puts a port on the loop's list, unless it is there.
+    @inline(__always)
+    func notifyLoop(of port: PeerPort) {
+        if port.markListed() { portNotifier.add(port) }
+    }
+}
