@@ -75,7 +75,7 @@ let package = Package(
             dependencies: [
                 "NighBluetooth", "NighCore", "NighMemory", "NighPlugins", "NighTCP", "NighUV",
             ],
-            path: "Sources/Loop"),
+            path: "Sources/LowTier"),
         .target(
             name: "Nigh",
             dependencies: [
@@ -84,7 +84,7 @@ let package = Package(
             path: "Sources/Nigh"),
         .target(
             name: "NighTransport", dependencies: ["NighCore", "NighPlugins", "NighUV"],
-            path: "Sources/Transport"),
+            path: "Sources/TransportKit"),
         .target(name: "CNighPlugin", path: "Sources/Plugins/Entry"),
         .target(
             name: "NighPlugins", dependencies: ["CNighPlugin", "NighCore"], path: "Sources/Plugins",
@@ -148,9 +148,12 @@ let package = Package(
             name: "bench-crowd",
             dependencies: ["Arguments", "CBenchmark", "Measuring", "NighLoop", "ProgramSupport"],
             path: "Benchmarks/Crowd"),
-        .executableTarget(name: "bench-positions", dependencies: ["Nigh"], path: "Benchmarks/Positions"),
         .executableTarget(
-            name: "bench-slow-reader", dependencies: ["Nigh"], path: "Benchmarks/SlowReader/Nigh"),
+            name: "bench-positions", dependencies: ["Nigh"], path: "Benchmarks/Positions",
+            packageAccess: false),
+        .executableTarget(
+            name: "bench-slow-reader", dependencies: ["Nigh"], path: "Benchmarks/SlowReader/Nigh",
+            packageAccess: false),
         .executableTarget(
             name: "bench", dependencies: ["Arguments", "CBenchmark", "Measuring", "ProgramSupport"],
             path: "Benchmarks/Driver"),

@@ -91,7 +91,7 @@ final class BytesSender: @unchecked Sendable {
 
     private func write(to peer: PeerID) async {
         do throws(NighError) {
-            let stream = try await session.openStream(named: "bytes", to: peer)
+            let stream = try await session.peer(peer).openStream(named: "bytes")
             var options = setting.options
             benchmark_supply_begin(&supply, &options)
             while let payload = benchmark_supply_next(&supply) {
@@ -121,7 +121,7 @@ extension BenchmarkSetting {
         Task {
             let bytes = ByteSlice([UInt8](repeating: 7, count: 64 << 10))
             do throws(NighError) {
-                let stream = try await session.openStream(named: "beside", to: peer)
+                let stream = try await session.peer(peer).openStream(named: "beside")
                 while true { try await stream.write(bytes) }
             } catch {
                 fail(unlessLeaving: error)

@@ -139,14 +139,14 @@ final class SessionCore: SessionLayer {
     /// The peer as it was last seen.
     func peer(_ id: PeerID) -> Peer {
         state.withLock { state in
-            state.peers[id] ?? state.lostPeers[id] ?? low.unknownPeer(id)
+            state.peers[id] ?? state.lostPeers[id] ?? low.peer(id)
         }
     }
 
     /// The peer as it was last seen; if it was not, as others tell of it.
     func peer(_ id: PeerID, told: Advertisement?) -> Peer {
         state.withLock { state in
-            state.peers[id] ?? low.unknownPeer(id, told: told)
+            state.peers[id] ?? low.peer(id, told: told)
         }
     }
 

@@ -15,7 +15,7 @@ struct ByteTraffic {
                 onStream: { stream, loop in
                     Task(executorPreference: loop) { await count(of: stream, into: meter) }
                 }, onInterruption: meter.fail))
-        let stream = try await group.sender.openStream(named: "bytes", to: group.receivers[0].id)
+        let stream = try await group.sender.peer(group.receivers[0].id).openStream(named: "bytes")
         let payload = ByteSlice([UInt8](repeating: 0x6e, count: size))
         let writer = Task(executorPreference: group.sender.loop) {
             // Ends with an error once the reader has read enough.

@@ -41,10 +41,10 @@ struct SessionGroup {
             receivers.append(receiver)
             for await event in sender.events {
                 if case .stateChanged(let peer, from: .unavailable, _) = event, peer.id == receiver.id {
+                    try await peer.invite(timeout: .seconds(10))
                     break
                 }
             }
-            try await sender.invite(receiver.id, timeout: .seconds(10))
         }
         return SessionGroup(
             sender: sender, receivers: receivers, loops: loops == .one ? [first] : [first, second])

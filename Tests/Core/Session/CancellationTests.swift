@@ -66,7 +66,9 @@ import Testing
         lynx.faults.plan.delay = .seconds(1)
         try puma.session.trySend([1, 2, 3], to: lynx.id)
         let (session, id) = (puma.session, lynx.id)
-        let (task, outcome) = try start { () async throws(NighError) in try await session.disconnect(id) }
+        let (task, outcome) = try start { () async throws(NighError) in
+            try await session.peer(id).disconnect()
+        }
         #expect(outcome.cause == nil && !outcome.hasSucceeded)
         task.cancel()
         try place.run(.milliseconds(1))
@@ -83,7 +85,7 @@ import Testing
         try place.run(.seconds(1))
         if !whenDigitsAreShown { lynx.faults.stall() }
         let (session, id) = (puma.session, lynx.id)
-        let (task, outcome) = try start { () async throws(NighError) in try await session.pair(id) }
+        let (task, outcome) = try start { () async throws(NighError) in try await session.peer(id).pair() }
         #expect(lynx.codes.count == (whenDigitsAreShown ? 1 : 0))
         task.cancel()
         try place.run(.milliseconds(1))
@@ -124,7 +126,7 @@ import Testing
         noteTask("send") { try await session.send(bytes, to: peer) }
         noteTask("send to several") { try await session.send(bytes, to: [peer]) }
         noteTask("sendToAll") { try await session.sendToAll(bytes) }
-        noteTask("openStream") { _ = try await session.openStream(named: "late", to: peer) }
+        noteTask("openStream") { _ = try await session.peer(peer).openStream(named: "late") }
         try place.run(.milliseconds(1))
         return causes
     }

@@ -41,7 +41,7 @@ import Testing
             if case .stateChanged(let peer, _, _) = event, peer.state == .available { unseen.remove(peer.id) }
             if unseen.isEmpty { break }
         }
-        for other in others { try await first.invite(other.id, timeout: .seconds(600)) }
+        for other in others { try await first.peer(other.id).invite(timeout: .seconds(600)) }
         return sessions
     }
 

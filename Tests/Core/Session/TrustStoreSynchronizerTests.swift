@@ -61,7 +61,7 @@ import Testing
         let loop = ThreadEventLoop()
         defer { loop.shutdown() }
         let (puma, lynx) = try await neighbours(in: folder, on: loop)
-        try await puma.session.pair(lynx.session.id)
+        try await puma.session.peer(lynx.session.id).pair()
         _ = await lynx.first { if case .paired(let peer) = $0 { peer } else { nil } }
         await puma.session.close()
         await lynx.session.close()
@@ -78,15 +78,15 @@ import Testing
         let puma = session("Puma", hub, loop, trust: try TrustStore(path: path), security: .paired)
         let lynx = session("Lynx", hub, loop, trust: .ephemeral())
         _ = await lynx.first { if case .stateChanged(let peer, .unavailable, _) = $0 { peer } else { nil } }
-        await #expect(throws: NighError.self) { try await lynx.session.invite(puma.session.id) }
+        await #expect(throws: NighError.self) { try await lynx.session.peer(puma.session.id).invite() }
         let other = try TrustStore(path: path)
         other.pair(lynx.session.id, name: DisplayName(fitting: "Lynx"))
         try other.save()
         // Until the store has read its file again.
         while !puma.session.trust.isPaired(lynx.session.id) {
-            try? await lynx.session.invite(puma.session.id)
+            try? await lynx.session.peer(puma.session.id).invite()
         }
-        try await lynx.session.invite(puma.session.id)
+        try await lynx.session.peer(puma.session.id).invite()
         await lynx.session.close()
         await puma.session.close()
     }
@@ -108,7 +108,7 @@ import Testing
         let puma = session("Puma", hub, loop, trust: try TrustStore(path: path), security: .paired)
         let lynx = session("Lynx", hub, loop, trust: .ephemeral(), identity: lynxsIdentity)
         _ = await lynx.first { if case .stateChanged(let peer, .unavailable, _) = $0 { peer } else { nil } }
-        try await lynx.session.invite(puma.session.id)
+        try await lynx.session.peer(puma.session.id).invite()
         switch hand {
         case .anotherProgram:
             let other = try TrustStore(path: path)
@@ -173,7 +173,7 @@ import Testing
         let lynx = session("Lynx", hub, loop, trust: .ephemeral())
         _ = await puma.first { if case .stateChanged(let peer, .unavailable, _) = $0 { peer } else { nil } }
         _ = folder.file("puma", "what is this?\n")
-        try await puma.session.pair(lynx.session.id)
+        try await puma.session.peer(lynx.session.id).pair()
         let error = await puma.first { if case .trustStoreFailed(let error) = $0 { error } else { nil } }
         #expect(error?.stage == .trusting)
         #expect(puma.session.trust.isPaired(lynx.session.id))
@@ -186,7 +186,7 @@ import Testing
         let loop = ThreadEventLoop()
         defer { loop.shutdown() }
         let (puma, lynx) = try await neighbours(in: folder, on: loop)
-        try await puma.session.invite(lynx.session.id)
+        try await puma.session.peer(lynx.session.id).invite()
         await puma.session.close()
         await lynx.session.close()
         let trust = try TrustStore(path: folder.path + "/puma")

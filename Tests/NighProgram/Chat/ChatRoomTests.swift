@@ -94,7 +94,7 @@ import Testing
                 try theirs.session.trySend(ChatMessage.lines(of: "\(number)")[0], to: peer.id)
             }
             // This returns when everything has arrived.
-            try await theirs.session.disconnect(peer.id)
+            try await peer.disconnect()
         }
         var changes: [PeerState: SessionEvent] = [:]
         for await event in events where changes[.disconnected] == nil {
@@ -136,7 +136,7 @@ import Testing
         await interface.waitUntilHandled()
         try theirs.session.trySend(ChatMessage.lines(of: "hello")[0], to: peer.id)
         // This returns when everything has arrived, in both directions.
-        try await theirs.session.disconnect(peer.id)
+        try await peer.disconnect()
         for await state in states where state == .disconnected { break }
         interface.endInput()
         #expect(await outcome.sentLines == 0)

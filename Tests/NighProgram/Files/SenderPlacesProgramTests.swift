@@ -18,7 +18,7 @@ import Testing
     private func offer(_ name: String, by stranger: StrangerInTests, to id: PeerID) async throws
         -> FileTransfer
     {
-        let stream = try await stranger.session.openStream(named: "files", to: id, for: .files)
+        let stream = try await stranger.session.peer(id).openStream(named: "files", for: .files)
         return FileTransfer.begin(try SourceTree([.path(path(name))], giveUp: .seconds(600)), on: stream)
     }
 

@@ -1,7 +1,7 @@
 import NighLoop
 
-// A house with a doorkeeper. `Doorkeeper TRANSPORTS NAME…` lets in those whose names are given, and tells all others that
-// they are not expected; the doorkeeper turns away whoever insists. It ends with its input.
+// A house with a doorkeeper. `Doorkeeper TRANSPORTS NAME…` lets in those whose names are given, and tells all others
+// that they are not expected; the doorkeeper turns away those who insist. It ends with its input.
 
 let arguments = CommandLine.arguments.dropFirst()
 let friends = Set(arguments.dropFirst())

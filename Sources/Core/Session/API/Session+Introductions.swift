@@ -1,6 +1,6 @@
 extension Session {
-    /// Returns a peer that the session does not know, or of which only others tell. It has proven nothing yet.
-    package func unknownPeer(_ id: PeerID, told: Advertisement? = nil) -> Peer {
+    /// Returns a peer by its ID, for calls. It shows what others tell of the peer, and nothing that the session knows.
+    package func peer(_ id: PeerID, told: Advertisement? = nil) -> Peer {
         Peer(unknown: id, told: told, trust: told.flatMap { trust(inTold: $0) }, in: reference)
     }
 

@@ -13,15 +13,6 @@ extension Session {
         pair(peer, token: reference.newToken(), completion: completion)
     }
 
-    /// Asks a peer to be paired and waits until it is. Cancelling the task withdraws the pairing, also when its digits
-    /// are shown: the other side learns that it was declined.
-    public nonisolated(nonsending) func pair(_ peer: PeerID) async throws(NighError) {
-        let token = reference.newToken()
-        _ = try await outcome(cancelledBy: { $0.cancel(token) }) { completion in
-            pair(peer, token: token, completion: completion)
-        }
-    }
-
     private func pair(
         _ peer: PeerID, token: CallToken, completion: @escaping @Sendable (Result<PeerID, NighError>) -> Void
     ) {

@@ -30,14 +30,15 @@ public final class Session: Sendable {
     /// without retaining the driver.
     nonisolated(unsafe) let machine: SessionMachine
     let directory = PortDirectory()
-    /// What peers and invitations know of this session.
+    /// How peers and invitations reach this session.
     let reference: SessionReference
 
     /// Creates a session that uses `transports` and calls back on `loop`. Nothing happens before `start`.
     ///
-    /// The layers of the configuration may bring further transports. From here on all transports belong to the session, which shuts them down when it closes. Two transports of one
-    /// scheme, or limits with impossible values (see `SessionLimits`), are programming errors and stop the program. So
-    /// does a libssl without TLS 1.3.
+    /// The layers of the configuration may bring further transports. From here on all transports belong to the session,
+    /// which shuts them down when it closes. Two transports of one scheme, two layers for one thing, or limits with
+    /// impossible values (see `SessionLimits`), are programming errors and stop the program. So does a libssl without
+    /// TLS 1.3.
     ///
     /// - Parameter identity: the key pair; the hash of its public key is this session's PeerID. Load it from an
     ///   `IdentityFile` to be the same peer at every start.
@@ -235,16 +236,6 @@ public final class Session: Sendable {
             completion: completion)
     }
 
-    /// Invites a peer and waits until it is connected. Cancelling the task withdraws the invitation.
-    public nonisolated(nonsending) func invite(
-        _ peer: PeerID, context: [UInt8] = [], timeout: Duration = .seconds(30)
-    ) async throws(NighError) {
-        let token = reference.newToken()
-        _ = try await outcome(cancelledBy: { $0.cancel(token) }) { completion in
-            invite(peer, context: context, timeout: timeout, token: token, completion: completion)
-        }
-    }
-
     /// Invites the peer that answers at `address`, waits until it is connected, and returns its PeerID. Cancelling the
     /// task withdraws the invitation.
     public nonisolated(nonsending) func invite(
@@ -321,15 +312,6 @@ public final class Session: Sendable {
     public func disconnect(
         _ peer: PeerID, completion: @escaping @Sendable (Result<PeerID, NighError>) -> Void = { _ in }
     ) { disconnect(peer, token: reference.newToken(), completion: completion) }
-
-    /// Ends the conversation with a peer in good order, and waits until it has ended. If the task is cancelled, the
-    /// call fails at once, and the conversation still ends in good order.
-    public nonisolated(nonsending) func disconnect(_ peer: PeerID) async throws(NighError) {
-        let token = reference.newToken()
-        _ = try await outcome(cancelledBy: { $0.abandonCall(token, .conversing, peer) }) { completion in
-            disconnect(peer, token: token, completion: completion)
-        }
-    }
 
     private func disconnect(
         _ peer: PeerID, token: CallToken, completion: @escaping @Sendable (Result<PeerID, NighError>) -> Void

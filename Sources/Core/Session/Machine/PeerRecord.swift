@@ -21,7 +21,7 @@ final class PeerRecord {
     }
     /// The number of routes that come from discovery or from the program.
     var routesBesidesIntroduced: Int { routes.count { $0.source != .introduction } }
-    /// What the next snapshots of the peer share; nil if it has to be made anew.
+    /// The part that the next snapshots of the peer share; nil if it has to be made anew.
     @exclusivity(unchecked) var handle: PeerHandle?
 
     /// The pairing under way, regardless of the phase.

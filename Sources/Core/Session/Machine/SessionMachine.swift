@@ -56,7 +56,7 @@ final class SessionMachine {
     let stagingChunks = PeerPort.makeChunks()
     /// The chunks in which large messages are assembled and copied.
     let largeChunks = LargeChunks()
-    /// What peers and invitations know of the session.
+    /// How peers and invitations reach the session.
     let reference: SessionReference
     /// Puts a port on the list of those that the loop looks at.
     let listPort: @Sendable (PeerPort) -> Void

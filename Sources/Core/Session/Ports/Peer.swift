@@ -1,7 +1,7 @@
 /// Another session of the same service, as this session last saw it.
 ///
-/// A peer is a snapshot: its properties do not change. Its methods act on the peer as it is now. Two snapshots of one peer
-/// are equal.
+/// A peer is a snapshot: its properties do not change. Its methods act on the peer as it is now. Two snapshots of one
+/// peer are equal.
 public struct Peer: Identifiable, Sendable {
     let handle: PeerHandle
     /// Whether the peer can be reached, is being connected, or is connected.
@@ -41,10 +41,10 @@ extension Peer {
     /// The name, as the session has checked it.
     package var displayName: DisplayName { handle.name }
 
-    /// What the peer advertises about itself.
+    /// The keys and values that the peer advertises about itself.
     public var info: [String: String] { handle.info.pairs }
 
-    /// What the peer advertises about itself, as the session has checked it.
+    /// The info that the peer advertises, as the session has checked it.
     package var discoveryInfo: DiscoveryInfo { handle.info }
 
     /// Whether the peer advertises that it accepts no more peers, because it has as many as its `limits.peers` allows.

@@ -1,7 +1,5 @@
-/// What the snapshots of a peer share until something of it changes: what is known of the peer, its session, and the way
-/// to the peer without a search.
-///
-/// Copying a peer is then one reference to count.
+/// The part of a peer that its snapshots share until something of it changes: what is known of the peer, its session, and
+/// the port of the conversation. So copying a peer counts one reference, and sending to it needs no search.
 ///
 /// `@unchecked Sendable`: the port is read and written with the session's lock held; nothing else changes.
 final class PeerHandle: @unchecked Sendable {

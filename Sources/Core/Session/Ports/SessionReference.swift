@@ -1,7 +1,7 @@
 import Synchronization
 
-/// What peers and invitations know of their session: enough to reach it from any thread. It keeps neither the session nor
-/// its driver, so a session that nobody else holds ends.
+/// How peers and invitations reach their session from any thread. It keeps neither the session nor its driver, so a
+/// session that nobody else holds ends.
 final class SessionReference: Sendable {
     let loop: any EventLoop
     /// The loop's thread, if it has one of its own.

@@ -195,7 +195,7 @@ final class BenchClient: @unchecked Sendable {
     func measureIdle() async throws -> RoundTripRecord {
         var record = RoundTripRecord()
         for _ in 0..<Self.idlePings {
-            record.add(try await commandSession.session.ping(peer.id))
+            record.add(try await peer.ping())
             try await Task.sleep(for: Self.pauseBetweenIdlePings.duration)
         }
         return record

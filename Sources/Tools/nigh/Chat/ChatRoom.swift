@@ -136,7 +136,7 @@ actor ChatRoom {
             for id in ids {
                 group.addTask {
                     do throws(NighError) {
-                        try await session.disconnect(id)
+                        try await session.peer(id).disconnect()
                         return nil
                     } catch {
                         return error

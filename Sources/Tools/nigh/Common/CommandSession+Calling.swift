@@ -38,7 +38,7 @@ extension CommandSession {
             switch target {
             case .peer(let peer):
                 id = peer
-                try await session.invite(id, context: purpose.context, timeout: timeout)
+                try await session.peer(id).invite(context: purpose.context, timeout: timeout)
             case .address(let address):
                 id = try await session.invite(at: address, context: purpose.context, timeout: timeout)
             }
@@ -46,7 +46,7 @@ extension CommandSession {
                 throw NighError(.conversing, .linkLost, peer: id.short)
             }
             if let expected = limits.identity, peer.identity != expected {
-                try? await session.disconnect(id)
+                try? await peer.disconnect()
                 throw NighError(
                     .connecting, .wrongPeer(expected: expected, found: peer.identity), peer: "\(choice)",
                     advice: "somebody else is there now: send the files anew if you mean that one")

@@ -53,7 +53,7 @@ extension CommandSession {
                 do throws(NighError) {
                     switch target {
                     case .peer(let id):
-                        try await session.invite(id, context: context, timeout: timeout)
+                        try await session.peer(id).invite(context: context, timeout: timeout)
                         return id
                     case .address(let address):
                         return try await session.invite(at: address, context: context, timeout: timeout)

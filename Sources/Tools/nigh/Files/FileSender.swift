@@ -157,7 +157,7 @@ actor FileSender {
         patience.begin(at: thread.now)
         stuckFor = nil
         do {
-            let stream = try await session.session.openStream(named: "files", to: peer.id, for: .files)
+            let stream = try await peer.openStream(named: "files", for: .files)
             record?.begin(with: peer)
             nonisolated(unsafe) let tree = files.tree
             let transfer = FileTransfer.begin(tree, on: stream) { [record] in record?.forget() }
