@@ -16,8 +16,9 @@ import Testing
     }
 
     private func accept(in session: Session) -> Task<Void, Never> {
-        Task {
-            for await case .invited(let invitation) in session.events { invitation.accept() }
+        let events = session.events
+        return Task {
+            for await case .invited(let invitation) in events { invitation.accept() }
         }
     }
 
