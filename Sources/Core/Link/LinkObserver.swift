@@ -1,8 +1,8 @@
 /// Receives everything that passes on a session's links, as the two ends see it:
 /// after decryption, and before encryption.
 ///
-/// For tracing and for records. A session has the observers that its layers have; a `SessionLayer` that conforms to this
-/// protocol is one itself.
+/// For tracing and for records. A session has the observers that its layers have; a `SessionLayer` that conforms to
+/// this protocol is one itself.
 ///
 /// The session calls it on its loop, for one event after another, also while it calls the program's handlers. So it
 /// must not block, must not take long, and must not call back into the session. It may do so from another thread, or by

@@ -4,8 +4,8 @@
 /// when it is made, then calls `attach`, and reports each event to the layers in the order of the list before it
 /// reports the event to the program. When it closes, it goes through the list in reverse.
 ///
-/// After `attach`, the session calls a layer on its loop only. A layer must not block the loop. It may call the session,
-/// which keeps it until it has closed, so a layer keeps no strong reference to its session.
+/// After `attach`, the session calls a layer on its loop only. A layer must not block the loop. It may call the
+/// session, which keeps it until it has closed, so a layer keeps no strong reference to its session.
 public protocol SessionLayer: AnyObject, Sendable {
     /// The transports that the layer brings, besides those that the session is given. Read once, before there is a
     /// session.

@@ -22,8 +22,8 @@ extension SessionDriver {
         observe(connection.link)
     }
 
-    /// Notifies the observers that a link is over, after it was forgotten here. Without `cause`, the link's own cause is
-    /// used.
+    /// Notifies the observers that a link is over, after it was forgotten here. Without `cause`, the link's own cause
+    /// is used.
     func observeEnd(of link: Link, cause: NighError.Cause? = nil) {
         guard link.machine.tap != nil else { return }
         observe(link)

@@ -1,5 +1,5 @@
-/// The part of a peer that its snapshots share until something of it changes: what is known of the peer, its session, and
-/// the port of the conversation. So copying a peer counts one reference, and sending to it needs no search.
+/// The part of a peer that its snapshots share until something of it changes: what is known of the peer, its session,
+/// and the port of the conversation. So copying a peer counts one reference, and sending to it needs no search.
 ///
 /// `@unchecked Sendable`: the port is read and written with the session's lock held; nothing else changes.
 final class PeerHandle: @unchecked Sendable {
