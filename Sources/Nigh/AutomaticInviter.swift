@@ -54,9 +54,6 @@ final class AutomaticInviter: SessionLayer {
         inviteDue()
     }
 
-    /// The program ends the conversation with this peer: do not begin another one automatically.
-    func programLeaves(_ peer: PeerID) { state.withLock { $0.invitations.finish(peer) } }
-
     // MARK: The layer
 
     func attach(to session: NighCore.Session) { state.withLock { $0.session = session } }
@@ -110,7 +107,7 @@ final class AutomaticInviter: SessionLayer {
         let loop = session.loop
         for id in state.withLock({ $0.invitations.takeDue(at: loop.now) }) {
             guard reason(id) == nil else {
-                programLeaves(id)
+                state.withLock { $0.invitations.finish(id) }
                 continue
             }
             session.invite(id) { [weak self] result in
