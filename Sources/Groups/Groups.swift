@@ -12,7 +12,7 @@ package struct Membership: Hashable, Sendable {
 ///
 /// A layer of its session. What changes the table happens on the session's loop; messages can be sent from any thread.
 package final class Groups: ConversationLayer {
-    /// Who learns what happens in the groups. Called on the loop.
+    /// Is told what happens in the groups, on the loop.
     package struct Observer: Sendable {
         /// Something that the program has to be told.
         package var changed: @Sendable (GroupTable.Event) -> Void

@@ -57,7 +57,7 @@ final class FileReception: ConversationLayer {
     }
 
     /// Reports to this session from now on.
-    func attach(to core: SessionCore) { session.withLock { $0.core = core } }
+    func report(to core: SessionCore) { session.withLock { $0.core = core } }
 
     var purposes: [StreamPurpose] { acceptance == .none ? [] : [.files] }
 

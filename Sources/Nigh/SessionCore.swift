@@ -81,7 +81,7 @@ final class SessionCore: SessionLayer {
         self.problems = ProblemPrinter(problems, hasEventReader: settings.onEvent != nil)
         inviter = AutomaticInviter(
             isOn: settings.connectsAutomatically, refusing: { meshMembers.reason(against: $0) })
-        reception.attach(to: self)
+        reception.report(to: self)
         meshMembers.attach(to: self)
         groups.report(
             to: Groups.Observer(

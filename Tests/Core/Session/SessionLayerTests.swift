@@ -5,7 +5,7 @@ import Testing
 @testable import NighCore
 
 @Suite("Layers of a session") struct SessionLayerTests {
-    /// What was called, in order.
+    /// The calls, in order.
     ///
     /// `@unchecked Sendable`: everything happens on the one virtual loop.
     private final class Calls: @unchecked Sendable {

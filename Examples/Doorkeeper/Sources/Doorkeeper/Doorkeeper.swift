@@ -1,8 +1,8 @@
 import NighLoop
 import Synchronization
 
-/// A layer that lets each person knock a few times a minute. Who knocks more often is declined, and the program hears
-/// nothing of it.
+/// A layer that lets each person knock a few times a minute. It declines those who knock more often, and the program
+/// hears nothing of them.
 final class Doorkeeper: SessionLayer {
     private struct State {
         var loop: (any EventLoop)?

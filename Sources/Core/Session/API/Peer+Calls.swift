@@ -126,10 +126,7 @@ extension Peer {
     /// Waits for the outcome of a call. Its error names the peer.
     private nonisolated(nonsending) func outcome<Value: Sendable>(
         _ stage: NighError.Stage, cancelledBy cancel: @escaping @Sendable (SessionDriver) -> Void,
-        _ begin:
-            @escaping @Sendable (
-                SessionDriver, @escaping @Sendable (Result<Value, NighError>) -> Void
-            ) -> Void
+        _ begin: @escaping DriverCall<Value>
     ) async throws(NighError) -> Value {
         do throws(NighError) {
             return try await handle.session.outcome(stage, cancelledBy: cancel, begin)

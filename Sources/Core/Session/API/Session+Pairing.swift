@@ -10,12 +10,7 @@ extension Session {
     public func pair(
         _ peer: PeerID, completion: @escaping @Sendable (Result<PeerID, NighError>) -> Void = { _ in }
     ) {
-        pair(peer, token: reference.newToken(), completion: completion)
-    }
-
-    private func pair(
-        _ peer: PeerID, token: CallToken, completion: @escaping @Sendable (Result<PeerID, NighError>) -> Void
-    ) {
+        let token = reference.newToken()
         onLoop { driver in
             driver.begin(.pairing, token, completion) { machine, now in
                 machine.pair(peer, token: token, now: now)

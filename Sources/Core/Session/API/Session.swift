@@ -242,8 +242,11 @@ public final class Session: Sendable {
         at address: TransportAddress, context: [UInt8] = [], timeout: Duration = .seconds(30)
     ) async throws(NighError) -> PeerID {
         let token = reference.newToken()
-        return try await outcome(cancelledBy: { $0.cancel(token) }) { completion in
-            invite(at: address, context: context, timeout: timeout, token: token, completion: completion)
+        return try await reference.outcome(.inviting, cancelledBy: { $0.cancel(token) }) {
+            driver, completion in
+            driver.begin(.inviting, token, completion) { machine, now in
+                machine.call(address, context: context, timeout: timeout, token: token, now: now)
+            }
         }
     }
 
@@ -281,26 +284,6 @@ public final class Session: Sendable {
         }
     }
 
-    /// Waits for the outcome of the call that `begin` makes.
-    ///
-    /// - Parameter cancel: has the call end. It runs on the loop when the task is cancelled, perhaps before `begin`.
-    nonisolated(nonsending) func outcome<Value: Sendable>(
-        cancelledBy cancel: @escaping @Sendable (SessionDriver) -> Void,
-        _ begin: (@escaping @Sendable (Result<Value, NighError>) -> Void) -> Void
-    ) async throws(NighError) -> Value {
-        let result = await withTaskCancellationHandler {
-            await PendingAnswer<Result<Value, NighError>>.wait(
-                otherwise: .failure(NighError(.conversing, .closed))
-            ) { answer in
-                begin { answer.give($0) }
-                if Task.isCancelled { onLoop(cancel) }
-            }
-        } onCancel: {
-            onLoop(cancel)
-        }
-        return try result.get()
-    }
-
     /// Withdraws an invitation of this session, if it is not answered yet.
     public func cancelInvitation(of peer: PeerID) {
         onLoop { driver in driver.inTurn { driver.machine.cancelInvitation(of: peer, now: driver.loop.now) } }
@@ -311,11 +294,8 @@ public final class Session: Sendable {
     /// invitation to the peer, and declines one from it.
     public func disconnect(
         _ peer: PeerID, completion: @escaping @Sendable (Result<PeerID, NighError>) -> Void = { _ in }
-    ) { disconnect(peer, token: reference.newToken(), completion: completion) }
-
-    private func disconnect(
-        _ peer: PeerID, token: CallToken, completion: @escaping @Sendable (Result<PeerID, NighError>) -> Void
     ) {
+        let token = reference.newToken()
         onLoop { driver in
             driver.begin(.conversing, token, completion) { machine, now in
                 machine.leave(peer, token: token, now: now)
@@ -354,8 +334,8 @@ public final class Session: Sendable {
         _ peer: PeerID, over path: PingPath = .link, payload: [UInt8] = []
     ) async throws(NighError) -> Duration {
         let token = reference.newToken()
-        return try await outcome(cancelledBy: { $0.abandonPing(token, peer) }) { completion in
-            onLoop { $0.ping(peer, over: path, payload: payload, token: token, completion) }
+        return try await reference.outcome(.pinging, cancelledBy: { $0.abandonPing(token, peer) }) {
+            $0.ping(peer, over: path, payload: payload, token: token, $1)
         }
     }
 

@@ -1,5 +1,9 @@
 // How calls reach the session, from any thread.
 
+/// Begins a call on the loop, whose outcome the second argument takes.
+typealias DriverCall<Value> =
+    @Sendable (SessionDriver, @escaping @Sendable (Result<Value, NighError>) -> Void) -> Void
+
 extension SessionReference {
     /// The driver, from the start of the session to its end. Loop only.
     var driver: SessionDriver? {
@@ -22,10 +26,7 @@ extension SessionReference {
     ///   - cancel: has the call end. It runs on the loop when the task is cancelled, perhaps before `begin`.
     nonisolated(nonsending) func outcome<Value: Sendable>(
         _ stage: NighError.Stage, cancelledBy cancel: @escaping @Sendable (SessionDriver) -> Void,
-        _ begin:
-            @escaping @Sendable (
-                SessionDriver, @escaping @Sendable (Result<Value, NighError>) -> Void
-            ) -> Void
+        _ begin: @escaping DriverCall<Value>
     ) async throws(NighError) -> Value {
         let result = await withTaskCancellationHandler {
             await PendingAnswer<Result<Value, NighError>>.wait(

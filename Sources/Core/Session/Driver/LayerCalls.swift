@@ -27,8 +27,7 @@ final class LayerCalls {
     }
 }
 
-/// A receiver for messages of a kind. Called as a `MessageHandler` is. A message for which it names a place is kept
-/// there until the program reads it, and counts as unread until then; any other counts as read.
+/// Receives the messages of a kind, as `ConversationLayer.receive` says.
 typealias KindReceiver =
     @Sendable (_ bytes: RawSpan, _ kind: MessageKind, _ origin: MessageOrigin) -> KindMessagePlace?
 

@@ -47,8 +47,8 @@ extension Peer {
     /// The info that the peer advertises, as the session has checked it.
     package var discoveryInfo: DiscoveryInfo { handle.info }
 
-    /// Whether the peer advertises that it accepts no more peers, because it has as many as its `limits.peers` allows.
-    /// An invitation would be refused. It says nothing about a conversation that this session has with the peer.
+    /// Whether the peer advertises that it is full: it has as many peers as its `limits.peers` allows, and refuses
+    /// further invitations. A conversation that this session has with the peer is not affected.
     public var isFull: Bool { handle.isFull }
 
     /// The routes to the peer, the preferred one first.

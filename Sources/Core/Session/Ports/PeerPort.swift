@@ -33,8 +33,6 @@ final class PeerPort: Sendable {
     private let waiterNumbers = Atomic<UInt64>(0)
     private let isListed = Atomic<Bool>(false)
     private let isOver = Atomic<Bool>(false)
-    /// Whether the conversation has ended.
-    var hasEnded: Bool { isOver.load(ordering: .sequentiallyConsistent) }
     private let state = Guarded(State())
     let chunks: Guarded<ChunkPool>
     /// Puts the port on the loop's list, on which it is not yet.
@@ -145,6 +143,9 @@ final class PeerPort: Sendable {
     }
 
     private func refusal(of count: Int) -> NighError { count > messageLimit ? tooLarge(count) : full }
+
+    /// Whether the conversation has ended.
+    var hasEnded: Bool { isOver.load(ordering: .sequentiallyConsistent) }
 
     /// The peer's name and short PeerID, for errors.
     var label: String { peerName.label(of: peer) }
@@ -317,7 +318,7 @@ final class PeerPort: Sendable {
     /// over.
     func didRead(_ bytes: Int, notifyAfter: Int) -> Bool {
         let total = readBytes.wrappingAdd(bytes, ordering: .sequentiallyConsistent).newValue
-        return (total >= notifyAfter || isOver.load(ordering: .sequentiallyConsistent)) && markListed()
+        return (total >= notifyAfter || hasEnded) && markListed()
     }
 
     /// Marks the port as listed for the loop to look at. Returns false if it is listed already.
@@ -410,7 +411,7 @@ final class PeerPort: Sendable {
 extension PeerPort: StreamAttention {
     func attend(to stream: StreamPort) {
         let isListed = state.withLock { state in
-            guard !isOver.load(ordering: .sequentiallyConsistent) else { return false }
+            guard !hasEnded else { return false }
             state.attended.append(stream)
             attendedCount.wrappingAdd(1, ordering: .releasing)
             return true
