@@ -149,7 +149,7 @@ let package = Package(
             dependencies: ["Arguments", "CBenchmark", "Measuring", "NighLoop", "ProgramSupport"],
             path: "Benchmarks/Crowd"),
         .executableTarget(
-            name: "bench-positions", dependencies: ["Nigh"], path: "Benchmarks/Positions",
+            name: "bench-positions", dependencies: ["Nigh", "NighLoop"], path: "Benchmarks/Positions",
             packageAccess: false),
         .executableTarget(
             name: "bench-slow-reader", dependencies: ["Nigh"], path: "Benchmarks/SlowReader/Nigh",
@@ -269,7 +269,7 @@ let package = Package(
             name: "MDNSTests", dependencies: ["CAvahi", "NighCore", "NighMDNS", "NighTestKit", "NighUV"],
             path: "Tests/MDNS"),
         .testTarget(
-            name: "TestKitTests", dependencies: ["NighCore", "NighMemory", "NighTestKit"],
+            name: "TestKitTests", dependencies: ["NighCore", "NighLoop", "NighMemory", "NighTestKit"],
             path: "Tests/TestKit"),
     ],
     swiftLanguageModes: [.v6]

@@ -109,10 +109,10 @@ final class CrowdHost: @unchecked Sendable {
 
         result.broadcast = try await step("a broadcast", until: { self.answers == self.size }) {
             let payload = ByteSlice([UInt8](repeating: 7, count: 1 << 10))
-            _ = try? self.session.trySendToAll(payload)
+            _ = try? self.session.trySend(payload, to: self.session.connectedPeerIDs)
         }
         let pinging = Beginning()
-        for peer in session.connectedPeers { _ = try await session.ping(peer) }
+        for peer in session.connectedPeerIDs { _ = try await session.ping(peer) }
         result.pings = pinging.step
 
         let connections = descriptors()
@@ -131,13 +131,13 @@ final class CrowdHost: @unchecked Sendable {
         case .listening(_, let addresses):
             port = addresses.first.flatMap { $0.value.split(separator: ":").last.map(String.init) }
         case .invited(let invitation): invitation.accept()
-        case .stateChanged(let peer, let former, _):
-            if peer.state == .connected { connected += 1 }
-            if former == .connected {
-                connected -= 1
-                cut.insert(peer.id)
-            }
-            if peer.state == .disconnected { ended += 1 }
+        case .connected, .reconnected: connected += 1
+        case .reconnecting(let peer, _):
+            connected -= 1
+            cut.insert(peer.id)
+        case .disconnected(let peer, _):
+            if cut.insert(peer.id).inserted { connected -= 1 }
+            ended += 1
         default: break
         }
         check()

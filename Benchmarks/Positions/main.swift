@@ -1,6 +1,7 @@
 import FoundationEssentials
 import Glibc
 import Nigh
+import NighLoop
 
 // Measures how old the newest position of a player is at another player, as a game would send it: 60 values a second,
 // each of 200 bytes, of which only the newest counts. A file may travel to the same peer meanwhile.

@@ -16,10 +16,10 @@ struct DiscoveryTime {
         session.start(onEvent: { event in
             switch event {
             case .advertised: benchmark_report("advertised-at", benchmark_now())
-            case .stateChanged(let peer, from: .unavailable, _) where !serves && peer.state == .available:
+            case .peerFound where !serves:
                 benchmark_report("found-at", benchmark_now())
             // The failure prevents this session from being found, or from finding others.
-            case .transportFailed(let error): BenchmarkSetting.fail("\(error)")
+            case .problem(let error): BenchmarkSetting.fail("\(error)")
             default: break
             }
         })

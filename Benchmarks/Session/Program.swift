@@ -101,10 +101,10 @@ struct BenchmarkSetting: @unchecked Sendable {
                     guard let address = addresses.first?.value, isPortReported.isFirst() else { return }
                     listening(isOverBluetooth ? address : String(address.split(separator: ":").last ?? ""))
                 case .invited(let invitation): invitation.accept()
-                case .stateChanged(let peer, _, _) where peer.state == .connected: connected(peer.id)
-                case .stateChanged(_, from: .connected, let cause?): Self.fail(unlessLeaving: cause)
+                case .connected(let peer), .reconnected(let peer): connected(peer.id)
+                case .reconnecting(_, let cause), .disconnected(_, let cause): Self.fail(unlessLeaving: cause)
                 case .streamOpened(let stream): streamOpened(stream)
-                case .transportFailed(let error): Self.fail("\(error)")
+                case .problem(let error): Self.fail("\(error)")
                 default: break
                 }
             }, onMessage: onMessage)
@@ -117,8 +117,9 @@ struct BenchmarkSetting: @unchecked Sendable {
     ) {
         session.start(
             onEvent: { event in
-                if case .stateChanged(_, from: .connected, let cause?) = event {
-                    Self.fail(unlessLeaving: cause)
+                switch event {
+                case .reconnecting(_, let cause), .disconnected(_, let cause): Self.fail(unlessLeaving: cause)
+                default: break
                 }
             }, onMessage: onMessage)
         session.invite(at: address(index)) { result in

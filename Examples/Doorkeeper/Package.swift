@@ -5,7 +5,7 @@ let package = Package(
     name: "Doorkeeper",
     dependencies: [.package(name: "Nigh", path: "../..")],
     targets: [
-        .executableTarget(name: "Doorkeeper", dependencies: [.product(name: "NighLoop", package: "Nigh")])
+        .executableTarget(name: "Doorkeeper", dependencies: [.product(name: "Nigh", package: "Nigh")])
     ],
     swiftLanguageModes: [.v6]
 )

@@ -78,14 +78,15 @@ package final class Groups: ConversationLayer {
 
     /// Takes an event of the session. Loop only.
     package func handle(_ event: SessionEvent) {
-        guard case .stateChanged(let peer, let former, _) = event else { return }
-        let (was, isNow) = (former.hasConversation, peer.state.hasConversation)
-        if was != isNow { onLoop.violators.remove(peer.id) }
-        if isNow, !was {
+        switch event {
+        case .connected(let peer):
+            onLoop.violators.remove(peer.id)
             onLoop.table.connected(peer.id)
             flush(peer.id)
-        } else if was, !isNow {
+        case .disconnected(let peer, _):
+            onLoop.violators.remove(peer.id)
             onLoop.table.disconnected(peer.id)
+        default: return
         }
         finishChange()
     }
@@ -175,7 +176,7 @@ package final class Groups: ConversationLayer {
     /// leaves meanwhile. Throws a `NighError` if the session is closed or not in the group, or a `PartialSendError`
     /// with the members to which it was not sent.
     package nonisolated(nonsending) func send(
-        _ payload: ByteSlice, to group: Membership, of session: Session
+        _ payload: ByteSlice, to group: Membership, of session: SessionReference
     ) async throws {
         guard !session.isClosing else { throw NighError(.sending, .closed) }
         guard let (message, members) = message(payload, to: group) else {

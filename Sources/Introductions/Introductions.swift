@@ -132,21 +132,22 @@ package final class Introductions: ConversationLayer {
         relays.handle(event)
         let now = session.loop.now
         switch event {
-        case .stateChanged(let peer, let former, let cause):
-            let (was, isNow) = (former.hasConversation, peer.state.hasConversation)
-            if was != isNow { onLoop.violators.remove(peer.id) }
-            if isNow, !was {
-                onLoop.table.connected(peer.id, nonce: onLoop.generator.next(), now: now)
-                flush(peer.id, session)
-            } else if was, !isNow {
-                onLoop.table.disconnected(peer.id, by: cause?.cause.departure ?? .nobody, now: now)
-            } else if isNow {
-                onLoop.table.noteLink(of: peer.id, isThere: peer.state == .connected, now: now)
-                // While there is no link, nothing is carried to or from the peer.
-                if peer.state == .connected { onLoop.table.reconsider(peer.id, now: now) }
-            } else {
-                return
-            }
+        case .connected(let peer):
+            onLoop.violators.remove(peer.id)
+            onLoop.table.connected(peer.id, nonce: onLoop.generator.next(), now: now)
+            flush(peer.id, session)
+            notePath(of: peer, now)
+        case .reconnecting(let peer, _):
+            onLoop.table.noteLink(of: peer.id, isThere: false, now: now)
+            notePath(of: peer, now)
+        case .reconnected(let peer):
+            onLoop.table.noteLink(of: peer.id, isThere: true, now: now)
+            // While there was no link, nothing was carried to or from the peer.
+            onLoop.table.reconsider(peer.id, now: now)
+            notePath(of: peer, now)
+        case .disconnected(let peer, let cause):
+            onLoop.violators.remove(peer.id)
+            onLoop.table.disconnected(peer.id, by: cause.cause.departure, now: now)
             notePath(of: peer, now)
         case .peerChanged(let peer):
             onLoop.table.reconsider(peer.id, now: now)

@@ -7,6 +7,12 @@
 @_exported import NighTCP
 @_exported import NighUV
 
+extension Session {
+    /// The calls for programs that count nanoseconds, or that run several sessions on one event loop.
+    @inlinable
+    public var lowLevel: LowLevelSession { LowLevelSession(self) }
+}
+
 extension TransportRegistry {
     /// Every transport of this package, for programs that let a person choose by a flag:
     /// `try TransportRegistry.standard.makeAll("tcp")`. A program adds its own with `register`.

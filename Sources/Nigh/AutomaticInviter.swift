@@ -7,8 +7,7 @@ final class AutomaticInviter: SessionLayer {
         var isOn: Bool
         var invitations = AutomaticInvitations()
         var timer: LoopTimer?
-        var failed: (@Sendable (PeerID, NighError) -> Void)?
-        weak var session: NighCore.Session?
+        weak var session: Session?
     }
 
     private let state: Mutex<State>
@@ -18,11 +17,6 @@ final class AutomaticInviter: SessionLayer {
     init(isOn: Bool, refusing reason: @escaping @Sendable (PeerID) -> String?) {
         state = Mutex(State(isOn: isOn))
         self.reason = reason
-    }
-
-    /// Calls `failed` on the loop with each invitation that has failed.
-    func reportFailures(to failed: @escaping @Sendable (PeerID, NighError) -> Void) {
-        state.withLock { $0.failed = failed }
     }
 
     var isOn: Bool {
@@ -37,9 +31,8 @@ final class AutomaticInviter: SessionLayer {
     }
 
     /// Invites all peers, also those that were left alone before. Loop only.
-    private func beginAnew() { session?.peers { [weak self] in self?.begin(with: $0) } }
-
-    private func begin(with peers: [Peer]) {
+    private func beginAnew() {
+        guard let peers = session?.peers else { return }
         let now = self.now
         state.withLock { state in
             state.invitations = AutomaticInvitations()
@@ -56,7 +49,7 @@ final class AutomaticInviter: SessionLayer {
 
     // MARK: The layer
 
-    func attach(to session: NighCore.Session) { state.withLock { $0.session = session } }
+    func attach(to session: Session) { state.withLock { $0.session = session } }
 
     func answers(_ invitation: Invitation) -> Bool {
         guard isOn else { return false }
@@ -68,38 +61,27 @@ final class AutomaticInviter: SessionLayer {
         return true
     }
 
-    func handle(_ event: NighCore.SessionEvent) {
+    func handle(_ event: SessionEvent) {
         let now = self.now
         switch event {
-        case .stateChanged(let peer, let former, let cause):
-            state.withLock { state in
-                switch peer.state {
-                case .unavailable: state.invitations.lost(peer.id)
-                case .available: state.invitations.available(peer.id, at: now)
-                case .connected where former != .reconnecting: state.invitations.connected(peer.id)
-                case .disconnected:
-                    let error = cause ?? NighError(.conversing, .left)
-                    state.invitations.disconnected(peer.id, because: error, at: now)
-                case .connecting, .connected, .reconnecting: break
-                }
-            }
-            // The peer may have become available by inviting this session, which is the next event and answered first.
-            session?.loop.execute { [weak self] in self?.inviteDue() }
-        case .peerChanged(let peer) where peer.trust == .paired: inviteAfterPairing(peer.id, at: now)
-        case .paired(let peer): inviteAfterPairing(peer.id, at: now)
-        default: break
+        case .peerLost(let peer): state.withLock { $0.invitations.lost(peer.id) }
+        case .peerFound(let peer), .available(let peer, _):
+            state.withLock { $0.invitations.available(peer.id, at: now) }
+        case .connected(let peer): state.withLock { $0.invitations.connected(peer.id) }
+        case .disconnected(let peer, let error):
+            state.withLock { $0.invitations.disconnected(peer.id, because: error, at: now) }
+        case .peerChanged(let peer) where peer.trust == .paired, .paired(let peer):
+            state.withLock { $0.invitations.paired(peer.id, at: now) }
+        default: return
         }
+        // The peer may have become available by inviting this session, which is the next event and answered first.
+        session?.loop.execute { [weak self] in self?.inviteDue() }
     }
 
     // MARK: On the loop
 
-    private var session: NighCore.Session? { state.withLock { $0.session } }
+    private var session: Session? { state.withLock { $0.session } }
     private var now: Moment { session?.loop.now ?? .never }
-
-    private func inviteAfterPairing(_ peer: PeerID, at now: Moment) {
-        state.withLock { $0.invitations.paired(peer, at: now) }
-        inviteDue()
-    }
 
     /// Invites the peers that are due, and waits for the next ones.
     private func inviteDue() {
@@ -123,11 +105,8 @@ final class AutomaticInviter: SessionLayer {
     private func invitationFailed(_ id: PeerID, _ error: NighError) {
         guard let session else { return }
         let isPaired = session.isPaired(with: id)
-        let failed = state.withLock { state in
-            state.invitations.failed(id, because: error, isPaired: isPaired, at: session.loop.now)
-            return state.failed
-        }
-        failed?(id, error)
+        state.withLock { $0.invitations.failed(id, because: error, isPaired: isPaired, at: session.loop.now) }
+        session.reference.report(.automaticInvitationFailed(session.peer(id), error))
         inviteDue()
     }
 }

@@ -14,68 +14,45 @@ public enum FileAcceptance: Hashable, Sendable {
     case everyone(into: String)
 }
 
-/// The files that peers offer. Each offer goes to one reader, so use one loop for all of them.
-///
-/// An offer waits until it is answered, and at most 16 wait at once: more are declined. The sequence ends when the
-/// session is closed.
-public struct FileOffers: AsyncSequence, Sendable {
-    let inbox: Inbox<FileOffer>
-
-    /// Makes the iterator that `for await` reads with.
-    public func makeAsyncIterator() -> Iterator { Iterator(inbox: inbox) }
-
-    /// Reads the sequence.
-    public struct Iterator: AsyncIteratorProtocol {
-        let inbox: Inbox<FileOffer>
-
-        /// The next offer, with the isolation of the caller, as `for await` asks for it.
-        public mutating func next(isolation actor: isolated (any Actor)?) async -> FileOffer? {
-            await inbox.next()
-        }
-
-        /// The next offer; nil after the last, or if the task is cancelled.
-        public mutating func next() async -> FileOffer? { await next(isolation: nil) }
-    }
-}
-
 /// Answers the offers of files as the settings say, or passes them on to the program.
 final class FileReception: ConversationLayer {
-    let offers = FileOffers(inbox: Inbox())
+    let offers = Incoming<FileOffer>()
+    let accepted = Incoming<FileTransfer>()
+    /// The number of accepted transfers that wait for a reader.
+    private static let acceptedLimit = 64
     private let acceptance: FileAcceptance
-    private let session = Mutex(WeakSession())
+    private let session = Mutex<SessionReference?>(nil)
     private let incoming = Mutex<IncomingOffers?>(nil)
     /// Held while an offer is added to `offers`, so that they stay in order.
     private let adding = Mutex(())
-
-    private struct WeakSession {
-        weak var core: SessionCore?
-    }
 
     init(_ acceptance: FileAcceptance) {
         self.acceptance = acceptance
         incoming.withLock { $0 = IncomingOffers { [weak self] in self?.answer($0) } }
     }
 
-    /// Reports to this session from now on.
-    func report(to core: SessionCore) { session.withLock { $0.core = core } }
+    func attach(to session: Session) { self.session.withLock { $0 = session.reference } }
+
+    func sessionDidClose() {
+        offers.inbox.finish()
+        accepted.inbox.finish()
+    }
 
     var purposes: [StreamPurpose] { acceptance == .none ? [] : [.files] }
 
     func receive(_ stream: ByteStream) { incoming.withLock(\.self)?.receive(stream) }
 
     private func answer(_ offer: FileOffer) {
-        guard let core = session.withLock({ $0.core }) else { return offer.decline() }
+        guard let session = session.withLock(\.self) else { return offer.decline() }
         switch acceptance {
         case .none: offer.decline()
-        case .ask:
-            add(offer)
-            core.report(.filesOffered(offer))
+        case .ask: add(offer)
         case .paired(let folder):
-            guard core.peer(offer.peer).trust == .paired else {
+            guard session.peer(offer.peer).trust == .paired else {
                 return offer.decline(because: "files are accepted from paired devices only")
             }
-            accept(offer, into: folder, core)
-        case .everyone(let folder): accept(offer, into: folder, core)
+            accept(offer, into: folder, session)
+        case .everyone(let folder): accept(offer, into: folder, session)
         }
     }
 
@@ -90,12 +67,13 @@ final class FileReception: ConversationLayer {
         }
     }
 
-    private func accept(_ offer: FileOffer, into folder: String, _ core: SessionCore) {
+    private func accept(_ offer: FileOffer, into folder: String, _ session: SessionReference) {
         do throws(NighError) {
-            core.report(.filesAccepted(try offer.accept(into: folder)))
+            accepted.inbox.append(
+                try offer.accept(into: folder), droppingOldestBeyond: Self.acceptedLimit)
         } catch {
             offer.decline(because: "files cannot be written there now")
-            core.report(.problem(error))
+            session.report(.problem(error))
         }
     }
 }
@@ -153,8 +131,13 @@ extension Peer {
 }
 
 extension Session {
-    /// The files that peers offer, with ``FileAcceptance/ask`` in ``SessionSettings/files``.
-    public var fileOffers: FileOffers { core.reception.offers }
+    /// The files that peers offer, with ``FileAcceptance/ask`` in ``SessionSettings/files``. An offer waits until it is
+    /// answered, and at most 16 wait at once: more are declined.
+    public var fileOffers: Incoming<FileOffer> { layer(FileReception.self)?.offers ?? .ended }
+
+    /// The files that are being received because ``SessionSettings/files`` says so. If more than 64 transfers wait for
+    /// the program to read of them, it does not hear of the oldest.
+    public var acceptedFiles: Incoming<FileTransfer> { layer(FileReception.self)?.accepted ?? .ended }
 
     /// Offers files and folders to each of these peers, in a transfer of its own; see ``Peer/send(files:metadata:)``.
     /// The transfers are in the order of the peers. Fails if one peer cannot be sent files, or if the task is

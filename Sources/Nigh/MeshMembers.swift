@@ -14,25 +14,24 @@ public enum MeshAdmission: Sendable {
 }
 
 /// Answers for a session with whom its mesh may connect it.
-final class MeshMembers: Sendable {
+final class MeshMembers: SessionLayer {
     private struct WeakSession {
-        weak var core: SessionCore?
+        weak var session: Session?
     }
 
     private let admission: MeshAdmission
-    private let session = Mutex(WeakSession())
+    private let attached = Mutex(WeakSession())
 
     init(_ admission: MeshAdmission) { self.admission = admission }
 
-    /// Answers for this session from now on.
-    func attach(to core: SessionCore) { session.withLock { $0.core = core } }
+    func attach(to session: Session) { attached.withLock { $0.session = session } }
 
     /// Returns why the session is not to be connected to an introduced peer, of which others tell this; nil if it may
     /// be. Called on the session's loop.
     func reason(against id: PeerID, _ told: Advertisement? = nil) -> String? {
         if case .everyone = admission { return nil }
-        guard let core = session.withLock({ $0.core }) else { return "the session is closing" }
-        let peer = core.peer(id, told: told)
+        guard let session = attached.withLock({ $0.session }) else { return "the session is closing" }
+        let peer = session.peer(id, told: told)
         return switch admission {
         case .everyone: nil
         case .paired: peer.trust == .paired ? nil : "the session there meets paired devices only"

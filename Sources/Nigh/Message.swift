@@ -7,3 +7,8 @@ public struct TypedMessage<Content: Sendable>: Sendable {
     /// The value.
     public let content: Content
 }
+
+extension TypedMessage: CustomStringConvertible {
+    /// Who has sent the value, and the value.
+    public var description: String { "\(sender.label): \(content)" }
+}

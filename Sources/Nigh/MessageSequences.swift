@@ -3,7 +3,7 @@ import NighCore
 /// The messages of all peers as values of one type. A message that is no such value is left out and reported as
 /// ``SessionEvent/messageUnreadable(_:_:)``.
 public struct TypedMessages<Content: Decodable & Sendable>: AsyncSequence, Sendable {
-    let session: SessionCore
+    let session: SessionReference
     let messages: MessageSequence
 
     /// Makes the iterator that `for await` reads with.
@@ -11,7 +11,7 @@ public struct TypedMessages<Content: Decodable & Sendable>: AsyncSequence, Senda
 
     /// Reads the sequence.
     public struct Iterator: AsyncIteratorProtocol {
-        let session: SessionCore
+        let session: SessionReference
         let messages: MessageSequence
 
         /// The next value, with the isolation of the caller, as `for await` asks for it.

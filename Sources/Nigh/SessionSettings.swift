@@ -38,6 +38,8 @@ public struct SessionSettings: Sendable {
     public var printsProblems = true
     /// Prints such a line.
     package var printProblem: @Sendable (String) -> Void = { StandardError.print($0) }
+    /// Layers of the program's own, which ride on the conversations beside those of Nigh.
+    public var layers: [any SessionLayer] = []
     /// The session's bounds.
     public var limits = SessionLimits()
     /// The session's time limits.

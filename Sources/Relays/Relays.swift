@@ -57,13 +57,8 @@ package final class Relays: ConversationLayer {
 
     /// Takes an event of the session. Loop only.
     package func handle(_ event: SessionEvent) {
-        switch event {
-        case .stateChanged(let peer, _, _):
-            note(peer)
-            if peer.state == .reconnecting { giveUpLater(peer.id) }
-        case .peerChanged(let peer): note(peer)
-        default: break
-        }
+        if let peer = event.changedPeer { note(peer) }
+        if case .reconnecting(let peer, _) = event { giveUpLater(peer.id) }
     }
 
     /// Ends the pipes through a carrier that cannot be reached for a while, to peers to which there are other routes.

@@ -171,7 +171,7 @@ private final class Network {
         let record = ByteSlice(GroupRecord.leave(number: 9).bytes)
         try puma.session.trySend(record, of: GroupRecord.kind, to: lynx.session.id)
         try network.loop.run(for: .seconds(5))
-        #expect(!lynx.session.connectedPeers.contains(puma.session.id))
+        #expect(!lynx.session.connectedPeerIDs.contains(puma.session.id))
         guard case .protocolViolation? = lynx.violations.first?.cause else {
             Issue.record("\(lynx.violations)")
             return

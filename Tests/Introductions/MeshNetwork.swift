@@ -39,9 +39,7 @@ final class MeshNetwork {
         /// How often it was told that each peer is connected.
         var meetings: [PeerID: Int] {
             events.reduce(into: [:]) { counts, event in
-                guard case .stateChanged(let peer, let former, _) = event, !former.hasConversation,
-                    peer.state == .connected
-                else { return }
+                guard case .connected(let peer) = event else { return }
                 counts[peer.id, default: 0] += 1
             }
         }
@@ -49,7 +47,7 @@ final class MeshNetwork {
         /// How often it was told that the conversation with each peer has ended.
         var partings: [PeerID: Int] {
             events.reduce(into: [:]) { counts, event in
-                guard case .stateChanged(let peer, _, _) = event, peer.state == .disconnected else { return }
+                guard case .disconnected(let peer, _) = event else { return }
                 counts[peer.id, default: 0] += 1
             }
         }

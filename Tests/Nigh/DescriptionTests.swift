@@ -48,7 +48,6 @@ import Testing
             (.peerFound(asLynx), "\(label) can be reached"),
             (.transportUp("tcp"), "tcp can be used"),
             (.transportDown("bluetooth", error), "bluetooth cannot be used: \(error)"),
-            (.streamOpened(asLynx, name: "song"), "\(label) has opened the stream \"song\""),
             (.problem(error), "starting bluetooth: there is no adapter"),
         ] as [(SessionEvent, String)] { #expect("\(event)" == text) }
         #expect("\(puma.peer(Self.unknown))" == "\(Self.unknown.short), unavailable")

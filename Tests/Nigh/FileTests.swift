@@ -90,22 +90,23 @@ import Testing
     @Test("wait for the program's answer, however many other offers come and are withdrawn meanwhile")
     func withdrawn() async throws {
         try outbox.write("abc", to: "a")
+        try outbox.write("abc", to: "last")
         let (puma, lynx, asLynx) = try await pair(.ask)
-        let events = lynx.events
         let transfer = try await asLynx.send(file: outbox.path + "/a")
-        for await case .filesOffered in events { break }
         for _ in 0..<20 {
             let other = try await asLynx.send(file: outbox.path + "/a")
-            for await case .filesOffered(let offer) in events {
-                other.cancel()
-                _ = try? await offer.transfer.finish()
-                break
-            }
+            other.cancel()
+            _ = try? await other.finish()
         }
+        let last = try await asLynx.send(file: outbox.path + "/last")
+        var withdrawn = 0
         for await offer in lynx.fileOffers {
-            offer.decline(because: "no more cats")
-            break
+            if offer.items.first?.path == "last" { break }
+            if withdrawn == 0 { offer.decline(because: "no more cats") }
+            withdrawn += 1
         }
+        #expect(withdrawn < 20, "offers that have ended still wait")
+        last.cancel()
         let error = await #expect(throws: NighError.self) { try await transfer.finish() }
         #expect(error?.cause == .file(FileFault(.declined, "no more cats")))
         await close(puma, lynx)
@@ -115,10 +116,13 @@ import Testing
     func tooManyOffers() async throws {
         try outbox.write("abc", to: "a")
         let (puma, lynx, asLynx) = try await pair(.ask)
-        let events = lynx.events
+        var offers: [FileOffer] = []
         for _ in 0..<16 {
             _ = try await asLynx.send(file: outbox.path + "/a")
-            for await case .filesOffered in events { break }
+            for await offer in lynx.fileOffers {
+                offers.append(offer)
+                break
+            }
         }
         let further = try await asLynx.send(file: outbox.path + "/a")
         let error = await #expect(throws: NighError.self) { try await further.finish() }
@@ -129,10 +133,11 @@ import Testing
             _ = try await peer.send(file: outbox.path + "/a")
             break
         }
-        for await case .filesOffered(let offer) in events {
+        for await offer in lynx.fileOffers {
             #expect(offer.peer == hare.id)
             break
         }
+        withExtendedLifetime(offers) {}
         await hare.close()
         await close(puma, lynx)
     }
@@ -165,10 +170,9 @@ import Testing
     func everyone() async throws {
         try outbox.write("abc", to: "a")
         let (puma, lynx, asLynx) = try await pair(.everyone(into: inbox.path))
-        let events = lynx.events
         let transfers = try await puma.send(files: [outbox.path + "/a"], to: [asLynx])
         try await transfers.first?.finish()
-        for await case .filesAccepted(let transfer) in events {
+        for await transfer in lynx.acceptedFiles {
             #expect(try await transfer.finish().first?.path == inbox.path + "/a")
             break
         }
@@ -183,7 +187,7 @@ import Testing
 
     /// A transfer that the sender has paused before it was accepted, so that it ends only when a test lets it.
     private func pausedTransfer(
-        of name: String, to asLynx: Peer, _ offers: inout FileOffers.Iterator
+        of name: String, to asLynx: Peer, _ offers: inout Incoming<FileOffer>.Iterator
     ) async throws -> (sending: FileTransfer, receiving: FileTransfer) {
         let sending = try await asLynx.send(file: "\(outbox.path)/\(name)")
         sending.pause(because: "the battery is low")

@@ -5,7 +5,7 @@ extension Session {
     func fill(_ peer: Peer) async {
         while true {
             do throws(NighError) {
-                try lowLevel.trySend([UInt8](repeating: 0, count: 16 << 10), to: peer.id)
+                try trySend([UInt8](repeating: 0, count: 16 << 10), to: peer.id)
             } catch {
                 if case .bufferFull = error.cause { return }
             }

@@ -120,10 +120,8 @@ import Testing
         ]
         for (name, call) in calls { await note(name, call) }
         #expect(causes == Dictionary(uniqueKeysWithValues: calls.map { ($0.0, .some(.closed)) }))
-        #expect(await puma.lowLevel.peers().isEmpty)
-        _ = await puma.lowLevel.statistics()
+        _ = await puma.statistics()
         await group.leave()
-        await puma.lowLevel.close()
         await puma.close()
         await lynx.close()
         #expect(asPuma.id == puma.id)

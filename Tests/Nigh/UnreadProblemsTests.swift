@@ -9,8 +9,8 @@ import Testing
 @Suite("A program that reads no events", .timeLimit(.minutes(15))) struct UnreadProblemsTests {
     private static let noAdapter = NighError(
         .starting, .unavailable("there is no adapter"), transport: "bluetooth", advice: "plug one in")
-    private static let down = NighCore.SessionEvent.transportChanged(scheme: "bluetooth", .down(noAdapter))
-    private static let up = NighCore.SessionEvent.transportChanged(scheme: "bluetooth", .up)
+    private static let down = SessionEvent.transportDown("bluetooth", noAdapter)
+    private static let up = SessionEvent.transportUp("bluetooth")
     private static let line =
         "Nigh: bluetooth cannot be used: starting bluetooth: there is no adapter; plug one in"
 
@@ -21,7 +21,7 @@ import Testing
             value = UnreadProblems(transports: transports, areNamed: areNamed, print: nil)
         }
 
-        func handle(_ event: NighCore.SessionEvent) -> Bool { value.handle(event) }
+        func handle(_ event: SessionEvent) -> Bool { value.handle(event) }
 
         func takeLines() -> [String] { value.takeLines() }
     }
@@ -55,7 +55,7 @@ import Testing
         #expect(!problems.handle(Self.down))
         #expect(problems.takeLines().isEmpty)
         let gone = NighError(.starting, .unreachable, transport: "tcp")
-        #expect(problems.handle(.transportChanged(scheme: "tcp", .down(gone))))
+        #expect(problems.handle(.transportDown("tcp", gone)))
         #expect(problems.takeLines().count == 2, "now none works")
     }
 
@@ -72,21 +72,21 @@ import Testing
         let problems = Problems("tcp")
         let hidden = NighError(.advertising, .unavailable("the port is taken"), transport: "tcp")
         let blind = NighError(.browsing, .unavailable("there is no multicast"), transport: "tcp")
-        #expect(problems.handle(.transportFailed(hidden)))
-        #expect(problems.handle(.transportFailed(blind)))
+        #expect(problems.handle(.problem(hidden)))
+        #expect(problems.handle(.problem(blind)))
         #expect(problems.takeLines() == ["Nigh: \(hidden)", "Nigh: \(blind)"])
-        #expect(!problems.handle(.transportFailed(hidden)))
-        #expect(!problems.handle(.advertised(scheme: "tcp", DisplayName(fitting: "Puma"))))
-        #expect(problems.handle(.transportFailed(hidden)), "it could be found meanwhile")
-        #expect(!problems.handle(.transportFailed(NighError(.connecting, .refused, transport: "tcp"))))
+        #expect(!problems.handle(.problem(hidden)))
+        #expect(!problems.handle(.advertised(scheme: "tcp", name: "Puma")))
+        #expect(problems.handle(.problem(hidden)), "it could be found meanwhile")
+        #expect(!problems.handle(.problem(NighError(.connecting, .refused, transport: "tcp"))))
     }
 
     /// Over a radio that no machine has.
     private func session(
         _ lines: AsyncStream<String>.Continuation, configure: (inout SessionSettings) -> Void = { _ in }
-    ) throws(NighError) -> Nigh.Session {
+    ) throws(NighError) -> Session {
         let radio = "bluetooth:adapter=hci60000"
-        return try Nigh.Session(service: "chat", name: "Puma", transports: radio) { settings in
+        return try Session(service: "chat", name: "Puma", transports: radio) { settings in
             settings.identity = .temporary
             settings.printProblem = { lines.yield($0) }
             configure(&settings)

@@ -300,11 +300,8 @@ import Testing
             try network.run(.seconds(21))
             #expect(b.relays.carrier.counts.pipes == 0)
             let causes = a.probe.events.compactMap { event -> String? in
-                if case .stateChanged(let peer, _, let cause?) = event, peer.id == c.id {
-                    "\(cause)"
-                } else {
-                    nil
-                }
+                guard let change = event.stateChange, change.peer.id == c.id else { return nil }
+                return change.cause.map { "\($0)" }
             }
             #expect(causes.contains { $0.contains(reason) }, "\(causes)")
             try network.run(.seconds(60))

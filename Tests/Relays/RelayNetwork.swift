@@ -31,7 +31,7 @@ final class RelayNetwork {
         /// The transport that carries the conversation with another member.
         func transport(to other: Member) -> String? { session.inspection(of: other.id)?.transport }
 
-        func isConnected(to other: Member) -> Bool { session.connectedPeers.contains(other.id) }
+        func isConnected(to other: Member) -> Bool { session.connectedPeerIDs.contains(other.id) }
 
         /// The first four bytes of each message from a member, as a number.
         func numbers(from other: Member) -> [Int] {

@@ -205,7 +205,7 @@ struct TransportTests {
             transports: [TCPTransport()], loop: loop)
         session.start()
         for await event in session.events {
-            guard case .transportChanged(_, .down(let error)) = event else { continue }
+            guard case .transportDown(_, let error) = event else { continue }
             #expect("\(error)".contains("give the session a UVEventLoop"))
             break
         }

@@ -1,5 +1,4 @@
-import NighCore
-import NighMemory
+import NighLoop
 import NighTestKit
 import Synchronization
 import Testing
@@ -14,23 +13,23 @@ struct BreakingNetworkTests {
         let network = FaultyTransport(MemoryTransport(hub: hub))
         let puma = Session(
             SessionConfiguration(service: service, name: DisplayName(fitting: "Puma")),
-            identity: .ephemeral(), transports: [network], loop: loop)
+            identity: .ephemeral(), transports: [network], loop: loop
+        ).lowLevel
         let lynx = Session(
             SessionConfiguration(service: service, name: DisplayName(fitting: "Lynx")),
-            identity: .ephemeral(), transports: [MemoryTransport(hub: hub)], loop: loop)
+            identity: .ephemeral(), transports: [MemoryTransport(hub: hub)], loop: loop
+        ).lowLevel
         let received = Mutex<[UInt8]>([])
 
         puma.start { event in
-            if case .stateChanged(let peer, _, _) = event, peer.state == .available {
-                puma.invite(peer.id) { _ in }
-            }
+            if case .peerFound(let peer) = event { puma.invite(peer.id) { _ in } }
         }
         lynx.start { event in
             if case .invited(let invitation) = event { invitation.accept() }
         } onMessage: { bytes, _ in
             received.withLock { $0.append(bytes.unsafeLoad(as: UInt8.self)) }
         }
-        #expect(try loop.run(until: { puma.connectedPeers == [lynx.id] }, within: .seconds(10)))
+        #expect(try loop.run(until: { puma.connectedPeerIDs == [lynx.id] }, within: .seconds(10)))
 
         for number in UInt8(0)..<100 {
             try puma.trySend([number], to: lynx.id)
@@ -38,6 +37,6 @@ struct BreakingNetworkTests {
         }
         try loop.run(for: .seconds(30))
         #expect(received.withLock { $0 } == Array(0..<100))
-        #expect(puma.connectedPeers == [lynx.id])
+        #expect(puma.connectedPeerIDs == [lynx.id])
     }
 }

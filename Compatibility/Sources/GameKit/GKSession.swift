@@ -33,11 +33,11 @@ open class GKSession: NSObject {
 
     /// What sending needs once the session has begun. A class, so that one reference is counted for each message.
     private final class Outlet: Sendable {
-        let low: NighCore.Session
+        let low: LowLevelSession
         let messageLimit: Int
         let unreliableLimit: Int
 
-        init(_ low: NighCore.Session) {
+        init(_ low: LowLevelSession) {
             self.low = low
             let limits = low.configuration.limits
             messageLimit = limits.message
@@ -143,9 +143,9 @@ open class GKSession: NSObject {
                 configuration, identity: identity, transports: NighGameKit.settings.transports, for: self)
             engine = made
             outlet.withLock { $0.outlet = Outlet(made.low) }
-        } else if let low = engine?.low {
-            if mode != .client { isOn ? low.startAdvertising() : low.stopAdvertising() }
-            if mode != .server { isOn ? low.startBrowsing() : low.stopBrowsing() }
+        } else if let session = engine?.nearby {
+            if mode != .client { isOn ? session.startAdvertising() : session.stopAdvertising() }
+            if mode != .server { isOn ? session.startBrowsing() : session.stopBrowsing() }
         }
         isAvailableNow = isOn
     }
@@ -192,7 +192,7 @@ open class GKSession: NSObject {
         return peerID == self.peerID ? name : table.name(of: peerID)
     }
 
-    private var low: NighCore.Session? { lock.withLock { engine?.low } }
+    private var low: LowLevelSession? { lock.withLock { engine?.low } }
 
     // MARK: Connecting
 
@@ -266,7 +266,7 @@ open class GKSession: NSObject {
         let outlet = outlet.withLock { $0.outlet }
         let receivers = lock.withLock { texts.compactMap(knownPeers.id) }
         guard let outlet, receivers.count == texts.count,
-            Set(outlet.low.connectedPeers).isSuperset(of: receivers)
+            Set(outlet.low.connectedPeerIDs).isSuperset(of: receivers)
         else { throw Self.notConnected }
         try send(data, to: receivers, mode, outlet)
     }
@@ -291,7 +291,7 @@ open class GKSession: NSObject {
     open func sendData(toAllPeers data: Data!, with mode: GKSendDataMode) throws {
         guard let data else { throw GKSessionError(.invalidParameterError, "there are no data to send") }
         guard let outlet = outlet.withLock({ $0.outlet }) else { return }
-        try send(data, to: outlet.low.connectedPeers, mode, outlet) { cause in
+        try send(data, to: outlet.low.connectedPeerIDs, mode, outlet) { cause in
             // It has just left, or is about to.
             switch cause {
             case .left, .notConnected, .peerLeft: true
@@ -362,18 +362,18 @@ extension GKSession {
         report(GKSessionError(error), of: peer.description)
     }
 
-    /// Handles an event of the low-level session.
+    /// Handles an event of the session.
     func handle(_ event: SessionEvent) {
+        if let peer = event.stateChange?.peer { handleState(of: peer, event) }
         switch event {
-        case .stateChanged(let peer, let former, _): handleState(of: peer, from: former)
         case .peerChanged(let peer):
             lock.withLock { knownPeers.note(peer.name, of: peer.id.description) }
         case .invited(let invitation): requested(invitation)
         case .invitationEnded(let invitation, let cause): requestEnded(invitation, cause)
-        case .transportChanged(let scheme, .up): lock.withLock { _ = failedTransports.remove(scheme) }
-        case .transportChanged(let scheme, .down(let error)): transportFailed(scheme, error)
+        case .transportUp(let scheme): lock.withLock { _ = failedTransports.remove(scheme) }
+        case .transportDown(let scheme, let error): transportFailed(scheme, error)
         case .advertised(let scheme, _): lock.withLock { _ = failedTransports.remove(scheme) }
-        case .transportFailed(let error):
+        case .problem(let error):
             // Nobody finds a server that is not advertised. Other sessions can still do something.
             if mode == .server, error.stage == .advertising, let scheme = error.transport {
                 transportFailed(scheme, error)
@@ -382,17 +382,17 @@ extension GKSession {
         }
     }
 
-    private func handleState(of peer: Peer, from former: PeerState) {
+    private func handleState(of peer: Peer, _ event: SessionEvent) {
         let isServer = mode == .server
         let state: GKPeerConnectionState? =
-            switch peer.state {
+            switch event {
             // A server does not look for peers. It knows those that come to it, and nothing of others.
-            case .available: isServer ? nil : .stateAvailable
-            case .unavailable: isServer ? nil : .stateUnavailable
+            case .peerFound, .available: isServer ? nil : .stateAvailable
+            case .peerLost: isServer ? nil : .stateUnavailable
             case .connecting: .stateConnecting
-            case .connected: former == .reconnecting ? nil : .stateConnected
-            case .reconnecting: nil
+            case .connected: .stateConnected
             case .disconnected: .stateDisconnected
+            default: nil
             }
         let (id, name) = (peer.id.description, peer.name)
         lock.withLock {

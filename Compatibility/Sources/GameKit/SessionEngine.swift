@@ -2,7 +2,7 @@ import NighCompatibility
 import NighLoop
 import Synchronization
 
-/// The low-level session under a `GKSession`, on a loop of its own, and the way of everything that happens there to the
+/// The session under a `GKSession`, on a loop of its own, and the way of everything that happens there to the
 /// main queue.
 ///
 /// Events and messages reach the program in the order in which they came. Messages wait in the low-level session until
@@ -37,7 +37,8 @@ final class SessionEngine: Sendable {
     /// handled them.
     private static let batch = (messages: 64, bytes: 64 << 10)
 
-    let low: NighCore.Session
+    let nearby: NighCore.Session
+    var low: LowLevelSession { nearby.lowLevel }
     /// The number of the session's transports.
     let transportCount: Int
     private let loop: UVEventLoop
@@ -52,7 +53,7 @@ final class SessionEngine: Sendable {
     ) throws(NighError) {
         let transports = try TransportChoice.make(list)
         loop = try UVEventLoop.make()
-        low = NighCore.Session(configuration, identity: identity, transports: transports, loop: loop)
+        nearby = NighCore.Session(configuration, identity: identity, transports: transports, loop: loop)
         transportCount = transports.count
         self.session = session
         low.start(
@@ -61,7 +62,7 @@ final class SessionEngine: Sendable {
     }
 
     /// Ends all connections in good order, then the loop.
-    func close() { low.close { [low, loop] in withExtendedLifetime(low) { loop.shutdown() } } }
+    func close() { low.close { [nearby, loop] in withExtendedLifetime(nearby) { loop.shutdown() } } }
 
     /// Asks a peer for a connection.
     func call(_ peer: PeerID, timeout: Duration) {
@@ -73,14 +74,14 @@ final class SessionEngine: Sendable {
     // MARK: To the main queue
 
     private func handle(_ event: SessionEvent) {
-        if case .stateChanged(let peer, _, _) = event, peer.state == .disconnected { passMessages() }
+        if case .disconnected = event { passMessages() }
         pass(.event(event))
     }
 
     /// Takes out the messages that wait, so that they stay before what is passed next.
     private func passMessages() {
         waiting.withLock { waiting in
-            while let message = low.messages.poll() { waiting.append(.message(message)) }
+            while let message = nearby.messages.poll() { waiting.append(.message(message)) }
         }
     }
 
@@ -133,7 +134,7 @@ final class SessionEngine: Sendable {
             var batch: [Message] = []
             var bytes = 0
             while receives, batch.count < Self.batch.messages, bytes < Self.batch.bytes,
-                let message = low.messages.poll()
+                let message = nearby.messages.poll()
             {
                 bytes += message.payload.count
                 batch.append(message)
@@ -153,7 +154,7 @@ final class SessionEngine: Sendable {
         case .message(let message): deliver([message], for: session)
         case .callFailed(let peer, let error): session.callFailed(peer, error)
         case .event(let event):
-            if case .stateChanged(let peer, _, _) = event, peer.state == .disconnected {
+            if case .disconnected(let peer, _) = event {
                 waiting.withLock { $0.keptMessages.removeAll { $0.sender == peer.id } }
             }
             session.handle(event)

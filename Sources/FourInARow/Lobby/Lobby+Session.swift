@@ -3,8 +3,21 @@ import NighCore
 // Handles what the session reports. Everything here runs on the loop.
 extension Lobby {
     func handle(_ event: SessionEvent) {
+        if let peer = event.stateChange?.peer {
+            peers[peer.id] = peer.state == .unavailable ? nil : peer
+            inviteSooner(peer.id)
+        }
         switch event {
-        case .stateChanged(let peer, let before, let cause): stateChanged(peer, from: before, cause)
+        case .peerFound: notify()
+        case .peerLost(let peer):
+            notify()
+            inviteAfterEnd(peer)
+        case .connecting(let peer): connecting(peer)
+        case .connected(let peer): connected(peer)
+        case .reconnecting(let peer, _): linkLost(peer)
+        case .reconnected(let peer): linkRestored(peer)
+        case .disconnected(let peer, let cause): disconnected(peer, cause)
+        case .available(let peer, let cause): available(peer, hasFailed: cause != nil)
         case .peerChanged(let peer): peerChanged(peer)
         case .invited(let invitation): invited(invitation)
         case .invitationEnded(let invitation, _):
@@ -17,20 +30,17 @@ extension Lobby {
             view.addresses += addresses
             notify()
         case .advertised(let scheme, let name):
-            notify(.advertised(scheme: scheme, name: name.description))
-        case .transportChanged(let scheme, let condition):
-            if case .down(let error) = condition {
-                view.brokenTransports[scheme] = error
-            } else {
-                view.brokenTransports[scheme] = nil
-            }
-            notify(.transport(scheme: scheme, condition))
-        case .transportFailed(let error), .trustStoreFailed(let error): notify(.otherFailure(error))
+            notify(.advertised(scheme: scheme, name: name))
+        case .transportUp(let scheme):
+            view.brokenTransports[scheme] = nil
+            notify(.transport(scheme: scheme, .up))
+        case .transportDown(let scheme, let error):
+            view.brokenTransports[scheme] = error
+            notify(.transport(scheme: scheme, .down(error)))
+        case .problem(let error): notify(.otherFailure(error))
         // The game does not pair, a host invites nobody, and a stream that nobody keeps is cancelled. A silent peer is
         // reported once its link counts as broken.
-        case .invitationsCrossed, .streamOpened, .pairing, .paired, .pairingEnded, .peerUnresponsive,
-            .peerResponsive, .eventsDropped, .closed:
-            break
+        default: break
         }
     }
 
@@ -45,43 +55,42 @@ extension Lobby {
         notify(.changedTransport(now, from: old))
     }
 
-    private func stateChanged(_ peer: Peer, from before: PeerState, _ cause: NighError?) {
-        peers[peer.id] = peer.state == .unavailable ? nil : peer
-        inviteSooner(peer.id)
-        switch (before, peer.state) {
-        case (_, .connecting):
-            let playerWasAsked = awaited[peer.id]?.wish == .seat && !acceptsAll
-            if !playerWasAsked, let trust = peer.trust, trust.isDoubtful {
-                notify(.hasKnownName(peer.id, name: peer.name, trust))
-            } else {
-                notify()
-            }
-        case (.connecting, .connected): connected(peer)
-        case (.reconnecting, .connected):
-            guard let old = people[peer.id] else { return }
-            people[peer.id]?.linkLostAt = nil
-            people[peer.id]?.transport = peer.transport
-            guard let now = people[peer.id] else { return }
-            notify(.linkRestored(now))
-            if let old = old.transport, let new = now.transport, old != new {
-                notify(.changedTransport(now, from: old))
-            }
-        case (_, .reconnecting):
-            people[peer.id]?.linkLostAt = session.loop.now
-            people[peer.id]?.roundTrip = nil
-            guard let now = people[peer.id] else { return }
-            notify(.linkLost(now, waiting: session.configuration.timings.grace))
-        case (.connecting, .available):
-            awaited[peer.id] = nil
+    private func connecting(_ peer: Peer) {
+        let playerWasAsked = awaited[peer.id]?.wish == .seat && !acceptsAll
+        if !playerWasAsked, let trust = peer.trust, trust.isDoubtful {
+            notify(.hasKnownName(peer.id, name: peer.name, trust))
+        } else {
             notify()
-        case (_, .disconnected): disconnected(peer, cause)
-        case (.disconnected, _):
-            notify()
-            if case .joining(let attempt) = state, attempt.host == peer.id, !attempt.hasInvited {
-                inviteHost()
-            }
-        default: notify()
         }
+    }
+
+    private func linkRestored(_ peer: Peer) {
+        guard let old = people[peer.id] else { return }
+        people[peer.id]?.linkLostAt = nil
+        people[peer.id]?.transport = peer.transport
+        guard let now = people[peer.id] else { return }
+        notify(.linkRestored(now))
+        if let old = old.transport, let new = now.transport, old != new {
+            notify(.changedTransport(now, from: old))
+        }
+    }
+
+    private func linkLost(_ peer: Peer) {
+        people[peer.id]?.linkLostAt = session.loop.now
+        people[peer.id]?.roundTrip = nil
+        guard let now = people[peer.id] else { return }
+        notify(.linkLost(now, waiting: session.configuration.timings.grace))
+    }
+
+    private func available(_ peer: Peer, hasFailed: Bool) {
+        if hasFailed { awaited[peer.id] = nil }
+        notify()
+        if !hasFailed { inviteAfterEnd(peer) }
+    }
+
+    /// Invites the host anew, whose conversation is over.
+    private func inviteAfterEnd(_ peer: Peer) {
+        if case .joining(let attempt) = state, attempt.host == peer.id, !attempt.hasInvited { inviteHost() }
     }
 
     private func connected(_ peer: Peer) {

@@ -56,7 +56,7 @@ final class MeshRun: @unchecked Sendable {
     private(set) var hasCrashed = false
     private(set) var isOver = false
     /// The state of each peer as it was last told.
-    private(set) var states: [PeerID: PeerState] = [:]
+    private var states = PeerStateChecker()
     /// The number of the last message of each conversation in each direction.
     private(set) var sent: [UInt64: UInt64] = [:]
     private(set) var received: [UInt64: UInt64] = [:]
@@ -143,22 +143,18 @@ final class MeshRun: @unchecked Sendable {
 
     private func handle(_ event: SessionEvent) {
         if hasClosed { world.report(.silence, "\(label) is told something after its end") }
-        if case .stateChanged(let peer, let former, _) = event {
-            let known = states[peer.id] ?? .unavailable
-            if former != known || !former.mayMove(to: peer.state) {
-                world.report(
-                    .moves, "\(label): \(peer.id.short) from \(former) to \(peer.state), was \(known)")
-            }
-            states[peer.id] = peer.state
-            if !former.hasConversation, peer.state == .connected { world.counts.conversations += 1 }
-            if former == .reconnecting, peer.state == .connected { world.counts.reconnects += 1 }
+        if let violation = states.record(event) {
+            world.report(violation.rule, "\(label): \(violation.message)")
         }
-        if case .invited(let invitation) = event {
+        switch event {
+        case .connected: world.counts.conversations += 1
+        case .reconnected: world.counts.reconnects += 1
+        case .invited(let invitation):
             world.counts.invitations += 1
             invitation.accept()
-        }
-        if case .transportChanged(let scheme, .down(let error)) = event {
+        case .transportDown(let scheme, let error):
             world.report(.consistency, "\(label): \(scheme) is down: \(error)")
+        default: break
         }
     }
 
@@ -166,7 +162,7 @@ final class MeshRun: @unchecked Sendable {
         guard let content = Content(bytes) else {
             return world.report(.order, "\(label) gets a changed message from \(peer.short)")
         }
-        if states[peer]?.hasConversation != true {
+        if !states.state(of: peer).hasConversation {
             world.report(.moves, "\(label) gets a message from \(peer.short), which is not connected")
         }
         if content.sender != peer || content.receiver != id {

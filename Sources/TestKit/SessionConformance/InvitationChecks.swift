@@ -138,7 +138,7 @@ extension SessionConformance {
                 try testbed.finish(transfers)
                 for (probe, before) in zip([first, second], connections) {
                     let states = probe.events.dropFirst(before).compactMap { event -> PeerState? in
-                        if case .stateChanged(let peer, _, _) = event { peer.state } else { nil }
+                        event.stateChange?.peer.state
                     }
                     try testbed.expect(
                         states == [.connecting, .connected], "in round \(round) the moves were \(states)")

@@ -17,7 +17,7 @@ extension SessionConformance {
             try testbed.wait("all messages were accepted") { transfer.isOver }
             let missing = Missing(transfer)
             second.reaction = { event, _ in
-                guard case .stateChanged(let peer, _, _) = event, peer.state == .disconnected else { return }
+                guard case .disconnected(let peer, _) = event else { return }
                 missing.note()
             }
             let outcome = testbed.disconnect(first, from: second.id)

@@ -118,7 +118,7 @@ extension SessionConformance {
                     endings.dropFirst(before).allSatisfy { $0 == .restarted } && endings.count == run,
                     "in run \(run) the guest's earlier conversations had ended with \(endings)")
                 try testbed.expect(
-                    host.session.connectedPeers == [guest.id], "the guest is not the only connected peer")
+                    host.session.connectedPeerIDs == [guest.id], "the guest is not the only connected peer")
                 if let gone = silent { try testbed.kill(gone) }
                 silent = nil
                 // Every second life disappears without a sign: its pipes stay open and carry nothing. It keeps its end

@@ -53,10 +53,10 @@ extension SessionConformance {
             let host = try testbed.startSession("Host")
             let guests = try (1...4).map { try testbed.startSession("Guest \($0)") }
             for guest in guests { try testbed.connect(guest, host) }
-            try host.session.trySendToAll(ByteSlice("all".utf8))
+            try host.session.trySend(ByteSlice("all".utf8), to: host.session.connectedPeerIDs)
             try host.session.trySend(ByteSlice("some".utf8), to: [guests[0].id, guests[2].id])
             try host.session.trySend(Array("one".utf8), to: guests[3].id)
-            try host.session.trySendToAll(ByteSlice("end".utf8))
+            try host.session.trySend(ByteSlice("end".utf8), to: host.session.connectedPeerIDs)
             try testbed.wait("all guests have their messages") {
                 guests.allSatisfy { $0.texts.last == "end" }
             }

@@ -103,7 +103,7 @@ extension SessionConformance {
             try first.session.trySend(Array("kept".utf8), to: second.id)
             try testbed.wait("the suspicion is reported") {
                 first.events.contains {
-                    if case .peerUnresponsive(second.id) = $0 { true } else { false }
+                    if case .peerUnresponsive(let peer) = $0 { peer.id == second.id } else { false }
                 }
             }
             try testbed.waitFor(.reconnecting, first, second)

@@ -44,7 +44,7 @@ package final class SessionProbe: @unchecked Sendable {
     private var recordedMessages: [Received] = []
     private var recordedOutcomes: [Result<PeerID, NighError>] = []
     private var recordedListening: [TransportAddress] = []
-    private var reportedStates: [PeerID: PeerState] = [:]
+    private var checker = PeerStateChecker()
     private var eventReaction: ((SessionEvent, Session) -> Void)?
     private var messageAnswer: (([UInt8], MessageOrigin, Session) -> Void)?
     private var sessionIsClosed = false
@@ -110,7 +110,7 @@ package final class SessionProbe: @unchecked Sendable {
     }
 
     /// Returns the state of a peer as last reported.
-    package func state(of peer: PeerID) -> PeerState { monitor.read { reportedStates[peer] ?? .unavailable } }
+    package func state(of peer: PeerID) -> PeerState { monitor.read { checker.state(of: peer) } }
 
     /// Waits in real time until `isTrue` returns true, for at most 20 s as `LoadAdjustedClock` measures it. Returns
     /// whether it became true.
@@ -121,42 +121,28 @@ package final class SessionProbe: @unchecked Sendable {
     /// Returns the states that were reported of a peer, in order.
     package func states(of peer: PeerID) -> [PeerState] {
         events.compactMap {
-            if case .stateChanged(let changed, _, _) = $0, changed.id == peer { changed.state } else { nil }
+            if let changed = $0.stateChange?.peer, changed.id == peer { changed.state } else { nil }
         }
     }
 
     /// Returns the last cause that was reported with a state of the peer.
     package func lastCause(of peer: PeerID) -> NighError? {
-        for case .stateChanged(let changed, _, let cause) in events.reversed()
-        where changed.id == peer && cause != nil {
-            return cause
-        }
-        return nil
+        events.reversed().lazy.compactMap(\.stateChange).first { $0.peer.id == peer && $0.cause != nil }?
+            .cause
     }
 
     /// Returns why conversations with the peer ended, in order.
     func endings(with peer: PeerID) -> [NighError.Cause] {
         events.compactMap {
-            if case .stateChanged(let changed, _, let cause?) = $0, changed.id == peer,
-                changed.state == .disconnected
-            {
-                cause.cause
-            } else {
-                nil
-            }
+            if case .disconnected(let left, let error) = $0, left.id == peer { error.cause } else { nil }
         }
     }
 
     /// Returns the peer as last reported.
     package func peer(_ id: PeerID) -> Peer? {
         for event in events.reversed() {
-            switch event {
-            case .stateChanged(let peer, _, _) where peer.id == id,
-                .peerChanged(let peer) where peer.id == id,
-                .paired(let peer) where peer.id == id:
-                return peer
-            default: continue
-            }
+            if let peer = event.changedPeer, peer.id == id { return peer }
+            if case .paired(let peer) = event, peer.id == id { return peer }
         }
         return nil
     }
@@ -195,14 +181,12 @@ package final class SessionProbe: @unchecked Sendable {
         if isClosed { onViolation("session \(number) reported \(event) after its close") }
         monitor.change {
             recordedEvents.append(event)
+            if let violation = checker.record(event) {
+                onViolation("session \(number): \(violation.message)")
+            }
             switch event {
-            case .stateChanged(let peer, let before, _):
-                if reportedStates[peer.id] ?? .unavailable != before || !before.mayMove(to: peer.state) {
-                    onViolation("session \(number) reported a move from \(before) to \(peer.state)")
-                }
-                reportedStates[peer.id] = peer.state
             case .listening(_, let addresses): recordedListening = addresses
-            case .transportChanged(_, .down(let error)):
+            case .transportDown(_, let error):
                 if case .contractBroken = error.cause { onViolation("session \(number): \(error)") }
             default: break
             }

@@ -77,7 +77,7 @@ extension SessionConformance {
             try testbed.expect(host.peer(guest.id) != nil, "the guest is unknown")
             let known = Set(
                 host.events.compactMap { event -> PeerID? in
-                    if case .stateChanged(let peer, _, _) = event { peer.id } else { nil }
+                    event.stateChange?.peer.id
                 })
             try testbed.expect(known == [guest.id], "a stranger became a peer")
         },
@@ -103,7 +103,7 @@ extension SessionConformance {
             try testbed.expect(host.invitations.count <= 1, "half a handshake became an invitation")
             try testbed.expect(
                 !host.events.dropFirst(before).contains {
-                    if case .stateChanged(let peer, _, _) = $0 { peer.state == .connected } else { false }
+                    $0.stateChange?.peer.state == .connected
                 }, "half a handshake became a conversation")
             try stranger.shutdown()
             try testbed.connect(testbed.startSession("Guest"), host)

@@ -34,9 +34,8 @@ package final class Crowd: @unchecked Sendable {
         session.start(
             onEvent: { [unowned self] event in
                 switch event {
-                case .stateChanged(let peer, let former, _):
-                    if peer.state == .available { present += 1 }
-                    if former == .available { present -= 1 }
+                case .peerFound: present += 1
+                case .peerLost: present -= 1
                 case .peerChanged: changes += 1
                 default: break
                 }
@@ -61,7 +60,7 @@ package final class Crowd: @unchecked Sendable {
     /// Asks for the list of all peers. Returns its length.
     package func list() -> Int {
         listed = 0
-        session.peers { [unowned self] in listed = $0.count }
+        listed = session.peers.count
         run()
         return listed
     }

@@ -13,23 +13,24 @@ package struct PeerStateChecker {
     /// All peers of which a state was reported, sorted by PeerID.
     package var peers: [PeerID] { states.keys.sorted() }
 
-    /// Takes in a reported change. Returns what is wrong with it; nil if nothing is.
-    package mutating func record(
-        _ peer: PeerID, _ next: PeerState, from last: PeerState, cause: NighError?
-    ) -> Violation? {
-        let known = state(of: peer)
-        states[peer] = next
-        guard known == last else {
-            return Violation(
-                .moves, "\(peer.short) is reported to go from \(last) to \(next), but was \(known)")
+    /// Takes in an event. Returns what is wrong with it; nil if nothing is.
+    package mutating func record(_ event: SessionEvent) -> Violation? {
+        guard let (peer, cause) = event.stateChange else { return nil }
+        let last = state(of: peer.id)
+        states[peer.id] = peer.state
+        let isOfThisMove =
+            switch event {
+            case .peerFound: last == .unavailable
+            case .available: last != .unavailable
+            case .connected: last == .connecting
+            case .reconnected: last == .reconnecting
+            default: true
+            }
+        guard isOfThisMove, last.mayMove(to: peer.state) else {
+            return Violation(.moves, "\(peer.id.short), which was \(last), is reported so: \(event)")
         }
-        guard last.mayMove(to: next) else {
-            return Violation(.moves, "\(peer.short) goes from \(last) to \(next)")
-        }
-        let needsCause =
-            next == .disconnected || next == .reconnecting || (last == .connecting && next == .available)
-        guard !needsCause || cause != nil else {
-            return Violation(.moves, "\(peer.short) goes from \(last) to \(next) without a cause")
+        guard last != .connecting || peer.state == .connected || cause != nil else {
+            return Violation(.moves, "\(peer.id.short) goes from \(last) to \(peer.state) without a cause")
         }
         return nil
     }

@@ -179,19 +179,7 @@ final class SessionRun: @unchecked Sendable {
         guard !wasKilled else { return }
         guard !hasClosed, !sawClosed else { return report(.silence, "reports \(event) after it closed") }
         switch event {
-        case .stateChanged(let peer, let last, let cause):
-            guard let other = world.index(of: peer.id) else {
-                return report(.ghosts, "meets the unknown peer \(peer.id.short)")
-            }
-            note(
-                .state, other, PeerState.allCases.firstIndex(of: peer.state) ?? 0,
-                "\(other) goes from \(last) to \(peer.state)\(cause.map { ", \($0)" } ?? "")")
-            if let violation = states.record(peer.id, peer.state, from: last, cause: cause) {
-                report(violation.rule, violation.message)
-            }
-            carriers[peer.id] = peer.transport
-            check(peer, other)
-            changed(other, peer, from: last, cause: cause)
+        case _ where event.stateChange != nil: stateChanged(event)
         case .peerChanged(let peer):
             note(
                 .event, world.index(of: peer.id) ?? -1, 1,
@@ -235,16 +223,32 @@ final class SessionRun: @unchecked Sendable {
         case .closed:
             note(.event, 0, 2, "closed")
             sawClosed = true
-        case .peerUnresponsive(let peer): note(.event, world.index(of: peer) ?? -1, 3, "suspected true")
-        case .peerResponsive(let peer): note(.event, world.index(of: peer) ?? -1, 4, "suspected false")
-        case .transportFailed(let error): note(.event, 0, 5, "\(error)")
+        case .peerUnresponsive(let peer):
+            note(.event, world.index(of: peer.id) ?? -1, 3, "suspected true")
+        case .peerResponsive(let peer):
+            note(.event, world.index(of: peer.id) ?? -1, 4, "suspected false")
+        case .problem(let error): note(.event, 0, 5, "\(error)")
         case .listening(_, let addresses): note(.event, addresses.count, 6, "listening at \(addresses)")
-        case .pairing(let peer, let code): world.showDigits(code, with: peer, to: self)
+        case .pairingCode(let peer, let code): world.showDigits(code, with: peer, to: self)
         case .paired(let peer): world.paired(self, with: peer)
-        case .pairingEnded(let peer, let error): world.pairingEnded(self, with: peer, error)
-        case .transportChanged, .eventsDropped, .advertised, .trustStoreFailed:
-            report(.calls, "reports \(event)")
+        case .pairingFailed(let peer, let error): world.pairingEnded(self, with: peer, error)
+        default: report(.calls, "reports \(event)")
         }
+    }
+
+    private func stateChanged(_ event: SessionEvent) {
+        guard let (peer, cause) = event.stateChange else { return }
+        guard let other = world.index(of: peer.id) else {
+            return report(.ghosts, "meets the unknown peer \(peer.id.short)")
+        }
+        let last = states.state(of: peer.id)
+        note(
+            .state, other, PeerState.allCases.firstIndex(of: peer.state) ?? 0,
+            "\(other) goes from \(last) to \(peer.state)\(cause.map { ", \($0)" } ?? "")")
+        if let violation = states.record(event) { report(violation.rule, violation.message) }
+        carriers[peer.id] = peer.transport
+        check(peer, other)
+        changed(other, peer, from: last, cause: cause)
     }
 
     /// Checks that an invitation says what its sender made it say.

@@ -39,7 +39,7 @@ extension World {
             run.note(
                 .call, other, roll < 75 ? 1 : 0,
                 "says \(roll < 75 ? "yes" : "no") to the digits with \(other)")
-            run.session?.confirmPairing(with: peer.id, digitsAgree: roll < 75)
+            run.session?.peer(peer.id).confirmPairing(digitsAgree: roll < 75)
         }
     }
 

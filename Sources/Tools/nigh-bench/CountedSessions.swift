@@ -75,7 +75,7 @@ struct CountedSessions: Sendable {
     /// Waits until packets pass between the caller and the first answerer. They are tried once there is something to
     /// send by them.
     func waitForPackets() async throws {
-        while await caller.peers().first?.hasDatagrams != true {
+        while caller.peers.first?.hasDatagrams != true {
             try caller.trySend([UInt8](), to: answerers[0].id, .unordered)
             try await Task.sleep(for: .milliseconds(5))
         }

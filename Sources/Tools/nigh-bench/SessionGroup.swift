@@ -40,7 +40,7 @@ struct SessionGroup {
                 handler: handlers.atReceivers, handlers)
             receivers.append(receiver)
             for await event in sender.events {
-                if case .stateChanged(let peer, from: .unavailable, _) = event, peer.id == receiver.id {
+                if case .peerFound(let peer) = event, peer.id == receiver.id {
                     try await peer.invite(timeout: .seconds(10))
                     break
                 }
@@ -67,7 +67,7 @@ struct SessionGroup {
         let onEvent: EventHandler = { event in
             switch event {
             case .invited(let invitation): invitation.accept()
-            case .stateChanged(_, from: .connected, let cause?): handlers.onInterruption(cause)
+            case .reconnecting(_, let cause), .disconnected(_, let cause): handlers.onInterruption(cause)
             case .streamOpened(let stream): handlers.onStream(stream, loop)
             default: break
             }

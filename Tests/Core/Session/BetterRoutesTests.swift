@@ -375,7 +375,7 @@ import Testing
         try place.run(.seconds(60))
         #expect(first.transport(to: second) == "slow")
         for (member, other) in [(first, second), (second, first)] {
-            member.session.confirmPairing(with: other.id, digitsAgree: true)
+            member.session.peer(other.id).confirmPairing(digitsAgree: true)
         }
         try place.run(.seconds(20))
         #expect(first.transport(to: second) == "fast")
@@ -401,7 +401,7 @@ import Testing
         #expect(mover.transport(to: other) == "fast")
         #expect(mover.probe.codes.count == 1 && mover.probe.codes == other.probe.codes)
         for (member, peer) in [(mover, other), (other, mover)] {
-            member.session.confirmPairing(with: peer.id, digitsAgree: true)
+            member.session.peer(peer.id).confirmPairing(digitsAgree: true)
         }
         try place.run(.seconds(1))
         for (member, peer) in [(mover, other), (other, mover)] {
@@ -425,7 +425,7 @@ import Testing
         try place.run(.seconds(1))
         #expect(mover.probe.codes.last != nil && mover.probe.codes.last == other.probe.codes.last)
         for (member, peer) in [(mover, other), (other, mover)] {
-            member.session.confirmPairing(with: peer.id, digitsAgree: true)
+            member.session.peer(peer.id).confirmPairing(digitsAgree: true)
         }
         try place.run(.seconds(1))
         for (member, peer) in [(mover, other), (other, mover)] {
@@ -443,7 +443,7 @@ import Testing
         #expect(first.probe.codes.count == 1 && second.probe.codes.count == 1)
         place.restoreFast(first, second)
         // The refusal is on its way over the slow link when the fast one takes over.
-        first.session.confirmPairing(with: second.id, digitsAgree: false)
+        first.session.peer(second.id).confirmPairing(digitsAgree: false)
         let peer = try #require(first.machine.peers[second.id])
         first.session.driver.inTurn { first.machine.move(peer, now: place.loop.now) }
         try place.run(.seconds(5))

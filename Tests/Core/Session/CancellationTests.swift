@@ -122,10 +122,9 @@ import Testing
         note("trySend, unreliable") { try session.trySend(bytes, to: peer, .unreliable) }
         note("trySend to several") { try session.trySend(bytes, to: [peer]) }
         note("trySend to none") { try session.trySend(bytes, to: []) }
-        note("trySendToAll") { try session.trySendToAll(bytes) }
         noteTask("send") { try await session.send(bytes, to: peer) }
-        noteTask("send to several") { try await session.send(bytes, to: [peer]) }
-        noteTask("sendToAll") { try await session.sendToAll(bytes) }
+        noteTask("send to several") { try await session.send(bytes: bytes.bytes, to: [session.peer(peer)]) }
+        noteTask("broadcast") { try await session.broadcast(bytes: bytes.bytes) }
         noteTask("openStream") { _ = try await session.peer(peer).openStream(named: "late") }
         try place.run(.milliseconds(1))
         return causes
@@ -146,8 +145,8 @@ import Testing
     }
 
     private static let calls = [
-        "trySend", "trySend, unreliable", "trySend to several", "trySend to none", "trySendToAll", "send",
-        "send to several", "sendToAll", "openStream",
+        "trySend", "trySend, unreliable", "trySend to several", "trySend to none", "send",
+        "send to several", "broadcast", "openStream",
     ]
 
     @Test func everyCallThatSendsFailsWithClosed() throws {

@@ -38,7 +38,7 @@ import Testing
         first.start()
         var unseen = Set(others.map(\.id))
         for await event in first.events {
-            if case .stateChanged(let peer, _, _) = event, peer.state == .available { unseen.remove(peer.id) }
+            if case .peerFound(let peer) = event { unseen.remove(peer.id) }
             if unseen.isEmpty { break }
         }
         for other in others { try await first.peer(other.id).invite(timeout: .seconds(600)) }
@@ -136,7 +136,7 @@ import Testing
         let filler = await waitingSender(from: puma, to: lynx)
         let sender = Task { () -> PartialSendError? in
             do throws(PartialSendError) {
-                try await puma.send(ByteSlice([9]), to: [owl.id, lynx.id])
+                try await puma.send(bytes: [9], to: [puma.peer(owl.id), puma.peer(lynx.id)])
                 return nil
             } catch {
                 return error
@@ -165,7 +165,7 @@ import Testing
         #expect(time > .zero && time < .seconds(5))
         let link = try #require(await puma.statistics().peers[lynx.id]?.link)
         #expect(link.roundTrip.minimum != nil)
-        #expect(await puma.peers().map(\.state) == [.connected])
+        #expect(puma.peers.map(\.state) == [.connected])
         await #expect(throws: NighError.self) {
             try await puma.ping(lynx.id, payload: [UInt8](repeating: 0, count: 2_000))
         }
@@ -177,6 +177,7 @@ import Testing
     @Test func sequencesEndWhenTheSessionIsClosed() async throws {
         let (puma, lynx) = try await connectedPair()
         try await puma.send(Array("before".utf8), to: lynx.id)
+        let events = puma.events
         await puma.close()
         async let texts: [String] = {
             var texts: [String] = []
@@ -188,7 +189,7 @@ import Testing
         await lynx.close()
         #expect(await texts == ["before"])
         var last: SessionEvent?
-        for await event in puma.events { last = event }
+        for await event in events { last = event }
         guard case .closed? = last else {
             Issue.record("the last event is not `closed`")
             return

@@ -85,11 +85,7 @@ import Testing
         /// Why conversations ended at a member.
         func endings(at number: Int) -> [NighError.Cause] {
             members[number].events.compactMap {
-                if case .stateChanged(let peer, _, let error?) = $0, peer.state == .disconnected {
-                    error.cause
-                } else {
-                    nil
-                }
+                if case .disconnected(_, let error) = $0 { error.cause } else { nil }
             }
         }
 

@@ -64,7 +64,7 @@ import Testing
             onEvent: { event in
                 switch event {
                 case .invited(let invitation): invitation.accept()
-                case .stateChanged(let peer, _, _) where peer.state == .connected: seen.append("connected")
+                case .connected, .reconnected: seen.append("connected")
                 default: break
                 }
             },

@@ -30,7 +30,7 @@ import Testing
     }
 
     private func failures(of probe: SessionProbe) -> [NighError] {
-        probe.events.compactMap { if case .transportFailed(let error) = $0 { error } else { nil } }
+        probe.events.compactMap { if case .problem(let error) = $0 { error } else { nil } }
     }
 
     @Test func aPeerAtAKnownAddressIsSeenAndCanBeInvited() throws {
@@ -42,7 +42,7 @@ import Testing
         let peer = try #require(guest.session.driver.machine.peers[host.id])
         #expect(peer.name.description == "Host")
         #expect(peer.routes.map(\.address) == [Self.table])
-        #expect(host.events.allSatisfy { if case .stateChanged = $0 { false } else { true } })
+        #expect(host.events.allSatisfy { $0.stateChange == nil })
         #expect(host.session.driver.machine.links.isEmpty)
 
         guest.session.invite(host.id) { guest.outcomes.append($0) }

@@ -188,7 +188,7 @@ import Testing
             try place.run(.milliseconds(100))
             try #require(host.texts.last == "life \(life)")
             try #require(host.session.driver.machine.peers.keys.filter { $0 == id }.count == 1)
-            try #require(host.session.connectedPeers == [id])
+            try #require(host.session.connectedPeerIDs == [id])
             try #require(host.session.driver.machine.links.count == 1, "life \(life)")
             // Killed: no goodbye leaves any more, whatever the process still tries.
             guest.faults.block()

@@ -87,7 +87,7 @@ extension SessionProbe {
     // MARK: Pairing events
 
     var codes: [PairingCode] {
-        events.compactMap { if case .pairing(_, let code) = $0 { code } else { nil } }
+        events.compactMap { if case .pairingCode(_, let code) = $0 { code } else { nil } }
     }
 
     var pairedPeers: [PeerID] {
@@ -96,17 +96,10 @@ extension SessionProbe {
 
     /// The trust in a peer as a program has it that keeps what it is told of its peers.
     func reportedTrust(of peer: PeerID) -> PeerTrust? {
-        let told = events.compactMap {
-            switch $0 {
-            case .stateChanged(let told, _, _) where told.id == peer: told
-            case .peerChanged(let told) where told.id == peer: told
-            default: nil
-            }
-        }
-        return told.last?.trust
+        events.compactMap(\.changedPeer).last { $0.id == peer }?.trust
     }
 
     var pairingEnds: [NighError.Cause] {
-        events.compactMap { if case .pairingEnded(_, let error) = $0 { error.cause } else { nil } }
+        events.compactMap { if case .pairingFailed(_, let error) = $0 { error.cause } else { nil } }
     }
 }

@@ -38,8 +38,8 @@ import Testing
         // As long as two nonces are apart.
         try place.run(.seconds(6))
         #expect(puma.codes.count == 1 && puma.codes == lynx.codes)
-        puma.session.confirmPairing(with: lynx.id, digitsAgree: true)
-        lynx.session.confirmPairing(with: puma.id, digitsAgree: true)
+        puma.session.peer(lynx.id).confirmPairing(digitsAgree: true)
+        lynx.session.peer(puma.id).confirmPairing(digitsAgree: true)
         try place.run(.seconds(1))
         #expect(puma.outcomes == [.success(lynx.id)] && lynx.pairedPeers == [puma.id])
         #expect(pairing(of: lynx, with: silent) == nil, "it is busy while digits are shown")
@@ -79,7 +79,7 @@ import Testing
         let before = lynx.events.count
         for _ in 0..<300 {
             stranger.pair(with: lynx)
-            stranger.session.confirmPairing(with: lynx.id, digitsAgree: false)
+            stranger.session.peer(lynx.id).confirmPairing(digitsAgree: false)
             try place.run(.milliseconds(1))
         }
         #expect(lynx.events.count == before)
@@ -101,7 +101,7 @@ import Testing
         try place.run(.seconds(1))
         for _ in 0..<1_000 {
             stranger.pair(with: lynx)
-            stranger.session.confirmPairing(with: lynx.id, digitsAgree: false)
+            stranger.session.peer(lynx.id).confirmPairing(digitsAgree: false)
             try place.run(.milliseconds(20))
         }
         #expect((1...5).contains(nonces.count), "\(nonces.count) in 20 s")
@@ -114,7 +114,7 @@ import Testing
         try place.run(.seconds(1))
         func askAndGiveUp() {
             stranger.pair(with: lynx)
-            stranger.session.confirmPairing(with: lynx.id, digitsAgree: false)
+            stranger.session.peer(lynx.id).confirmPairing(digitsAgree: false)
         }
         askAndGiveUp()
         try place.run(.milliseconds(1))

@@ -82,7 +82,10 @@ import Testing
         puma.faults.stall()
         lynx.faults.stall()
         try place.run(.seconds(11))
-        #expect(puma.events.contains { if case .peerUnresponsive(lynx.id) = $0 { true } else { false } })
+        #expect(
+            puma.events.contains {
+                if case .peerUnresponsive(let peer) = $0 { peer.id == lynx.id } else { false }
+            })
         #expect(puma.state(of: lynx.id) == .connected)
         try place.run(.seconds(5))
         #expect(puma.state(of: lynx.id) == .reconnecting)
@@ -92,8 +95,8 @@ import Testing
     private func reports(of member: SessionProbe, about other: SessionProbe) -> [String] {
         member.events.compactMap { event in
             switch event {
-            case .peerUnresponsive(other.id): "unresponsive"
-            case .peerResponsive(other.id): "responsive"
+            case .peerUnresponsive(let peer) where peer.id == other.id: "unresponsive"
+            case .peerResponsive(let peer) where peer.id == other.id: "responsive"
             default: nil
             }
         }
@@ -147,11 +150,7 @@ import Testing
                 == [.connected, .disconnected, .available, .connecting].suffix(4)
                 || puma.state(of: lynx.id) == .connected)
         let causes = puma.events.compactMap { event -> NighError.Cause? in
-            if case .stateChanged(let peer, _, let cause) = event, peer.state == .disconnected {
-                cause?.cause
-            } else {
-                nil
-            }
+            if case .disconnected(_, let error) = event { error.cause } else { nil }
         }
         #expect(causes == [.restarted])
         #expect(puma.session.driver.machine.peers.count == 1)

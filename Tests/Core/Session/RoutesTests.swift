@@ -31,9 +31,9 @@ import Testing
                 ], loop: place.loop)
             session.start(
                 onEvent: { [weak self] event in
+                    if let peer = event.stateChange?.peer { self?.states.append(peer.state) }
                     switch event {
                     case .invited(let invitation): invitation.accept()
-                    case .stateChanged(let peer, _, _): self?.states.append(peer.state)
                     case .peerChanged(let peer): self?.shownRoutes = peer.routes.map(\.address.scheme)
                     default: break
                     }
@@ -227,15 +227,16 @@ import Testing
         let session = Session(
             configuration, identity: .ephemeral(seed: 500), transports: [MemoryTransport(hub: place.hub)],
             loop: place.loop)
+        let events = session.events
         session.start()
         let crowd = (0..<10).map { place.join("Crowd\($0)", role: .server) }
         try place.run(.seconds(1))
-        guard case .eventsDropped(let count)? = session.events.poll() else {
+        guard case .eventsDropped(let count)? = events.poll() else {
             Issue.record("the loss was not told")
             return
         }
         var left = 0
-        while session.events.poll() != nil { left += 1 }
+        while events.poll() != nil { left += 1 }
         #expect(left == 4)
         #expect(count >= crowd.count - 4)
     }
@@ -251,9 +252,11 @@ import Testing
         #expect(machine.peers[sighting.advertisement.peer] == nil)
         events.transportChanged(.up, by: peer.transport)
         let reports = peer.events.compactMap { event -> Bool? in
-            guard case .transportChanged("script", let condition) = event else { return nil }
-            if case .up = condition { return true }
-            return false
+            switch event {
+            case .transportUp("script"): true
+            case .transportDown("script", _): false
+            default: nil
+            }
         }
         #expect(reports == [false, true])
     }

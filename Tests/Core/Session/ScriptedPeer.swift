@@ -181,25 +181,18 @@ final class ScriptedPeer: @unchecked Sendable {
     }
 
     private var change: (peer: Peer, cause: NighError?)? {
-        for case .stateChanged(let peer, _, let cause) in events.reversed() where peer.id == Self.peer {
-            return (peer, cause)
-        }
-        return nil
+        events.reversed().lazy.compactMap(\.stateChange).first { $0.peer.id == Self.peer }
     }
 
     /// The states of the peer, in order.
     var moves: [PeerState] {
-        events.compactMap { if case .stateChanged(let peer, _, _) = $0 { peer.state } else { nil } }
+        events.compactMap { $0.stateChange?.peer.state }
     }
 
     /// The reasons for which conversations have ended.
     var endings: [NighError.Cause] {
         events.compactMap {
-            if case .stateChanged(let peer, _, let cause?) = $0, peer.state == .disconnected {
-                cause.cause
-            } else {
-                nil
-            }
+            if case .disconnected(_, let error) = $0 { error.cause } else { nil }
         }
     }
 }

@@ -296,8 +296,8 @@ import Testing
         try place.run(.seconds(1))
         for guest in guests { guest.session.invite(host.id) { _ in } }
         try place.run(.seconds(1))
-        #expect(host.session.connectedPeers == guests.map(\.id).sorted())
-        try host.session.trySendToAll(ByteSlice("to all".utf8))
+        #expect(host.session.connectedPeerIDs == guests.map(\.id).sorted())
+        try host.session.trySend(ByteSlice("to all".utf8), to: host.session.connectedPeerIDs)
         try place.run(.seconds(1))
         #expect(guests.map(\.texts) == [["to all"], ["to all"], ["to all"]])
 

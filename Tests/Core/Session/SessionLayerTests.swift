@@ -33,7 +33,7 @@ import Testing
 
         func attach(to session: Session) { note("attached to \(session.configuration.name)") }
         func handle(_ event: SessionEvent) {
-            if case .stateChanged(let peer, _, _) = event { note("\(peer.state)") }
+            if let peer = event.stateChange?.peer { note("\(peer.state)") }
             if case .invited = event { note("invited") }
             if case .closed = event { note("closed") }
         }
@@ -53,7 +53,7 @@ import Testing
         #expect(calls.take() == ["a: attached to puma", "b: attached to puma"])
         puma.reaction = { event, session in
             if case .invited(let invitation) = event { invitation.accept() }
-            if case .stateChanged(let peer, _, _) = event { calls.all.append("program: \(peer.state)") }
+            if let peer = event.stateChange?.peer { calls.all.append("program: \(peer.state)") }
             if case .closed = event { calls.all.append("program: closed") }
         }
         let lynx = place.join("lynx")

@@ -93,8 +93,8 @@ import Testing
         try place.run(.seconds(1))
         one.pair(with: other)
         try place.run(.seconds(1))
-        one.session.confirmPairing(with: other.id, digitsAgree: true)
-        other.session.confirmPairing(with: one.id, digitsAgree: true)
+        one.session.peer(other.id).confirmPairing(digitsAgree: true)
+        other.session.peer(one.id).confirmPairing(digitsAgree: true)
         try place.run(.seconds(1))
         #expect(pumas.isPaired(lynx.peerID) && lynxs.isPaired(puma.peerID))
         #expect(
@@ -132,7 +132,7 @@ import Testing
         for guest in guests { guest.invite(host) }
         try place.run(.seconds(1))
         #expect(guests.map { host.state(of: $0.id) } == [.connected, .connected, .connected])
-        host.session.unpair(guests[1].id)
+        host.session.peer(guests[1].id).unpair()
         try place.run(.seconds(1))
         #expect(!lynxs.isPaired(puma.peerID))
         #expect(!guests.map { host.state(of: $0.id) }.contains(.connected))
@@ -238,11 +238,7 @@ import Testing
         guest.faults.cut()
         try place.run(.seconds(5))
         let ends = host.events.compactMap { event -> NighError.Cause? in
-            if case .stateChanged(let peer, from: _, cause: let error?) = event, peer.id == guest.id {
-                error.cause
-            } else {
-                nil
-            }
+            event.stateChange?.peer.id == guest.id ? event.stateChange?.cause?.cause : nil
         }
         #expect(
             ends.contains(.protocolViolation("the identity has changed during a conversation")), "\(ends)")

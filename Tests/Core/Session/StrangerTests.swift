@@ -41,7 +41,8 @@ import Testing
             machine = SessionMachine(
                 reference: SessionReference(
                     loop: loop, directory: PortDirectory(), portNotifier: PortNotifier(loop: loop) {},
-                    unreliableLimit: 0, driverReference: SessionDriver.DriverReference()),
+                    reports: SessionReports(readerLimit: 1), unreliableLimit: 0,
+                    driverReference: SessionDriver.DriverReference()),
                 hello: Self.hello(of: Self.host), limits: limits, timings: SessionTimings(),
                 transports: [.init(scheme: "test", priority: 0)], offer: .tls(try TLSContext(Self.host)),
                 security: .encrypted, trust: .ephemeral(), identity: Self.host.peerID, seed: 1)

@@ -95,7 +95,7 @@ import Testing
     @Test func pairedPeersConverseAndAnUnpairedPeerIsDisconnected() throws {
         let (puma, lynx) = try pairedAndConnected()
         #expect(puma.invitations.map(\.peer.trust) == [.paired])
-        puma.session.unpair(lynx.id)
+        puma.session.peer(lynx.id).unpair()
         try place.run(.seconds(1))
         #expect(puma.state(of: lynx.id) == .available)
         #expect(lynx.state(of: puma.id) == .available)
@@ -196,7 +196,7 @@ import Testing
         puma.invite(lynx)
         try place.run(.seconds(1))
         #expect(lynx.invitations.count == 1)
-        puma.session.unpair(lynx.id)
+        puma.session.peer(lynx.id).unpair()
         try place.run(.seconds(1))
         #expect(puma.failure?.cause == .notPaired)
         #expect(puma.state(of: lynx.id) == .available)

@@ -18,8 +18,8 @@ import Testing
             session.start(
                 onEvent: { [continuation, unowned session] event in
                     if case .invited(let invitation) = event { invitation.accept() }
-                    if case .pairing(let peer, _) = event {
-                        session.confirmPairing(with: peer.id, digitsAgree: true)
+                    if case .pairingCode(let peer, _) = event {
+                        session.peer(peer.id).confirmPairing(digitsAgree: true)
                     }
                     continuation.yield(event)
                 }, onMessage: { _, _ in })
@@ -52,7 +52,7 @@ import Testing
         let hub = MemoryHub()
         let puma = session("Puma", hub, loop, trust: try TrustStore(path: folder.path + "/puma"))
         let lynx = session("Lynx", hub, loop, trust: try TrustStore(path: folder.path + "/lynx"))
-        _ = await puma.first { if case .stateChanged(let peer, .unavailable, _) = $0 { peer } else { nil } }
+        _ = await puma.first { if case .peerFound(let peer) = $0 { peer } else { nil } }
         return (puma, lynx)
     }
 
@@ -77,7 +77,7 @@ import Testing
         let path = folder.path + "/peers"
         let puma = session("Puma", hub, loop, trust: try TrustStore(path: path), security: .paired)
         let lynx = session("Lynx", hub, loop, trust: .ephemeral())
-        _ = await lynx.first { if case .stateChanged(let peer, .unavailable, _) = $0 { peer } else { nil } }
+        _ = await lynx.first { if case .peerFound(let peer) = $0 { peer } else { nil } }
         await #expect(throws: NighError.self) { try await lynx.session.peer(puma.session.id).invite() }
         let other = try TrustStore(path: path)
         other.pair(lynx.session.id, name: DisplayName(fitting: "Lynx"))
@@ -107,7 +107,7 @@ import Testing
         try before.save()
         let puma = session("Puma", hub, loop, trust: try TrustStore(path: path), security: .paired)
         let lynx = session("Lynx", hub, loop, trust: .ephemeral(), identity: lynxsIdentity)
-        _ = await lynx.first { if case .stateChanged(let peer, .unavailable, _) = $0 { peer } else { nil } }
+        _ = await lynx.first { if case .peerFound(let peer) = $0 { peer } else { nil } }
         try await lynx.session.peer(puma.session.id).invite()
         switch hand {
         case .anotherProgram:
@@ -122,9 +122,7 @@ import Testing
         }
         for listener in [puma, lynx] {
             let cause = await listener.first {
-                guard case .stateChanged(let peer, .connected, let cause) = $0, peer.state == .disconnected
-                else { return nil as NighError? }
-                return cause
+                if case .disconnected(_, let cause) = $0 { cause } else { nil as NighError? }
             }
             #expect(cause?.cause == .notPaired)
         }
@@ -150,12 +148,12 @@ import Testing
         let good = TemporaryFolder.text(of: path)
         let puma = session("Puma", hub, loop, trust: try TrustStore(path: path))
         _ = folder.file("peers", "nigh-peers 1\nwhat is this?\n")
-        let error = await puma.first { if case .trustStoreFailed(let error) = $0 { error } else { nil } }
+        let error = await puma.first { if case .problem(let error) = $0 { error } else { nil } }
         #expect(error?.description.contains("line 2") == true)
         #expect(puma.session.trust.isPaired(ada))
         // The next report is about another fault, not about the same one again.
         _ = folder.file("peers", "nigh-peers 1\n\nwhat is this?\n")
-        let next = await puma.first { if case .trustStoreFailed(let error) = $0 { error } else { nil } }
+        let next = await puma.first { if case .problem(let error) = $0 { error } else { nil } }
         #expect(next?.description.contains("line 3") == true)
         _ = folder.file("peers", good.replacing("\(ada)", with: "\(bob)"))
         while !puma.session.trust.isPaired(bob) { await Task.yield() }
@@ -171,10 +169,10 @@ import Testing
         let path = folder.path + "/puma"
         let puma = session("Puma", hub, loop, trust: try TrustStore(path: path))
         let lynx = session("Lynx", hub, loop, trust: .ephemeral())
-        _ = await puma.first { if case .stateChanged(let peer, .unavailable, _) = $0 { peer } else { nil } }
+        _ = await puma.first { if case .peerFound(let peer) = $0 { peer } else { nil } }
         _ = folder.file("puma", "what is this?\n")
         try await puma.session.peer(lynx.session.id).pair()
-        let error = await puma.first { if case .trustStoreFailed(let error) = $0 { error } else { nil } }
+        let error = await puma.first { if case .problem(let error) = $0 { error } else { nil } }
         #expect(error?.stage == .trusting)
         #expect(puma.session.trust.isPaired(lynx.session.id))
         await puma.session.close()

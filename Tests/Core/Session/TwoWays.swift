@@ -25,12 +25,9 @@ final class TwoWays {
         /// The transports that were reported to the program, in order and without immediate repetitions.
         func reportedTransports(of other: Member) -> [String] {
             probe.events.reduce(into: []) { transports, event in
-                switch event {
-                case .stateChanged(let peer, _, _), .peerChanged(let peer):
-                    guard peer.id == other.id, let transport = peer.transport else { return }
-                    if transports.last != transport { transports.append(transport) }
-                default: break
-                }
+                guard let peer = event.changedPeer, peer.id == other.id, let transport = peer.transport
+                else { return }
+                if transports.last != transport { transports.append(transport) }
             }
         }
     }

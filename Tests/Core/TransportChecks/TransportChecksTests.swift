@@ -54,7 +54,7 @@ private final class Scene {
 
     static func downs(of probe: SessionProbe) -> [(scheme: String, error: NighError)] {
         probe.events.compactMap {
-            if case .transportChanged(let scheme, .down(let error)) = $0 { (scheme, error) } else { nil }
+            if case .transportDown(let scheme, let error) = $0 { (scheme, error) } else { nil }
         }
     }
 

@@ -97,7 +97,7 @@ import Testing
         loop.execute { breaker.misbehave() }
         let isTold = probe.wait { probe in
             probe.events.contains {
-                guard case .transportChanged("memory", .down(let error)) = $0 else { return false }
+                guard case .transportDown("memory", let error) = $0 else { return false }
                 if case .contractBroken(.eventsOnTheLoop, _) = error.cause { return true }
                 return false
             }

@@ -89,7 +89,7 @@ import Testing
     func dialling() throws {
         let peer = try play(isDialling: true)
         let states = peer.events.compactMap {
-            if case .stateChanged(let peer, _, _) = $0 { peer.state } else { nil }
+            $0.stateChange?.peer.state
         }
         #expect(states.contains(.connected) && states.last == .unavailable)
     }

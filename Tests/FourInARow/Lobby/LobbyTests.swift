@@ -119,7 +119,7 @@ struct LobbyTests {
         // It withdraws in the turn in which it asks, so both leave in one write.
         lynx.start(
             onEvent: { [unowned lynx] event in
-                guard case .stateChanged(let peer, _, _) = event, peer.state == .connecting else { return }
+                guard case .connecting(let peer) = event else { return }
                 lynx.disconnect(peer.id)
             }, onMessage: { _, _ in })
         lynx.invite(at: puma.view.addresses[0], context: JoinRequest(wish).bytes) { _ in }

@@ -20,8 +20,7 @@ struct LyingHostLobbyTests {
             onEvent: { [unowned puma] event in
                 switch event {
                 case .invited(let invitation): invitation.accept()
-                case .stateChanged(let peer, .connecting, _) where peer.state == .connected:
-                    try? puma.trySend(welcome, to: peer.id)
+                case .connected(let peer): try? puma.trySend(welcome, to: peer.id)
                 default: break
                 }
             }, onMessage: { _, _ in })

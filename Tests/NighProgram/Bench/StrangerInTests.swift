@@ -30,10 +30,10 @@ final class StrangerInTests: @unchecked Sendable {
     func start() {
         session.start(
             onEvent: { [self] event in
+                if let peer = event.stateChange?.peer { change { isConnected = peer.state == .connected } }
                 switch event {
                 case .listening(_, let addresses): change { address = addresses.first }
                 case .invited(let invitation): invitation.accept()
-                case .stateChanged(let peer, _, _): change { isConnected = peer.state == .connected }
                 default: break
                 }
             },
@@ -78,7 +78,7 @@ final class StrangerInTests: @unchecked Sendable {
         await withCheckedContinuation { continuation in
             loop.execute { [self] in
                 session.pair(peer) { _ in continuation.resume() }
-                session.confirmPairing(with: peer, digitsAgree: false)
+                session.peer(peer).confirmPairing(digitsAgree: false)
             }
         }
     }

@@ -98,13 +98,10 @@ import Testing
         }
         var changes: [PeerState: SessionEvent] = [:]
         for await event in events where changes[.disconnected] == nil {
-            switch event {
-            case .invited(let invitation): invitation.accept()
-            case .stateChanged(let peer, _, _):
-                changes[peer.state] = event
-                if peer.state == .disconnected { source.finish() }
-            default: break
-            }
+            if case .invited(let invitation) = event { invitation.accept() }
+            guard let peer = event.stateChange?.peer else { continue }
+            changes[peer.state] = event
+            if peer.state == .disconnected { source.finish() }
         }
         try await sending.value
         return Finished(
@@ -124,7 +121,7 @@ import Testing
         let (states, source) = AsyncStream.makeStream(of: PeerState.self)
         mine.startReading { event in
             room.enqueue(event)
-            if case .stateChanged(let peer, _, _) = event { source.yield(peer.state) }
+            if let peer = event.stateChange?.peer { source.yield(peer.state) }
         }
         let heard = Mutex(0)
         theirs.start(onMessage: { _, _ in heard.withLock { $0 += 1 } })

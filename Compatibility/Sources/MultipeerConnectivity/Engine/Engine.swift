@@ -19,7 +19,8 @@ final class Engine: @unchecked Sendable {
 
     let key: Key
     let local: KnownPeer
-    let low: NighCore.Session
+    let session: NighCore.Session
+    var low: LowLevelSession { session.lowLevel }
     private let loop: UVEventLoop
     /// Engines for connections that programs arrange themselves listen and are not found.
     let isHidden: Bool
@@ -80,13 +81,13 @@ final class Engine: @unchecked Sendable {
         transportCount = transports.count
         idleConversationTime = settings.idleConversationTime / .seconds(1)
         loop = try EngineDirectory.loop()
-        low = NighCore.Session(configuration, identity: identity, transports: transports, loop: loop)
+        session = NighCore.Session(configuration, identity: identity, transports: transports, loop: loop)
     }
 
     func start() {
         low.start(onEvent: { [weak self] event in self?.received(event) })
         // The session browses at first, because none of its roles does neither.
-        low.stopBrowsing()
+        session.stopBrowsing()
     }
 
     // MARK: Events, on the loop
@@ -94,31 +95,28 @@ final class Engine: @unchecked Sendable {
     private func received(_ event: NighCore.SessionEvent) {
         switch event {
         case .invited(let invitation): invitation.accept()
-        case .stateChanged(let peer, let former, _):
-            let isNew = peer.state == .connected && former != .reconnecting
-            let conversation = isNew ? conversation(with: peer.id) : nil
-            switch peer.state {
-            case .connected, .reconnecting: if let conversation { current[peer.id] = conversation.number }
-            default: current[peer.id] = nil
-            }
-            Control.async { [self, conversation] in
+        case .connected(let peer):
+            let conversation = conversation(with: peer.id)
+            current[peer.id] = conversation?.number
+            Control.async { [self] in
                 update(peer)
-                if let conversation {
-                    began(conversation)
-                } else if isNew {
-                    endedAtOnce(peer.id)
-                }
+                if let conversation { began(conversation) } else { endedAtOnce(peer.id) }
             }
+        case .peerFound(let peer), .peerLost(let peer), .connecting(let peer), .disconnected(let peer, _),
+            .available(let peer, _):
+            current[peer.id] = nil
+            Control.async { self.update(peer) }
+        case .reconnecting(let peer, _), .reconnected(let peer): Control.async { self.update(peer) }
         case .peerChanged(let peer): Control.async { self.update(peer) }
         case .streamOpened(let stream): Control.async { self.opened(stream) }
         case .listening(let scheme, let addresses):
             Control.async { self.listens(at: addresses.map { "\($0)" }, by: scheme) }
         case .advertised(let scheme, _):
             Control.async { self.failures[.advertising]?[scheme] = nil }
-        case .transportFailed(let error): Control.async { self.failed(error) }
-        case .transportChanged(let scheme, .down(let error)):
+        case .problem(let error): Control.async { self.failed(error) }
+        case .transportDown(let scheme, let error):
             Control.async { self.transportIsDown(scheme, error) }
-        case .transportChanged(let scheme, .up):
+        case .transportUp(let scheme):
             Control.async { for stage in self.failures.keys { self.failures[stage]?[scheme] = nil } }
         default: break
         }
@@ -215,7 +213,7 @@ final class Engine: @unchecked Sendable {
         guard !isClosed else { return }
         let isNeeded = !advertisers.isEmpty || isHidden || sessions.values.contains { $0.hasLinks(in: self) }
         guard isNeeded else {
-            if advertised != nil { low.stopAdvertising() }
+            if advertised != nil { session.stopAdvertising() }
             advertised = nil
             return
         }
@@ -225,7 +223,7 @@ final class Engine: @unchecked Sendable {
         // Checked when the advertiser was started.
         guard let info = try? DiscoveryInfo(pairs) else { return }
         low.update(info: info)
-        if advertised == nil { low.startAdvertising() }
+        if advertised == nil { session.startAdvertising() }
         advertised = pairs
     }
 
@@ -233,7 +231,7 @@ final class Engine: @unchecked Sendable {
         let isNeeded = !browsers.isEmpty || !attempts.isEmpty
         guard isNeeded != isBrowsing, !isClosed else { return }
         isBrowsing = isNeeded
-        if isNeeded { low.startBrowsing() } else { low.stopBrowsing() }
+        if isNeeded { session.startBrowsing() } else { session.stopBrowsing() }
     }
 
     private func failed(_ error: NighError) {
@@ -313,7 +311,7 @@ final class Engine: @unchecked Sendable {
             isClosed = true
             EngineDirectory.forget(self)
             // The session of Nigh lives until it is closed.
-            low.close { [low] in withExtendedLifetime(low) {} }
+            low.close { [session] in withExtendedLifetime(session) {} }
         }
     }
 }

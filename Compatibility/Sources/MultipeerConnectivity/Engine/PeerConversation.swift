@@ -13,7 +13,7 @@ final class PeerConversation: @unchecked Sendable {
     let number: UInt64
     private let messages: MessageSequence
     private weak var engine: Engine?
-    private let low: NighCore.Session
+    private let low: LowLevelSession
     /// What found no room in the send buffer, the oldest first.
     private var unsent: [[UInt8]] = []
     /// How many times somebody was the last to need the conversation.

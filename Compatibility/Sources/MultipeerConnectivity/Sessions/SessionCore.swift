@@ -40,7 +40,7 @@ final class SessionCore: @unchecked Sendable {
     final class Member: @unchecked Sendable {
         let id: PeerID
         let peerID: MCPeerID
-        let low: NighCore.Session
+        let low: LowLevelSession
         let sessions: WireMessage.Sessions
         let transfers: TransferList
 

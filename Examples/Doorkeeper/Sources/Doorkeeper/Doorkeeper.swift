@@ -21,7 +21,7 @@ final class Doorkeeper: SessionLayer {
     /// How many invitations were declined so far.
     var declined: Int { state.withLock { $0.declined } }
 
-    func attach(to session: Session) { state.withLock { $0.loop = session.loop } }
+    func attach(to session: Session) { state.withLock { $0.loop = session.lowLevel.loop } }
 
     /// Declines an invitation that comes too soon. Leaves every other one to the layers behind this one, and to the
     /// program.
@@ -45,7 +45,7 @@ final class Doorkeeper: SessionLayer {
 
     /// Forgets the knocks of a person whom the program has let in.
     func handle(_ event: SessionEvent) {
-        guard case .stateChanged(let peer, _, _) = event, peer.state == .connected else { return }
+        guard case .connected(let peer) = event else { return }
         state.withLock { $0.knocks[peer.identity] = nil }
     }
 }

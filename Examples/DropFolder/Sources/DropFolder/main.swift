@@ -87,6 +87,12 @@ func send(_ name: String, to peer: Peer) async throws(NighError) {
     }
 }
 
+func receiveFiles(_ session: Session) async {
+    await withDiscardingTaskGroup { group in
+        for await transfer in session.acceptedFiles { group.addTask { await receive(transfer) } }
+    }
+}
+
 func receive(_ transfer: FileTransfer) async {
     _ = try? await transfer.finish()
     for result in transfer.results { print(result.path.map { "received \($0)" } ?? result.item.path) }
@@ -98,10 +104,10 @@ do {
         settings.connectsAutomatically = true
     } _: { session in
         await withDiscardingTaskGroup { group in
+            group.addTask { await receiveFiles(session) }
             for await event in session.events {
                 if case .connected(let peer) = event { group.addTask { await serve(peer, in: session) } }
                 if case .transportDown = event { print(event) }
-                if case .filesAccepted(let transfer) = event { group.addTask { await receive(transfer) } }
             }
             group.cancelAll()
         }

@@ -1,4 +1,4 @@
-import NighCore
+import NighLoop
 import NighTestKit
 import Testing
 
@@ -8,17 +8,18 @@ import Testing
 @Suite struct WireTests {
     private let loop = VirtualEventLoop()
 
-    private func session(_ name: String, at end: Int, of wire: SimulatedWire) -> (Session, Record) {
+    private func session(_ name: String, at end: Int, of wire: SimulatedWire) -> (LowLevelSession, Record) {
         let configuration = SessionConfiguration(
             service: "wire-test", name: DisplayName(fitting: name), role: .peer)
         let session = Session(
             configuration, identity: .ephemeral(seed: UInt64(end + 1)), transports: [wire.transport(end)],
-            loop: loop)
+            loop: loop
+        ).lowLevel
         let record = Record()
         session.start(
             onEvent: { event in
                 if case .invited(let invitation) = event { invitation.accept() }
-                if case .stateChanged(let peer, _, _) = event { record.states.append(peer.state) }
+                if let peer = event.stateChange?.peer { record.states.append(peer.state) }
             }, onMessage: { bytes, _ in record.messages.append(bytes.withUnsafeBytes { Array($0) }) })
         return (session, record)
     }

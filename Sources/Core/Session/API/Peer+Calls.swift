@@ -48,7 +48,10 @@ extension Peer {
         }
     }
 
-    /// Reports whether the other screen shows the same six digits.
+    /// Reports whether the other screen shows the same six digits, after the person has compared them.
+    ///
+    /// False means that it shows other digits: somebody may be in between, and nobody is paired. False also withdraws a
+    /// pairing that shows no digits yet. Does nothing if there is no pairing with the peer any more.
     public func confirmPairing(digitsAgree: Bool) {
         let id = id
         handle.session.onLoop { driver in
@@ -58,7 +61,8 @@ extension Peer {
         }
     }
 
-    /// Removes the pairing with the peer's identity from the trust store.
+    /// Removes the pairing with the peer's identity from the trust store. The peer stays known, but is not trusted more
+    /// than any other. A session with `security: .paired` ends its conversations with all peers of that identity.
     public func unpair() {
         let id = id
         handle.session.onLoop { driver in
@@ -75,6 +79,15 @@ extension Peer {
             let port = try handle.port()
             if try handle.session.sendIfThereIsRoom(bytes, through: port) { return }
             try await handle.session.send(ByteSlice(bytes), through: port)
+        } catch {
+            throw named(error)
+        }
+    }
+
+    /// Sends a payload, which is copied nowhere, as `send(bytes:)` does.
+    nonisolated(nonsending) func send(_ payload: ByteSlice) async throws(NighError) {
+        do throws(NighError) {
+            try await handle.session.send(payload, through: handle.port())
         } catch {
             throw named(error)
         }

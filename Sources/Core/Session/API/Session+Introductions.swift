@@ -1,7 +1,8 @@
 extension Session {
-    /// Returns a peer by its ID, for calls. It shows what others tell of the peer, and nothing that the session knows.
-    package func peer(_ id: PeerID, told: Advertisement? = nil) -> Peer {
-        Peer(unknown: id, told: told, trust: told.flatMap { trust(inTold: $0) }, in: reference)
+    /// Returns a peer by its ID. If it was not reported, it shows what others tell of it.
+    package func peer(_ id: PeerID, told: Advertisement?) -> Peer {
+        reference.reports.presentPeer(id)
+            ?? Peer(unknown: id, told: told, trust: told.flatMap { trust(inTold: $0) }, in: reference)
     }
 
     private func trust(inTold told: Advertisement) -> PeerTrust? {

@@ -1,11 +1,10 @@
+// The calls of `LowLevelSession`, which says what they do, for it and for layers.
+
 extension Session {
     // MARK: Without waiting
 
-    /// Sends `bytes` to a connected peer, and copies them once. Never waits: fails with `bufferFull` if
-    /// `limits.sendBuffer` is used up. Messages of one caller keep the order of the calls. Messages sent on the loop
-    /// leave in one write with everything else of this turn.
     @inline(__always)
-    public func trySend(
+    package func trySend(
         _ bytes: UnsafeRawBufferPointer, to peer: PeerID, _ reliability: Reliability = .reliable
     ) throws(NighError) {
         switch reliability {
@@ -16,8 +15,7 @@ extension Session {
         }
     }
 
-    /// Sends `bytes` to a connected peer, and copies them once. See the first `trySend`.
-    public func trySend(
+    package func trySend(
         _ bytes: [UInt8], to peer: PeerID, _ reliability: Reliability = .reliable
     ) throws(NighError) {
         let result = bytes.withUnsafeBytes { raw in
@@ -26,9 +24,7 @@ extension Session {
         try result.get()
     }
 
-    /// Sends a payload to a connected peer. A payload of 12 KiB or more is not copied but kept by reference until it
-    /// has arrived, unless it is only a small part of the memory that the reference would keep.
-    public func trySend(
+    package func trySend(
         _ payload: ByteSlice, to peer: PeerID, _ reliability: Reliability = .reliable
     ) throws(NighError) {
         switch reliability {
@@ -54,16 +50,7 @@ extension Session {
         }
     }
 
-    /// Sends a payload to all connected peers. See the next `trySend`.
-    public func trySendToAll(
-        _ payload: ByteSlice, _ reliability: Reliability = .reliable
-    ) throws(PartialSendError) {
-        try trySend(payload, to: connectedPeers, reliability)
-    }
-
-    /// Sends a payload to several peers, to each one either whole or not at all. The error names the peers to which it
-    /// was not sent.
-    public func trySend(
+    package func trySend(
         _ payload: ByteSlice, to peers: [PeerID], _ reliability: Reliability = .reliable
     ) throws(PartialSendError) {
         try checkOpen(for: peers)
@@ -85,10 +72,7 @@ extension Session {
 
     // MARK: Waiting for room
 
-    /// Sends a payload reliably to a connected peer, and waits while the lane's `limits.sendBuffer` is used up. Returns
-    /// when the message is accepted, not when it has arrived. Waiting tasks are served in the order in which they came.
-    /// If the call fails because its task was cancelled, the message was not sent.
-    public nonisolated(nonsending) func send(
+    package nonisolated(nonsending) func send(
         _ payload: ByteSlice, to peer: PeerID, on lane: Lane = .main
     ) async throws(NighError) {
         try await send(payload, of: nil, to: peer, on: lane)
@@ -102,9 +86,7 @@ extension Session {
         try await reference.send(payload, of: kind, through: directory.port(of: peer), on: lane)
     }
 
-    /// Sends `bytes` reliably to a connected peer, and waits for room. See the first `send`. Contiguous bytes that find
-    /// room are copied only once.
-    public nonisolated(nonsending) func send(
+    package nonisolated(nonsending) func send(
         _ bytes: some Collection<UInt8>, to peer: PeerID, on lane: Lane = .main
     ) async throws(NighError) {
         let port = try directory.port(of: peer)
@@ -112,32 +94,7 @@ extension Session {
         try await reference.send(ByteSlice(bytes), through: port, on: lane)
     }
 
-    /// Sends a payload reliably to all connected peers, and waits for room at each in turn. If the task is cancelled,
-    /// the peers that were not reached by then are among the failures, and the others have the message.
-    public nonisolated(nonsending) func sendToAll(
-        _ payload: ByteSlice, on lane: Lane = .main
-    ) async throws(PartialSendError) {
-        try await send(payload, to: connectedPeers, on: lane)
-    }
-
-    /// Sends a payload reliably to several peers, and waits for room at each in turn. The error names the peers to
-    /// which it was not sent. If the task is cancelled, the peers that were not reached by then are among them.
-    public nonisolated(nonsending) func send(
-        _ payload: ByteSlice, to peers: [PeerID], on lane: Lane = .main
-    ) async throws(PartialSendError) {
-        try checkOpen(for: peers)
-        var failures: [PeerID: NighError] = [:]
-        for peer in peers {
-            do throws(NighError) {
-                try await send(payload, to: peer, on: lane)
-            } catch {
-                failures[peer] = error
-            }
-        }
-        if !failures.isEmpty { throw PartialSendError(failures: failures) }
-    }
-
-    private func checkOpen(for peers: [PeerID]) throws(PartialSendError) {
+    func checkOpen(for peers: [PeerID]) throws(PartialSendError) {
         do throws(NighError) {
             try directory.checkOpen()
         } catch {

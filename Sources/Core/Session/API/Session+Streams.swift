@@ -1,7 +1,5 @@
 extension Session {
-    /// Opens a stream to a connected peer, whose program gets it as an event, and passes it to `completion`: at once if
-    /// called on the loop, otherwise soon, on the loop. Fails as `Peer.openStream(named:)` does.
-    public func openStream(
+    package func openStream(
         named name: String, to peer: PeerID,
         completion: @escaping @Sendable (Result<ByteStream, NighError>) -> Void
     ) {

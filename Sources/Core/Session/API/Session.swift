@@ -1,27 +1,29 @@
-/// A session of one service: it sees the peers that offer the same service, invites them or is invited, and exchanges
-/// messages with them, over the transports that it was given.
+/// This program's place among its peers: it sees the sessions of the same service around it, connects to them, and
+/// exchanges messages with them.
 ///
-/// Create a session, `start` it, and `close` it when done. All members can be called from any thread or task, also from
-/// the session's own handlers. The results of a call are reported as events, in order, on the session's loop. Handlers
-/// must not block the loop. Messages arrive in the handler given to `start`, or in `messages` if there is none.
+/// A session begins when it is made by its service, and ends with ``close()``. Every method can be called from any
+/// thread.
 ///
 /// A reliable message arrives exactly once and in the order of its lane, also when the link breaks and another link
 /// takes over. Otherwise the conversation ends, and both sides are notified. `SessionLimits` bounds every resource.
 public final class Session: Sendable {
-    /// The PeerID by which other sessions know this one.
+    /// The PeerID by which other sessions tell this one from all others.
     public let id: PeerID
-    /// The identity that the session acts for, by which others trust it: its own PeerID, unless its key is a delegate.
+    /// The identity that this session acts for, by which others know and trust it. It is the same in all programs of
+    /// this user, which may run at the same time; ``id`` differs between sessions of one service.
     public let identity: PeerID
     /// The settings that the session was made with, except its layers.
-    public let configuration: SessionConfiguration
+    package let configuration: SessionConfiguration
     /// The trust store: what is known about peers' identities.
-    public let trust: TrustStore
-    /// The received messages of all peers, if no message handler was given to `start`.
+    package let trust: TrustStore
+    /// The messages of all peers, unless the session was given a handler for them.
     public let messages: MessageSequence
-    /// The events, if no event handler was given to `start`.
-    public let events: EventSequence
+    /// The service, which is the same in all programs that are to find each other.
+    public var service: String { configuration.service.description }
+    /// The name that this session shows to people.
+    public var name: String { configuration.name.description }
     /// The event loop on which everything happens.
-    public let loop: any EventLoop
+    package let loop: any EventLoop
 
     /// The loop's thread, if it has one of its own.
     private let loopThread: LoopThread?
@@ -31,7 +33,8 @@ public final class Session: Sendable {
     nonisolated(unsafe) let machine: SessionMachine
     let directory = PortDirectory()
     /// How peers and invitations reach this session.
-    let reference: SessionReference
+    package let reference: SessionReference
+    private let layers: [any SessionLayer]
 
     /// Creates a session that uses `transports` and calls back on `loop`. Nothing happens before `start`.
     ///
@@ -90,8 +93,9 @@ public final class Session: Sendable {
         }
         let driverReference = SessionDriver.DriverReference()
         let portNotifier = PortNotifier(loop: loop) { driverReference.driver?.processListedPorts() }
+        let reports = SessionReports(readerLimit: configuration.limits.unreadEvents)
         let reference = SessionReference(
-            loop: loop, directory: directory, portNotifier: portNotifier,
+            loop: loop, directory: directory, portNotifier: portNotifier, reports: reports,
             unreliableLimit: configuration.limits.unreliableMessage, driverReference: driverReference)
         let machine = SessionMachine(
             reference: reference, hello: hello, limits: configuration.limits, timings: configuration.timings,
@@ -113,14 +117,14 @@ public final class Session: Sendable {
         }
         let driver = SessionDriver(
             machine: machine, loop: loop, transports: transports, advertisement: advertisement,
-            role: configuration.role, layers: layers, directory: directory,
+            role: configuration.role, layers: layers, directory: directory, reports: reports,
             driverReference: driverReference, portNotifier: portNotifier)
         self.id = identity.peerID
         self.identity = machine.identity
-        // The layers refer to the session; the driver lets them go when it closes.
         var withoutLayers = configuration
         withoutLayers.layers = []
         self.configuration = withoutLayers
+        self.layers = configuration.layers
         self.trust = trust
         self.loop = loop
         loopThread = reference.loopThread
@@ -128,7 +132,6 @@ public final class Session: Sendable {
         self.machine = machine
         self.reference = reference
         messages = MessageSequence(inbox: driver.inbox)
-        events = EventSequence(inbox: driver.events)
         for layer in configuration.layers { layer.attach(to: self) }
     }
 
@@ -158,208 +161,36 @@ public final class Session: Sendable {
         if isOnLoop { work(driver) } else { loop.execute { work(driver) } }
     }
 
+    /// Whether the program has ever asked for events.
+    package var isReadingEvents: Bool { reference.reports.hasBeenRead }
+
+    /// The layer of this type, if the session was made with one.
+    package func layer<Layer: SessionLayer>(_ type: Layer.Type) -> Layer? {
+        for case let layer as Layer in layers { return layer }
+        return nil
+    }
+
     // MARK: Start and close
 
-    /// Starts the transports and, depending on the role, advertises and browses. Without handlers, read `events` and
-    /// `messages`. A second call does nothing.
-    public func start(onEvent: EventHandler? = nil, onMessage: MessageHandler? = nil) {
-        onLoop { $0.start(onEvent: onEvent, onMessage: onMessage) }
-    }
-
-    /// Starts the session for a program that reads `messages` with `poll`, on whatever thread and whenever it is ready.
-    /// A peer whose messages it does not read is slowed down.
-    ///
-    /// - Parameter onWaitingMessages: called on the loop after messages have come, and after the events that came
-    ///   before them. One call may stand for several messages.
-    public func start(onEvent: EventHandler? = nil, onWaitingMessages: @escaping @Sendable () -> Void) {
-        onLoop { $0.start(onEvent: onEvent, onWaitingMessages: onWaitingMessages) }
-    }
-
-    /// Leaves all peers, shuts everything down, and returns when that is done. What was sent is still delivered, within
-    /// `timings.linger`. Nothing is called back afterwards, the sequences end, and other calls fail with `closed`.
-    /// Cancelling the task does not cut this short.
+    /// Ends all conversations after what was sent has arrived, stops advertising, and returns when nothing of the
+    /// session runs any more. Its sequences end, and its other calls fail with `closed`. Calling it again does nothing.
+    /// Cancelling the task does not cut this short; it takes some seconds at most.
     public nonisolated(nonsending) func close() async {
         await PendingAnswer.wait(otherwise: ()) { answer in close { answer.give(()) } }
-    }
-
-    /// Closes the session without waiting. Calls `completion` on the loop, after everything else that is called back.
-    public func close(completion: @escaping @Sendable () -> Void) {
-        onLoop { $0.close(completion: completion) }
     }
 
     /// Whether the session is closed or closing.
     package var isClosing: Bool { directory.isClosed }
 
-    /// Starts to advertise, regardless of the session's role.
+    /// Starts to advertise this session, so that peers find it.
     public func startAdvertising() { onLoop { $0.startAdvertising() } }
 
-    /// Stops advertising. Conversations are not affected. A game, for example, stops advertising when it begins.
+    /// Stops advertising. Conversations go on. A game, for example, stops advertising when it begins.
     public func stopAdvertising() { onLoop { $0.stopAdvertising() } }
 
-    /// Starts to browse, regardless of the session's role.
+    /// Starts to look for peers.
     public func startBrowsing() { onLoop { $0.startBrowsing() } }
 
-    /// Stops browsing. Conversations are not affected. Peers that are not connected become unavailable.
+    /// Stops looking for peers. Conversations go on; other peers are lost.
     public func stopBrowsing() { onLoop { $0.stopBrowsing() } }
-
-    /// Replaces the discovery info of this session, also while it is advertised.
-    public func update(info: DiscoveryInfo) {
-        onLoop { driver in
-            var advertisement = driver.advertisement
-            advertisement.info = info
-            driver.update(advertisement)
-        }
-    }
-
-    // MARK: Peers
-
-    /// Invites a peer. Calls `completion` once, on the loop: with the peer's PeerID when it is connected (also if it
-    /// already is), otherwise with the reason why it is not.
-    ///
-    /// - Parameters:
-    ///   - context: bytes that the peer's program receives with the invitation; at most `limits.invitationContext`.
-    ///   - timeout: the time for everything: dialling, and waiting for the answer.
-    public func invite(
-        _ peer: PeerID, context: [UInt8] = [], timeout: Duration = .seconds(30),
-        completion: @escaping @Sendable (Result<PeerID, NighError>) -> Void
-    ) {
-        invite(peer, context: context, timeout: timeout, token: reference.newToken(), completion: completion)
-    }
-
-    /// Invites the peer that answers at `address`, without discovery.
-    public func invite(
-        at address: TransportAddress, context: [UInt8] = [], timeout: Duration = .seconds(30),
-        completion: @escaping @Sendable (Result<PeerID, NighError>) -> Void
-    ) {
-        invite(
-            at: address, context: context, timeout: timeout, token: reference.newToken(),
-            completion: completion)
-    }
-
-    /// Invites the peer that answers at `address`, waits until it is connected, and returns its PeerID. Cancelling the
-    /// task withdraws the invitation.
-    public nonisolated(nonsending) func invite(
-        at address: TransportAddress, context: [UInt8] = [], timeout: Duration = .seconds(30)
-    ) async throws(NighError) -> PeerID {
-        let token = reference.newToken()
-        return try await reference.outcome(.inviting, cancelledBy: { $0.cancel(token) }) {
-            driver, completion in
-            driver.begin(.inviting, token, completion) { machine, now in
-                machine.call(address, context: context, timeout: timeout, token: token, now: now)
-            }
-        }
-    }
-
-    /// Invites a peer that somebody has introduced, and says so to it.
-    package func invite(
-        _ peer: PeerID, introduction: [UInt8], timeout: Duration,
-        completion: @escaping @Sendable (Result<PeerID, NighError>) -> Void
-    ) {
-        invite(
-            peer, context: [], introduction: introduction, timeout: timeout, token: reference.newToken(),
-            completion: completion)
-    }
-
-    private func invite(
-        _ peer: PeerID, context: [UInt8], introduction: [UInt8] = [], timeout: Duration, token: CallToken,
-        completion: @escaping @Sendable (Result<PeerID, NighError>) -> Void
-    ) {
-        onLoop { driver in
-            driver.begin(.inviting, token, completion) { machine, now in
-                machine.invite(
-                    peer, context: context, introduction: introduction, timeout: timeout, token: token,
-                    now: now)
-            }
-        }
-    }
-
-    private func invite(
-        at address: TransportAddress, context: [UInt8], timeout: Duration, token: CallToken,
-        completion: @escaping @Sendable (Result<PeerID, NighError>) -> Void
-    ) {
-        onLoop { driver in
-            driver.begin(.inviting, token, completion) { machine, now in
-                machine.call(address, context: context, timeout: timeout, token: token, now: now)
-            }
-        }
-    }
-
-    /// Withdraws an invitation of this session, if it is not answered yet.
-    public func cancelInvitation(of peer: PeerID) {
-        onLoop { driver in driver.inTurn { driver.machine.cancelInvitation(of: peer, now: driver.loop.now) } }
-    }
-
-    /// Ends the conversation with a peer in good order. What was sent is still delivered, within `timings.linger`; from
-    /// now on nothing more can be sent. `completion` gets an error if something may not have arrived. Also withdraws an
-    /// invitation to the peer, and declines one from it.
-    public func disconnect(
-        _ peer: PeerID, completion: @escaping @Sendable (Result<PeerID, NighError>) -> Void = { _ in }
-    ) {
-        let token = reference.newToken()
-        onLoop { driver in
-            driver.begin(.conversing, token, completion) { machine, now in
-                machine.leave(peer, token: token, now: now)
-            }
-        }
-    }
-
-    /// Ends all conversations in good order.
-    public func disconnectAll() {
-        onLoop { driver in
-            driver.inTurn {
-                for peer in driver.machine.sortedPeers {
-                    driver.machine.leave(peer.id, token: nil, now: driver.loop.now)
-                }
-            }
-        }
-    }
-
-    /// Measures the round trip to a connected peer, whose session answers without its program. A ping is small and
-    /// overtakes waiting messages.
-    ///
-    /// - Parameter path: whether it travels on the link, or beside it as unreliable messages do. Beside the link it is
-    ///   lost if one of its two packets is, and then fails after 5 s. When another link takes over, it is sent again
-    ///   there.
-    public func ping(
-        _ peer: PeerID, over path: PingPath = .link, payload: [UInt8] = [],
-        completion: @escaping @Sendable (Result<Duration, NighError>) -> Void
-    ) {
-        let token = reference.newToken()
-        onLoop { $0.ping(peer, over: path, payload: payload, token: token, completion) }
-    }
-
-    /// Measures the round trip to a connected peer. If the task is cancelled, the call fails at once. Its ping still
-    /// counts against `limits.pendingPings` until it is answered.
-    public nonisolated(nonsending) func ping(
-        _ peer: PeerID, over path: PingPath = .link, payload: [UInt8] = []
-    ) async throws(NighError) -> Duration {
-        let token = reference.newToken()
-        return try await reference.outcome(.pinging, cancelledBy: { $0.abandonPing(token, peer) }) {
-            $0.ping(peer, over: path, payload: payload, token: token, $1)
-        }
-    }
-
-    /// Passes all known peers, sorted by PeerID, to `completion`: at once if called on the loop, otherwise soon, on the
-    /// loop.
-    public func peers(completion: @escaping @Sendable ([Peer]) -> Void) {
-        onLoop { driver in completion(driver.machine.sortedPeers.map(driver.machine.snapshot)) }
-    }
-
-    /// Returns all known peers, sorted by PeerID. Waits for nothing but the loop, so cancelling changes nothing.
-    public nonisolated(nonsending) func peers() async -> [Peer] {
-        await PendingAnswer.wait(otherwise: []) { answer in peers { answer.give($0) } }
-    }
-
-    /// The PeerIDs of the peers to which messages can be sent now.
-    public var connectedPeers: [PeerID] { directory.peers }
-
-    /// Passes the counts so far, by cause, to `completion`: at once if called on the loop, otherwise soon, on the loop.
-    public func statistics(completion: @escaping @Sendable (SessionStatistics) -> Void) {
-        onLoop { completion($0.statistics()) }
-    }
-
-    /// Returns the counts so far, by cause. Waits for nothing but the loop, so cancelling changes nothing.
-    public nonisolated(nonsending) func statistics() async -> SessionStatistics {
-        await PendingAnswer.wait(otherwise: SessionStatistics()) { answer in statistics { answer.give($0) } }
-    }
 }

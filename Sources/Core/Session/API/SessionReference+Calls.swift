@@ -19,6 +19,21 @@ extension SessionReference {
         }
     }
 
+    /// Reports an event of a layer, or of what reads messages for the program.
+    package func report(_ event: SessionEvent) { onLoop { $0.report(event) } }
+
+    /// Whether the session is closed or closing.
+    package var isClosing: Bool { directory.isClosed }
+
+    /// Does something on the loop and waits for what comes of it, which is an error if the session has closed.
+    package nonisolated(nonsending) func onLoop<Value: Sendable>(
+        _ stage: NighError.Stage, _ work: @escaping @Sendable () throws(NighError) -> Value
+    ) async -> Result<Value, NighError> {
+        await PendingAnswer.wait(otherwise: .failure(NighError(stage, .closed))) { answer in
+            loop.execute { answer.give(Result { () throws(NighError) in try work() }) }
+        }
+    }
+
     /// Waits for the outcome of the call that `begin` makes on the loop.
     ///
     /// - Parameters:
@@ -42,6 +57,13 @@ extension SessionReference {
     }
 
     // MARK: Sending
+
+    /// Sends a payload of a kind, which a layer above the session gets at the other side, and waits for room.
+    package nonisolated(nonsending) func send(
+        _ payload: ByteSlice, of kind: MessageKind, to peer: PeerID
+    ) async throws(NighError) {
+        try await send(payload, of: kind, through: directory.port(of: peer))
+    }
 
     /// Sends a payload of a kind, or of none, through the port of a conversation, and waits for room.
     nonisolated(nonsending) func send(

@@ -45,7 +45,7 @@ extension SessionDriver: TransportEvents {
         guard !isClosed else { return }
         inTurn {
             machine.setAdvertisedName(name)
-            machine.report(.advertised(scheme: transport.scheme, name))
+            machine.report(.advertised(scheme: transport.scheme, name: name.description))
         }
     }
 
@@ -55,7 +55,7 @@ extension SessionDriver: TransportEvents {
 
     private func failed(_ error: NighError) {
         guard !isClosed else { return }
-        inTurn { machine.report(.transportFailed(error)) }
+        inTurn { machine.report(.problem(error)) }
     }
 
     func listeningChanged(_ addresses: [TransportAddress], by transport: any Transport) {
@@ -66,10 +66,13 @@ extension SessionDriver: TransportEvents {
     func transportChanged(_ condition: TransportCondition, by transport: any Transport) {
         guard let index = index(of: transport), !isClosed else { return }
         inTurn {
-            machine.report(.transportChanged(scheme: transport.scheme, condition))
             switch condition {
-            case .up: machine.dialKnownAddresses(transport: index, now: loop.now)
-            case .down: machine.routesLost(transport: index)
+            case .up:
+                machine.report(.transportUp(transport.scheme))
+                machine.dialKnownAddresses(transport: index, now: loop.now)
+            case .down(let error):
+                machine.report(.transportDown(transport.scheme, error))
+                machine.routesLost(transport: index)
             }
         }
     }

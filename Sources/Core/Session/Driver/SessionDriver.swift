@@ -11,7 +11,7 @@ final class SessionDriver: @unchecked Sendable {
     let loop: any EventLoop
     let transports: [any Transport]
     let inbox: MessageInbox
-    let events = Inbox<SessionEvent>()
+    private let reports: SessionReports
     var advertisement: Advertisement
     /// No change of `advertisement.isFull` is advertised before this moment.
     var nextFullnessChange = Moment(nanoseconds: .min)
@@ -66,7 +66,7 @@ final class SessionDriver: @unchecked Sendable {
     init(
         machine: SessionMachine, loop: any EventLoop, transports: [any Transport],
         advertisement: Advertisement,
-        role: SessionRole, layers: LayerCalls?, directory: PortDirectory,
+        role: SessionRole, layers: LayerCalls?, directory: PortDirectory, reports: SessionReports,
         driverReference: DriverReference, portNotifier: PortNotifier
     ) {
         self.machine = machine
@@ -76,6 +76,7 @@ final class SessionDriver: @unchecked Sendable {
         self.portNotifier = portNotifier
         inbox = Self.makeInbox(machine, portNotifier)
         self.directory = directory
+        self.reports = reports
         self.loop = loop
         self.transports = transports
         self.advertisement = advertisement
@@ -83,7 +84,7 @@ final class SessionDriver: @unchecked Sendable {
         trustSynchronizer = TrustStoreSynchronizer(machine.trust, loop: loop) { [driverReference] in
             driverReference.driver?.trustChanged()
         } failed: { [driverReference] in
-            driverReference.driver?.report(.trustStoreFailed($0))
+            driverReference.driver?.report(.problem($0))
         } becameIdle: { [driverReference] in
             driverReference.driver?.finishClosingIfReady()
         }
@@ -187,7 +188,7 @@ final class SessionDriver: @unchecked Sendable {
         report(.closed)
         forgetHandlers()
         inbox.finish()
-        events.finish()
+        reports.finish()
         let error = NighError(.conversing, .closed)
         machine.end(error)
         let (waitingCalls, waitingPings) = (calls, pings)
@@ -457,12 +458,10 @@ final class SessionDriver: @unchecked Sendable {
     /// Reports an event to the layers, and then to the program. An invitation that a layer answers is reported to
     /// nobody.
     func report(_ event: SessionEvent) {
-        if let layers {
-            if case .invited(let invitation) = event, layers.answers(invitation) { return }
-            layers.handle(event)
-        }
-        if let onEvent { return onEvent(event) }
-        events.append(event, droppingOldestBeyond: machine.limits.unreadEvents)
+        if let layers, case .invited(let invitation) = event, layers.answers(invitation) { return }
+        reports.note(event)
+        layers?.handle(event)
+        onEvent?(event)
     }
 
     /// Runs `call` on the machine, which reports the outcome under `token`; `completion` gets it.

@@ -36,7 +36,7 @@ extension SessionMachine {
             decline(peer, invitation, code: .full, reason: "", retryAfter: Self.retryAfterWhenFull)
             if token != nil { return refuse(token, .limit("peers", limits.peers), peer: peer.label) }
             let error = NighError(.inviting, .limit("peers", limits.peers), peer: peer.label)
-            return report(.invitationEnded(described, cause: error))
+            return report(.invitationEnded(described, error))
         }
         move(peer, to: .settling)
         let agreed = acceptRequest(
@@ -177,7 +177,7 @@ extension SessionMachine {
         peer.phase = .available(nil)
         close(invitation.link, code)
         let error = NighError(.inviting, cause, peer: peer.label)
-        report(.invitationEnded(describe(invitation, from: peer), cause: error))
+        report(.invitationEnded(describe(invitation, from: peer), error))
         updateState(of: peer)
     }
 

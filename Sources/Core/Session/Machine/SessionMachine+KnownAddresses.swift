@@ -114,6 +114,6 @@ extension SessionMachine {
         if error.stage == .greeting, error.advice == nil {
             error.advice = "check that a program of this service listens there"
         }
-        report(.transportFailed(error))
+        report(.problem(error))
     }
 }

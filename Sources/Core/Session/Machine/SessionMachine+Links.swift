@@ -177,7 +177,7 @@ extension SessionMachine {
     func reportResponsive(_ peer: PeerRecord) {
         guard let conversation = peer.conversation, conversation.isReportedUnresponsive else { return }
         conversation.isReportedUnresponsive = false
-        report(.peerResponsive(peer.id))
+        report(.peerResponsive(snapshot(of: peer)))
     }
 
     /// Reports a stream that the peer has opened, to those for whom it is.

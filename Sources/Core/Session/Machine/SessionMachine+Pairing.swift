@@ -238,7 +238,7 @@ extension SessionMachine {
             if nextPairingAnswer <= now {
                 nextPairingAnswer = now + Self.pairingPause
                 let error = NighError(.pairing, obstacle, peer: peer.label)
-                report(.pairingEnded(snapshot(of: peer), cause: error))
+                report(.pairingFailed(snapshot(of: peer), error))
             }
             return false
         }
@@ -310,7 +310,7 @@ extension SessionMachine {
             // A person sees this attempt, so it is not one of those that must be kept rare.
             nextPairingAnswer = now
             refuseOtherPairings(than: peer)
-            report(.pairing(snapshot(of: peer), code))
+            report(.pairingCode(snapshot(of: peer), code))
         case .bothConfirmed(let message):
             send(message)
             paired(with: peer)
@@ -345,7 +345,7 @@ extension SessionMachine {
         if let link = pairing.link, link.purpose == .pairing { close(link, .cancelled) }
         statistics.refusals[cause.label, default: 0] += 1
         let error = NighError(.pairing, cause, peer: peer.label, attempts: pairing.race?.failures ?? [])
-        if pairing.isKnownToPerson { report(.pairingEnded(snapshot(of: peer), cause: error)) }
+        if pairing.isKnownToPerson { report(.pairingFailed(snapshot(of: peer), error)) }
         if let token = pairing.token { output(.finish(token, .failure(error))) }
         if peer.isIdle { peers[peer.id] = nil }
     }

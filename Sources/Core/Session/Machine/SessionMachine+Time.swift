@@ -116,7 +116,7 @@ extension SessionMachine {
         }
         if link.machine.timeArrived(now: now), let peer = link.peer, link === peer.link {
             link.conversation?.isReportedUnresponsive = true
-            report(.peerUnresponsive(peer.id))
+            report(.peerUnresponsive(snapshot(of: peer)))
         }
         markDirty(link)
         if let end = link.machine.end { return linkEnded(link, end, now: now) }

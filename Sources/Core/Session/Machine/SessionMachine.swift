@@ -283,7 +283,7 @@ final class SessionMachine {
         peer.phase = next
         let snapshot = snapshot(of: peer)
         peer.reportedTrust = snapshot.trust
-        report(.stateChanged(snapshot, from: last, cause: cause))
+        report(SessionEvent(snapshot, from: last, cause: cause))
         if last.hasConversation != peer.state.hasConversation { output(.conversationCountChanged) }
     }
 

@@ -1,12 +1,17 @@
-/// The events of a session in order, for one task at a time.
+/// The events of a session for one reader, in order. It begins with what does not work now, as
+/// ``SessionEvent/transportDown(_:_:)`` and ``SessionEvent/problem(_:)``, and with the peers that are known already, as
+/// ``SessionEvent/peerFound(_:)`` and ``SessionEvent/connected(_:)``. It ends when the session is closed.
 ///
-/// Bounded by `SessionLimits.unreadEvents`: beyond it the oldest events are dropped, and `.eventsDropped` reports how
-/// many. Ends after `.closed`.
+/// Bounded by ``SessionLimits/unreadEvents``: beyond it the oldest events are dropped, and
+/// ``SessionEvent/eventsDropped(_:)`` tells how many.
 public struct EventSequence: AsyncSequence, Sendable {
     let inbox: Inbox<SessionEvent>
 
     /// Returns the next event without waiting, or nil if there is none now. Callable from any thread.
-    public func poll() -> SessionEvent? { eventsDropped() ?? inbox.poll() }
+    public func poll() -> SessionEvent? {
+        let dropped = inbox.takeDropped()
+        return dropped > 0 ? .eventsDropped(dropped) : inbox.poll()
+    }
 
     /// Waits for the next event. Returns nil after the last event, or when the task is cancelled.
     public nonisolated(nonsending) func next() async -> SessionEvent? {
@@ -16,22 +21,17 @@ public struct EventSequence: AsyncSequence, Sendable {
         }
     }
 
-    private func eventsDropped() -> SessionEvent? {
-        let count = inbox.takeDropped()
-        return count > 0 ? .eventsDropped(count) : nil
-    }
-
-    /// Creates the iterator that `for await` uses.
+    /// Makes the iterator that `for await` reads with.
     public func makeAsyncIterator() -> Iterator { Iterator(sequence: self) }
 
-    /// An iterator over the events.
+    /// Reads the sequence.
     public struct Iterator: AsyncIteratorProtocol {
         let sequence: EventSequence
 
-        /// Returns the next event, like the sequence's own `next`.
+        /// The next event; nil after the last, or if the task is cancelled.
         public nonisolated(nonsending) mutating func next() async -> SessionEvent? { await sequence.next() }
 
-        /// Returns the next event, with the caller's isolation as `for await` states it.
+        /// The next event, with the isolation of the caller, as `for await` asks for it.
         public mutating func next(isolation actor: isolated (any Actor)?) async -> SessionEvent? {
             await sequence.next()
         }

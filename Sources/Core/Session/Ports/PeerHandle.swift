@@ -1,7 +1,8 @@
 /// The part of a peer that its snapshots share until something of it changes: what is known of the peer, its session,
 /// and the port of the conversation. So copying a peer counts one reference, and sending to it needs no search.
 ///
-/// `@unchecked Sendable`: the port is read and written with the session's lock held; nothing else changes.
+/// `@unchecked Sendable`: the port is read and written with the session's lock held, the place with that of its
+/// reports; nothing else changes.
 final class PeerHandle: @unchecked Sendable {
     let session: SessionReference
     let id: PeerID
@@ -12,6 +13,8 @@ final class PeerHandle: @unchecked Sendable {
     let routes: [Peer.Route]
     /// The port of the conversation, each of which has one of its own.
     @exclusivity(unchecked) private var openPort: PeerPort?
+    /// Where the session's reports keep the peer.
+    @exclusivity(unchecked) var place = Int.max
 
     init(
         in session: SessionReference, id: PeerID, identity: PeerID, name: DisplayName, info: DiscoveryInfo,

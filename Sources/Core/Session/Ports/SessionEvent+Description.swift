@@ -26,33 +26,43 @@ extension SessionEvent: CustomStringConvertible {
     /// The event as one sentence.
     public var description: String {
         switch self {
-        case .stateChanged(let peer, let former, let cause):
-            let reason = cause.map { ": \($0)" } ?? ""
-            let transport = peer.transport.map { " over \($0)" } ?? ""
-            return "\(peer.label) was \(former), is \(peer.state)\(transport)\(reason)"
-        case .peerChanged(let peer):
-            let addresses = peer.routes.map(\.address.description).joined(separator: ", ")
-            return "\(peer.label) can be reached at \(addresses.isEmpty ? "no address" : addresses)"
-        case .invited(let invitation): return "\(invitation.peer.label) invites over \(invitation.transport)"
-        case .invitationEnded(let invitation, let cause):
-            return "the invitation from \(invitation.peer.label) has ended: \(cause)"
+        case .peerFound(let peer): "\(peer.label) can be reached"
+        case .peerLost(let peer): "\(peer.label) can no longer be reached"
+        case .peerChanged(let peer): "\(peer.label) is \(peer.state)"
+        case .connecting(let peer): "\(peer.label) is being connected"
+        case .connected(let peer): "\(peer.label) is connected" + Self.path(to: peer)
+        case .reconnecting(let peer, let error): "looking for another link to \(peer.label): \(error)"
+        case .reconnected(let peer): "\(peer.label) is connected again" + Self.path(to: peer)
+        case .disconnected(let peer, let error): "\(peer.label) is no longer connected: \(error)"
+        case .available(let peer, let error):
+            "\(peer.label) can be invited again" + (error.map { ": \($0)" } ?? "")
+        case .peerUnresponsive(let peer): "\(peer.label) has been silent for a while"
+        case .peerResponsive(let peer): "\(peer.label) responds again"
+        case .invited(let invitation): "\(invitation.peer.label) invites over \(invitation.transport)"
+        case .invitationEnded(let invitation, let error):
+            "the invitation from \(invitation.peer.label) has ended: \(error)"
         case .invitationsCrossed(let peer, _):
-            return "\(peer.label) had invited, too, and is connected without a question"
-        case .streamOpened(let stream): return "\(stream.peerLabel) has opened the stream \(stream.name)"
-        case .pairing(let peer, _): return "\(peer.label) is being paired"
-        case .paired(let peer): return "\(peer.label) is paired"
-        case .pairingEnded(let peer, let cause): return "\(peer.label) is not paired: \(cause)"
-        case .trustStoreFailed(let error), .transportFailed(let error): return "\(error)"
-        case .peerUnresponsive(let peer): return "\(peer.short) has been silent for a while"
-        case .peerResponsive(let peer): return "\(peer.short) responds again"
-        case .transportChanged(let scheme, .up): return "\(scheme) can be used"
-        case .transportChanged(let scheme, .down(let error)): return "\(scheme) cannot be used: \(error)"
+            "\(peer.label) had invited, too, and is connected without a question"
+        case .automaticInvitationFailed(let peer, let error):
+            "\(peer.label) could not be connected automatically: \(error)"
+        case .streamOpened(let stream): "\(stream.peerLabel) has opened the stream \"\(stream.name)\""
+        case .messageUnreadable(_, let error): "\(error)"
+        case .pairingCode(let peer, let code): "\(peer.label) should show the digits \(code)"
+        case .paired(let peer): "\(peer.label) is paired"
+        case .pairingFailed(let peer, let error): "\(peer.label) is not paired: \(error)"
+        case .transportUp(let scheme): "\(scheme) can be used"
+        case .transportDown(let scheme, let error): "\(scheme) cannot be used: \(error)"
         case .listening(let scheme, let addresses):
-            let list = addresses.map(\.description).joined(separator: ", ")
-            return addresses.isEmpty ? "\(scheme) does not listen" : "\(scheme) listens at \(list)"
-        case .advertised(let scheme, let name): return "others see this session over \(scheme) as \(name)"
-        case .eventsDropped(let count): return "\(count) events were missed"
-        case .closed: return "the session is closed"
+            "\(scheme) "
+                + (addresses.isEmpty
+                    ? "does not listen"
+                    : "listens at \(addresses.map(\.description).joined(separator: ", "))")
+        case .advertised(let scheme, let name): "others see this session over \(scheme) as \(name)"
+        case .problem(let error): "\(error)"
+        case .eventsDropped(let count): "\(count) events were missed"
+        case .closed: "the session is closed"
         }
     }
+
+    private static func path(to peer: Peer) -> String { peer.transport.map { " over \($0)" } ?? "" }
 }

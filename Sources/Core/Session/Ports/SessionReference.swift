@@ -2,12 +2,14 @@ import Synchronization
 
 /// How peers and invitations reach their session from any thread. It keeps neither the session nor its driver, so a
 /// session that nobody else holds ends.
-final class SessionReference: Sendable {
+package final class SessionReference: Sendable {
     let loop: any EventLoop
     /// The loop's thread, if it has one of its own.
     let loopThread: LoopThread?
     let directory: PortDirectory
     let portNotifier: PortNotifier
+    /// What the session has reported.
+    let reports: SessionReports
     /// Bytes of one unreliable message.
     let unreliableLimit: Int
     /// Finds the driver, on the loop. It is a `SessionDriver.DriverReference`, of which this floor knows nothing.
@@ -18,12 +20,13 @@ final class SessionReference: Sendable {
 
     init(
         loop: any EventLoop, directory: PortDirectory, portNotifier: PortNotifier,
-        unreliableLimit: Int, driverReference: any AnyObject & Sendable
+        reports: SessionReports, unreliableLimit: Int, driverReference: any AnyObject & Sendable
     ) {
         self.loop = loop
         loopThread = (loop as? any ThreadedEventLoop)?.thread
         self.directory = directory
         self.portNotifier = portNotifier
+        self.reports = reports
         self.unreliableLimit = unreliableLimit
         self.driverReference = driverReference
     }
@@ -31,6 +34,11 @@ final class SessionReference: Sendable {
     /// Whether the caller runs on the loop.
     @inline(__always)
     var isOnLoop: Bool { if let loopThread { loopThread.isCurrent } else { loop.isCurrent } }
+
+    /// The peer as it was last reported.
+    package func peer(_ id: PeerID) -> Peer {
+        reports.peer(id) ?? Peer(unknown: id, told: nil, trust: nil, in: self)
+    }
 
     /// Returns the token of a call that begins.
     func newToken() -> CallToken {

@@ -4,6 +4,6 @@
 #define NIGH_INTERFACE_H
 
 #define NIGH_VERSION "0.2.0"
-#define NIGH_INTERFACE_FINGERPRINT "2dbcd7b5c2c6bb09"
+#define NIGH_INTERFACE_FINGERPRINT "7f189ea96314aea5"
 
 #endif

@@ -77,13 +77,12 @@ final class BenchClient: @unchecked Sendable {
 
     func handle(_ event: SessionEvent) {
         switch event {
-        case .stateChanged(let peer, let before, let cause) where peer.id == self.peer.id:
+        case .connected(let peer) where peer == self.peer, .peerChanged(let peer) where peer == self.peer:
             transport = peer.transport ?? transport
-            if peer.state == .connected, before == .reconnecting { current?.reconnects += 1 }
-            if peer.state == .disconnected {
-                fail(cause ?? NighError(.conversing, .linkLost, peer: "\(peer.name)"))
-            }
-        case .peerChanged(let peer) where peer.id == self.peer.id: transport = peer.transport ?? transport
+        case .reconnected(let peer) where peer == self.peer:
+            transport = peer.transport ?? transport
+            current?.reconnects += 1
+        case .disconnected(let peer, let cause) where peer == self.peer: fail(cause)
         default: break
         }
     }

@@ -82,14 +82,11 @@ actor ChatRoom {
 
     /// Called on the session's loop.
     private nonisolated func standing(after event: SessionEvent) -> (PeerID, Standing)? {
-        switch event {
-        case .stateChanged(let peer, _, _), .peerChanged(let peer):
-            let standing = Standing(
-                path: session.path(to: peer), carrier: session.carrier(of: peer),
-                isInMesh: session.isInMesh(with: peer.id))
-            return (peer.id, standing)
-        default: return nil
-        }
+        guard let peer = event.changedPeer else { return nil }
+        let standing = Standing(
+            path: session.path(to: peer), carrier: session.carrier(of: peer),
+            isInMesh: session.isInMesh(with: peer.id))
+        return (peer.id, standing)
     }
 
     /// Ends the chat, as `/quit` does. Callable from any thread.
@@ -185,7 +182,7 @@ actor ChatRoom {
             outcome.error = FileFailure("some lines were not sent, because nobody was connected")
             return show(Line("not sent: nobody is connected", .warning))
         }
-        let everybody = members.keys.sorted()
+        let everybody = members.values.sorted { $0.id < $1.id }
         report(
             Self.line, id: session.session.id, session.session.configuration.name,
             [.init("text", .text(text)), .init("is_own", true)],
@@ -194,7 +191,7 @@ actor ChatRoom {
         outcome.sentLines += 1
         // An event reports a peer that has left meanwhile.
         for line in ChatMessage.lines(of: text) {
-            try? await session.session.send(ByteSlice(line), to: everybody)
+            try? await session.session.send(bytes: line, to: everybody)
         }
     }
 
@@ -233,29 +230,24 @@ actor ChatRoom {
             if Purpose(context: invitation.context) == .chat { expected.insert(invitation.peer.id) }
             invitation.accept()
         case .invitationEnded(let invitation, _): expected.remove(invitation.peer.id)
-        case .stateChanged(let peer, let before, let cause):
-            switch peer.state {
-            case .available: if before == .unavailable { peerSeen(peer) }
-            case .unavailable:
-                if seen.removeValue(forKey: peer.id) != nil {
-                    report("gone", peer, nil, "is no longer visible")
-                }
-            case .connected:
-                if before != .reconnecting {
-                    connected(peer, isForChat: expected.remove(peer.id) != nil || peer.id == invitee)
-                } else if members[peer.id] != nil {
-                    members[peer.id] = peer
-                    report("back", peer, nil, "is back")
-                }
-            case .reconnecting:
-                guard members[peer.id] != nil else { return }
-                report("lost", peer, cause, "has lost the link; lines are kept for a while")
-            case .disconnected:
-                memberLeft(peer, cause)
-                others[peer.id] = nil
-                early[peer.id] = nil
-            case .connecting: break
+        case .peerFound(let peer): peerSeen(peer)
+        case .peerLost(let peer):
+            if seen.removeValue(forKey: peer.id) != nil {
+                report("gone", peer, nil, "is no longer visible")
             }
+        case .connected(let peer):
+            connected(peer, isForChat: expected.remove(peer.id) != nil || peer.id == invitee)
+        case .reconnecting(let peer, let cause):
+            guard members[peer.id] != nil else { return }
+            report("lost", peer, cause, "has lost the link; lines are kept for a while")
+        case .reconnected(let peer):
+            guard members[peer.id] != nil else { return }
+            members[peer.id] = peer
+            report("back", peer, nil, "is back")
+        case .disconnected(let peer, let cause):
+            memberLeft(peer, cause)
+            others[peer.id] = nil
+            early[peer.id] = nil
         case .peerChanged(let peer):
             if members[peer.id] != nil { members[peer.id] = peer }
             // It has said of itself whether it is in the mesh.

@@ -157,22 +157,23 @@ final class CommandSession: @unchecked Sendable {
 
     private func handle(_ event: SessionEvent) {
         note(event)
-        switch event {
-        case .stateChanged(let peer, _, _):
+        if let peer = event.stateChange?.peer {
             results.note(peer)
             peers[peer.id] = peer.state == .unavailable ? nil : peer
             if peer.state == .connected { hasWorked = true }
-            if peer.id == throughPeer, !peer.state.hasConversation { endThrough() }
+            if peer.id == throughPeer, !peer.isConnected { endThrough() }
+        }
+        switch event {
         case .listening(_, let addresses): if !addresses.isEmpty { hasWorked = true }
         case .peerChanged(let peer):
             results.note(peer)
             if peers[peer.id] != nil { peers[peer.id] = peer }
-        case .transportChanged(let scheme, .down(let error)):
+        case .transportDown(let scheme, let error):
             transportErrors[scheme] = error
             // So that nobody takes this for a network fault.
             if case .contractBroken = error.cause, !options.isVerbose { onRemark("\(error)") }
-        case .transportChanged(let scheme, .up): transportErrors[scheme] = nil
-        case .transportFailed(let error):
+        case .transportUp(let scheme): transportErrors[scheme] = nil
+        case .problem(let error):
             // Others would wait for what nobody can reach.
             if error.stage == .advertising, !options.isVerbose { remark(error) }
         case .invited(let invitation):
@@ -260,9 +261,9 @@ final class CommandSession: @unchecked Sendable {
     private func warn(of event: SessionEvent) {
         let peer: Peer
         switch event {
-        case .stateChanged(let other, _, _) where other.state == .connecting: peer = other
+        case .connecting(let other): peer = other
         case .invited(let invitation): peer = invitation.peer
-        case .pairing(let other, _): peer = other
+        case .pairingCode(let other, _): peer = other
         default: return
         }
         guard let warning = PeerWarning(peer) else { return }

@@ -65,17 +65,21 @@ final class DiscoveryWatch: @unchecked Sendable {
     }
 
     private func handle(_ event: SessionEvent) {
+        if let peer = event.changedPeer { return update(peer) }
         switch event {
-        case .stateChanged(let peer, _, _), .peerChanged(let peer):
-            guard !hasEnded, let change = seen.update(peer, at: commandSession.loop.now) else { return }
-            if reportsChanges { report(change, peer) }
-            show()
-        case .transportChanged(_, .down(let error)):
+        case .transportDown(_, let error):
             // A transport that the user did not name may fail without a remark.
             if commandSession.transportsWereNamed { commandSession.remark(error) }
-        case .transportFailed(let error) where error.stage != .advertising: commandSession.remark(error)
+        case .problem(let error) where error.transport != nil && error.stage != .advertising:
+            commandSession.remark(error)
         default: break
         }
+    }
+
+    private func update(_ peer: Peer) {
+        guard !hasEnded, let change = seen.update(peer, at: commandSession.loop.now) else { return }
+        if reportsChanges { report(change, peer) }
+        show()
     }
 
     private func report(_ change: SeenPeers.Change, _ peer: Peer) {

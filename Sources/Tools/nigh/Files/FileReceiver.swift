@@ -143,24 +143,22 @@ actor FileReceiver {
         switch event {
         case .invited(let invitation): answer(invitation)
         case .listening(_, let addresses): if !addresses.isEmpty { reportReady(addresses, session.session) }
-        case .stateChanged(let peer, let before, let cause):
-            if peer.state == .disconnected || peer.state == .unavailable { leaving[peer.id] = nil }
+        case .connected(let peer):
+            leaving[peer.id]?.peer = peer
+            transfers[peer.id]?.peer = peer
+            transfers[peer.id]?.since = thread.now
+        case .reconnecting(let peer, let cause):
+            leaving[peer.id]?.peer = peer
+            if let incoming = transfers[peer.id] { reportLink("lost", incoming, cause) }
+        case .reconnected(let peer):
             leaving[peer.id]?.peer = peer
             guard let incoming = transfers[peer.id] else { return }
-            switch peer.state {
-            case .connected:
-                incoming.peer = peer
-                if before == .reconnecting {
-                    reportLink("back", incoming, nil)
-                } else {
-                    incoming.since = thread.now
-                }
-            case .reconnecting: reportLink("lost", incoming, cause)
-            case .disconnected, .available, .unavailable:
-                // A transfer that has begun ends by itself, for the same reason.
-                if incoming.offer == nil { transfers[peer.id] = nil }
-            case .connecting: break
-            }
+            incoming.peer = peer
+            reportLink("back", incoming, nil)
+        case .disconnected(let peer, _), .available(let peer, _), .peerLost(let peer):
+            if peer.state != .available { leaving[peer.id] = nil }
+            // A transfer that has begun ends by itself, for the same reason.
+            if transfers[peer.id]?.offer == nil { transfers[peer.id] = nil }
         case .peerChanged(let peer):
             leaving[peer.id]?.peer = peer
             noteTransport(of: peer)

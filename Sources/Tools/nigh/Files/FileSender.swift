@@ -224,20 +224,16 @@ actor FileSender {
 
     private func handle(_ event: SessionEvent) {
         switch event {
-        case .stateChanged(let changed, let before, let cause) where changed.id == peer?.id:
-            switch changed.state {
-            case .reconnecting:
-                outcome.cuts += 1
-                patience.lostLink(at: thread.now)
-                linkRemark = "the link is lost; looking for another"
-                reportLink("lost", cause)
-            case .connected where before == .reconnecting:
-                peer = changed
-                patience.foundLink()
-                linkRemark = nil
-                reportLink("back", nil)
-            default: break
-            }
+        case .reconnecting(peer, let cause):
+            outcome.cuts += 1
+            patience.lostLink(at: thread.now)
+            linkRemark = "the link is lost; looking for another"
+            reportLink("lost", cause)
+        case .reconnected(let changed) where changed == peer:
+            peer = changed
+            patience.foundLink()
+            linkRemark = nil
+            reportLink("back", nil)
         case .peerChanged(let changed) where changed.id == peer?.id && changed.state == .connected:
             let hasMoved = changed.transport != peer?.transport
             peer = changed

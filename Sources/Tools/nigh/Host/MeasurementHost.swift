@@ -84,15 +84,13 @@ final class MeasurementHost: @unchecked Sendable {
         case .listening(let scheme, let addresses): reportAddresses(scheme, addresses)
         case .invited(let invitation): answer(invitation)
         case .invitationEnded(let invitation, _): expected[invitation.peer.id] = nil
-        case .stateChanged(let peer, let before, let cause):
-            switch peer.state {
-            case .connected where before == .connecting: admit(peer)
-            case .connected: report(peer.id, "reconnected", text: "is back, over \(peer.transport ?? "?")")
-            case .reconnecting: report(peer.id, "reconnecting", cause: cause, text: "has lost its link")
-            case .disconnected: remove(peer.id, cause: cause)
-            case .available, .unavailable: expected[peer.id] = nil
-            default: break
-            }
+        case .connected(let peer): admit(peer)
+        case .reconnected(let peer):
+            report(peer.id, "reconnected", text: "is back, over \(peer.transport ?? "?")")
+        case .reconnecting(let peer, let cause):
+            report(peer.id, "reconnecting", cause: cause, text: "has lost its link")
+        case .disconnected(let peer, let cause): remove(peer.id, cause: cause)
+        case .peerFound(let peer), .available(let peer, _), .peerLost(let peer): expected[peer.id] = nil
         default: break
         }
     }

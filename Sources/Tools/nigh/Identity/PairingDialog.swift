@@ -102,9 +102,9 @@ final class PairingDialog: @unchecked Sendable {
 
     private func handle(_ event: SessionEvent, _ interruption: Interruption) {
         switch event {
-        case .pairing(let peer, let code): show(code, of: peer, interruption)
+        case .pairingCode(let peer, let code): show(code, of: peer, interruption)
         case .paired(let peer): end(.success(peer))
-        case .pairingEnded(_, let cause):
+        case .pairingFailed(_, let cause):
             // No digits were shown yet: this side may ask again, or reports by itself why it does not.
             guard isBusy else { return }
             isBusy = false
@@ -133,7 +133,7 @@ final class PairingDialog: @unchecked Sendable {
                 let agree = try await Question.isConfirmed(
                     "Are they the same on both devices?", results, interruption)
                 guard let agree else { return }
-                commandSession.session.confirmPairing(with: peer.id, digitsAgree: agree)
+                commandSession.session.peer(peer.id).confirmPairing(digitsAgree: agree)
             } catch {
                 commandSession.loop.execute { [self] in end(.failure(error)) }
             }

@@ -93,8 +93,8 @@ final class MapWatch: @unchecked Sendable {
         guard !hasEnded else { return }
         switch event {
         case .invited(let invitation): invitation.accept()
-        case .stateChanged(let peer, _, _) where peer.state == .connected: hasMetAnybody = true
-        case .transportChanged(_, .down(let error)):
+        case .connected, .reconnected: hasMetAnybody = true
+        case .transportDown(_, let error):
             if commandSession.transportsWereNamed { commandSession.remark(error) }
         default: break
         }

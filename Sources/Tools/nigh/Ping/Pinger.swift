@@ -164,12 +164,13 @@ final class Pinger: @unchecked Sendable {
 
     /// Handles an event of the session. Loop only.
     func handle(_ event: SessionEvent) {
-        switch event {
-        case .stateChanged(let peer, let before, let cause) where peer.id == self.peer?.id:
-            self.peer = peer
+        if let changed = event.stateChange?.peer, changed == peer {
+            peer = changed
             guard !isFinished else { return }
-            stateChanged(peer, from: before, cause: cause)
-            rejoinSooner()
+            stateChanged(event)
+            return rejoinSooner()
+        }
+        switch event {
         case .peerChanged(let peer) where peer.id == self.peer?.id:
             let before = self.peer?.transport
             self.peer = peer
@@ -183,17 +184,17 @@ final class Pinger: @unchecked Sendable {
         }
     }
 
-    private func stateChanged(_ peer: Peer, from before: PeerState, cause: NighError?) {
-        switch peer.state {
-        case .reconnecting:
+    private func stateChanged(_ event: SessionEvent) {
+        switch event {
+        case .reconnecting(let peer, let cause):
             reportChange(
                 "reconnecting", to: peer, cause: cause,
                 text: "the link is lost\(reason(cause)); looking for another")
-        case .connected where before == .reconnecting:
+        case .reconnected(let peer):
             tally.reconnects += 1
             isAfterReconnect = true
             reportChange("reconnected", to: peer, text: "reconnected \(commandSession.wholePath(to: peer))")
-        case .disconnected:
+        case .disconnected(let peer, let cause):
             reportChange("gone", to: peer, cause: cause, text: "the conversation has ended\(reason(cause))")
             calls = RetrySchedule(from: loop.now, until: .never)
             rejoin()
@@ -201,7 +202,7 @@ final class Pinger: @unchecked Sendable {
         }
     }
 
-    private func reason(_ cause: NighError?) -> String { cause.map { " (\($0.cause))" } ?? "" }
+    private func reason(_ cause: NighError) -> String { " (\(cause.cause))" }
 
     /// Invites the peer again. After a failure, `rejoined` schedules the next invitation.
     private func rejoin() {

@@ -21,6 +21,7 @@ final class Conductor: Sendable {
         var shown: [PeerID: Peer] = [:]
         var lastNumbers: [PeerID: UInt64] = [:]
         var transports: [PeerID: String] = [:]
+        var states: [PeerID: PeerState] = [:]
         var havePackets: [PeerID: Bool] = [:]
         var sending: [Task<Void, Never>] = []
         var exchange: Exchange?
@@ -240,14 +241,17 @@ final class Conductor: Sendable {
     // MARK: Events
 
     private func report(_ event: SessionEvent) {
-        switch event {
-        case .stateChanged(let peer, let from, let cause):
+        if let (peer, cause) = event.stateChange {
             show(peer)
+            let from = state.withLock { $0.states.updateValue(peer.state, forKey: peer.id) } ?? .unavailable
             let reason = cause.map { " \($0)" } ?? ""
             writer.writeLine("state \(peer.id) \(from.rawValue) \(peer.state.rawValue)\(reason)")
             // A peer that has just failed to connect is not invited again before something about it changes.
             if from != .connecting { meet(peer) }
             if peer.state == .connected { exchange(with: peer.id) }
+            return
+        }
+        switch event {
         case .peerChanged(let peer):
             show(peer)
             meet(peer)
@@ -256,23 +260,22 @@ final class Conductor: Sendable {
             invitation.accept()
         case .invitationEnded(let invitation, let cause):
             writer.writeLine("uninvited \(invitation.peer.id) \(cause)")
-        case .peerUnresponsive(let peer): writer.writeLine("suspected \(peer) true")
-        case .peerResponsive(let peer): writer.writeLine("suspected \(peer) false")
-        case .transportChanged(let scheme, .up): writer.writeLine("transport \(scheme) up")
-        case .transportChanged(let scheme, .down(let error)):
+        case .peerUnresponsive(let peer): writer.writeLine("suspected \(peer.id) true")
+        case .peerResponsive(let peer): writer.writeLine("suspected \(peer.id) false")
+        case .transportUp(let scheme): writer.writeLine("transport \(scheme) up")
+        case .transportDown(let scheme, let error):
             writer.writeLine("transport \(scheme) down \(error)")
         case .listening(_, let addresses):
             writer.writeLine("listening " + addresses.map(\.description).joined(separator: " "))
         case .advertised(_, let name): writer.writeLine("advertised \(name)")
-        case .transportFailed(let error): writer.writeLine("trouble \(error)")
-        case .trustStoreFailed(let error): writer.writeLine("trouble \(error)")
-        case .pairing(let peer, let code): writer.writeLine("pairing \(peer.id) \(code.digits)")
+        case .problem(let error): writer.writeLine("trouble \(error)")
+        case .pairingCode(let peer, let code): writer.writeLine("pairing \(peer.id) \(code.digits)")
         case .paired(let peer): writer.writeLine("paired \(peer.id)")
-        case .pairingEnded(let peer, let error): writer.writeLine("unpaired \(peer.id) \(error)")
+        case .pairingFailed(let peer, let error): writer.writeLine("unpaired \(peer.id) \(error)")
         case .eventsDropped(let count): writer.writeLine("trouble \(count) events were missed")
         case .closed: writer.writeLine("closed")
         // The two are connected, which is what a scenario wants to know.
-        case .invitationsCrossed, .streamOpened: break
+        default: break
         }
     }
 

@@ -148,9 +148,8 @@ private final class Member: Sendable {
             switch event {
             case .invited(let invitation): invitation.accept()
             case .listening(_, let addresses): state.address = addresses.first
-            case .stateChanged(let peer, let from, _):
-                if peer.state == .connected, from == .connecting { state.connected += 1 }
-                if peer.state == .disconnected { state.connected -= 1 }
+            case .connected: state.connected += 1
+            case .disconnected: state.connected -= 1
             default: break
             }
             let (going, staying) = (
@@ -174,7 +173,7 @@ private final class Member: Sendable {
     }
 
     /// Returns when the session has started.
-    func ready() async { _ = await session.peers() }
+    func ready() async { _ = await session.statistics() }
 
     func listen() async -> TransportAddress {
         session.startAdvertising()

@@ -1,5 +1,3 @@
-import NighCore
-
 extension NighError {
     /// Whether a message was not sent because there is no conversation with the peer any more: it had ended before, it
     /// ended while the message waited for room, or this side is leaving it.

@@ -1,0 +1,52 @@
+extension Session {
+    /// All peers that can be reached now, or are connected, by PeerID.
+    public var peers: [Peer] { reference.reports.peers }
+
+    /// The peers that are connected now, by PeerID.
+    public var connectedPeers: [Peer] { peers.filter(\.isConnected) }
+
+    /// All peers now, and again after each change; for user interfaces. A slow reader gets the newest list only.
+    public var peerLists: some AsyncSequence<[Peer], Never> & Sendable { reference.reports.peerLists() }
+
+    /// The peer with this ID as the session last saw it.
+    public func peer(_ id: PeerID) -> Peer { reference.peer(id) }
+
+    /// The events from now on. Each call gives a sequence of its own. It begins with the problems that last now, and
+    /// with the peers that are known already.
+    public var events: EventSequence { reference.reports.events() }
+
+    // MARK: Sending to several peers
+
+    /// Sends bytes as they are to these peers. Waits while the send buffer of one is full. The error names the peers
+    /// that the bytes were not sent to. If the task is cancelled, these are the peers that were not reached by then.
+    public nonisolated(nonsending) func send(
+        bytes: some Collection<UInt8>, to peers: [Peer]
+    ) async throws(PartialSendError) {
+        try checkOpen(for: peers.map(\.id))
+        let payload = ByteSlice(bytes)
+        var failures: [PeerID: NighError] = [:]
+        for peer in peers {
+            do throws(NighError) {
+                try await peer.send(payload)
+            } catch {
+                failures[peer.id] = error
+            }
+        }
+        if !failures.isEmpty { throw PartialSendError(failures: failures) }
+    }
+
+    /// Sends bytes as they are to all connected peers. Waits while the send buffer of one is full. It is no error if a
+    /// peer disconnects in the meantime, or if there is none. If the task is cancelled, the error names the peers that
+    /// were not reached by then; the others have the message.
+    public nonisolated(nonsending) func broadcast(
+        bytes: some Collection<UInt8>
+    ) async throws(PartialSendError) {
+        do throws(PartialSendError) {
+            try await send(bytes: bytes, to: connectedPeers)
+        } catch {
+            if error.reason != nil { throw error }
+            let failures = error.failures.filter { !$0.value.isDisconnection }
+            if !failures.isEmpty { throw PartialSendError(failures: failures) }
+        }
+    }
+}

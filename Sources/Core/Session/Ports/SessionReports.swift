@@ -1,0 +1,123 @@
+/// What a session has reported so far, for every thread: its peers, and the readers of its events.
+///
+/// `@unchecked Sendable`: the state is touched with the lock held only.
+final class SessionReports: @unchecked Sendable {
+    private struct State {
+        var peers = ReportedPeers()
+        var problems = LastingProblems()
+        var readers: [Reader] = []
+        var listReaders = ListReaders<Peer>()
+        /// Whether the program has ever asked for events.
+        var hasBeenRead = false
+        var isClosed = false
+    }
+
+    /// Weak, so that a sequence ends with its reader.
+    private struct Reader {
+        weak var inbox: Inbox<SessionEvent>?
+    }
+
+    private let lock = Lock()
+    @exclusivity(unchecked) private var state = State()
+    /// The number of events that wait for a slow reader.
+    private let readerLimit: Int
+
+    init(readerLimit: Int) { self.readerLimit = readerLimit }
+
+    // MARK: The loop
+
+    /// Takes an event in, and gives it to every reader, in one step: a new reader gets it either as a part of the
+    /// beginning or by itself.
+    func note(_ event: SessionEvent) {
+        switch event {
+        case .peerFound(let peer), .peerChanged(let peer), .connecting(let peer), .connected(let peer),
+            .reconnecting(let peer, _), .reconnected(let peer), .disconnected(let peer, _),
+            .available(let peer, _):
+            lock.withLock {
+                state.peers.note(peer)
+                showPeers()
+                append(event)
+            }
+        case .peerLost(let peer):
+            lock.withLock {
+                state.peers.noteLoss(of: peer)
+                showPeers()
+                append(event)
+            }
+        case .transportUp, .transportDown, .listening, .advertised, .problem:
+            lock.withLock {
+                state.problems.note(event)
+                append(event)
+            }
+        default: lock.withLock { append(event) }
+        }
+    }
+
+    /// Gives the readers of the peers the new list. The lock must be held.
+    private func showPeers() {
+        if !state.listReaders.isEmpty { state.listReaders.yield(state.peers.sorted) }
+    }
+
+    /// Gives an event to every reader. The lock must be held.
+    private func append(_ event: SessionEvent) {
+        guard !state.readers.isEmpty else { return }
+        state.readers.removeAll { $0.inbox == nil }
+        for reader in state.readers { reader.inbox?.append(event, droppingOldestBeyond: readerLimit) }
+    }
+
+    /// Ends all sequences.
+    func finish() {
+        let (readers, lists) = lock.withLock {
+            state.isClosed = true
+            defer {
+                state.readers = []
+                state.listReaders = ListReaders()
+            }
+            return (state.readers, state.listReaders)
+        }
+        for reader in readers { reader.inbox?.finish() }
+        lists.finish()
+    }
+
+    // MARK: Any thread
+
+    /// The peers that can be reached now, or are connected, by PeerID.
+    var peers: [Peer] { lock.withLock { state.peers.sorted } }
+
+    /// The peer, if it can be reached now, or is connected.
+    func presentPeer(_ id: PeerID) -> Peer? { lock.withLock { state.peers.present(id) } }
+
+    /// The peer as it was last reported; nil if it was not, or too many were lost after it.
+    func peer(_ id: PeerID) -> Peer? { lock.withLock { state.peers.present(id) ?? state.peers.lost(id) } }
+
+    /// Whether the program has ever asked for events.
+    var hasBeenRead: Bool { lock.withLock { state.hasBeenRead } }
+
+    func events() -> EventSequence {
+        let inbox = Inbox<SessionEvent>()
+        let isClosed = lock.withLock {
+            state.hasBeenRead = true
+            for problem in state.problems.all { inbox.append(problem) }
+            for peer in state.peers.sorted {
+                inbox.append(.peerFound(peer))
+                if peer.isConnected { inbox.append(.connected(peer)) }
+            }
+            if !state.isClosed { state.readers.append(Reader(inbox: inbox)) }
+            return state.isClosed
+        }
+        if isClosed { inbox.finish() }
+        return EventSequence(inbox: inbox)
+    }
+
+    func peerLists() -> AsyncStream<[Peer]> {
+        lock.withLock {
+            let list = state.peers.sorted
+            guard !state.isClosed else { return ListReaders.only(list) }
+            return state.listReaders.add(list) { [weak self] number in
+                self?.remove(listReader: number)
+            }
+        }
+    }
+
+    private func remove(listReader number: Int) { lock.withLock { state.listReaders.remove(number) } }
+}
