@@ -100,7 +100,8 @@ let package = Package(
             ],
             path: "Sources/TestKit"
         ),
-        .target(name: "FourInARow", dependencies: ["NighCore"], path: "Sources/FourInARow"),
+        .target(
+            name: "FourInARow", dependencies: ["NighCore"], path: "Sources/FourInARow", packageAccess: false),
         .target(name: "Arguments", path: "Sources/Tools/Arguments"),
         .target(
             name: "SessionArguments",
@@ -118,7 +119,7 @@ let package = Package(
                 "SessionArguments",
                 "Terminal",
             ],
-            path: "Sources/Tools/fourinarow", linkerSettings: presentsNigh),
+            path: "Sources/Tools/fourinarow", packageAccess: false, linkerSettings: presentsNigh),
         .target(name: "CTerminal", path: "Sources/Tools/CTerminal"),
         .target(
             name: "Terminal", dependencies: ["CTerminal", "NighCore"], path: "Sources/Tools/Terminal"),
@@ -143,11 +144,11 @@ let package = Package(
         .target(name: "CBenchmark", path: "Benchmarks/Support"),
         .executableTarget(
             name: "bench-session", dependencies: ["CBenchmark", "Nigh", "NighCore", "NighLoop"],
-            path: "Benchmarks/Session"),
+            path: "Benchmarks/Session", packageAccess: false),
         .executableTarget(
             name: "bench-crowd",
             dependencies: ["Arguments", "CBenchmark", "Measuring", "NighLoop", "ProgramSupport"],
-            path: "Benchmarks/Crowd"),
+            path: "Benchmarks/Crowd", packageAccess: false),
         .executableTarget(
             name: "bench-positions", dependencies: ["Nigh", "NighLoop"], path: "Benchmarks/Positions",
             packageAccess: false),

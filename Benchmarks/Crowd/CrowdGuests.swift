@@ -10,7 +10,7 @@ final class CrowdGuests: @unchecked Sendable {
     private static let callsAtOnce = 16
 
     private let loop = UVEventLoop()
-    private let sessions: [Session]
+    private let sessions: [LowLevelSession]
     private let address: TransportAddress
     private var called = 0
 
@@ -18,7 +18,7 @@ final class CrowdGuests: @unchecked Sendable {
         address = TransportAddress(scheme: "tcp", value: "127.0.0.1:\(port)")
         let loop = loop
         sessions = (0..<count).map { _ in
-            Session(
+            LowLevelSession(
                 CrowdProgram.configuration(.client, peers: 1, security), identity: .ephemeral(),
                 transports: [CrowdProgram.transport()], loop: loop)
         }
@@ -30,7 +30,7 @@ final class CrowdGuests: @unchecked Sendable {
             for session in sessions {
                 session.start(
                     onEvent: { _ in },
-                    onMessage: { [unowned session] _, origin in
+                    onMessage: { _, origin in
                         // A host that has gone takes no answer.
                         try? session.trySend([1], to: origin.peer)
                     })
@@ -47,7 +47,7 @@ final class CrowdGuests: @unchecked Sendable {
         call(sessions[called - 1])
     }
 
-    private func call(_ session: Session) {
+    private func call(_ session: LowLevelSession) {
         session.invite(at: address) { [self] result in
             switch result {
             case .success: callNext()

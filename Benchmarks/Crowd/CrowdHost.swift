@@ -59,7 +59,7 @@ final class CrowdHost: @unchecked Sendable {
     private let size: Int
     private let security: SessionSecurity
     private let loop = UVEventLoop()
-    private let session: Session
+    private let session: LowLevelSession
     private var connected = 0
     private var ended = 0
     /// The guests whose links are known to have been cut.
@@ -77,7 +77,7 @@ final class CrowdHost: @unchecked Sendable {
     init(of size: Int, _ security: SessionSecurity) {
         self.size = size
         self.security = security
-        session = Session(
+        session = LowLevelSession(
             CrowdProgram.configuration(.server, peers: size, security), identity: .ephemeral(),
             transports: [CrowdProgram.transport()], loop: loop)
     }

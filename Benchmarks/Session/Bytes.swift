@@ -8,7 +8,7 @@ import NighLoop
 /// `@unchecked Sendable`: one task reads the stream.
 final class BytesReceiver: @unchecked Sendable {
     private let setting: BenchmarkSetting
-    private let session: Session
+    private let session: LowLevelSession
     private let checker: ReceiptChecker
     private let tally = ReceiptChecker.tally(peers: 1)
     /// A message of which only what is checked is filled in: its first bytes and its last one.
@@ -70,7 +70,7 @@ final class BytesReceiver: @unchecked Sendable {
 /// `@unchecked Sendable`: once connected, one task touches it.
 final class BytesSender: @unchecked Sendable {
     private let setting: BenchmarkSetting
-    private let session: Session
+    private let session: LowLevelSession
     private let outgoing: Outgoing
     private let end = DispatchSemaphore(value: 0)
     private var supply = benchmark_supply()
@@ -91,7 +91,7 @@ final class BytesSender: @unchecked Sendable {
 
     private func write(to peer: PeerID) async {
         do throws(NighError) {
-            let stream = try await session.peer(peer).openStream(named: "bytes")
+            let stream = try await session.session.peer(peer).openStream(named: "bytes")
             var options = setting.options
             benchmark_supply_begin(&supply, &options)
             while let payload = benchmark_supply_next(&supply) {
@@ -117,11 +117,11 @@ extension BenchmarkSetting {
     }
 
     /// Writes to a new stream for as long as the conversation lasts.
-    static func fill(_ session: Session, to peer: PeerID) {
+    static func fill(_ session: LowLevelSession, to peer: PeerID) {
         Task {
             let bytes = ByteSlice([UInt8](repeating: 7, count: 64 << 10))
             do throws(NighError) {
-                let stream = try await session.peer(peer).openStream(named: "beside")
+                let stream = try await session.session.peer(peer).openStream(named: "beside")
                 while true { try await stream.write(bytes) }
             } catch {
                 fail(unlessLeaving: error)

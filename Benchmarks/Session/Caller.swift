@@ -7,7 +7,7 @@ import NighLoop
 /// `@unchecked Sendable`: touched on the loop only.
 final class Caller: @unchecked Sendable {
     private let setting: BenchmarkSetting
-    private let session: Session
+    private let session: LowLevelSession
     private let end = DispatchSemaphore(value: 0)
     private let outgoing: Outgoing
     private let payload: UnsafePointer<UInt8>

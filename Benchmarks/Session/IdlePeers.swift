@@ -11,7 +11,7 @@ final class IdlePeers: @unchecked Sendable {
     private let isMirrored: Bool
     private let end = DispatchSemaphore(value: 0)
     private let payload: UnsafePointer<UInt8>
-    private var sessions: [Session] = []
+    private var sessions: [LowLevelSession] = []
     private var residentBefore: UInt64 = 0
     private var ports: [String] = []
     private var received = 0
@@ -38,10 +38,10 @@ final class IdlePeers: @unchecked Sendable {
 
     // MARK: The sessions that are called
 
-    private func listen(_ session: Session) {
+    private func listen(_ session: LowLevelSession) {
         setting.accept(
             with: session,
-            onMessage: { [self, unowned session] bytes, origin in
+            onMessage: { [self] bytes, origin in
                 bytes.withUnsafeBytes { bytes in
                     BenchmarkSetting.demand { () throws(NighError) in
                         try session.trySend(bytes, to: origin.peer)
@@ -62,7 +62,7 @@ final class IdlePeers: @unchecked Sendable {
         let index = received
         guard index < setting.peers else { return }
         let session = sessions[isMirrored ? 0 : index]
-        let onConnected: @Sendable (PeerID) -> Void = { [self, unowned session] peer in
+        let onConnected: @Sendable (PeerID) -> Void = { [self] peer in
             let bytes = UnsafeRawBufferPointer(start: payload, count: setting.size)
             BenchmarkSetting.demand { () throws(NighError) in try session.trySend(bytes, to: peer) }
         }

@@ -64,7 +64,7 @@ struct BenchmarkSetting: @unchecked Sendable {
     var size: Int { options.size }
     var peers: Int { Int(options.peers) }
 
-    func session(_ role: SessionRole) -> Session {
+    func session(_ role: SessionRole) -> LowLevelSession {
         var configuration = SessionConfiguration(
             service: "bench", name: DisplayName(fitting: "bench"), role: role)
         configuration.security = security
@@ -74,7 +74,7 @@ struct BenchmarkSetting: @unchecked Sendable {
         let transports = Self.demand { () throws(NighError) in
             try TransportRegistry.standard.makeAll(transport)
         }
-        return Session(configuration, identity: .ephemeral(), transports: transports, loop: loop)
+        return LowLevelSession(configuration, identity: .ephemeral(), transports: transports, loop: loop)
     }
 
     /// Returns the address of the server number `index`.
@@ -88,7 +88,7 @@ struct BenchmarkSetting: @unchecked Sendable {
 
     /// Starts a session that accepts every caller. `listening` gets its port once.
     func accept(
-        with session: Session, onMessage: MessageHandler?,
+        with session: LowLevelSession, onMessage: MessageHandler?,
         listening: @escaping @Sendable (String) -> Void = { benchmark_report_port($0) },
         connected: @escaping @Sendable (PeerID) -> Void = { _ in },
         streamOpened: @escaping @Sendable (ByteStream) -> Void = Self.drain
@@ -112,7 +112,7 @@ struct BenchmarkSetting: @unchecked Sendable {
 
     /// Starts a session that calls the server number `index`.
     func call(
-        with session: Session, index: Int = 0, onMessage: MessageHandler?,
+        with session: LowLevelSession, index: Int = 0, onMessage: MessageHandler?,
         connected: @escaping @Sendable (PeerID) -> Void
     ) {
         session.start(
@@ -129,9 +129,9 @@ struct BenchmarkSetting: @unchecked Sendable {
 
     /// Reads the inbox in the chosen way, unless the handler takes the messages.
     func read(
-        _ session: Session, _ handle: @escaping @Sendable (PeerID, UnsafeRawBufferPointer) -> Void
+        _ session: LowLevelSession, _ handle: @escaping @Sendable (PeerID, UnsafeRawBufferPointer) -> Void
     ) {
-        let messages = session.messages
+        let messages = session.session.messages
         switch reading {
         case .handler: break
         case .inbox:

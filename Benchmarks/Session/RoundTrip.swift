@@ -33,7 +33,7 @@ struct Echo {
 /// `@unchecked Sendable`: once connected, only the code that takes the messages touches it, one message at a time.
 final class RoundTripClient: @unchecked Sendable {
     private let setting: BenchmarkSetting
-    private let session: Session
+    private let session: LowLevelSession
     private let end = DispatchSemaphore(value: 0)
     private let outgoing: Outgoing
     @exclusivity(unchecked) private var trips = benchmark_trips()
@@ -76,13 +76,13 @@ final class RoundTripClient: @unchecked Sendable {
 ///
 /// It is constant, and the payloads never change; hence `@unchecked Sendable`.
 final class Outgoing: @unchecked Sendable {
-    private let session: Session
+    private let session: LowLevelSession
     private let size: Int
     private let isLarge: Bool
     private let slices: [ByteSlice]
     private let reliability: Reliability
 
-    init(_ session: Session, size: Int, _ reliability: Reliability = .reliable) {
+    init(_ session: LowLevelSession, size: Int, _ reliability: Reliability = .reliable) {
         self.session = session
         self.reliability = reliability
         self.size = size

@@ -36,7 +36,7 @@ final class StreamReceiver: @unchecked Sendable {
     private let setting: BenchmarkSetting
     private let end = DispatchSemaphore(value: 0)
     private let tally: UnsafeMutablePointer<benchmark_tally>
-    private let sessions: [Session]
+    private let sessions: [LowLevelSession]
 
     init(_ setting: BenchmarkSetting) {
         self.setting = setting
@@ -71,7 +71,7 @@ final class StreamReceiver: @unchecked Sendable {
         }
     }
 
-    private func finish(_ peer: PeerID, at session: Session) {
+    private func finish(_ peer: PeerID, at session: LowLevelSession) {
         benchmark_tally_report(tally)
         BenchmarkSetting.demand { () throws(NighError) in try session.trySend([1], to: peer) }
         end.signal()
@@ -88,7 +88,7 @@ final class StreamSender: @unchecked Sendable {
     private static let bytesInTurn = 256 << 10
 
     private let setting: BenchmarkSetting
-    private let session: Session
+    private let session: LowLevelSession
     private let outgoing: Outgoing
     private let end = DispatchSemaphore(value: 0)
     private var peers: [PeerID] = []

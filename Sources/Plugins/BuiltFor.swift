@@ -1,5 +1,5 @@
 // Written by `make api`; do not edit. docs/reference/stability.md explains it.
 extension TransportPlugin {
     /// The Nigh that the code using this was built for.
-    @_alwaysEmitIntoClient public static var _builtFor: StaticString { "7f189ea96314aea5" }
+    @_alwaysEmitIntoClient public static var _builtFor: StaticString { "e82ede82ee95b686" }
 }

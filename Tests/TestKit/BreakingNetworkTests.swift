@@ -11,14 +11,12 @@ struct BreakingNetworkTests {
         let hub = MemoryHub()
         let service: ServiceName = "test"
         let network = FaultyTransport(MemoryTransport(hub: hub))
-        let puma = Session(
+        let puma = LowLevelSession(
             SessionConfiguration(service: service, name: DisplayName(fitting: "Puma")),
-            identity: .ephemeral(), transports: [network], loop: loop
-        ).lowLevel
-        let lynx = Session(
+            identity: .ephemeral(), transports: [network], loop: loop)
+        let lynx = LowLevelSession(
             SessionConfiguration(service: service, name: DisplayName(fitting: "Lynx")),
-            identity: .ephemeral(), transports: [MemoryTransport(hub: hub)], loop: loop
-        ).lowLevel
+            identity: .ephemeral(), transports: [MemoryTransport(hub: hub)], loop: loop)
         let received = Mutex<[UInt8]>([])
 
         puma.start { event in

@@ -143,7 +143,7 @@ open class GKSession: NSObject {
                 configuration, identity: identity, transports: NighGameKit.settings.transports, for: self)
             engine = made
             outlet.withLock { $0.outlet = Outlet(made.low) }
-        } else if let session = engine?.nearby {
+        } else if let session = engine?.low.session {
             if mode != .client { isOn ? session.startAdvertising() : session.stopAdvertising() }
             if mode != .server { isOn ? session.startBrowsing() : session.stopBrowsing() }
         }

@@ -37,8 +37,7 @@ final class SessionEngine: Sendable {
     /// handled them.
     private static let batch = (messages: 64, bytes: 64 << 10)
 
-    let nearby: NighCore.Session
-    var low: LowLevelSession { nearby.lowLevel }
+    let low: LowLevelSession
     /// The number of the session's transports.
     let transportCount: Int
     private let loop: UVEventLoop
@@ -53,7 +52,7 @@ final class SessionEngine: Sendable {
     ) throws(NighError) {
         let transports = try TransportChoice.make(list)
         loop = try UVEventLoop.make()
-        nearby = NighCore.Session(configuration, identity: identity, transports: transports, loop: loop)
+        low = LowLevelSession(configuration, identity: identity, transports: transports, loop: loop)
         transportCount = transports.count
         self.session = session
         low.start(
@@ -62,7 +61,7 @@ final class SessionEngine: Sendable {
     }
 
     /// Ends all connections in good order, then the loop.
-    func close() { low.close { [nearby, loop] in withExtendedLifetime(nearby) { loop.shutdown() } } }
+    func close() { low.close { [low, loop] in withExtendedLifetime(low) { loop.shutdown() } } }
 
     /// Asks a peer for a connection.
     func call(_ peer: PeerID, timeout: Duration) {
@@ -81,7 +80,7 @@ final class SessionEngine: Sendable {
     /// Takes out the messages that wait, so that they stay before what is passed next.
     private func passMessages() {
         waiting.withLock { waiting in
-            while let message = nearby.messages.poll() { waiting.append(.message(message)) }
+            while let message = low.session.messages.poll() { waiting.append(.message(message)) }
         }
     }
 
@@ -134,7 +133,7 @@ final class SessionEngine: Sendable {
             var batch: [Message] = []
             var bytes = 0
             while receives, batch.count < Self.batch.messages, bytes < Self.batch.bytes,
-                let message = nearby.messages.poll()
+                let message = low.session.messages.poll()
             {
                 bytes += message.payload.count
                 batch.append(message)

@@ -5,9 +5,9 @@ import Synchronization
 /// service has that key.
 ///
 /// The session ends the use when it closes. Then another one may have the key.
-package final class IdentityUse: Sendable {
+public final class IdentityUse: Sendable {
     /// The key of the session.
-    package let identity: Identity
+    public let identity: Identity
     private let held: Mutex<Held>
 
     private struct Held {
@@ -33,15 +33,20 @@ package final class IdentityUse: Sendable {
     deinit { end() }
 
     /// Uses an identity that no other session has, such as a temporary one.
-    package static func alone(_ identity: Identity) -> IdentityUse { IdentityUse(identity) }
+    public static func alone(_ identity: Identity) -> IdentityUse { IdentityUse(identity) }
 
     /// Loads the identity from its file, and takes a place among the sessions that use it.
     ///
     /// A program of an earlier version locks the whole file. Beside one, sessions of every service use delegates; and
     /// while one of them runs, such a program gets a temporary key. Where no places can be kept, because the data
     /// folder cannot be written, a session locks the whole file in the same way.
+    public static func begin(_ file: IdentityFile, for service: ServiceName) throws(NighError) -> IdentityUse
+    {
+        try begin(file, for: service, placesIn: IdentityPlace.folder)
+    }
+
     package static func begin(
-        _ file: IdentityFile, for service: ServiceName, placesIn folder: String? = IdentityPlace.folder
+        _ file: IdentityFile, for service: ServiceName, placesIn folder: String?
     ) throws(NighError) -> IdentityUse {
         let identity = try file.load()
         var held = Held()

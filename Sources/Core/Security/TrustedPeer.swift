@@ -32,7 +32,7 @@ public enum PeerTrust: Hashable, Sendable {
     case falselyAnnounced(as: PeerID)
 
     /// Whether the peer may pretend to be a known peer.
-    package var isDoubtful: Bool {
+    public var isDoubtful: Bool {
         switch self {
         case .newWithKnownName, .falselyAnnounced: true
         case .paired, .known, .new: false

@@ -4,9 +4,9 @@
 /// second player, whatever the other side plays. A position and its mirror image count as one. The book is stored as
 /// one digit for each position. `walk` visits the positions in an order that follows from the answers, so the order is
 /// the same when the book is made and when it is read.
-package struct OpeningBook: Sendable {
+public struct OpeningBook: Sendable {
     /// The book has answers for boards with fewer discs than this.
-    package static let end = 12
+    public static let end = 12
 
     /// The columns to play, by key. Of a position and its mirror image, the book has the lesser key.
     private var columns: [UInt64: Column] = [:]
@@ -14,13 +14,13 @@ package struct OpeningBook: Sendable {
     private init() {}
 
     /// A book without answers.
-    package static let empty = OpeningBook()
+    public static let empty = OpeningBook()
 
     /// The book that `fourinarow-solver book` made.
-    package static let standard = OpeningBook(digits: OpeningMoves.digits)!
+    public static let standard = OpeningBook(digits: OpeningMoves.digits)!
 
     /// Creates a book from the digits that `make` returned, or returns nil if these are not the digits of a book.
-    package init?(digits: String) {
+    public init?(digits: String) {
         var rest = digits.utf8.filter { $0 != UInt8(ascii: "\n") }[...]
         let frontier = walk { position, _ in
             guard let digit = rest.popFirst(), let column = Column(Int(digit) - Int(UInt8(ascii: "0"))) else {
@@ -35,7 +35,7 @@ package struct OpeningBook: Sendable {
     ///
     /// `progress` is called before each position is searched, with the number of its discs and the number of positions
     /// with as many discs that follow.
-    package static func make(with solver: consuming Solver, progress: (_ discs: Int, _ waiting: Int) -> Void)
+    public static func make(with solver: consuming Solver, progress: (_ discs: Int, _ waiting: Int) -> Void)
         -> String
     {
         var expert = Expert(book: .empty, solver: solver)
@@ -53,7 +53,7 @@ package struct OpeningBook: Sendable {
     }
 
     /// The boards on which the bot has to search by itself for the first time, and whose turn it is.
-    package var frontier: [(board: Board, toMove: Disc)] {
+    public var frontier: [(board: Board, toMove: Disc)] {
         var book = OpeningBook()
         let frontier = book.walk { position, _ in column(for: position) } ?? []
         return frontier.map { ($0.board, $0.discToMove) }
@@ -62,7 +62,7 @@ package struct OpeningBook: Sendable {
     /// Has a solver answer every `step`-th position with this number of discs again.
     ///
     /// Returns the number of positions that it answered, and the boards where its answer differs from the book's.
-    package func recheck(
+    public func recheck(
         with solver: consuming Solver, discs: Int, every step: Int
     ) -> (count: Int, different: [Board]) {
         var expert = Expert(book: .empty, solver: solver)
@@ -83,7 +83,7 @@ package struct OpeningBook: Sendable {
     }
 
     /// The number of positions that the book has an answer for.
-    package var count: Int { columns.count }
+    public var count: Int { columns.count }
 
     /// Returns the answer for this position, or nil if the book has none.
     func column(for position: Position) -> Column? {

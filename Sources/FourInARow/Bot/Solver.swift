@@ -13,7 +13,7 @@ public struct Solver: Sendable {
     public init() { self.init(bucketBits: 22) }
 
     /// Creates a solver with a table of 2 to the power of `bucketBits` times eight bytes. `bucketBits` is 22 to 30.
-    package init(bucketBits: Int) { table = OutcomeTable(bucketBits: bucketBits) }
+    public init(bucketBits: Int) { table = OutcomeTable(bucketBits: bucketBits) }
 
     /// Returns the outcome for the side to move, or nil if that takes more than `budget` positions.
     ///

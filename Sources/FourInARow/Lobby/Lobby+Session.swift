@@ -76,10 +76,10 @@ extension Lobby {
     }
 
     private func linkLost(_ peer: Peer) {
-        people[peer.id]?.linkLostAt = session.loop.now
+        people[peer.id]?.linkLostAt = low.loop.now
         people[peer.id]?.roundTrip = nil
         guard let now = people[peer.id] else { return }
-        notify(.linkLost(now, waiting: session.configuration.timings.grace))
+        notify(.linkLost(now, waiting: low.configuration.timings.grace))
     }
 
     private func available(_ peer: Peer, hasFailed: Bool) {
@@ -130,7 +130,7 @@ extension Lobby {
 
     private func disconnectUnexpected(_ peer: Peer) {
         people[peer.id] = nil
-        session.disconnect(peer.id)
+        low.disconnect(peer.id)
     }
 
     private static let fallbackName: Words = {
@@ -297,13 +297,13 @@ extension Lobby {
         var stalled: [PeerID] = []
         for peer in peers {
             do throws(NighError) {
-                try session.trySend(bytes, to: peer)
+                try low.trySend(bytes, to: peer)
             } catch {
                 stalled.append(peer)
             }
         }
         // Only now, because each disconnection is sent to everybody else in turn.
-        for peer in stalled { session.disconnect(peer) }
+        for peer in stalled { low.disconnect(peer) }
     }
 
     func isAtTable(with peer: PeerID) -> Bool {
@@ -319,7 +319,7 @@ extension Lobby {
     func publish() {
         guard case .hosting(let table) = state else { return }
         let value = table.hasOpenSeat ? Info.open : Info.taken
-        if let info = try? DiscoveryInfo([Info.key: value]) { session.update(info: info) }
+        if let info = try? DiscoveryInfo([Info.key: value]) { low.update(info: info) }
     }
 
     func refresh() {

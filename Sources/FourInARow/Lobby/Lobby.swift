@@ -90,8 +90,10 @@ public final class Lobby: @unchecked Sendable {
     }
 
     /// The session. Only the lobby starts and closes it.
-    public let session: Session
-    private let loop: any EventLoop
+    public var session: Session { low.session }
+    let low: LowLevelSession
+    /// The loop of the session, on which the lobby reports.
+    public let loop: any EventLoop
     private var handler: Handler?
     var view: LobbyView
     var state = State.lobby
@@ -121,10 +123,10 @@ public final class Lobby: @unchecked Sendable {
         // A player without a table must not be found.
         var configuration = SessionConfiguration(service: Self.service, name: name, role: .client)
         adjust(&configuration)
-        session = Session(
+        low = LowLevelSession(
             configuration, identity: identity, trust: trust, transports: transports, loop: loop)
         self.loop = loop
-        view = LobbyView(name: name.description, id: session.identity)
+        view = LobbyView(name: name.description, id: low.session.identity)
     }
 
     private func onLoop(_ work: @escaping @Sendable (Lobby) -> Void) {
@@ -138,7 +140,7 @@ public final class Lobby: @unchecked Sendable {
         onLoop { lobby in
             precondition(lobby.handler == nil, "a lobby was started twice")
             lobby.handler = handler
-            lobby.session.start(
+            lobby.low.start(
                 onEvent: { [weak lobby] in lobby?.handle($0) },
                 onMessage: { [weak lobby] bytes, origin in
                     lobby?.received(bytes.withUnsafeBytes { Array($0) }, from: origin.peer)
@@ -309,7 +311,7 @@ public final class Lobby: @unchecked Sendable {
         state = .joining(attempt)
         guard attempt.hasInvited else { return }
         let request = JoinRequest(attempt.wish, lostTable: attempt.lost?.table)
-        session.invite(host, context: request.bytes, timeout: Self.answerTimeout) {
+        low.invite(host, context: request.bytes, timeout: Self.answerTimeout) {
             [weak self, number = attempt.number] in self?.inviteCompleted($0, number)
         }
     }
@@ -324,9 +326,9 @@ public final class Lobby: @unchecked Sendable {
             let number = lobby.startJoining(address.description, as: wish, host: nil)
             guard case .joining(var attempt) = lobby.state, attempt.number == number else { return }
             attempt.addressCall = Task(executorPreference: lobby.loop) {
-                [weak lobby, session = lobby.session] in
+                [weak lobby, low = lobby.low] in
                 do throws(NighError) {
-                    let host = try await session.invite(
+                    let host = try await low.invite(
                         at: address, context: JoinRequest(wish).bytes, timeout: Self.answerTimeout)
                     lobby?.inviteCompleted(.success(host), number)
                 } catch {
@@ -355,7 +357,7 @@ public final class Lobby: @unchecked Sendable {
         guard !isClosing else { return }
         guard case .joining(var attempt) = state, attempt.number == number else {
             // The player has changed plans in the meantime.
-            if case .success(let host) = result, !isAtTable(with: host) { session.disconnect(host) }
+            if case .success(let host) = result, !isAtTable(with: host) { low.disconnect(host) }
             return
         }
         switch result {
@@ -433,12 +435,12 @@ public final class Lobby: @unchecked Sendable {
             }
             invitations = [:]
             awaited = [:]
-            session.disconnectAll()
+            low.disconnectAll()
         case .joining(let attempt):
             attempt.addressCall?.cancel()
-            if let host = attempt.host { session.disconnect(host) }
+            if let host = attempt.host { low.disconnect(host) }
             attemptCount += 1
-        case .visiting(let host, _): session.disconnect(host)
+        case .visiting(let host, _): low.disconnect(host)
         }
     }
 
@@ -483,7 +485,7 @@ public final class Lobby: @unchecked Sendable {
 
     private func measure() {
         guard let other = otherPeer, people[other]?.transport != nil else { return }
-        session.ping(other) { [weak self] result in
+        low.ping(other) { [weak self] result in
             guard let self, case .success(let time) = result, people[other] != nil else { return }
             people[other]?.roundTrip = time
             notify()

@@ -22,7 +22,7 @@ public struct LobbyView: Hashable, Sendable {
 extension LobbyView {
     /// Creates the view of a lobby that has not started yet.
     public init(of lobby: Lobby) {
-        self.init(name: lobby.session.configuration.name.description, id: lobby.session.identity)
+        self.init(name: lobby.session.name, id: lobby.session.identity)
     }
 }
 

@@ -18,7 +18,7 @@ public enum Action: Hashable, Sendable {
 
 /// What a player claims about the result of its move, so that two programs with different boards find out at once. The
 /// raw value is what a message contains.
-package enum Claim: UInt8, Hashable, Sendable {
+public enum Claim: UInt8, Hashable, Sendable {
     case goesOn = 0
     case line = 1
     case draw = 2

@@ -7,7 +7,7 @@
 /// `shown`, which stay with the players when the guest becomes the host.
 public struct Table: Hashable, Sendable {
     /// An event at a table.
-    package enum Happening: Hashable, Sendable {
+    public enum Happening: Hashable, Sendable {
         /// A player moved, and claims this result.
         case moved(Disc, Column, Claim)
         case resigned(Disc)
@@ -35,7 +35,7 @@ public struct Table: Hashable, Sendable {
     /// host.
     public internal(set) var hostDisc = Disc.red
     /// The number of happenings so far.
-    package internal(set) var happeningCount: UInt32 = 0
+    public internal(set) var happeningCount: UInt32 = 0
 
     /// Whether a game is being played.
     public var isPlaying: Bool { game.map { $0.ending == nil } ?? false }

@@ -1,7 +1,7 @@
 import NighCore
 
 /// The messages between the programs at a table. docs/reference/fourinarow-protocol.md describes their bytes.
-package enum TableMessage: Hashable, Sendable {
+public enum TableMessage: Hashable, Sendable {
     /// From the host to a visitor that arrives: the whole table, and whether the visitor has the seat.
     case welcome(Table, seated: Bool)
     /// From the host to everybody: the next happening.
@@ -20,7 +20,7 @@ package enum TableMessage: Hashable, Sendable {
     case answer(takesSeat: Bool)
 
     /// What a host tells a watcher about a seat.
-    package enum SeatNote: UInt8, Hashable, Sendable {
+    public enum SeatNote: UInt8, Hashable, Sendable {
         /// The watcher may have the seat. Others may be offered it as well.
         case offered = 1
         /// The watcher has the seat from the next `resumed` on.
@@ -28,7 +28,7 @@ package enum TableMessage: Hashable, Sendable {
     }
 
     /// What a guest wants to do.
-    package struct Request: Hashable, Sendable {
+    public struct Request: Hashable, Sendable {
         /// The number of happenings that the guest knew of when it sent the request.
         var after: UInt32
         /// The number of the game that the request is meant for.
@@ -75,7 +75,7 @@ package enum TableMessage: Hashable, Sendable {
     // MARK: Writing
 
     /// The encoded message.
-    package var bytes: [UInt8] {
+    public var bytes: [UInt8] {
         var writer = ByteWriter()
         writer.byte(Self.version)
         switch self {
@@ -197,7 +197,7 @@ package enum TableMessage: Hashable, Sendable {
 
     /// Decodes a message. Throws `garbage` for bytes that are not exactly one message, and for a board that no game can
     /// reach.
-    package init(_ bytes: [UInt8]) throws(Breach) {
+    public init(_ bytes: [UInt8]) throws(Breach) {
         var reader = ByteReader(bytes)
         guard try reader.byte() == Self.version else { throw .garbage }
         switch try reader.byte() {

@@ -1,7 +1,7 @@
 import NighCore
 
 /// The visitors that can stay at a table when its host leaves. The host tells each of them who the others are.
-package struct TablePeople: Hashable, Sendable {
+public struct TablePeople: Hashable, Sendable {
     /// The guest, which takes over the table; nil if there is none, or if it cannot.
     var guest: PeerID?
     /// The watchers, in the order in which they came. They are offered the free seat in this order.

@@ -3,6 +3,7 @@ import Glibc
 import NighLoop
 import NighCore
 import Terminal
+import Synchronization
 
 /// Shows the game on a terminal's screen, and takes keys and clicks.
 ///
@@ -13,7 +14,7 @@ final class ScreenInterface: UserInterface, @unchecked Sendable {
     private let style: ScreenStyle
     private let transports: [String]
     private let loop: UVEventLoop
-    private let lock = Lock()
+    private let lock = Mutex(())
     private var screen: Screen?
     private var terminal: TerminalSession?
     private var isStopped = false
@@ -33,9 +34,9 @@ final class ScreenInterface: UserInterface, @unchecked Sendable {
 
     func start(_ view: LobbyView, onRequest: @escaping @Sendable (UserRequest) -> Void) throws {
         let screen = Screen(view, style: style, transports: transports, now: loop.now)
-        lock.withLock { self.screen = screen }
+        lock.withLock { _ in self.screen = screen }
         let terminal = try TerminalSession { [weak self] in self?.handle($0, onRequest) }
-        lock.withLock { self.terminal = terminal }
+        lock.withLock { _ in self.terminal = terminal }
         paint()
     }
 
@@ -46,7 +47,7 @@ final class ScreenInterface: UserInterface, @unchecked Sendable {
     func showMessage(_ text: String) { change { $0.addNotice(text, now: $1) } }
 
     func stop() {
-        let terminal = lock.withLock {
+        let terminal = lock.withLock { _ in
             isStopped = true
             return self.terminal
         }
@@ -64,14 +65,18 @@ final class ScreenInterface: UserInterface, @unchecked Sendable {
                 requests = screen.handle(input, size: size, now: now)
             }
             for request in requests {
-                if request == .suspend { lock.withLock { terminal }?.suspend() } else { onRequest(request) }
+                if request == .suspend {
+                    lock.withLock { _ in terminal }?.suspend()
+                } else {
+                    onRequest(request)
+                }
             }
         }
     }
 
     /// Changes the screen, and paints it.
     private func change(_ body: (inout Screen, Moment) -> Void) {
-        lock.withLock {
+        lock.withLock { _ in
             guard var screen else { return }
             body(&screen, loop.now)
             self.screen = screen
@@ -80,21 +85,21 @@ final class ScreenInterface: UserInterface, @unchecked Sendable {
     }
 
     private func paint() {
-        guard let terminal = lock.withLock({ isStopped ? nil : self.terminal }) else { return }
+        guard let terminal = lock.withLock({ _ in isStopped ? nil : self.terminal }) else { return }
         let now = loop.now
         terminal.paint { [weak self] size in self?.canvas(size) ?? Canvas(size) }
         loop.execute { [weak self] in self?.paintLater(after: now) }
     }
 
     private func canvas(_ size: TerminalSize) -> Canvas {
-        lock.withLock { screen }?.canvas(size, now: loop.now) ?? Canvas(size)
+        lock.withLock { _ in screen }?.canvas(size, now: loop.now) ?? Canvas(size)
     }
 
     /// Schedules the painting of what changes by itself after `moment`.
     private func paintLater(after moment: Moment) {
         if let timer { loop.cancel(timer) }
         timer = nil
-        let next = lock.withLock { isStopped ? nil : screen?.nextChange(after: moment) }
+        let next = lock.withLock { _ in isStopped ? nil : screen?.nextChange(after: moment) }
         guard let next else { return }
         timer = loop.schedule(at: next) { [weak self] in
             self?.timer = nil

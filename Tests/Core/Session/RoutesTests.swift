@@ -241,6 +241,22 @@ import Testing
         #expect(count >= crowd.count - 4)
     }
 
+    @Test func aReaderOfEventsBeginsWithWhatLasts() throws {
+        let place = Neighbourhood()
+        let (puma, _) = try place.pair()
+        let events = puma.session.events
+        var begins: [String] = []
+        while let event = events.poll() {
+            begins.append(String("\(event)".prefix { $0 != "-" && $0 != "(" }))
+        }
+        #expect(begins == ["memory listens at memory://first", "second ", "second "])
+        puma.session.close {}
+        try place.run(.seconds(5))
+        var ends: [String] = []
+        while let event = events.poll() { ends.append("\(event)") }
+        #expect(ends.last == "the session is closed", "\(ends)")
+    }
+
     @Test func aTransportThatGoesDownIsReportedAndTakesWhatItHasSeenWithIt() throws {
         let peer = try ScriptedPeer()
         let events = try #require(peer.transport.events)

@@ -19,7 +19,7 @@ import Testing
     private func seen(by viewer: NighUser? = nil, _ options: String...) throws -> NighCall {
         let watching = try (viewer ?? user).start(
             ["discover", service, "--timeout", "1h", "-v"] + options + Self.loopback)
-        try watching.error(with: "Puma (", "is available")
+        try watching.error(with: "Puma (", "can be reached")
         watching.send(SIGINT)
         return try NighCall(finishing: watching)
     }

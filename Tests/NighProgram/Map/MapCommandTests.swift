@@ -174,7 +174,7 @@ import Testing
         let discovery = try NighCall(finishing: watching)
         try discovery.expectSchema("discover", lines: true)
         let once = try user.start(["discover", "--once", "--timeout", "1h", "-v"] + through(carrier))
-        try once.error(with: "Hare (", "is available")
+        try once.error(with: "Hare (", "can be reached")
         once.send(SIGINT)
         let table = try NighCall(finishing: once)
         #expect(table.lines.contains { $0.hasPrefix("Hare") && $0.contains("through Lynx (") }, "\(table)")

@@ -19,8 +19,8 @@ final class Engine: @unchecked Sendable {
 
     let key: Key
     let local: KnownPeer
-    let session: NighCore.Session
-    var low: LowLevelSession { session.lowLevel }
+    let low: LowLevelSession
+    var session: NighCore.Session { low.session }
     private let loop: UVEventLoop
     /// Engines for connections that programs arrange themselves listen and are not found.
     let isHidden: Bool
@@ -81,7 +81,7 @@ final class Engine: @unchecked Sendable {
         transportCount = transports.count
         idleConversationTime = settings.idleConversationTime / .seconds(1)
         loop = try EngineDirectory.loop()
-        session = NighCore.Session(configuration, identity: identity, transports: transports, loop: loop)
+        low = LowLevelSession(configuration, identity: identity, transports: transports, loop: loop)
     }
 
     func start() {
@@ -311,7 +311,7 @@ final class Engine: @unchecked Sendable {
             isClosed = true
             EngineDirectory.forget(self)
             // The session of Nigh lives until it is closed.
-            low.close { [session] in withExtendedLifetime(session) {} }
+            low.close { [low] in withExtendedLifetime(low) {} }
         }
     }
 }

@@ -11,10 +11,9 @@ import Testing
     private func session(_ name: String, at end: Int, of wire: SimulatedWire) -> (LowLevelSession, Record) {
         let configuration = SessionConfiguration(
             service: "wire-test", name: DisplayName(fitting: name), role: .peer)
-        let session = Session(
+        let session = LowLevelSession(
             configuration, identity: .ephemeral(seed: UInt64(end + 1)), transports: [wire.transport(end)],
-            loop: loop
-        ).lowLevel
+            loop: loop)
         let record = Record()
         session.start(
             onEvent: { event in

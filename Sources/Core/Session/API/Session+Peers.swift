@@ -11,8 +11,8 @@ extension Session {
     /// The peer with this ID as the session last saw it.
     public func peer(_ id: PeerID) -> Peer { reference.peer(id) }
 
-    /// The events from now on. Each call gives a sequence of its own. It begins with the problems that last now, and
-    /// with the peers that are known already.
+    /// The events from now on. Each call gives a sequence of its own, which begins with what lasts: problems, addresses,
+    /// and the peers that are known already.
     public var events: EventSequence { reference.reports.events() }
 
     // MARK: Sending to several peers

@@ -36,18 +36,8 @@ public final class Session: Sendable {
     package let reference: SessionReference
     private let layers: [any SessionLayer]
 
-    /// Creates a session that uses `transports` and calls back on `loop`. Nothing happens before `start`.
-    ///
-    /// The layers of the configuration may bring further transports. From here on all transports belong to the session,
-    /// which shuts them down when it closes. Two transports of one scheme, two layers for one thing, or limits with
-    /// impossible values (see `SessionLimits`), are programming errors and stop the program. So does a libssl without
-    /// TLS 1.3.
-    ///
-    /// - Parameter identity: the key pair; the hash of its public key is this session's PeerID. Load it from an
-    ///   `IdentityFile` to be the same peer at every start.
-    /// - Parameter trust: what is known about peers' keys. `TrustStore.standard()` keeps it for all of this user's
-    ///   programs. The default store is forgotten with the session.
-    public convenience init(
+    /// Creates a session, as `LowLevelSession` says.
+    package convenience init(
         _ configuration: SessionConfiguration, identity: Identity, trust: TrustStore = .ephemeral(),
         transports: [any Transport], loop: any EventLoop
     ) {
@@ -59,7 +49,7 @@ public final class Session: Sendable {
         }
     }
 
-    /// The same for callers that report mistakes instead of stopping.
+    /// Creates a session for callers that report mistakes instead of stopping.
     package init(
         checking configuration: SessionConfiguration, identity: Identity, trust: TrustStore,
         transports: [any Transport], loop: any EventLoop

@@ -1,5 +1,6 @@
-/// The events of a session for one reader, in order. It begins with what does not work now, as
-/// ``SessionEvent/transportDown(_:_:)`` and ``SessionEvent/problem(_:)``, and with the peers that are known already, as
+/// The events of a session for one reader, in order. It begins with what lasts: with what does not work, as
+/// ``SessionEvent/transportDown(_:_:)`` and ``SessionEvent/problem(_:)``, with the addresses at which the session
+/// listens, as ``SessionEvent/listening(scheme:_:)``, and with the peers that are known already, as
 /// ``SessionEvent/peerFound(_:)`` and ``SessionEvent/connected(_:)``. It ends when the session is closed.
 ///
 /// Bounded by ``SessionLimits/unreadEvents``: beyond it the oldest events are dropped, and

@@ -28,7 +28,9 @@ extension SessionEvent: CustomStringConvertible {
         switch self {
         case .peerFound(let peer): "\(peer.label) can be reached"
         case .peerLost(let peer): "\(peer.label) can no longer be reached"
-        case .peerChanged(let peer): "\(peer.label) is \(peer.state)"
+        case .peerChanged(let peer):
+            "\(peer.label) is \(peer.state)" + Self.path(to: peer)
+                + (peer.isConnected ? "" : Self.list(peer.routes.map(\.address)))
         case .connecting(let peer): "\(peer.label) is being connected"
         case .connected(let peer): "\(peer.label) is connected" + Self.path(to: peer)
         case .reconnecting(let peer, let error): "looking for another link to \(peer.label): \(error)"
@@ -53,15 +55,16 @@ extension SessionEvent: CustomStringConvertible {
         case .transportUp(let scheme): "\(scheme) can be used"
         case .transportDown(let scheme, let error): "\(scheme) cannot be used: \(error)"
         case .listening(let scheme, let addresses):
-            "\(scheme) "
-                + (addresses.isEmpty
-                    ? "does not listen"
-                    : "listens at \(addresses.map(\.description).joined(separator: ", "))")
+            "\(scheme) " + (addresses.isEmpty ? "does not listen" : "listens") + Self.list(addresses)
         case .advertised(let scheme, let name): "others see this session over \(scheme) as \(name)"
         case .problem(let error): "\(error)"
         case .eventsDropped(let count): "\(count) events were missed"
         case .closed: "the session is closed"
         }
+    }
+
+    private static func list(_ addresses: [TransportAddress]) -> String {
+        addresses.isEmpty ? "" : " at " + addresses.map(\.description).joined(separator: ", ")
     }
 
     private static func path(to peer: Peer) -> String { peer.transport.map { " over \($0)" } ?? "" }

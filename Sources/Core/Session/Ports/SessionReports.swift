@@ -5,11 +5,30 @@ final class SessionReports: @unchecked Sendable {
     private struct State {
         var peers = ReportedPeers()
         var problems = LastingProblems()
+        /// The last event of each transport that listens, by scheme.
+        var listening: [String: SessionEvent] = [:]
         var readers: [Reader] = []
         var listReaders = ListReaders<Peer>()
         /// Whether the program has ever asked for events.
         var hasBeenRead = false
         var isClosed = false
+
+        mutating func noteTransport(_ event: SessionEvent) {
+            problems.note(event)
+            switch event {
+            case .listening(let scheme, let addresses): listening[scheme] = addresses.isEmpty ? nil : event
+            case .transportDown(let scheme, _): listening[scheme] = nil
+            default: break
+            }
+        }
+
+        /// What lasts now, as the events that told of it.
+        var lasting: [SessionEvent] {
+            let peerEvents = peers.sorted.flatMap { peer -> [SessionEvent] in
+                peer.isConnected ? [.peerFound(peer), .connected(peer)] : [.peerFound(peer)]
+            }
+            return problems.all + listening.sorted { $0.key < $1.key }.map(\.value) + peerEvents
+        }
     }
 
     /// Weak, so that a sequence ends with its reader.
@@ -46,7 +65,7 @@ final class SessionReports: @unchecked Sendable {
             }
         case .transportUp, .transportDown, .listening, .advertised, .problem:
             lock.withLock {
-                state.problems.note(event)
+                state.noteTransport(event)
                 append(event)
             }
         default: lock.withLock { append(event) }
@@ -97,11 +116,7 @@ final class SessionReports: @unchecked Sendable {
         let inbox = Inbox<SessionEvent>()
         let isClosed = lock.withLock {
             state.hasBeenRead = true
-            for problem in state.problems.all { inbox.append(problem) }
-            for peer in state.peers.sorted {
-                inbox.append(.peerFound(peer))
-                if peer.isConnected { inbox.append(.connected(peer)) }
-            }
+            for event in state.lasting { inbox.append(event) }
             if !state.isClosed { state.readers.append(Reader(inbox: inbox)) }
             return state.isClosed
         }

@@ -42,7 +42,7 @@ final class BotPlayer: @unchecked Sendable {
         self.settings = settings
         self.lobby = lobby
         self.callbacks = callbacks
-        loop = lobby.session.loop
+        loop = lobby.loop
         bot = Bot(level: settings.level, seed: settings.seed)
     }
 

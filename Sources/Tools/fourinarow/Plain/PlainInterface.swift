@@ -1,6 +1,7 @@
 import FourInARow
 import NighCore
 import ProgramSupport
+import Synchronization
 
 /// Shows the game as lines on the standard output, and reads commands from the standard input. The end of the input
 /// ends the program.
@@ -8,7 +9,7 @@ import ProgramSupport
 /// `@unchecked Sendable`: `dialog` is guarded by the lock.
 final class PlainInterface: UserInterface, @unchecked Sendable {
     private let output: LineOutput
-    private let lock = Lock()
+    private let lock = Mutex(())
     private var dialog: PlainDialog?
     private let input: TypedLines
 
@@ -20,7 +21,7 @@ final class PlainInterface: UserInterface, @unchecked Sendable {
 
     func start(_ view: LobbyView, onRequest: @escaping @Sendable (UserRequest) -> Void) throws {
         let dialog = PlainDialog(view)
-        lock.withLock { self.dialog = dialog }
+        lock.withLock { _ in self.dialog = dialog }
         write(dialog.greeting)
         try input.start { [self] line in
             if let line { handle(line, onRequest) } else { onRequest(.quit) }
@@ -28,11 +29,11 @@ final class PlainInterface: UserInterface, @unchecked Sendable {
     }
 
     func show(_ view: LobbyView, _ news: LobbyNews?) {
-        write(lock.withLock { dialog?.lines(for: view, news) } ?? [])
+        write(lock.withLock { _ in dialog?.lines(for: view, news) } ?? [])
     }
 
     func showRefusal(_ breach: Breach) {
-        guard let view = lock.withLock({ dialog?.view }) else { return }
+        guard let view = lock.withLock({ _ in dialog?.view }) else { return }
         showMessage(Sentences.sentence(for: breach, in: view))
     }
 
@@ -43,7 +44,7 @@ final class PlainInterface: UserInterface, @unchecked Sendable {
     private func write(_ lines: [String]) { output.lines(lines) }
 
     private func handle(_ line: String, _ onRequest: @Sendable (UserRequest) -> Void) {
-        guard let reply = lock.withLock({ dialog?.reply(to: line) }) else { return }
+        guard let reply = lock.withLock({ _ in dialog?.reply(to: line) }) else { return }
         write(reply.lines)
         for request in reply.requests { onRequest(request) }
     }

@@ -1,12 +1,12 @@
 /// Decides when to call an unreachable peer again, and when to give up. A value without I/O: its owner makes the calls,
 /// and reports them and the peer's routes to it.
-package struct RetrySchedule {
+public struct RetrySchedule: Sendable {
     private static let shortestPause = Moment.Span.milliseconds(250)
     private static let longestPause = Moment.Span.seconds(2)
 
     private let start: Moment
     /// When to give up; `.never` means never.
-    package let deadline: Moment
+    public let deadline: Moment
     private var nextPause = Self.shortestPause
     /// When the last call began.
     private var calledAt = Moment(nanoseconds: .min)
@@ -18,13 +18,13 @@ package struct RetrySchedule {
     private var hasRetryTime = false
 
     /// Creates a value for a peer that was not called yet.
-    package init(from start: Moment, until deadline: Moment) {
+    public init(from start: Moment, until deadline: Moment) {
         self.start = start
         self.deadline = deadline
     }
 
     /// Notes that a call begins while the peer can be reached at `addresses`.
-    package mutating func callStarted(along addresses: [TransportAddress], at now: Moment) {
+    public mutating func callStarted(along addresses: [TransportAddress], at now: Moment) {
         calledAt = now
         known = Set(addresses)
         hasNewRoute = false
@@ -32,7 +32,7 @@ package struct RetrySchedule {
     }
 
     /// Returns when to make the next call after one failed with `error`, or nil to give up.
-    package mutating func nextCall(after error: NighError, at now: Moment) -> Moment? {
+    public mutating func nextCall(after error: NighError, at now: Moment) -> Moment? {
         guard error.isRetryable else { return nil }
         let pause = pause()
         // The last call needs some time, too.
@@ -48,7 +48,7 @@ package struct RetrySchedule {
 
     /// Notes that the peer can be reached at `addresses` now. Returns when to make the next call if that is sooner than
     /// planned: a route has come, or has come back, since the last call began.
-    package mutating func nextCall(along addresses: [TransportAddress], at now: Moment) -> Moment? {
+    public mutating func nextCall(along addresses: [TransportAddress], at now: Moment) -> Moment? {
         let current = Set(addresses)
         if !current.isSubset(of: known) { hasNewRoute = true }
         known = current
@@ -62,13 +62,13 @@ package struct RetrySchedule {
     }
 
     /// Returns how long to wait after a failure that says nothing else: longer each time.
-    package mutating func pause() -> Moment.Span {
+    public mutating func pause() -> Moment.Span {
         defer { nextPause = min(nextPause + nextPause, Self.longestPause) }
         return nextPause
     }
 
     /// Returns the last failure as it is to be reported: with how long the peer was tried, unless it has answered.
-    package func failure(_ error: NighError, at now: Moment) -> NighError {
+    public func failure(_ error: NighError, at now: Moment) -> NighError {
         guard error.isRetryable, error.retryAfter == nil else { return error }
         let tenths = max((now - start).nanoseconds, 0) / 100_000_000
         let note = "tried for \(tenths / 10).\(tenths % 10) s"
