@@ -19,8 +19,8 @@ let package = Package(
         .library(
             name: "Nigh",
             targets: [
-                "Nigh", "NighBluetooth", "NighCore", "NighFiles", "NighGroups", "NighIntroductions",
-                "NighLoop", "NighMemory", "NighPlugins", "NighRelays", "NighTCP",
+                "Nigh", "NighBluetooth", "NighChannels", "NighCore", "NighFiles", "NighGroups",
+                "NighIntroductions", "NighLoop", "NighMemory", "NighPlugins", "NighRelays", "NighTCP",
                 "NighUV",
             ]),
         // The low tier alone: without Foundation, which `Nigh` needs for its messages.
@@ -39,8 +39,8 @@ let package = Package(
         .library(
             name: "NighShared", type: .dynamic,
             targets: [
-                "Nigh", "NighBluetooth", "NighCore", "NighFiles", "NighGroups", "NighIntroductions",
-                "NighLoop", "NighMemory", "NighPlugins", "NighRecord", "NighRelays",
+                "Nigh", "NighBluetooth", "NighChannels", "NighCore", "NighFiles", "NighGroups",
+                "NighIntroductions", "NighLoop", "NighMemory", "NighPlugins", "NighRecord", "NighRelays",
                 "NighTCP",
                 "NighTestKit", "NighTransport", "NighUV",
             ]),
@@ -53,6 +53,7 @@ let package = Package(
         .target(
             name: "NighFiles", dependencies: ["CMalloc", "NighCore"], path: "Sources/Files",
             exclude: ["CMalloc"]),
+        .target(name: "NighChannels", dependencies: ["NighCore"], path: "Sources/Channels"),
         .target(name: "NighGroups", dependencies: ["NighCore"], path: "Sources/Groups"),
         .target(name: "NighRelays", dependencies: ["NighCore"], path: "Sources/Relays"),
         .target(
@@ -79,7 +80,8 @@ let package = Package(
         .target(
             name: "Nigh",
             dependencies: [
-                "NighCore", "NighFiles", "NighGroups", "NighIntroductions", "NighLoop", "NighRelays",
+                "NighChannels", "NighCore", "NighFiles", "NighGroups", "NighIntroductions", "NighLoop",
+                "NighRelays",
             ],
             path: "Sources/Nigh"),
         .target(
@@ -187,7 +189,8 @@ let package = Package(
         .testTarget(
             name: "CoreTests",
             dependencies: [
-                "COpenSSL", "NighCore", "NighFiles", "NighGroups", "NighIntroductions", "NighMemory",
+                "COpenSSL", "NighChannels", "NighCore", "NighFiles", "NighGroups", "NighIntroductions",
+                "NighMemory",
                 "NighRelays", "NighTestKit",
             ],
             path: "Tests/Core"),
@@ -201,6 +204,9 @@ let package = Package(
         .testTarget(
             name: "FilesTests", dependencies: ["NighCore", "NighFiles", "NighMemory", "NighTestKit"],
             path: "Tests/Files"),
+        .testTarget(
+            name: "ChannelsTests", dependencies: ["NighChannels", "NighCore", "NighMemory", "NighTestKit"],
+            path: "Tests/Channels"),
         .testTarget(
             name: "GroupsTests", dependencies: ["NighCore", "NighGroups", "NighMemory", "NighTestKit"],
             path: "Tests/Groups"),

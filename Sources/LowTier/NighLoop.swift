@@ -1,7 +1,8 @@
 // The low tier: sessions on event loops, with every transport of this package.
 
 @_exported import NighBluetooth
-// All of Core, because a module that exports single types of another one hides their operators, such as those of Moment.
+// All of Core, because a module that exports single types of another one hides their operators, such as those of
+// Moment.
 @_exported import NighCore
 @_exported import NighMemory
 @_exported import NighPlugins

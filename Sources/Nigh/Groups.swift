@@ -52,7 +52,7 @@ public struct Group: Sendable {
 
     /// The messages to the group as values of one type; see ``Session/messages(of:)``.
     public func messages<Content: Decodable & Sendable>(of type: Content.Type) -> TypedMessages<Content> {
-        TypedMessages(session: session, messages: messages)
+        TypedMessages(session: session, messages: .session(messages))
     }
 
     /// Sends a value as JSON to all other members, to each reliably and in order. Waits while the send buffer of one is

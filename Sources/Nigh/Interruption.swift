@@ -2,7 +2,8 @@ import Dispatch
 import Glibc
 import Synchronization
 
-/// Cancels a task at the first SIGINT or SIGTERM, and ends the program at the second.
+/// Cancels a task at the first SIGINT or SIGTERM that the program does not handle itself, and lets the second one do
+/// what it would have done without this: end the program.
 enum Interruption {
     /// The task is cancelled from another thread. It runs for as long as this is kept, so the reference is valid; hence
     /// `@unchecked Sendable`.
@@ -15,38 +16,38 @@ enum Interruption {
         var hasCome = false
     }
 
-    private static let numbers = [SIGINT, SIGTERM]
-    /// How many calls of `cancelling` are under way, and what the signals did before the first of them.
+    /// How many calls of `cancelling` are under way, and the signals that would end the program without them.
     private static let uses = Mutex(Uses())
 
     private struct Uses {
         var count = 0
-        var former: [sigaction] = []
+        var taken: [Int32] = []
     }
 
-    /// Keeps the signals from ending the program: Dispatch only watches them.
-    private static func begin() {
+    /// Takes the signals that would end the program: Dispatch only watches them. Returns these.
+    private static func begin() -> [Int32] {
         uses.withLock { uses in
             if uses.count == 0 {
-                uses.former = numbers.map { number in
-                    var former = sigaction()
-                    sigaction(number, nil, &former)
-                    signal(number, SIG_IGN)
-                    return former
-                }
+                uses.taken = [SIGINT, SIGTERM].filter { isUnhandled($0) }
+                for number in uses.taken { signal(number, SIG_IGN) }
             }
             uses.count += 1
+            return uses.taken
         }
+    }
+
+    /// Whether nobody in the program handles or ignores the signal.
+    private static func isUnhandled(_ number: Int32) -> Bool {
+        var action = sigaction()
+        sigaction(number, nil, &action)
+        return action.__sigaction_handler.sa_handler == nil
     }
 
     private static func end() {
         uses.withLock { uses in
             uses.count -= 1
             guard uses.count == 0 else { return }
-            for (number, former) in zip(numbers, uses.former) {
-                var former = former
-                sigaction(number, &former, nil)
-            }
+            for number in uses.taken { signal(number, SIG_DFL) }
         }
     }
 
@@ -55,17 +56,19 @@ enum Interruption {
         _ body: nonisolated(nonsending) () async throws -> Result
     ) async rethrows -> Result {
         let state = Mutex(State())
-        let handle: @Sendable () -> Void = {
+        let handle: @Sendable (Int32) -> Void = { number in
             state.withLock { state in
-                if state.hasCome { _exit(130) }
+                if state.hasCome {
+                    signal(number, SIG_DFL)
+                    raise(number)
+                }
                 state.hasCome = true
                 state.task?.task.cancel()
             }
         }
-        begin()
-        let sources = numbers.map { number in
+        let sources = begin().map { number in
             let source = DispatchSource.makeSignalSource(signal: number)
-            source.setEventHandler(handler: handle)
+            source.setEventHandler { handle(number) }
             source.resume()
             return source
         }

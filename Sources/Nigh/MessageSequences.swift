@@ -1,10 +1,24 @@
+import NighChannels
 import NighCore
 
 /// The messages of all peers as values of one type. A message that is no such value is left out and reported as
 /// ``SessionEvent/messageUnreadable(_:_:)``.
 public struct TypedMessages<Content: Decodable & Sendable>: AsyncSequence, Sendable {
+    /// Where the messages come from.
+    enum Source: Sendable {
+        case session(MessageSequence)
+        case channel(ChannelPort)
+
+        nonisolated(nonsending) func next() async -> Message? {
+            switch self {
+            case .session(let messages): await messages.next()
+            case .channel(let port): await port.next()
+            }
+        }
+    }
+
     let session: SessionReference
-    let messages: MessageSequence
+    let messages: Source
 
     /// Makes the iterator that `for await` reads with.
     public func makeAsyncIterator() -> Iterator { Iterator(session: session, messages: messages) }
@@ -12,7 +26,7 @@ public struct TypedMessages<Content: Decodable & Sendable>: AsyncSequence, Senda
     /// Reads the sequence.
     public struct Iterator: AsyncIteratorProtocol {
         let session: SessionReference
-        let messages: MessageSequence
+        let messages: Source
 
         /// The next value, with the isolation of the caller, as `for await` asks for it.
         public mutating func next(isolation actor: isolated (any Actor)?) async -> TypedMessage<Content>? {

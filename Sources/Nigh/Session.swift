@@ -122,7 +122,7 @@ extension Session {
     /// The messages of all peers as values of one type, which they were sent as with ``send(_:to:)``, ``broadcast(_:)``
     /// or ``Peer/send(_:)``. Each message goes to one reader: for several kinds of messages, use an enum.
     public func messages<Content: Decodable & Sendable>(of type: Content.Type) -> TypedMessages<Content> {
-        TypedMessages(session: reference, messages: messages)
+        TypedMessages(session: reference, messages: .session(messages))
     }
 
     /// Sends a value as JSON to these peers. Waits while the send buffer of one is full. The error names the peers that

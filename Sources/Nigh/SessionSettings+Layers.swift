@@ -1,3 +1,4 @@
+import NighChannels
 import NighGroups
 import NighIntroductions
 import NighLoop
@@ -14,7 +15,8 @@ extension SessionSettings {
             isOn: connectsAutomatically, refusing: { members.reason(against: $0) })
         let groups = Groups()
         return [
-            OpenedStreams(), members, FileReception(files), groups, GroupReaders(groups), introductions,
+            OpenedStreams(), Channels(), members, FileReception(files), groups, GroupReaders(groups),
+            introductions,
             IntroductionReports(introductions), inviter,
         ] + layers
     }

@@ -3,7 +3,8 @@ import NighCore
 import Synchronization
 
 /// Begins a session, runs `body` with it, and ends it in good order, also if `body` throws. Ctrl-C (and SIGTERM)
-/// cancels `body`, so that its loops end; a second Ctrl-C ends the program at once.
+/// cancels `body`, so that its loops end; a second Ctrl-C ends the program at once. A signal that the program handles
+/// or ignores itself when this begins is left alone.
 ///
 ///     try await withSession(service: "hello") { session in
 ///         session.connectsAutomatically = true

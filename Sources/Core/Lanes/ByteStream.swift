@@ -58,6 +58,9 @@ public final class ByteStream: Sendable {
         try bytes.withUnsafeBytes { bytes throws(NighError) in try port.write(bytes) }
     }
 
+    /// Waits until there may be room to write, or writing has ended, or the task is cancelled.
+    package nonisolated(nonsending) func waitForRoom() async { await port.waitForRoom() }
+
     /// Writes as many of the bytes as there is room for, without waiting, and returns how many.
     package func tryWrite(_ bytes: UnsafeRawBufferPointer) throws(NighError) -> Int {
         try port.write(bytes)

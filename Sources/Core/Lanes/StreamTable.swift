@@ -152,6 +152,10 @@ final class StreamTable {
             NighError(
                 .sending, .unsupported("relays"), peer: peer,
                 advice: "update the peer's program, and allow it to carry pipes for others")
+        case .channel:
+            NighError(
+                .sending, .unsupported("channels"), peer: peer,
+                advice: "update the peer's program, and make its session by its service")
         }
     }
 

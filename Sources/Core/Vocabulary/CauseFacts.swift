@@ -3,7 +3,7 @@
 /// Each cause has one entry, in `NighError.Cause.facts` or `SecurityFault.facts`, and
 /// one place in `NighError.Cause.kinds`.
 package struct CauseFacts: Sendable {
-    /// Whether calling the peer again may help.
+    /// Whether trying again may help: not if the peer has declined, for example, or if the program has made a mistake.
     enum Retrying {
         /// No. The peer itself gave this answer, or this side caused the error; calling again does not change that.
         case never
@@ -42,8 +42,8 @@ package struct CauseFacts: Sendable {
 }
 
 extension NighError {
-    /// Whether calling the peer again may help.
-    package var isRetryable: Bool {
+    /// Whether trying again may help: not if the peer has declined, for example, or if the program has made a mistake.
+    public var isRetryable: Bool {
         switch cause.facts.retrying {
         case .never: false
         case .mayHelp: true

@@ -17,11 +17,12 @@ package struct Hello: Equatable {
     /// How many streams the sender accepts, and of which length; nil if it has no streams.
     package var streams: StreamTerms? {
         didSet {
-            abilities &= ~(Ability.streams | Ability.files | Ability.relays)
+            abilities &= ~(Ability.streams | Ability.files | Ability.relays | Ability.channels)
             guard let streams else { return }
             abilities |= Ability.streams
             if streams.acceptsFiles { abilities |= Ability.files }
             if streams.acceptsRelays { abilities |= Ability.relays }
+            if streams.acceptsChannels { abilities |= Ability.channels }
         }
     }
     /// Both prefaces as the sender of the hello sent and received them, the dialling side's first. Nil in plaintext.
@@ -93,6 +94,8 @@ package struct Hello: Equatable {
         static let relays: UInt32 = 1 << 4
         /// The sender understands the field with the delegation.
         static let delegations: UInt32 = 1 << 5
+        /// The sender accepts streams for channels. Without `streams` it means nothing.
+        static let channels: UInt32 = 1 << 6
     }
 }
 
@@ -149,13 +152,19 @@ package struct StreamTerms: Equatable {
     package var acceptsFiles: Bool
     /// Whether the other side may open streams for relays. A bit of the hello's abilities says so.
     package var acceptsRelays: Bool
+    /// Whether the other side may open streams for channels. A bit of the hello's abilities says so.
+    package var acceptsChannels: Bool
 
     /// Creates terms.
-    package init(streams: Int, window: Int, acceptsFiles: Bool = false, acceptsRelays: Bool = false) {
+    package init(
+        streams: Int, window: Int, acceptsFiles: Bool = false, acceptsRelays: Bool = false,
+        acceptsChannels: Bool = false
+    ) {
         self.streams = streams
         self.window = window
         self.acceptsFiles = acceptsFiles
         self.acceptsRelays = acceptsRelays
+        self.acceptsChannels = acceptsChannels
     }
 
     /// Returns whether the other side may open streams for this purpose.
@@ -164,6 +173,7 @@ package struct StreamTerms: Equatable {
         case .program: true
         case .files: acceptsFiles
         case .relay: acceptsRelays
+        case .channel: acceptsChannels
         }
     }
 
@@ -178,6 +188,7 @@ package struct StreamTerms: Equatable {
     init(reading bytes: UnsafeRawBufferPointer, abilities: UInt32) throws(WireError) {
         acceptsFiles = abilities & Hello.Ability.files != 0
         acceptsRelays = abilities & Hello.Ability.relays != 0
+        acceptsChannels = abilities & Hello.Ability.channels != 0
         var reader = FieldReader(bytes)
         streams = Int(try reader.number(UInt16.self, "the hello's number of streams"))
         window = Int(clamping: try reader.number(UInt32.self, "the hello's window for streams"))

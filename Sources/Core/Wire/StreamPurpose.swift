@@ -6,6 +6,8 @@ package enum StreamPurpose: UInt8, Sendable {
     case files = 1
     /// A pipe between two other peers, which the peer that sees both carries for them.
     case relay = 2
+    /// The messages of a channel from the side that opens the stream to the other one, framed by their lengths.
+    case channel = 3
 }
 
 extension StreamPurpose {
@@ -14,7 +16,7 @@ extension StreamPurpose {
     /// Files are written to a disk, in longer strokes than a link's.
     package var windowGrowth: Int {
         switch self {
-        case .program, .relay: 1
+        case .program, .relay, .channel: 1
         case .files: 4
         }
     }

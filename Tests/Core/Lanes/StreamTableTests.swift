@@ -1,3 +1,4 @@
+import NighChannels
 import Testing
 
 @testable import NighCore
@@ -469,6 +470,24 @@ import Testing
             try Standing(acknowledging: bytes)
         }
         #expect(read == standing)
+    }
+
+    @Test("have the bytes of the example in the page of the protocol, about channels")
+    func channelPage() throws {
+        let steps = try ProtocolPage().example(in: "4.11 Channels")
+        let exact = try steps.map { try #require($0.bytes.exact) }
+        let pair = StreamPair(StreamTerms(streams: 4, window: 10_000, acceptsChannels: true))
+        let stream = try pair.odd.open("red", for: .channel)
+        try stream.put(ChannelParser.header(of: 5) + Array("hello".utf8))
+        pair.odd.write()
+        #expect(pair.odd.wire.bytes == exact.prefix(2).flatMap(\.self))
+        try pair.settle()
+        var parser = ChannelParser()
+        parser.append(ByteSlice(pair.even.opened[0].take().bytes))
+        #expect(try parser.next(limit: 5)?.bytes == Array("hello".utf8))
+        pair.even.opened[0].finish()
+        pair.even.write()
+        #expect(pair.even.wire.bytes == exact[2])
     }
 
     @Test("end with the reason for which the conversation ended, after what had come")

@@ -82,7 +82,8 @@ import Testing
         #expect(error["cause"] as? String == "refused", "\(error)")
         #expect((error["text"] as? String)?.contains(#/; tried for [0-9.]+ s/#) == true, "\(error)")
         // The pauses are 250 ms, 500 ms, 1 s and then 2 s at most. There are fewer if finding the peer took long.
-        #expect((2...15).contains(call.errors.count { $0.contains("can be invited again: ") }), "\(call.errors)")
+        #expect(
+            (2...15).contains(call.errors.count { $0.contains("can be invited again: ") }), "\(call.errors)")
         host.send(SIGINT)
         _ = try host.end()
     }

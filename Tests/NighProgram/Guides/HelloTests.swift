@@ -4,7 +4,7 @@ import NighTestKit
 import Testing
 
 /// Examples/Hello, the first program that a reader sees.
-@Suite("The hello program", .callsPrograms) struct HelloTests {
+@Suite("The hello program", .callsPrograms, .serialized) struct HelloTests {
     private let user = TemporaryFolder()
 
     /// Runs the program with its lines as they come.
@@ -30,6 +30,24 @@ import Testing
         #expect(try puma.end().status == 0)
         // Ctrl-C ends it in good order, too.
         lynx.send(SIGINT)
+        #expect(try lynx.end().status == 0)
+    }
+
+    @Test("leaves a signal alone that it was started to ignore, and ends with one that it was not")
+    func ignoredSignal() throws {
+        let program = try BuiltPackages.build("Examples/Hello") + "/Hello"
+        let puma = try Child(
+            "/bin/sh",
+            ["-c", "trap '' INT; exec stdbuf -oL '\(program)' Puma tcp:interface=lo,mdns=embedded"],
+            environment: ["XDG_DATA_HOME": user.path], reads: true)
+        let lynx = try hello("Lynx", "tcp:interface=lo,mdns=embedded")
+        for child in [puma, lynx] { try child.line(with: " is connected over ") }
+        puma.send(SIGINT)
+        lynx.type("still there?")
+        try puma.line(with: "Lynx: still there?")
+        puma.send(SIGTERM)
+        #expect(try puma.end().status == 0)
+        lynx.closeInput()
         #expect(try lynx.end().status == 0)
     }
 

@@ -3,7 +3,7 @@ extension Session {
     public var peers: [Peer] { reference.reports.peers }
 
     /// The peers that are connected now, by PeerID.
-    public var connectedPeers: [Peer] { peers.filter(\.isConnected) }
+    public var connectedPeers: [Peer] { reference.reports.connectedPeers.sorted { $0.id < $1.id } }
 
     /// All peers now, and again after each change; for user interfaces. A slow reader gets the newest list only.
     public var peerLists: some AsyncSequence<[Peer], Never> & Sendable { reference.reports.peerLists() }
@@ -11,8 +11,8 @@ extension Session {
     /// The peer with this ID as the session last saw it.
     public func peer(_ id: PeerID) -> Peer { reference.peer(id) }
 
-    /// The events from now on. Each call gives a sequence of its own, which begins with what lasts: problems, addresses,
-    /// and the peers that are known already.
+    /// The events from now on. Each call gives a sequence of its own, which begins with what lasts: problems,
+    /// addresses, and the peers that are known already.
     public var events: EventSequence { reference.reports.events() }
 
     // MARK: Sending to several peers
@@ -22,7 +22,9 @@ extension Session {
     public nonisolated(nonsending) func send(
         bytes: some Collection<UInt8>, to peers: [Peer]
     ) async throws(PartialSendError) {
-        try checkOpen(for: peers.map(\.id))
+        guard !isClosing else {
+            throw PartialSendError(NighError(.sending, .closed), peers: peers.map(\.id))
+        }
         let payload = ByteSlice(bytes)
         var failures: [PeerID: NighError] = [:]
         for peer in peers {
@@ -42,7 +44,7 @@ extension Session {
         bytes: some Collection<UInt8>
     ) async throws(PartialSendError) {
         do throws(PartialSendError) {
-            try await send(bytes: bytes, to: connectedPeers)
+            try await send(bytes: bytes, to: reference.reports.connectedPeers)
         } catch {
             if error.reason != nil { throw error }
             let failures = error.failures.filter { !$0.value.isDisconnection }

@@ -94,7 +94,7 @@ extension Session {
         try await reference.send(ByteSlice(bytes), through: port, on: lane)
     }
 
-    func checkOpen(for peers: [PeerID]) throws(PartialSendError) {
+    private func checkOpen(for peers: [PeerID]) throws(PartialSendError) {
         do throws(NighError) {
             try directory.checkOpen()
         } catch {

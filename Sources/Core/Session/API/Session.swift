@@ -74,6 +74,7 @@ public final class Session: Sendable {
         hello.streams = configuration.limits.streamTerms
         hello.streams?.acceptsFiles = layers?.streams[.files] != nil
         hello.streams?.acceptsRelays = layers?.streams[.relay] != nil
+        hello.streams?.acceptsChannels = layers?.streams[.channel] != nil
         hello.acceptsKinds = layers?.receivers.isEmpty == false
         hello.hasDatagrams = configuration.datagrams
         hello.acceptsDelegations = configuration.security != .none

@@ -34,6 +34,23 @@ extension SessionReference {
         }
     }
 
+    /// The peers that are connected now, in any order.
+    package var connectedPeers: [Peer] { reports.connectedPeers }
+
+    /// The bytes of the longest message to a connected peer.
+    package func messageLimit(for peer: PeerID) throws(NighError) -> Int {
+        try directory.port(of: peer).messageLimit
+    }
+
+    /// Opens a stream for a purpose. Loop only.
+    package func openStream(
+        named name: String, to peer: PeerID, for purpose: StreamPurpose
+    ) throws(NighError) -> ByteStream {
+        var result: Result<ByteStream, NighError> = .failure(NighError(.sending, .closed))
+        driver?.openStream(named: name, to: peer, for: purpose) { result = $0 }
+        return try result.get()
+    }
+
     /// Waits for the outcome of the call that `begin` makes on the loop.
     ///
     /// - Parameters:

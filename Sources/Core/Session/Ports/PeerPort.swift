@@ -21,7 +21,7 @@ final class PeerPort: Sendable {
     let peer: PeerID
     private let peerName: DisplayName
     private let limit: Int
-    private let messageLimit: Int
+    let messageLimit: Int
     private let largestWholeMessage: Int
     /// Whether the peer takes messages of kinds.
     private let acceptsKinds: Bool

@@ -13,6 +13,9 @@ struct ReportedPeers {
     /// The peers that can be reached, or are connected, by PeerID.
     var sorted: [Peer] { present.sorted { $0.id < $1.id } }
 
+    /// The peers that are connected, in any order.
+    var connected: [Peer] { present.filter(\.isConnected) }
+
     /// The peer, if it can be reached, or is connected.
     func present(_ id: PeerID) -> Peer? { places[id].map { present[$0] } }
 

@@ -3,7 +3,7 @@ import Synchronization
 /// How peers and invitations reach their session from any thread. It keeps neither the session nor its driver, so a
 /// session that nobody else holds ends.
 package final class SessionReference: Sendable {
-    let loop: any EventLoop
+    package let loop: any EventLoop
     /// The loop's thread, if it has one of its own.
     let loopThread: LoopThread?
     let directory: PortDirectory

@@ -103,6 +103,9 @@ final class SessionReports: @unchecked Sendable {
     /// The peers that can be reached now, or are connected, by PeerID.
     var peers: [Peer] { lock.withLock { state.peers.sorted } }
 
+    /// The peers that are connected now, in any order.
+    var connectedPeers: [Peer] { lock.withLock { state.peers.connected } }
+
     /// The peer, if it can be reached now, or is connected.
     func presentPeer(_ id: PeerID) -> Peer? { lock.withLock { state.peers.present(id) } }
 

@@ -209,7 +209,7 @@ struct FrameSummary {
         guard let streams = hello.streams else { return }
         text +=
             ", \(streams.streams) streams" + (streams.acceptsFiles ? ", files" : "")
-            + (streams.acceptsRelays ? ", relays" : "")
+            + (streams.acceptsRelays ? ", relays" : "") + (streams.acceptsChannels ? ", channels" : "")
         details += [
             .init("maximum_streams", .integer(streams.streams)),
             .init("stream_window_bytes", .integer(streams.window)),

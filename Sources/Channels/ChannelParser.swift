@@ -1,0 +1,65 @@
+import NighCore
+
+/// Cuts the bytes of a channel's stream into messages. In front of each is its length, in four bytes.
+package struct ChannelParser {
+    private var waiting: [ByteSlice] = []
+    private var waitingCount = 0
+    /// The length of the message that comes, once that is known.
+    private var length: Int?
+
+    package init() {}
+
+    /// The bytes in front of a message of this length.
+    package static func header(of length: Int) -> [UInt8] {
+        withUnsafeBytes(of: UInt32(length).bigEndian) { Array($0) }
+    }
+
+    private static let headerCount = 4
+
+    /// Takes in the next bytes of the stream.
+    package mutating func append(_ bytes: ByteSlice) {
+        waiting.append(bytes)
+        waitingCount += bytes.count
+    }
+
+    /// Returns the next message; nil if it has not come whole. Fails if it is longer than `limit`.
+    package mutating func next(limit: Int) throws(WireError) -> ByteSlice? {
+        if length == nil {
+            guard waitingCount >= Self.headerCount else { return nil }
+            let header = take(Self.headerCount)
+            length = header.withUnsafeBytes { Int(UInt32(bigEndian: $0.loadUnaligned(as: UInt32.self))) }
+        }
+        guard let length else { return nil }
+        guard length <= limit else {
+            throw .malformed("a message of \(length) bytes in a channel, the limit is \(limit)")
+        }
+        guard waitingCount >= length else { return nil }
+        self.length = nil
+        return take(length)
+    }
+
+    /// Takes so many of the bytes that wait, which are copied only if they have come in pieces.
+    private mutating func take(_ count: Int) -> ByteSlice {
+        waitingCount -= count
+        guard let first = waiting.first, count > 0 else { return ByteSlice([]) }
+        if count <= first.count {
+            if count == first.count { waiting.removeFirst() } else { waiting[0] = first[count..<first.count] }
+            return first[0..<count]
+        }
+        let whole = Chunk(capacity: count)
+        var left = count
+        var used = 0
+        for piece in waiting where left > 0 {
+            let part = piece[0..<min(left, piece.count)]
+            part.withUnsafeBytes { whole.append($0) }
+            left -= part.count
+            if part.count == piece.count {
+                used += 1
+            } else {
+                waiting[used] = piece[part.count..<piece.count]
+            }
+        }
+        waiting.removeFirst(used)
+        return whole.slice(from: 0)
+    }
+}

@@ -1,0 +1,126 @@
+import NighCore
+import Synchronization
+
+/// One channel of a session, for any thread.
+package final class ChannelPort: Sendable {
+    private struct State {
+        var inputs: [ObjectIdentifier: ChannelInput] = [:]
+        var outputs: [PeerID: ChannelOutput] = [:]
+        var isClosed = false
+    }
+
+    /// A message that waits for the program, and where it came from.
+    private struct Arrival: Sendable {
+        let message: Message
+        let input: ChannelInput
+    }
+
+    package let name: String
+    package let session: SessionReference
+    private let messageLimit: Int
+    private let state = Mutex(State())
+    private let inbox = Inbox<Arrival>()
+
+    init(_ name: String, of session: SessionReference, messageLimit: Int) {
+        self.name = name
+        self.session = session
+        self.messageLimit = messageLimit
+    }
+
+    // MARK: Receiving
+
+    /// Returns the next message without waiting, or nil if there is none now.
+    package func poll() -> Message? {
+        guard let arrival = inbox.poll() else { return nil }
+        arrival.input.didRead(arrival.message.payload)
+        return arrival.message
+    }
+
+    /// Waits for the next message. Returns nil if the channel is closed, or if the task is cancelled.
+    package nonisolated(nonsending) func next() async -> Message? {
+        while true {
+            if let message = poll() { return message }
+            guard await inbox.wait() else { return nil }
+        }
+    }
+
+    /// Reads a stream in which a peer sends messages of this channel. Loop only.
+    func take(_ stream: ByteStream) {
+        let input = ChannelInput(stream, on: session.loop, limit: messageLimit) { [weak self] in
+            self?.note($0, of: $1)
+        }
+        let isClosed = state.withLock { state in
+            if !state.isClosed { state.inputs[ObjectIdentifier(input)] = input }
+            return state.isClosed
+        }
+        if isClosed { return stream.cancelReading(because: Channels.closed) }
+        input.proceed()
+    }
+
+    private func note(_ outcome: ChannelInput.Outcome, of input: ChannelInput) {
+        switch outcome {
+        case .message(let message): inbox.append(Arrival(message: message, input: input))
+        case .ended: state.withLock { $0.inputs[ObjectIdentifier(input)] = nil }
+        }
+    }
+
+    // MARK: Sending
+
+    /// Sends a message to a peer, and waits for room. Returns when the message is accepted, which is before it arrives.
+    package nonisolated(nonsending) func send(_ payload: ByteSlice, to peer: Peer) async throws(NighError) {
+        do throws(NighError) {
+            let output = try await output(to: peer.id)
+            guard payload.count <= output.messageLimit else {
+                throw NighError(
+                    .sending, .messageTooLarge(size: payload.count, limit: output.messageLimit),
+                    peer: peer.label,
+                    advice: "send it as a file or through a stream")
+            }
+            try await output.send(ByteSlice(ChannelParser.header(of: payload.count), then: payload))
+        } catch {
+            // An end of the stream is told once. The next message opens another one.
+            switch error.cause {
+            case .cancelled, .messageTooLarge: break
+            default: forget(peer.id)
+            }
+            throw peer.named(error)
+        }
+    }
+
+    private nonisolated(nonsending) func output(to peer: PeerID) async throws(NighError) -> ChannelOutput {
+        if let output = state.withLock({ $0.outputs[peer] }) { return output }
+        return try await session.onLoop(.sending) { [self] () throws(NighError) in try openOutput(to: peer) }
+            .get()
+    }
+
+    private func openOutput(to peer: PeerID) throws(NighError) -> ChannelOutput {
+        let (output, isClosed) = state.withLock { ($0.outputs[peer], $0.isClosed) }
+        if let output { return output }
+        if isClosed { throw NighError(.sending, .invalid("channel \"\(name)\": \(Channels.closed)")) }
+        let stream = try session.openStream(named: name, to: peer, for: .channel)
+        let opened = ChannelOutput(
+            stream, messageLimit: try session.messageLimit(for: peer), on: session.loop)
+        state.withLock { $0.outputs[peer] = opened }
+        return opened
+    }
+
+    /// Forgets the stream to a peer.
+    func forget(_ peer: PeerID) { state.withLock { $0.outputs[peer] = nil } }
+
+    // MARK: End
+
+    /// Ends the channel. What was sent still arrives.
+    func finish() {
+        let state = state.withLock { state in
+            state.isClosed = true
+            defer {
+                state.inputs = [:]
+                state.outputs = [:]
+            }
+            return (inputs: state.inputs, outputs: state.outputs)
+        }
+        for output in state.outputs.values { output.finish() }
+        for input in state.inputs.values { input.stream.cancelReading(because: Channels.closed) }
+        inbox.finish()
+    }
+}

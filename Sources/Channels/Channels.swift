@@ -1,0 +1,121 @@
+import NighCore
+import Synchronization
+
+/// The channels of one session: messages beside those of the program, each channel's in streams of their own, so that
+/// a slow reader of one slows nobody else.
+///
+/// A layer of its session. What peers send in a channel that the program has not opened yet waits, and so do they.
+package final class Channels: ConversationLayer {
+    private struct State {
+        var session: SessionReference?
+        var messageLimit = 0
+        var open: [String: ChannelPort] = [:]
+        /// The streams of channels that are not open, by name.
+        var waiting: [String: [ByteStream]] = [:]
+        var waitingCount = 0
+        var isClosed = false
+
+        mutating func takeWaiting(_ name: String) -> [ByteStream] {
+            let streams = waiting.removeValue(forKey: name) ?? []
+            waitingCount -= streams.count
+            return streams
+        }
+    }
+
+    /// Streams of channels that are not open. Further ones are cancelled.
+    package static let waitingLimit = 256
+    static let closed = "it is closed"
+
+    private let state = Mutex(State())
+
+    package init() {}
+
+    // MARK: The layer
+
+    /// That of channels.
+    package var purposes: [StreamPurpose] { [.channel] }
+
+    /// Begins to carry the channels of a session.
+    package func attach(to session: Session) {
+        state.withLock { state in
+            state.session = session.reference
+            state.messageLimit = session.configuration.limits.message
+        }
+    }
+
+    /// Takes a stream in which a peer sends messages of a channel.
+    package func receive(_ stream: ByteStream) {
+        // This side's messages are in a stream of its own.
+        stream.finish()
+        let (port, isRefused) = state.withLock { state -> (ChannelPort?, Bool) in
+            if let port = state.open[stream.name] { return (port, false) }
+            guard state.waitingCount < Self.waitingLimit, !state.isClosed else { return (nil, true) }
+            state.waiting[stream.name, default: []].append(stream)
+            state.waitingCount += 1
+            return (nil, false)
+        }
+        port?.take(stream)
+        if isRefused { stream.cancelReading(because: "nobody there reads the channel") }
+    }
+
+    /// Forgets the streams of a conversation that is over.
+    package func handle(_ event: SessionEvent) {
+        guard case .disconnected(let peer, _) = event else { return }
+        let ports = state.withLock { state in
+            for (name, streams) in state.waiting {
+                let left = streams.filter { $0.peer != peer.id }
+                state.waitingCount -= streams.count - left.count
+                state.waiting[name] = left.isEmpty ? nil : left
+            }
+            return Array(state.open.values)
+        }
+        for port in ports { port.forget(peer.id) }
+    }
+
+    /// Ends all channels.
+    package func sessionDidClose() {
+        let ports = state.withLock { state in
+            state.isClosed = true
+            defer {
+                state.open = [:]
+                state.waiting = [:]
+            }
+            return Array(state.open.values)
+        }
+        for port in ports { port.finish() }
+    }
+
+    // MARK: The program
+
+    /// Opens a channel. Fails if it is open already, or if nothing can have that name.
+    package func open(_ name: String) throws(NighError) -> ChannelPort {
+        guard !name.isEmpty, name.utf8.count <= 255,
+            !name.unicodeScalars.contains(where: { $0.properties.generalCategory == .control })
+        else {
+            throw NighError(
+                .configuring, .invalid("name of a channel: \"\(name)\""),
+                advice: "use 1 to 255 bytes and no control characters")
+        }
+        let (port, streams) = try state.withLock { state throws(NighError) in
+            guard let session = state.session, !state.isClosed else { throw NighError(.configuring, .closed) }
+            guard state.open[name] == nil else {
+                throw NighError(
+                    .configuring, .invalid("channel \"\(name)\": it is open already"),
+                    advice: "use that one, or another name")
+            }
+            let port = ChannelPort(name, of: session, messageLimit: state.messageLimit)
+            state.open[name] = port
+            return (port, state.takeWaiting(name))
+        }
+        port.session.loop.execute { for stream in streams { port.take(stream) } }
+        return port
+    }
+
+    /// Closes a channel. What was sent still arrives; what was not read is dropped.
+    package func close(_ port: ChannelPort) {
+        state.withLock { state in
+            if state.open[port.name] === port { state.open[port.name] = nil }
+        }
+        port.finish()
+    }
+}

@@ -1,0 +1,105 @@
+import NighChannels
+import NighCore
+
+/// A channel of a session: messages of its own, beside those of the session and of other channels, with the connected
+/// peers that have opened a channel of the same name.
+///
+/// So a library can use the session of its program without either taking the other's messages. Messages that nobody
+/// reads slow down those who send in this channel, and nothing else. Messages to a peer that has not opened the channel
+/// wait there until it does.
+public final class Channel: Sendable {
+    private let port: ChannelPort
+    private let channels: Channels
+
+    init(_ port: ChannelPort, of channels: Channels) {
+        self.port = port
+        self.channels = channels
+    }
+
+    /// A channel that nobody uses any more is closed.
+    deinit { channels.close(port) }
+
+    /// The name, which is the same at all peers that use the channel.
+    public var name: String { port.name }
+
+    /// The messages of all peers. Each message goes to one reader.
+    public var messages: ChannelMessages { ChannelMessages(port: port) }
+
+    /// The messages of all peers as values of one type; see ``Session/messages(of:)``.
+    public func messages<Content: Decodable & Sendable>(of type: Content.Type) -> TypedMessages<Content> {
+        TypedMessages(session: port.session, messages: .channel(port))
+    }
+
+    /// Sends a value as JSON to a peer; see ``send(bytes:to:)``.
+    public nonisolated(nonsending) func send(_ value: some Encodable, to peer: Peer) async throws(NighError) {
+        try await send(bytes: MessageCoding.encode(value, to: peer), to: peer)
+    }
+
+    /// Sends bytes as they are to a peer. They arrive exactly once and in the order of the calls, or the conversation
+    /// ends. Waits while much waits to be sent. Returns when the session has accepted the message, which is before it
+    /// arrives. If the task is cancelled, the call fails and nothing was sent. Fails if the peer's program is of a
+    /// version without channels.
+    public nonisolated(nonsending) func send(
+        bytes: some Collection<UInt8>, to peer: Peer
+    ) async throws(NighError) {
+        try await port.send(ByteSlice(bytes), to: peer)
+    }
+
+    /// Sends a value as JSON to all connected peers; see ``broadcast(bytes:)``.
+    public nonisolated(nonsending) func broadcast(_ value: some Encodable) async throws {
+        try await broadcast(bytes: MessageCoding.encode(value))
+    }
+
+    /// Sends bytes as they are to all connected peers, as ``send(bytes:to:)`` does to each. It is no error if a peer
+    /// disconnects in the meantime, or if its program has no channels.
+    public nonisolated(nonsending) func broadcast(
+        bytes: some Collection<UInt8>
+    ) async throws(PartialSendError) {
+        let payload = ByteSlice(bytes)
+        var failures: [PeerID: NighError] = [:]
+        for peer in port.session.connectedPeers {
+            do throws(NighError) {
+                try await port.send(payload, to: peer)
+            } catch {
+                if case .unsupported = error.cause { continue }
+                if !error.isDisconnection { failures[peer.id] = error }
+            }
+        }
+        if !failures.isEmpty { throw PartialSendError(failures: failures) }
+    }
+
+    /// Closes the channel: its sequences end, and its name can be used anew. What was sent still arrives.
+    public func close() { channels.close(port) }
+}
+
+/// The messages of a channel, in the order in which each peer has sent them.
+public struct ChannelMessages: AsyncSequence, Sendable {
+    let port: ChannelPort
+
+    /// Makes the iterator that `for await` reads with.
+    public func makeAsyncIterator() -> Iterator { Iterator(port: port) }
+
+    /// Reads the sequence.
+    public struct Iterator: AsyncIteratorProtocol {
+        let port: ChannelPort
+
+        /// The next message, with the isolation of the caller, as `for await` asks for it.
+        public mutating func next(isolation actor: isolated (any Actor)?) async -> Message? {
+            await port.next()
+        }
+
+        /// The next message; nil after the last, or if the task is cancelled.
+        public mutating func next() async -> Message? { await next(isolation: nil) }
+    }
+}
+
+extension Session {
+    /// Opens a channel, for the messages of one part of the program; see ``Channel``. Fails if this session has a
+    /// channel of that name already.
+    ///
+    /// - Parameter name: 1 to 255 bytes without control characters, the same at all peers that use the channel.
+    public func channel(_ name: String) throws(NighError) -> Channel {
+        let channels = try required(Channels.self, "channels")
+        return Channel(try channels.open(name), of: channels)
+    }
+}
