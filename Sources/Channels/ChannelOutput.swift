@@ -7,8 +7,13 @@ final class ChannelOutput: Sendable {
     /// The bytes of the longest message that the peer takes.
     let messageLimit: Int
     private let loop: any EventLoop
-    /// The end of the message that the stream has taken in part. No other message begins before that has left.
-    private let rest = Mutex<ByteSlice?>(nil)
+    private let state = Mutex(State())
+
+    private struct State {
+        /// The end of the message that the stream has taken in part. No other message begins before that has left.
+        var rest: ByteSlice?
+        var isFinished = false
+    }
 
     init(_ stream: ByteStream, messageLimit: Int, on loop: any EventLoop) {
         self.stream = stream
@@ -27,44 +32,45 @@ final class ChannelOutput: Sendable {
     }
 
     private func accept(_ frame: ByteSlice) throws(NighError) -> Bool {
-        let (isAccepted, isWhole) = try rest.withLock { rest throws(NighError) -> (Bool, Bool) in
-            try write(&rest)
-            guard rest == nil else { return (false, false) }
-            rest = frame
-            try write(&rest)
-            return (true, rest == nil)
+        let (isAccepted, isWhole) = try state.withLock { state throws(NighError) -> (Bool, Bool) in
+            try write(&state)
+            guard state.rest == nil else { return (false, false) }
+            state.rest = frame
+            try write(&state)
+            return (true, state.rest == nil)
         }
         if isAccepted, !isWhole { proceedLater() }
         return isAccepted
     }
 
     /// Writes what there is room for.
-    private func write(_ rest: inout ByteSlice?) throws(NighError) {
-        guard let bytes = rest else { return }
+    private func write(_ state: inout State) throws(NighError) {
+        guard let bytes = state.rest else { return }
         let count = try stream.tryWrite(bytes)
-        rest = count < bytes.count ? bytes[count..<bytes.count] : nil
+        state.rest = count < bytes.count ? bytes[count..<bytes.count] : nil
+        if state.rest == nil, state.isFinished { stream.finish() }
     }
 
+    /// Goes on when there is room. Until then the stream keeps this, also when the channel is closed.
     private func proceedLater() {
-        stream.notify(bytes: false, room: true, on: loop) { [weak self] in self?.proceed() }
+        stream.notify(bytes: false, room: true, on: loop) { [self] in proceed() }
     }
 
     private func proceed() {
         // A conversation that has ended is told to those who send next.
         let isDone =
-            (try? rest.withLock { rest throws(NighError) in
-                try write(&rest)
-                return rest == nil
+            (try? state.withLock { state throws(NighError) in
+                try write(&state)
+                return state.rest == nil
             }) ?? true
         if !isDone { proceedLater() }
     }
 
     /// Ends the stream after what was sent.
     func finish() {
-        if rest.withLock({ $0 == nil }) {
-            stream.finish()
-        } else {
-            stream.cancelWriting(because: "the channel is closed")
+        state.withLock { state in
+            state.isFinished = true
+            if state.rest == nil { stream.finish() }
         }
     }
 }

@@ -68,8 +68,10 @@ package final class ChannelPort: Sendable {
 
     /// Sends a message to a peer, and waits for room. Returns when the message is accepted, which is before it arrives.
     package nonisolated(nonsending) func send(_ payload: ByteSlice, to peer: Peer) async throws(NighError) {
+        var used: ChannelOutput?
         do throws(NighError) {
             let output = try await output(to: peer.id)
+            used = output
             guard payload.count <= output.messageLimit else {
                 throw NighError(
                     .sending, .messageTooLarge(size: payload.count, limit: output.messageLimit),
@@ -81,7 +83,7 @@ package final class ChannelPort: Sendable {
             // An end of the stream is told once. The next message opens another one.
             switch error.cause {
             case .cancelled, .messageTooLarge: break
-            default: forget(peer.id)
+            default: if let used { forget(used, to: peer.id) }
             }
             throw peer.named(error)
         }
@@ -104,8 +106,15 @@ package final class ChannelPort: Sendable {
         return opened
     }
 
-    /// Forgets the stream to a peer.
+    /// Forgets the stream to a peer that has left.
     func forget(_ peer: PeerID) { state.withLock { $0.outputs[peer] = nil } }
+
+    /// Forgets a stream that has ended, unless another one has taken its place.
+    private func forget(_ output: ChannelOutput, to peer: PeerID) {
+        state.withLock { state in
+            if state.outputs[peer] === output { state.outputs[peer] = nil }
+        }
+    }
 
     // MARK: End
 

@@ -8,7 +8,7 @@ import NighCore
 /// reads slow down those who send in this channel, and nothing else. Messages to a peer that has not opened the channel
 /// wait there until it does.
 public final class Channel: Sendable {
-    private let port: ChannelPort
+    let port: ChannelPort
     private let channels: Channels
 
     init(_ port: ChannelPort, of channels: Channels) {
@@ -23,11 +23,11 @@ public final class Channel: Sendable {
     public var name: String { port.name }
 
     /// The messages of all peers. Each message goes to one reader.
-    public var messages: ChannelMessages { ChannelMessages(port: port) }
+    public var messages: ChannelMessages { ChannelMessages(channel: self) }
 
     /// The messages of all peers as values of one type; see ``Session/messages(of:)``.
     public func messages<Content: Decodable & Sendable>(of type: Content.Type) -> TypedMessages<Content> {
-        TypedMessages(session: port.session, messages: .channel(port))
+        TypedMessages(session: port.session, messages: .channel(self))
     }
 
     /// Sends a value as JSON to a peer; see ``send(bytes:to:)``.
@@ -35,10 +35,10 @@ public final class Channel: Sendable {
         try await send(bytes: MessageCoding.encode(value, to: peer), to: peer)
     }
 
-    /// Sends bytes as they are to a peer. They arrive exactly once and in the order of the calls, or the conversation
-    /// ends. Waits while much waits to be sent. Returns when the session has accepted the message, which is before it
-    /// arrives. If the task is cancelled, the call fails and nothing was sent. Fails if the peer's program is of a
-    /// version without channels.
+    /// Sends bytes as they are to a peer. They arrive exactly once and in the order of the calls, unless the
+    /// conversation ends or the peer closes the channel. Waits while much waits to be sent. Returns when the session
+    /// has accepted the message, which is before it arrives. If the task is cancelled, the call fails and nothing was
+    /// sent. Fails if the peer's program is of a version without channels.
     public nonisolated(nonsending) func send(
         bytes: some Collection<UInt8>, to peer: Peer
     ) async throws(NighError) {
@@ -74,18 +74,19 @@ public final class Channel: Sendable {
 
 /// The messages of a channel, in the order in which each peer has sent them.
 public struct ChannelMessages: AsyncSequence, Sendable {
-    let port: ChannelPort
+    /// Kept, or the channel would end while somebody reads it.
+    let channel: Channel
 
     /// Makes the iterator that `for await` reads with.
-    public func makeAsyncIterator() -> Iterator { Iterator(port: port) }
+    public func makeAsyncIterator() -> Iterator { Iterator(channel: channel) }
 
     /// Reads the sequence.
     public struct Iterator: AsyncIteratorProtocol {
-        let port: ChannelPort
+        let channel: Channel
 
         /// The next message, with the isolation of the caller, as `for await` asks for it.
         public mutating func next(isolation actor: isolated (any Actor)?) async -> Message? {
-            await port.next()
+            await channel.port.next()
         }
 
         /// The next message; nil after the last, or if the task is cancelled.

@@ -1,4 +1,3 @@
-import NighChannels
 import NighCore
 
 /// The messages of all peers as values of one type. A message that is no such value is left out and reported as
@@ -7,12 +6,12 @@ public struct TypedMessages<Content: Decodable & Sendable>: AsyncSequence, Senda
     /// Where the messages come from.
     enum Source: Sendable {
         case session(MessageSequence)
-        case channel(ChannelPort)
+        case channel(Channel)
 
         nonisolated(nonsending) func next() async -> Message? {
             switch self {
             case .session(let messages): await messages.next()
-            case .channel(let port): await port.next()
+            case .channel(let channel): await channel.port.next()
             }
         }
     }

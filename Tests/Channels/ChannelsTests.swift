@@ -14,6 +14,8 @@ private final class Pair {
         let channels = Channels()
         let faults: FaultControl
         var causes: [NighError.Cause] = []
+        /// The messages that were accepted.
+        var sent = 0
 
         init(_ name: String, _ hub: MemoryHub, _ loop: VirtualEventLoop, hasChannels: Bool, seed: UInt64) {
             let transport = FaultyTransport(MemoryTransport(hub: hub, address: name))
@@ -51,7 +53,10 @@ private final class Pair {
         Task(executorPreference: loop) { [puma, lynx] in
             do throws(NighError) {
                 let peer = puma.session.peer(lynx.session.id)
-                for message in messages { try await port.send(ByteSlice(message), to: peer) }
+                for message in messages {
+                    try await port.send(ByteSlice(message), to: peer)
+                    puma.sent += 1
+                }
             } catch {
                 puma.causes.append(error.cause)
             }
@@ -147,6 +152,26 @@ private func numbered(_ number: Int, size: Int) -> [UInt8] {
         #expect(
             numbers.dropLast(2).elementsEqual(0..<(numbers.count - 2)) && numbers.suffix(2) == [1_000, 1_001])
         #expect(received.allSatisfy { $0.count == 50_000 || $0.count == 99_999 || $0.count == 2 })
+        try pair.close()
+    }
+
+    @Test("still carry what was sent before their end")
+    func lastMessage() throws {
+        let pair = try Pair()
+        let (red, asLynx) = (try pair.puma.channels.open("red"), try pair.lynx.channels.open("red"))
+        let messages = (0..<20).map { numbered($0, size: 99_000) }
+        pair.send(messages, through: red)
+        try pair.run()
+        // The last message that was accepted is on its way in part, and the next one waits.
+        let accepted = pair.puma.sent
+        #expect((3..<20).contains(accepted))
+        pair.puma.channels.close(red)
+        var received: [[UInt8]] = []
+        for _ in 0..<100 {
+            try pair.run(.milliseconds(20))
+            received += asLynx.readAll()
+        }
+        #expect(received == Array(messages.prefix(accepted)) && pair.puma.causes.count == 1)
         try pair.close()
     }
 

@@ -72,6 +72,19 @@ import Testing
         await lynx.close()
     }
 
+    @Test("stays open while somebody reads its messages, although nobody else keeps it")
+    func kept() async throws {
+        let (puma, lynx, asLynx) = try await pair()
+        let red = try puma.channel("red")
+        try await red.send("hello", to: asLynx)
+        for await message in try lynx.channel("red").messages(of: String.self) {
+            #expect(message.content == "hello")
+            break
+        }
+        await puma.close()
+        await lynx.close()
+    }
+
     @Test("carries what several tasks send at once, each message whole and each task's in order")
     func tasks() async throws {
         let (puma, lynx, asLynx) = try await pair()
