@@ -5,7 +5,7 @@ import Synchronization
 ///
 /// `@unchecked Sendable`: everything but `didRead` is called on the loop, and only that touches the variables.
 final class ChannelInput: @unchecked Sendable {
-    /// What becomes of the stream.
+    /// A report about the stream.
     enum Outcome {
         case message(Message)
         case ended

@@ -46,7 +46,7 @@ public struct Group: Sendable {
         readers.memberLists(of: membership)
     }
 
-    /// What happens in the group from now on, beginning with the members that it has. Each call gives a sequence of its
+    /// The events of the group from now on, beginning with the members that it has. Each call gives a sequence of its
     /// own, which drops the oldest of more than 1,024 unread events, and ends when the session leaves the group.
     public var events: some AsyncSequence<GroupEvent, Never> & Sendable { readers.events(of: membership) }
 
@@ -125,7 +125,7 @@ extension GroupAdmission {
 /// Tells the program of the members of its groups.
 final class GroupReaders: SessionLayer {
     private struct Readers {
-        /// What the members have joined with, by peer.
+        /// The bytes that the members have joined with, by peer.
         var contexts: [PeerID: [UInt8]] = [:]
         var lists = ListReaders<Peer>()
         var events: [AsyncStream<GroupEvent>.Continuation] = []

@@ -126,7 +126,8 @@ import Testing
         let faults: [(kind: [UInt8], acceptsFiles: Bool, words: String)] = [
             ([6, 1], false, "a stream for files, which this side does not accept"),
             ([6, 2], true, "a stream for relay, which this side does not accept"),
-            ([6, 3], true, "a stream for the purpose 3"), ([6, 0], true, "a stream for the purpose 0"),
+            ([6, 3], true, "a stream for channel, which this side does not accept"),
+            ([6, 4], true, "a stream for the purpose 4"), ([6, 0], true, "a stream for the purpose 0"),
         ]
         for fault in faults {
             let received = Received()

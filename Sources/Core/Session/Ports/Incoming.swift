@@ -1,5 +1,5 @@
-/// What peers bring the program, such as streams and offers of files, in the order in which it comes. Each element goes
-/// to one reader, so use one loop for all of them. The sequence ends when the session is closed.
+/// Streams, offers of files and the like that peers bring the program, in the order in which they come. Each goes to
+/// one reader, so use one loop for all of them. The sequence ends when the session is closed.
 public struct Incoming<Element: Sendable>: AsyncSequence, Sendable {
     package let inbox: Inbox<Element>
 

@@ -1,5 +1,5 @@
-/// What does not work now, as the events of a session tell it: transports that are down, and advertising or browsing
-/// that fails.
+/// The problems that last, as the events of a session tell of them: transports that are down, and advertising or
+/// browsing that fails.
 package struct LastingProblems {
     /// The part of a session that has a problem.
     package struct Subject: Hashable {

@@ -8,7 +8,7 @@ package final class SessionReference: Sendable {
     let loopThread: LoopThread?
     let directory: PortDirectory
     let portNotifier: PortNotifier
-    /// What the session has reported.
+    /// The reports of the session.
     let reports: SessionReports
     /// Bytes of one unreliable message.
     let unreliableLimit: Int

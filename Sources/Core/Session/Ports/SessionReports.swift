@@ -1,4 +1,4 @@
-/// What a session has reported so far, for every thread: its peers, and the readers of its events.
+/// The reports of a session so far, for every thread: its peers, and the readers of its events.
 ///
 /// `@unchecked Sendable`: the state is touched with the lock held only.
 final class SessionReports: @unchecked Sendable {
@@ -22,7 +22,7 @@ final class SessionReports: @unchecked Sendable {
             }
         }
 
-        /// What lasts now, as the events that told of it.
+        /// The events that told of what lasts now.
         var lasting: [SessionEvent] {
             let peerEvents = peers.sorted.flatMap { peer -> [SessionEvent] in
                 peer.isConnected ? [.peerFound(peer), .connected(peer)] : [.peerFound(peer)]
