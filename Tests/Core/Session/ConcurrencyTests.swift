@@ -66,8 +66,13 @@ import Testing
                 return error
             }
         }
-        while await puma.statistics().peers[lynx.id]?.bytesWaiting ?? 0 < 32 << 10 { await Task.yield() }
-        return sender
+        // Lynx takes no more, and what it has not taken leaves no room for another message.
+        while true {
+            let (here, there) = await (puma.statistics().peers[lynx.id], lynx.statistics().peers[puma.id])
+            let untaken = (here?.bytesSent ?? 0) - (there?.bytesReceived ?? 0)
+            if there?.bytesUnread ?? 0 >= 32 << 10, untaken >= 40_000 { return sender }
+            await Task.yield()
+        }
     }
 
     @Test func fourTasksSendAndEachKeepsItsOrder() async throws {
