@@ -20,7 +20,7 @@ final class ChannelInput: @unchecked Sendable {
     private let unread = Atomic(0)
     private let isPaused = Atomic(false)
 
-    /// So many bytes may wait for the program, besides those that still are in the stream.
+    /// The number of bytes that may wait for the program, besides those in the stream.
     private static let unreadLimit = 64 << 10
 
     init(

@@ -57,7 +57,7 @@ final class ChannelOutput: Sendable {
     }
 
     private func proceed() {
-        // A conversation that has ended is told to those who send next.
+        // If the conversation has ended, the next call of `send` fails with the reason.
         let isDone =
             (try? state.withLock { state throws(NighError) in
                 try write(&state)

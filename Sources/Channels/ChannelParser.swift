@@ -38,7 +38,7 @@ package struct ChannelParser {
         return take(length)
     }
 
-    /// Takes so many of the bytes that wait, which are copied only if they have come in pieces.
+    /// Takes the next `count` bytes that wait. They are copied only if they have come in pieces.
     private mutating func take(_ count: Int) -> ByteSlice {
         waitingCount -= count
         guard let first = waiting.first, count > 0 else { return ByteSlice([]) }

@@ -80,7 +80,7 @@ package final class ChannelPort: Sendable {
             }
             try await output.send(ByteSlice(ChannelParser.header(of: payload.count), then: payload))
         } catch {
-            // An end of the stream is told once. The next message opens another one.
+            // One call fails because the stream has ended. The next one opens another stream.
             switch error.cause {
             case .cancelled, .messageTooLarge: break
             default: if let used { forget(used, to: peer.id) }

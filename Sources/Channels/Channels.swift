@@ -89,9 +89,7 @@ package final class Channels: ConversationLayer {
 
     /// Opens a channel. Fails if it is open already, or if nothing can have that name.
     package func open(_ name: String) throws(NighError) -> ChannelPort {
-        guard !name.isEmpty, name.utf8.count <= 255,
-            !name.unicodeScalars.contains(where: { $0.properties.generalCategory == .control })
-        else {
+        guard !name.isEmpty, StreamControl.isName(name) else {
             throw NighError(
                 .configuring, .invalid("name of a channel: \"\(name)\""),
                 advice: "use 1 to 255 bytes and no control characters")

@@ -97,7 +97,7 @@ extension StreamControl {
     }
 
     /// Returns whether a stream can have this name: at most 255 bytes, without control characters.
-    static func isName(_ name: String) -> Bool {
+    package static func isName(_ name: String) -> Bool {
         name.utf8.count <= Int(UInt8.max)
             && !name.unicodeScalars.contains { $0.properties.generalCategory == .control }
     }

@@ -25,7 +25,7 @@ extension SessionReference {
     /// Whether the session is closed or closing.
     package var isClosing: Bool { directory.isClosed }
 
-    /// Does something on the loop and waits for what comes of it, which is an error if the session has closed.
+    /// Runs `work` on the loop, and returns its result. Returns an error if the session has closed.
     package nonisolated(nonsending) func onLoop<Value: Sendable>(
         _ stage: NighError.Stage, _ work: @escaping @Sendable () throws(NighError) -> Value
     ) async -> Result<Value, NighError> {

@@ -14,15 +14,15 @@ package struct LastingProblems {
     /// The parts that have a problem.
     package var subjects: Set<Subject> { Set(events.keys) }
 
-    /// The event that told of a problem.
+    /// Returns the event that reported the problem of a part.
     package func event(of subject: Subject) -> SessionEvent? { events[subject] }
 
-    /// The events that told of the problems, in a fixed order.
+    /// The events that reported the problems, in a fixed order.
     package var all: [SessionEvent] {
         events.map { ("\($0.value)", $0.value) }.sorted { $0.0 < $1.0 }.map(\.1)
     }
 
-    /// Takes an event in. Returns whether it tells of the beginning or the end of a problem.
+    /// Notes an event. Returns whether a problem may have begun or ended with it.
     @discardableResult
     package mutating func note(_ event: SessionEvent) -> Bool {
         switch event {
