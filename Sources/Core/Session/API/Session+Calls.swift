@@ -25,16 +25,19 @@ extension Session {
         _ peer: PeerID, context: [UInt8] = [], timeout: Duration = .seconds(30),
         completion: @escaping @Sendable (Result<PeerID, NighError>) -> Void
     ) {
-        invite(peer, context: context, timeout: timeout, token: reference.newToken(), completion: completion)
+        invite(peer, context: context, introduction: [], timeout: timeout, completion: completion)
     }
 
     package func invite(
         at address: TransportAddress, context: [UInt8] = [], timeout: Duration = .seconds(30),
         completion: @escaping @Sendable (Result<PeerID, NighError>) -> Void
     ) {
-        invite(
-            at: address, context: context, timeout: timeout, token: reference.newToken(),
-            completion: completion)
+        let token = reference.newToken()
+        onLoop { driver in
+            driver.begin(.inviting, token, completion) { machine, now in
+                machine.call(address, context: context, timeout: timeout, token: token, now: now)
+            }
+        }
     }
 
     package nonisolated(nonsending) func invite(
@@ -54,31 +57,19 @@ extension Session {
         _ peer: PeerID, introduction: [UInt8], timeout: Duration,
         completion: @escaping @Sendable (Result<PeerID, NighError>) -> Void
     ) {
-        invite(
-            peer, context: [], introduction: introduction, timeout: timeout, token: reference.newToken(),
-            completion: completion)
+        invite(peer, context: [], introduction: introduction, timeout: timeout, completion: completion)
     }
 
     private func invite(
-        _ peer: PeerID, context: [UInt8], introduction: [UInt8] = [], timeout: Duration, token: CallToken,
+        _ peer: PeerID, context: [UInt8], introduction: [UInt8], timeout: Duration,
         completion: @escaping @Sendable (Result<PeerID, NighError>) -> Void
     ) {
+        let token = reference.newToken()
         onLoop { driver in
             driver.begin(.inviting, token, completion) { machine, now in
                 machine.invite(
                     peer, context: context, introduction: introduction, timeout: timeout, token: token,
                     now: now)
-            }
-        }
-    }
-
-    private func invite(
-        at address: TransportAddress, context: [UInt8], timeout: Duration, token: CallToken,
-        completion: @escaping @Sendable (Result<PeerID, NighError>) -> Void
-    ) {
-        onLoop { driver in
-            driver.begin(.inviting, token, completion) { machine, now in
-                machine.call(address, context: context, timeout: timeout, token: token, now: now)
             }
         }
     }
