@@ -19,7 +19,7 @@ let package = Package(
         .library(
             name: "Nigh",
             targets: [
-                "Nigh", "NighBluetooth", "NighChannels", "NighCore", "NighFiles", "NighGroups",
+                "Nigh", "NighBluetooth", "NighCalls", "NighChannels", "NighCore", "NighFiles", "NighGroups",
                 "NighIntroductions", "NighLoop", "NighMemory", "NighPlugins", "NighRelays", "NighTCP",
                 "NighUV",
             ]),
@@ -39,7 +39,7 @@ let package = Package(
         .library(
             name: "NighShared", type: .dynamic,
             targets: [
-                "Nigh", "NighBluetooth", "NighChannels", "NighCore", "NighFiles", "NighGroups",
+                "Nigh", "NighBluetooth", "NighCalls", "NighChannels", "NighCore", "NighFiles", "NighGroups",
                 "NighIntroductions", "NighLoop", "NighMemory", "NighPlugins", "NighRecord", "NighRelays",
                 "NighTCP",
                 "NighTestKit", "NighTransport", "NighUV",
@@ -53,6 +53,7 @@ let package = Package(
         .target(
             name: "NighFiles", dependencies: ["CMalloc", "NighCore"], path: "Sources/Files",
             exclude: ["CMalloc"]),
+        .target(name: "NighCalls", dependencies: ["NighCore"], path: "Sources/Calls"),
         .target(name: "NighChannels", dependencies: ["NighCore"], path: "Sources/Channels"),
         .target(name: "NighGroups", dependencies: ["NighCore"], path: "Sources/Groups"),
         .target(name: "NighRelays", dependencies: ["NighCore"], path: "Sources/Relays"),
@@ -80,8 +81,8 @@ let package = Package(
         .target(
             name: "Nigh",
             dependencies: [
-                "NighChannels", "NighCore", "NighFiles", "NighGroups", "NighIntroductions", "NighLoop",
-                "NighRelays",
+                "NighCalls", "NighChannels", "NighCore", "NighFiles", "NighGroups", "NighIntroductions",
+                "NighLoop", "NighRelays",
             ],
             path: "Sources/Nigh"),
         .target(
@@ -189,9 +190,8 @@ let package = Package(
         .testTarget(
             name: "CoreTests",
             dependencies: [
-                "COpenSSL", "NighChannels", "NighCore", "NighFiles", "NighGroups", "NighIntroductions",
-                "NighMemory",
-                "NighRelays", "NighTestKit",
+                "COpenSSL", "NighCalls", "NighChannels", "NighCore", "NighFiles", "NighGroups",
+                "NighIntroductions", "NighMemory", "NighRelays", "NighTestKit",
             ],
             path: "Tests/Core"),
         .testTarget(
@@ -204,6 +204,9 @@ let package = Package(
         .testTarget(
             name: "FilesTests", dependencies: ["NighCore", "NighFiles", "NighMemory", "NighTestKit"],
             path: "Tests/Files"),
+        .testTarget(
+            name: "CallsTests", dependencies: ["NighCalls", "NighCore", "NighMemory", "NighTestKit"],
+            path: "Tests/Calls"),
         .testTarget(
             name: "ChannelsTests", dependencies: ["NighChannels", "NighCore", "NighMemory", "NighTestKit"],
             path: "Tests/Channels"),

@@ -16,7 +16,7 @@ final class ChannelInput: @unchecked Sendable {
     /// The longest message.
     private let limit: Int
     private let report: (Outcome, ChannelInput) -> Void
-    private var parser = ChannelParser()
+    private var parser = StreamMessageParser()
     private let unread = Atomic(0)
     private let isPaused = Atomic(false)
 

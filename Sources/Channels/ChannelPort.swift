@@ -78,7 +78,7 @@ package final class ChannelPort: Sendable {
                     peer: peer.label,
                     advice: "send it as a file or through a stream")
             }
-            try await output.send(ByteSlice(ChannelParser.header(of: payload.count), then: payload))
+            try await output.send(ByteSlice(StreamMessageParser.header(of: payload.count), then: payload))
         } catch {
             // One call fails because the stream has ended. The next one opens another stream.
             switch error.cause {

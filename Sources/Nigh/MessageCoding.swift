@@ -17,13 +17,17 @@ enum MessageCoding {
         _ type: Content.Type, from payload: ByteSlice, sender: Peer
     ) throws(NighError) -> Content {
         do {
-            return try JSONDecoder().decode(type, from: payload.withUnsafeBytes { Data($0) })
+            return try decode(type, from: payload.withUnsafeBytes { Data($0) })
         } catch {
             throw NighError(
                 .receiving,
                 .invalid("message: its \(payload.count) bytes are no \(type) in JSON: \(reason(error))"),
                 peer: sender.label, advice: "check that both programs use the same types")
         }
+    }
+
+    static func decode<Content: Decodable>(_ type: Content.Type, from data: Data) throws -> Content {
+        try JSONDecoder().decode(type, from: data)
     }
 
     /// Why a value could not be written or read, in a few words.

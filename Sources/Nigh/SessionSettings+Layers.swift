@@ -1,3 +1,4 @@
+import NighCalls
 import NighChannels
 import NighGroups
 import NighIntroductions
@@ -15,7 +16,7 @@ extension SessionSettings {
             isOn: connectsAutomatically, refusing: { members.reason(against: $0) })
         let groups = Groups()
         return [
-            OpenedStreams(), Channels(), members, FileReception(files), groups, GroupReaders(groups),
+            OpenedStreams(), Channels(), Calls(), members, FileReception(files), groups, GroupReaders(groups),
             introductions,
             IntroductionReports(introductions), inviter,
         ] + layers

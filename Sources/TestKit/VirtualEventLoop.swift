@@ -160,7 +160,7 @@ public final class VirtualEventLoop: @unchecked Sendable {
 
 // The protocol documents these members.
 // swift-format-ignore: AllPublicDeclarationsHaveDocumentation
-extension VirtualEventLoop: EventLoop {
+extension VirtualEventLoop: SimulatedLoop {
     public var now: Moment { moment }
 
     public var isCurrent: Bool { threadNumber.load(ordering: .relaxed) == UInt(pthread_self()) }

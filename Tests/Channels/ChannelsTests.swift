@@ -1,71 +1,47 @@
 import NighChannels
 import NighCore
-import NighMemory
 import NighTestKit
 import Testing
 
-/// Two sessions with channels, in virtual time, over a network that a test disturbs.
+/// Two sessions with channels, and what became of the messages of the first.
 private final class Pair {
-    /// One session, and what it has read.
-    ///
     /// `@unchecked Sendable`: everything happens on the one virtual loop.
-    final class Member: @unchecked Sendable {
-        let session: Session
-        let channels = Channels()
-        let faults: FaultControl
+    final class Sent: @unchecked Sendable {
+        /// The messages that were accepted, and why others were not.
+        var count = 0
         var causes: [NighError.Cause] = []
-        /// The messages that were accepted.
-        var sent = 0
-
-        init(_ name: String, _ hub: MemoryHub, _ loop: VirtualEventLoop, hasChannels: Bool, seed: UInt64) {
-            let transport = FaultyTransport(MemoryTransport(hub: hub, address: name))
-            var configuration = SessionConfiguration(service: "channels", name: DisplayName(fitting: name))
-            configuration.seed = seed
-            configuration.limits.message = 100_000
-            if hasChannels { configuration.layers = [channels] }
-            session = Session(
-                configuration, identity: .ephemeral(seed: seed), transports: [transport], loop: loop)
-            faults = transport.control
-            session.start(onEvent: { event in
-                if case .invited(let invitation) = event { invitation.accept() }
-            })
-        }
     }
 
-    let loop = VirtualEventLoop()
-    let puma: Member
-    let lynx: Member
+    private let sessions: VirtualPair<Channels>
+    let sent = Sent()
 
     init(lynxHasChannels: Bool = true) throws {
-        let hub = MemoryHub()
-        puma = Member("puma", hub, loop, hasChannels: true, seed: 1)
-        lynx = Member("lynx", hub, loop, hasChannels: lynxHasChannels, seed: 2)
-        try run()
-        puma.session.invite(lynx.session.id) { _ in }
-        try run()
-    }
-
-    func run(_ time: Duration = .seconds(2)) throws { try loop.run(for: time) }
-
-    /// Sends messages in one task. Notes in `causes` why one was not sent.
-    @discardableResult
-    func send(_ messages: [[UInt8]], through port: ChannelPort) -> Task<Void, Never> {
-        Task(executorPreference: loop) { [puma, lynx] in
-            do throws(NighError) {
-                let peer = puma.session.peer(lynx.session.id)
-                for message in messages {
-                    try await port.send(ByteSlice(message), to: peer)
-                    puma.sent += 1
-                }
-            } catch {
-                puma.causes.append(error.cause)
-            }
+        sessions = try VirtualPair(service: "channels", lynxHasLayer: lynxHasChannels) {
+            $0.limits.message = 100_000
+        } layer: {
+            Channels()
         }
     }
 
-    func close() throws {
-        for member in [puma, lynx] { member.session.close {} }
-        try run(.seconds(10))
+    var puma: VirtualPair<Channels>.Member { sessions.puma }
+    var lynx: VirtualPair<Channels>.Member { sessions.lynx }
+
+    func run(_ time: Duration = .seconds(2)) throws { try sessions.run(time) }
+    func close() throws { try sessions.close() }
+
+    /// Sends messages in one task. Notes in `sent` why one was not sent.
+    @discardableResult
+    func send(_ messages: [[UInt8]], through port: ChannelPort) -> Task<Void, Never> {
+        Task(executorPreference: sessions.loop) { [sent, peer = sessions.asPumaSeesLynx] in
+            do throws(NighError) {
+                for message in messages {
+                    try await port.send(ByteSlice(message), to: peer)
+                    sent.count += 1
+                }
+            } catch {
+                sent.causes.append(error.cause)
+            }
+        }
     }
 }
 
@@ -87,7 +63,7 @@ private func numbered(_ number: Int, size: Int) -> [UInt8] {
     @Test("carry messages of every size once and in order, while the link is cut again and again")
     func cuts() throws {
         let pair = try Pair()
-        let (red, asLynx) = (try pair.puma.channels.open("red"), try pair.lynx.channels.open("red"))
+        let (red, asLynx) = (try pair.puma.layer.open("red"), try pair.lynx.layer.open("red"))
         let messages = (0..<300).map { numbered($0, size: 2 + $0 * 331 % 99_000) }
         pair.send(messages, through: red)
         var received: [[UInt8]] = []
@@ -101,25 +77,25 @@ private func numbered(_ number: Int, size: Int) -> [UInt8] {
             received += asLynx.readAll()
             try pair.run(.milliseconds(100))
         }
-        #expect(received == messages && pair.puma.causes.isEmpty)
+        #expect(received == messages && pair.sent.causes.isEmpty)
         try pair.close()
     }
 
     @Test("wait for a program that opens the channel later, and slow their sender down until it reads")
     func slowReader() throws {
         let pair = try Pair()
-        let (red, blue) = (try pair.puma.channels.open("red"), try pair.puma.channels.open("blue"))
+        let (red, blue) = (try pair.puma.layer.open("red"), try pair.puma.layer.open("blue"))
         let messages = (0..<400).map { numbered($0, size: 10_000) }
         let sending = pair.send(messages, through: red)
         try pair.run()
         let statistics = try #require(pair.puma.session.inspection(of: pair.lynx.session.id))
         #expect(statistics.streams == 1)
         // Nobody reads red, so blue must not wait.
-        let asLynxBlue = try pair.lynx.channels.open("blue")
+        let asLynxBlue = try pair.lynx.layer.open("blue")
         pair.send([[1], [2]], through: blue)
         try pair.run()
         #expect(asLynxBlue.readAll() == [[1], [2]])
-        let asLynx = try pair.lynx.channels.open("red")
+        let asLynx = try pair.lynx.layer.open("red")
         try pair.run()
         var received = asLynx.readAll()
         #expect(received.count < 100, "\(received.count) messages were kept for a program that did not read")
@@ -129,19 +105,19 @@ private func numbered(_ number: Int, size: Int) -> [UInt8] {
         }
         #expect(received == messages)
         try pair.run()
-        #expect(pair.puma.causes.isEmpty && !sending.isCancelled)
+        #expect(pair.sent.causes.isEmpty && !sending.isCancelled)
         try pair.close()
     }
 
     @Test("take a message whole or not at all when the task that sends it is cancelled")
     func cancelled() throws {
         let pair = try Pair()
-        let (red, asLynx) = (try pair.puma.channels.open("red"), try pair.lynx.channels.open("red"))
+        let (red, asLynx) = (try pair.puma.layer.open("red"), try pair.lynx.layer.open("red"))
         let first = pair.send((0..<200).map { numbered($0, size: 50_000) }, through: red)
         try pair.run()
         first.cancel()
         try pair.run()
-        #expect(pair.puma.causes == [.cancelled])
+        #expect(pair.sent.causes == [.cancelled])
         pair.send([numbered(1_000, size: 99_999), numbered(1_001, size: 2)], through: red)
         var received: [[UInt8]] = []
         for _ in 0..<200 {
@@ -158,30 +134,30 @@ private func numbered(_ number: Int, size: Int) -> [UInt8] {
     @Test("still carry what was sent before their end")
     func lastMessage() throws {
         let pair = try Pair()
-        let (red, asLynx) = (try pair.puma.channels.open("red"), try pair.lynx.channels.open("red"))
+        let (red, asLynx) = (try pair.puma.layer.open("red"), try pair.lynx.layer.open("red"))
         let messages = (0..<20).map { numbered($0, size: 99_000) }
         pair.send(messages, through: red)
         try pair.run()
         // The last message that was accepted is on its way in part, and the next one waits.
-        let accepted = pair.puma.sent
+        let accepted = pair.sent.count
         #expect((3..<20).contains(accepted))
-        pair.puma.channels.close(red)
+        pair.puma.layer.close(red)
         var received: [[UInt8]] = []
         for _ in 0..<100 {
             try pair.run(.milliseconds(20))
             received += asLynx.readAll()
         }
-        #expect(received == Array(messages.prefix(accepted)) && pair.puma.causes.count == 1)
+        #expect(received == Array(messages.prefix(accepted)) && pair.sent.causes.count == 1)
         try pair.close()
     }
 
     @Test("are refused with a clear error by a peer that has none, whose conversation goes on")
     func unsupported() throws {
         let pair = try Pair(lynxHasChannels: false)
-        let red = try pair.puma.channels.open("red")
+        let red = try pair.puma.layer.open("red")
         pair.send([[1]], through: red)
         try pair.run()
-        #expect(pair.puma.causes == [.unsupported("channels")])
+        #expect(pair.sent.causes == [.unsupported("channels")])
         #expect(pair.puma.session.connectedPeerIDs == [pair.lynx.session.id])
         try pair.close()
     }
@@ -189,10 +165,10 @@ private func numbered(_ number: Int, size: Int) -> [UInt8] {
     @Test("refuse a message that is too long, and go on")
     func tooLong() throws {
         let pair = try Pair()
-        let (red, asLynx) = (try pair.puma.channels.open("red"), try pair.lynx.channels.open("red"))
+        let (red, asLynx) = (try pair.puma.layer.open("red"), try pair.lynx.layer.open("red"))
         pair.send([[UInt8](repeating: 0, count: 100_001)], through: red)
         try pair.run()
-        #expect(pair.puma.causes == [.messageTooLarge(size: 100_001, limit: 100_000)])
+        #expect(pair.sent.causes == [.messageTooLarge(size: 100_001, limit: 100_000)])
         pair.send([[]], through: red)
         try pair.run()
         #expect(asLynx.readAll() == [[]])
@@ -202,7 +178,7 @@ private func numbered(_ number: Int, size: Int) -> [UInt8] {
     @Test("end the stream of a peer that announces a message longer than allowed, and nothing else")
     func hostile() throws {
         let pair = try Pair()
-        let (red, asLynx) = (try pair.puma.channels.open("red"), try pair.lynx.channels.open("red"))
+        let (red, asLynx) = (try pair.puma.layer.open("red"), try pair.lynx.layer.open("red"))
         nonisolated(unsafe) var stream: ByteStream?
         pair.puma.session.openStream(named: "red", to: pair.lynx.session.id, for: .channel) {
             stream = try? $0.get()
@@ -219,28 +195,28 @@ private func numbered(_ number: Int, size: Int) -> [UInt8] {
     @Test("have names of their own, which can be used anew after their end")
     func names() throws {
         let pair = try Pair()
-        let red = try pair.lynx.channels.open("red")
-        #expect(throws: NighError.self) { try pair.lynx.channels.open("red") }
-        #expect(throws: NighError.self) { try pair.lynx.channels.open("") }
-        #expect(throws: NighError.self) { try pair.lynx.channels.open("a\nb") }
-        pair.lynx.channels.close(red)
-        let again = try pair.lynx.channels.open("red")
-        let asPuma = try pair.puma.channels.open("red")
+        let red = try pair.lynx.layer.open("red")
+        #expect(throws: NighError.self) { try pair.lynx.layer.open("red") }
+        #expect(throws: NighError.self) { try pair.lynx.layer.open("") }
+        #expect(throws: NighError.self) { try pair.lynx.layer.open("a\nb") }
+        pair.lynx.layer.close(red)
+        let again = try pair.lynx.layer.open("red")
+        let asPuma = try pair.puma.layer.open("red")
         pair.send([[1]], through: asPuma)
         try pair.run()
         #expect(again.readAll() == [[1]])
         // One that is closed tells those who send in it, once.
-        pair.lynx.channels.close(again)
+        pair.lynx.layer.close(again)
         try pair.run()
         pair.send([[2]], through: asPuma)
         try pair.run()
-        #expect(pair.puma.causes == [.streamCancelled("it is closed")])
-        let third = try pair.lynx.channels.open("red")
+        #expect(pair.sent.causes == [.streamCancelled("it is closed")])
+        let third = try pair.lynx.layer.open("red")
         pair.send([[3]], through: asPuma)
         try pair.run()
         #expect(third.readAll() == [[3]])
         try pair.close()
-        #expect(throws: NighError.self) { try pair.lynx.channels.open("late") }
+        #expect(throws: NighError.self) { try pair.lynx.layer.open("late") }
     }
 
     @Test("keep only so many streams of channels that nobody opens")

@@ -1,15 +1,15 @@
 /// A queue in one array. Once it has grown, appending to it and taking from its front do not allocate.
 @usableFromInline
-struct Ring<Element> {
+package struct Ring<Element> {
     @usableFromInline var storage: ContiguousArray<Element?> = []
     @usableFromInline var head = 0
-    @usableFromInline var count = 0
+    @usableFromInline package var count = 0
 
     @inlinable
-    init() {}
+    package init() {}
 
     @inlinable
-    var isEmpty: Bool { count == 0 }
+    package var isEmpty: Bool { count == 0 }
 
     @inlinable
     func slot(_ index: Int) -> Int { (head &+ index) & (storage.count &- 1) }
@@ -38,7 +38,7 @@ struct Ring<Element> {
 
     /// Adds an element, which is moved if the caller does not use it again.
     @inlinable
-    mutating func append(_ element: consuming Element) {
+    package mutating func append(_ element: consuming Element) {
         if count == storage.count { grow() }
         storage[slot(count)] = element
         count &+= 1
@@ -54,7 +54,7 @@ struct Ring<Element> {
 
     @inlinable
     @discardableResult
-    mutating func popFirst() -> Element? {
+    package mutating func popFirst() -> Element? {
         guard count > 0 else { return nil }
         let element = storage[head].take()
         head = (head &+ 1) & (storage.count &- 1)
@@ -73,7 +73,7 @@ struct Ring<Element> {
     }
 
     @inlinable
-    mutating func removeAll() {
+    package mutating func removeAll() {
         while popFirst() != nil {}
     }
 

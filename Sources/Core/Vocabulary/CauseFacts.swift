@@ -145,6 +145,19 @@ extension NighError.Cause: CustomStringConvertible {
                 means:
                     "A file, or all files of an offer, did not arrive, for the reason that the sentence names.",
                 helps: "Remove the reason and send the file again. What has arrived of it is not sent again.")
+        case .answeredWithError:
+            CauseFacts(
+                "answered with error", "the peer's program answered with an error",
+                means: "The program that was asked could not answer, or did not want to.",
+                helps: "The documentation of that program says which errors it answers with. If it gave no "
+                    + "details, its own log may.")
+        case .answerLost:
+            CauseFacts(
+                "answer lost", "the conversation ended before the answer came",
+                means:
+                    "A question was sent, but its answer did not come. The peer's program may have acted on "
+                    + "the question, and may have not.",
+                helps: "Connect again, and find out whether the peer has acted on it before asking anew.")
         case .unsupported(let what):
             CauseFacts(
                 "unsupported", "the peer does not support \(what.isEmpty ? "this" : what)",
@@ -297,7 +310,8 @@ extension NighError.Cause: CustomStringConvertible {
         [
             .refused, .unreachable, .timedOut, .cancelled, .linkLost, .reset, .silent, .declined(""), .full,
             .busy, .bufferFull(limit: 0), .messageTooLarge(size: 0, limit: 0),
-            .streamCancelled(""), .file(FileFault(.other, "")), .unsupported(""), .notConnected, .unknownPeer,
+            .streamCancelled(""), .file(FileFault(.other, "")),
+            .answeredWithError([]), .answerLost, .unsupported(""), .notConnected, .unknownPeer,
             .noRoute, .selfDial, .sameIdentity, .wrongPeer(expected: .nobody, found: .nobody),
             .wrongService(""), .restarted, .peerLeft, .left, .unknownConversation, .superseded,
             .protocolViolation(""), .contractBroken(.eventsOnTheLoop, ""),

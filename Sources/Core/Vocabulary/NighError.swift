@@ -76,6 +76,8 @@ public struct NighError: Error, Hashable, Sendable {
         case pinging
         /// Pairing: two people check that nobody is between their devices.
         case pairing
+        /// Asking a peer's program, and waiting for its answer.
+        case asking
     }
 
     /// Why it failed.
@@ -109,6 +111,11 @@ public struct NighError: Error, Hashable, Sendable {
         case streamCancelled(String)
         /// A file did not arrive, for this reason.
         case file(FileFault)
+        /// The peer's program has answered with an error, encoded as these bytes; empty if it cannot be encoded.
+        case answeredWithError([UInt8])
+        /// The conversation ended before the answer to a question came, for the reason in `attempts`. The peer's
+        /// program may have acted on the question.
+        case answerLost
         /// The peer's program does not know this, or has it switched off.
         case unsupported(String)
         /// There is no conversation with the peer.
@@ -201,6 +208,7 @@ extension NighError {
         case .conversing: "in the conversation" + with("with") + overTransport
         case .pinging: "pinging \(peer ?? "a peer")" + overTransport
         case .pairing: "pairing" + with("with") + overTransport
+        case .asking: "asking \(peer ?? "a peer")" + overTransport
         }
     }
 

@@ -17,12 +17,8 @@ package struct Hello: Equatable {
     /// How many streams the sender accepts, and of which length; nil if it has no streams.
     package var streams: StreamTerms? {
         didSet {
-            abilities &= ~(Ability.streams | Ability.files | Ability.relays | Ability.channels)
-            guard let streams else { return }
-            abilities |= Ability.streams
-            if streams.acceptsFiles { abilities |= Ability.files }
-            if streams.acceptsRelays { abilities |= Ability.relays }
-            if streams.acceptsChannels { abilities |= Ability.channels }
+            abilities &= ~(Ability.streams | Ability.purposes)
+            if let streams { abilities |= Ability.streams | streams.abilities }
         }
     }
     /// Both prefaces as the sender of the hello sent and received them, the dialling side's first. Nil in plaintext.
@@ -96,6 +92,11 @@ package struct Hello: Equatable {
         static let delegations: UInt32 = 1 << 5
         /// The sender accepts streams for channels. Without `streams` it means nothing.
         static let channels: UInt32 = 1 << 6
+        /// The sender accepts streams for calls. Without `streams` it means nothing.
+        static let calls: UInt32 = 1 << 7
+
+        /// The bits of all purposes of streams.
+        static let purposes = StreamPurpose.allCases.reduce(0) { $0 | $1.ability }
     }
 }
 
@@ -148,33 +149,19 @@ package struct StreamTerms: Equatable {
     package var streams: Int
     /// The number of bytes of each stream that the other side may send before it gets more credit.
     package var window: Int
-    /// Whether the other side may open streams for files. A bit of the hello's abilities says so.
-    package var acceptsFiles: Bool
-    /// Whether the other side may open streams for relays. A bit of the hello's abilities says so.
-    package var acceptsRelays: Bool
-    /// Whether the other side may open streams for channels. A bit of the hello's abilities says so.
-    package var acceptsChannels: Bool
+    /// The bits of a hello that say for which purposes the other side may open streams.
+    fileprivate let abilities: UInt32
 
-    /// Creates terms.
-    package init(
-        streams: Int, window: Int, acceptsFiles: Bool = false, acceptsRelays: Bool = false,
-        acceptsChannels: Bool = false
-    ) {
+    /// Creates terms for the program's own streams and for those with these purposes.
+    package init(streams: Int, window: Int, for purposes: some Sequence<StreamPurpose> = EmptyCollection()) {
         self.streams = streams
         self.window = window
-        self.acceptsFiles = acceptsFiles
-        self.acceptsRelays = acceptsRelays
-        self.acceptsChannels = acceptsChannels
+        abilities = purposes.reduce(0) { $0 | $1.ability }
     }
 
     /// Returns whether the other side may open streams for this purpose.
-    func accept(_ purpose: StreamPurpose) -> Bool {
-        switch purpose {
-        case .program: true
-        case .files: acceptsFiles
-        case .relay: acceptsRelays
-        case .channel: acceptsChannels
-        }
+    package func accept(_ purpose: StreamPurpose) -> Bool {
+        purpose == .program || abilities & purpose.ability != 0
     }
 
     static let byteCount = 6
@@ -186,9 +173,7 @@ package struct StreamTerms: Equatable {
 
     /// Reads the field of a hello with these abilities.
     init(reading bytes: UnsafeRawBufferPointer, abilities: UInt32) throws(WireError) {
-        acceptsFiles = abilities & Hello.Ability.files != 0
-        acceptsRelays = abilities & Hello.Ability.relays != 0
-        acceptsChannels = abilities & Hello.Ability.channels != 0
+        self.abilities = abilities & Hello.Ability.purposes
         var reader = FieldReader(bytes)
         streams = Int(try reader.number(UInt16.self, "the hello's number of streams"))
         window = Int(clamping: try reader.number(UInt32.self, "the hello's window for streams"))

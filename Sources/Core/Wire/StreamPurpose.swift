@@ -1,5 +1,5 @@
 /// What a stream is for. It decides who gets the stream at the side that did not open it.
-package enum StreamPurpose: UInt8, Sendable {
+package enum StreamPurpose: UInt8, CaseIterable, Sendable {
     /// The program's own streams, which it gets as events.
     case program = 0
     /// The transfer of files, which programs do not see.
@@ -8,15 +8,28 @@ package enum StreamPurpose: UInt8, Sendable {
     case relay = 2
     /// The messages of a channel from the side that opens the stream to the other one, framed by their lengths.
     case channel = 3
+    /// The calls that the side which opens the stream makes, and the other side's answers to them.
+    case calls = 4
 }
 
 extension StreamPurpose {
+    /// The bit of a hello that says that its sender accepts such streams. The program's own need none.
+    var ability: UInt32 {
+        switch self {
+        case .program: 0
+        case .files: Hello.Ability.files
+        case .relay: Hello.Ability.relays
+        case .channel: Hello.Ability.channels
+        case .calls: Hello.Ability.calls
+        }
+    }
+
     /// How many times as large as at first the window of such a stream may become.
     ///
     /// Files are written to a disk, in longer strokes than a link's.
     package var windowGrowth: Int {
         switch self {
-        case .program, .relay, .channel: 1
+        case .program, .relay, .channel, .calls: 1
         case .files: 4
         }
     }

@@ -102,7 +102,7 @@ enum Target: String, CaseIterable {
             maximumMessage: configuration.limits.message)
         hello.streams = StreamTerms(
             streams: configuration.limits.streams, window: configuration.limits.streamWindow,
-            acceptsFiles: SessionHarness.acceptsMore(own))
+            for: SessionHarness.acceptsMore(own) ? [.files] : [])
         hello.acceptsKinds = SessionHarness.acceptsMore(own)
         return hello
     }

@@ -1,4 +1,4 @@
-import NighChannels
+import NighCalls
 import Testing
 
 @testable import NighCore
@@ -31,7 +31,7 @@ import Testing
     )
     func leaving() throws {
         for keepsRelays in [false, true] {
-            let pair = StreamPair(StreamTerms(streams: 4, window: 10_000, acceptsRelays: true))
+            let pair = StreamPair(StreamTerms(streams: 4, window: 10_000, for: [.relay]))
             let (plain, relay) = (try pair.odd.open("plain"), try pair.odd.open("relay", for: .relay))
             for stream in [plain, relay] { try stream.put([1, 2, 3]) }
             try pair.settle()
@@ -375,7 +375,7 @@ import Testing
     func purposes() throws {
         let pair = StreamPair(
             StreamTerms(streams: 4, window: 10_000),
-            StreamTerms(streams: 4, window: 10_000, acceptsFiles: true))
+            StreamTerms(streams: 4, window: 10_000, for: [.files]))
         let files = try pair.odd.open("same name", for: .files)
         let own = try pair.odd.open("same name")
         #expect(files.purpose == .files && own.purpose == .program)
@@ -476,16 +476,35 @@ import Testing
     func channelPage() throws {
         let steps = try ProtocolPage().example(in: "4.11 Channels")
         let exact = try steps.map { try #require($0.bytes.exact) }
-        let pair = StreamPair(StreamTerms(streams: 4, window: 10_000, acceptsChannels: true))
+        let pair = StreamPair(StreamTerms(streams: 4, window: 10_000, for: [.channel]))
         let stream = try pair.odd.open("red", for: .channel)
-        try stream.put(ChannelParser.header(of: 5) + Array("hello".utf8))
+        try stream.put(StreamMessageParser.header(of: 5) + Array("hello".utf8))
         pair.odd.write()
         #expect(pair.odd.wire.bytes == exact.prefix(2).flatMap(\.self))
         try pair.settle()
-        var parser = ChannelParser()
+        var parser = StreamMessageParser()
         parser.append(ByteSlice(pair.even.opened[0].take().bytes))
         #expect(try parser.next(limit: 5)?.bytes == Array("hello".utf8))
         pair.even.opened[0].finish()
+        pair.even.write()
+        #expect(pair.even.wire.bytes == exact[2])
+    }
+
+    @Test("have the bytes of the example in the page of the protocol, about calls")
+    func callsPage() throws {
+        let exact = try ProtocolPage().example(in: "4.12 Calls").map { try #require($0.bytes.exact) }
+        let pair = StreamPair(StreamTerms(streams: 4, window: 10_000, for: [.calls]))
+        let stream = try pair.odd.open("", for: .calls)
+        var caller = OutgoingCalls<Void>()
+        let now = Moment(nanoseconds: 0)
+        _ = caller.begin("square", ByteSlice(Array("12".utf8)), until: now + .seconds(30), ())
+        let request = caller.nextFrame(now: now)
+        try stream.put(try #require(request).bytes)
+        pair.odd.write()
+        #expect(pair.odd.wire.bytes == exact.prefix(2).flatMap(\.self))
+        try pair.settle()
+        let answer = CallRecord.answer(number: 1, .answer(ByteSlice(Array("144".utf8))))
+        try pair.even.opened[0].put(answer.frame.bytes)
         pair.even.write()
         #expect(pair.even.wire.bytes == exact[2])
     }

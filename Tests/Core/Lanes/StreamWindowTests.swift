@@ -42,7 +42,7 @@ import Testing
         arguments: [(StreamPurpose.files, 4), (.program, 1)])
     func windows(of purpose: StreamPurpose, growth: Int) throws {
         let window = 100_000
-        let pair = StreamPair(StreamTerms(streams: 4, window: window, acceptsFiles: true))
+        let pair = StreamPair(StreamTerms(streams: 4, window: window, for: [.files]))
         let stream = try pair.odd.open("x", for: purpose)
         var (written, read, most) = (0, 0, 0)
         for _ in 0..<40 {
@@ -59,7 +59,7 @@ import Testing
     @Test("stay as they are while the program reads what comes, also for files")
     func keepingUp() throws {
         let window = 100_000
-        let pair = StreamPair(StreamTerms(streams: 4, window: window, acceptsFiles: true))
+        let pair = StreamPair(StreamTerms(streams: 4, window: window, for: [.files]))
         let stream = try pair.odd.open("x", for: .files)
         for round in 0..<40 {
             #expect(try stream.put(bytes(window / 4, round)) == window / 4)
@@ -80,7 +80,7 @@ import Testing
         "double for files once half of what was granted has come and is not read, and not a byte earlier",
         arguments: [(8_000, 40_000), (7_999, 24_000)])
     func half(unread: Int, granted: Int) throws {
-        let pair = StreamPair(StreamTerms(streams: 4, window: 16_000, acceptsFiles: true))
+        let pair = StreamPair(StreamTerms(streams: 4, window: 16_000, for: [.files]))
         let stream = try pair.odd.open("x", for: .files)
         // Each is one frame, and is read by itself.
         for count in [8_000, unread] {

@@ -95,7 +95,7 @@ import Testing
     /// A hello that has streams, and accepts files or not.
     private func hello(acceptsFiles: Bool) -> Hello {
         var hello = ScriptedPeer.hello
-        hello.streams = StreamTerms(streams: 4, window: 10_000, acceptsFiles: acceptsFiles)
+        hello.streams = StreamTerms(streams: 4, window: 10_000, for: acceptsFiles ? [.files] : [])
         return hello
     }
 
@@ -127,7 +127,8 @@ import Testing
             ([6, 1], false, "a stream for files, which this side does not accept"),
             ([6, 2], true, "a stream for relay, which this side does not accept"),
             ([6, 3], true, "a stream for channel, which this side does not accept"),
-            ([6, 4], true, "a stream for the purpose 4"), ([6, 0], true, "a stream for the purpose 0"),
+            ([6, 4], true, "a stream for calls, which this side does not accept"),
+            ([6, 5], true, "a stream for the purpose 5"), ([6, 0], true, "a stream for the purpose 0"),
         ]
         for fault in faults {
             let received = Received()

@@ -65,7 +65,7 @@ import Testing
     func streams() throws {
         for acceptsFiles in [false, true] {
             var hello = Frames.hello()
-            hello.streams = StreamTerms(streams: 258, window: 70_000, acceptsFiles: acceptsFiles)
+            hello.streams = StreamTerms(streams: 258, window: 70_000, for: acceptsFiles ? [.files] : [])
             #expect(hello.abilities == (acceptsFiles ? 0b11 : 0b01))
             #expect(try read(hello.payload) == hello)
             #expect(try read(hello.payload).streams?.accept(.files) == acceptsFiles)

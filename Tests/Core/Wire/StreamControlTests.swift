@@ -47,8 +47,8 @@ import Testing
         let rows = try page.table("| kind | name | then | what it says |", in: "4.5 Streams")
         #expect(rows.map { $0[0] } == kinds.map { "\($0.payload(for: 1)[4])" })
         let purposes = try page.table("| purpose | name | who gets the stream |", in: "4.5 Streams")
-        #expect(purposes.map { $0[0] } == ["1", "2", "3"])
-        #expect(purposes.map { $0[1] } == [StreamPurpose.files, .relay, .channel].map { "\($0)" })
+        #expect(purposes.map { $0[0] } == ["1", "2", "3", "4"])
+        #expect(purposes.map { $0[1] } == [StreamPurpose.files, .relay, .channel, .calls].map { "\($0)" })
         for number in UInt8.min ... .max {
             let isRead = (try? read([0, 0, 0, 1, 6, number, 1, 0x78])) != nil
             #expect(isRead == purposes.contains { $0[0] == "\(number)" }, "\(number)")
@@ -58,12 +58,12 @@ import Testing
     @Test("are refused with an unknown kind or purpose, or with a name that would move a terminal's cursor")
     func violations() {
         #expect(throws: WireError.self) { try read([0, 0, 0, 1, 7]) }
-        for purpose in [0, 4] as [UInt8] {
+        for purpose in [0, UInt8(StreamPurpose.allCases.count)] {
             #expect(throws: WireError.malformed("a stream for the purpose \(purpose)")) {
                 try read([0, 0, 0, 1, 6, purpose, 0])
             }
         }
-        for purpose: StreamPurpose in [.program, .files, .relay, .channel] {
+        for purpose in StreamPurpose.allCases {
             let control = StreamControl.open(name: "a\u{1B}[2J", for: purpose)
             #expect(throws: WireError.self) { try read(control.payload(for: 1)) }
         }

@@ -131,6 +131,9 @@ extension Peer {
         }
     }
 
+    /// How the session that knows the peer is reached.
+    package var session: SessionReference { handle.session }
+
     /// Whether the session that knows the peer is closed or closing.
     package var isOfClosedSession: Bool { handle.session.directory.isClosed }
 

@@ -71,10 +71,7 @@ public final class Session: Sendable {
             peer: identity.peerID, incarnation: seeds.next(), service: configuration.service,
             name: configuration.name,
             maximumFrame: configuration.limits.frame, maximumMessage: configuration.limits.message)
-        hello.streams = configuration.limits.streamTerms
-        hello.streams?.acceptsFiles = layers?.streams[.files] != nil
-        hello.streams?.acceptsRelays = layers?.streams[.relay] != nil
-        hello.streams?.acceptsChannels = layers?.streams[.channel] != nil
+        hello.streams = configuration.limits.streamTerms(for: (layers?.streams ?? [:]).keys)
         hello.acceptsKinds = layers?.receivers.isEmpty == false
         hello.hasDatagrams = configuration.datagrams
         hello.acceptsDelegations = configuration.security != .none
@@ -87,7 +84,8 @@ public final class Session: Sendable {
         let reports = SessionReports(readerLimit: configuration.limits.unreadEvents)
         let reference = SessionReference(
             loop: loop, directory: directory, portNotifier: portNotifier, reports: reports,
-            unreliableLimit: configuration.limits.unreliableMessage, driverReference: driverReference)
+            unreliableLimit: configuration.limits.unreliableMessage, driverReference: driverReference,
+            layers: configuration.layers)
         let machine = SessionMachine(
             reference: reference, hello: hello, limits: configuration.limits, timings: configuration.timings,
             transports: transports.map {
@@ -157,8 +155,7 @@ public final class Session: Sendable {
 
     /// The layer of this type, if the session was made with one.
     package func layer<Layer: SessionLayer>(_ type: Layer.Type) -> Layer? {
-        for case let layer as Layer in layers { return layer }
-        return nil
+        reference.layer(type)
     }
 
     // MARK: Start and close

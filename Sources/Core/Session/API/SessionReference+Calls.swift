@@ -73,6 +73,14 @@ extension SessionReference {
         return try result.get()
     }
 
+    /// Waits for the outcome of a call of a layer. `begin` and `cancel` run on the loop, as above.
+    package nonisolated(nonsending) func outcome<Value: Sendable>(
+        _ stage: NighError.Stage, cancelledBy cancel: @escaping @Sendable () -> Void,
+        _ begin: @escaping @Sendable (@escaping @Sendable (Result<Value, NighError>) -> Void) -> Void
+    ) async throws(NighError) -> Value {
+        try await outcome(stage, cancelledBy: { _ in cancel() }) { _, completion in begin(completion) }
+    }
+
     // MARK: Sending
 
     /// Sends a payload of a kind, which a layer above the session gets at the other side, and waits for room.

@@ -14,13 +14,16 @@ package final class SessionReference: Sendable {
     let unreliableLimit: Int
     /// Finds the driver, on the loop. It is a `SessionDriver.DriverReference`, of which this floor knows nothing.
     let driverReference: any AnyObject & Sendable
+    /// The layers of the session, which it keeps.
+    private let layers: [WeakLayer]
     /// Guards the ports in the handles of peers. One lock for all of them costs a peer no memory.
     let handleLock = Lock()
     private let tokens = Atomic<UInt64>(0)
 
     init(
         loop: any EventLoop, directory: PortDirectory, portNotifier: PortNotifier,
-        reports: SessionReports, unreliableLimit: Int, driverReference: any AnyObject & Sendable
+        reports: SessionReports, unreliableLimit: Int, driverReference: any AnyObject & Sendable,
+        layers: [any AnyObject & Sendable] = []
     ) {
         self.loop = loop
         loopThread = (loop as? any ThreadedEventLoop)?.thread
@@ -29,6 +32,17 @@ package final class SessionReference: Sendable {
         self.reports = reports
         self.unreliableLimit = unreliableLimit
         self.driverReference = driverReference
+        self.layers = layers.map(WeakLayer.init)
+    }
+
+    private struct WeakLayer: Sendable {
+        weak let layer: (any AnyObject & Sendable)?
+    }
+
+    /// The layer of this type, if the session was made with one and is still there.
+    package func layer<Layer: AnyObject>(_ type: Layer.Type) -> Layer? {
+        for case let layer as Layer in layers.lazy.compactMap(\.layer) { return layer }
+        return nil
     }
 
     /// Whether the caller runs on the loop.

@@ -49,9 +49,9 @@ public struct SessionLimits: Hashable, Sendable {
     /// Creates the default limits.
     public init() {}
 
-    /// The terms for streams in this session's hello; nil if it has no streams.
-    var streamTerms: StreamTerms? {
-        streams > 0 ? StreamTerms(streams: streams, window: streamWindow) : nil
+    /// The terms for streams, also for those with these purposes, in this session's hello; nil if it has no streams.
+    func streamTerms(for purposes: some Sequence<StreamPurpose>) -> StreamTerms? {
+        streams > 0 ? StreamTerms(streams: streams, window: streamWindow, for: purposes) : nil
     }
 
     /// The name of a limit whose value the protocol does not allow; nil if there is none.

@@ -208,8 +208,9 @@ struct FrameSummary {
         if hello.acceptsKinds { text += ", kinds" }
         guard let streams = hello.streams else { return }
         text +=
-            ", \(streams.streams) streams" + (streams.acceptsFiles ? ", files" : "")
-            + (streams.acceptsRelays ? ", relays" : "") + (streams.acceptsChannels ? ", channels" : "")
+            ", \(streams.streams) streams"
+            + [("files", .files), ("relays", .relay), ("channels", .channel), ("calls", .calls)]
+            .filter { (_, purpose: StreamPurpose) in streams.accept(purpose) }.map { ", \($0.0)" }.joined()
         details += [
             .init("maximum_streams", .integer(streams.streams)),
             .init("stream_window_bytes", .integer(streams.window)),

@@ -1,7 +1,5 @@
-import NighCore
-
-/// Cuts the bytes of a channel's stream into messages. In front of each is its length, in four bytes.
-package struct ChannelParser {
+/// Cuts the bytes of a stream into messages. In front of each is its length, in four bytes.
+package struct StreamMessageParser {
     private var waiting: [ByteSlice] = []
     private var waitingCount = 0
     /// The length of the message that comes, once that is known.
@@ -14,7 +12,8 @@ package struct ChannelParser {
         withUnsafeBytes(of: UInt32(length).bigEndian) { Array($0) }
     }
 
-    private static let headerCount = 4
+    /// The number of bytes in front of a message.
+    package static let headerCount = 4
 
     /// Takes in the next bytes of the stream.
     package mutating func append(_ bytes: ByteSlice) {
@@ -31,7 +30,7 @@ package struct ChannelParser {
         }
         guard let length else { return nil }
         guard length <= limit else {
-            throw .malformed("a message of \(length) bytes in a channel, the limit is \(limit)")
+            throw .malformed("a message of \(length) bytes in a stream, the limit is \(limit)")
         }
         guard waitingCount >= length else { return nil }
         self.length = nil

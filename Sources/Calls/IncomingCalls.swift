@@ -1,0 +1,115 @@
+import NighCore
+
+/// The calls that one peer makes to this session over one stream, until each is over. A value without I/O.
+///
+/// They begin in the order in which the peer made them. The peer may have as many bytes of calls wait here as it was
+/// granted credit for, so the owner decides with each `nextCall` how fast the peer may go on.
+package struct IncomingCalls {
+    /// A call that begins.
+    package struct Call {
+        package let number: UInt64
+        package let name: String
+        package let content: ByteSlice
+    }
+
+    private struct Entry {
+        let call: Call
+        let cost: UInt64
+        let deadline: Moment
+        var hasBegun = false
+    }
+
+    private var calls: [UInt64: Entry] = [:]
+    private var lastNumber: UInt64 = 0
+    /// The calls that have not begun. Some may be over.
+    private var waiting = Ring<UInt64>()
+    /// The bytes of requests that came, that no longer wait, and up to which the peer was granted credit.
+    private var received: UInt64 = 0
+    private var begun: UInt64 = 0
+    private var granted = CallRecord.firstCredit
+    private var frames = Ring<ByteSlice>()
+    private var deadlines = CallDeadlines()
+
+    package init() {}
+
+    /// The number of calls that wait or have begun, and are not over.
+    package var count: Int { calls.count }
+
+    /// When to call `takeExpired`.
+    package var nextDeadline: Moment? { deadlines.next }
+
+    /// Reads a record of the peer. Returns the number of a call that has begun and must end now, if it has one.
+    package mutating func receive(
+        _ record: CallRecord, count: Int, now: Moment
+    ) throws(WireError) -> UInt64? {
+        switch record {
+        case .request(let number, let timeout, let name, let content):
+            guard number > lastNumber else { throw .malformed("a call with a number that is not new") }
+            guard received < granted else { throw .malformed("a call without credit") }
+            lastNumber = number
+            waiting.append(number)
+            let cost = CallRecord.cost(of: count)
+            received += cost
+            let deadline = timeout == 0 ? Moment.never : now + .milliseconds(Int64(timeout))
+            calls[number] = Entry(
+                call: Call(number: number, name: name, content: content), cost: cost, deadline: deadline)
+            if deadline != .never { deadlines.add(number, at: deadline, calls) }
+            return nil
+        case .cancel(let number):
+            guard number > 0, number <= lastNumber else { throw .malformed("the end of no call") }
+            return end(number)
+        case .answer, .credit: throw .malformed("an answer in the wrong direction")
+        }
+    }
+
+    /// Ends a call that the peer waits for no longer. Returns its number if it has begun.
+    private mutating func end(_ number: UInt64) -> UInt64? {
+        guard let entry = calls.removeValue(forKey: number) else { return nil }
+        if entry.hasBegun { return number }
+        release(entry.cost)
+        return nil
+    }
+
+    /// Ends a call whose deadline has passed, and returns its number if it has begun; nil if there is none left.
+    package mutating func takeExpired(now: Moment) -> UInt64? {
+        while let number = deadlines.takeDue(at: now) {
+            if let begun = end(number) { return begun }
+        }
+        return nil
+    }
+
+    /// Begins the next call; nil if none waits.
+    package mutating func nextCall() -> Call? {
+        while let number = waiting.popFirst() {
+            guard let entry = calls[number] else { continue }
+            calls[number]?.hasBegun = true
+            release(entry.cost)
+            return entry.call
+        }
+        return nil
+    }
+
+    /// The bytes of a request wait no longer.
+    private mutating func release(_ cost: UInt64) {
+        begun += cost
+        let possible = begun + CallRecord.firstCredit
+        guard possible - granted >= CallRecord.firstCredit / 4 else { return }
+        granted = possible
+        frames.append(CallRecord.credit(granted).frame)
+    }
+
+    /// Answers a call that has begun. Does nothing if it is over.
+    package mutating func answer(_ number: UInt64, _ outcome: CallOutcome) {
+        guard calls.removeValue(forKey: number) != nil else { return }
+        frames.append(CallRecord.answer(number: number, outcome).frame)
+    }
+
+    /// The next record to send; nil if there is none now.
+    package mutating func nextFrame() -> ByteSlice? { frames.popFirst() }
+
+    /// Ends all calls, because the stream is over. Returns the numbers of those that have begun.
+    package mutating func end() -> [UInt64] {
+        defer { self = IncomingCalls() }
+        return calls.values.filter(\.hasBegun).map(\.call.number)
+    }
+}
