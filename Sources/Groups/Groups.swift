@@ -173,28 +173,21 @@ package final class Groups: ConversationLayer {
     }
 
     /// Sends a message to the other members of a group, and waits for room at each in turn. It is no error if a member
-    /// leaves meanwhile. Throws a `NighError` if the session is closed or not in the group, or a `PartialSendError`
-    /// with the members to which it was not sent.
+    /// leaves meanwhile. The error has a reason if the session is closed or not in the group.
     package nonisolated(nonsending) func send(
         _ payload: ByteSlice, to group: Membership, of session: SessionReference
-    ) async throws {
-        guard !session.isClosing else { throw NighError(.sending, .closed) }
+    ) async throws(PartialSendError) {
+        guard !session.isClosing else { throw PartialSendError(NighError(.sending, .closed), peers: []) }
         guard let (message, members) = message(payload, to: group) else {
-            throw NighError(
+            let left = NighError(
                 .sending, .invalid("group \"\(group.name)\": this session has left it"),
                 advice: "join it again")
+            throw PartialSendError(left, peers: [])
         }
-        var failures: [PeerID: NighError] = [:]
-        for member in members {
-            do throws(NighError) {
-                try await session.send(message, of: GroupRecord.kind, to: member)
-            } catch  where error.isDisconnection {
-                continue
-            } catch {
-                failures[member] = error
-            }
+        try await PartialSendError.gather(members, id: \.self, passingOver: \.isDisconnection) {
+            member throws(NighError) in
+            try await session.send(message, of: GroupRecord.kind, to: member)
         }
-        if !failures.isEmpty { throw PartialSendError(failures: failures) }
     }
 
     /// Sends a message to the other members of a group that have room for it. Returns how many these are.

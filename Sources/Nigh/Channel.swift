@@ -30,9 +30,9 @@ public final class Channel: Sendable {
         TypedMessages(session: port.session, messages: .channel(self))
     }
 
-    /// Sends a value as JSON to a peer; see ``send(bytes:to:)``.
+    /// Sends a value to a peer; see ``send(bytes:to:)``.
     public nonisolated(nonsending) func send(_ value: some Encodable, to peer: Peer) async throws(NighError) {
-        try await send(bytes: MessageCoding.encode(value, to: peer), to: peer)
+        try await port.send(port.session.encode(value, to: peer), to: peer)
     }
 
     /// Sends bytes as they are to a peer. They arrive exactly once and in the order of the calls, unless the
@@ -45,9 +45,9 @@ public final class Channel: Sendable {
         try await port.send(ByteSlice(bytes), to: peer)
     }
 
-    /// Sends a value as JSON to all connected peers; see ``broadcast(bytes:)``.
-    public nonisolated(nonsending) func broadcast(_ value: some Encodable) async throws {
-        try await broadcast(bytes: MessageCoding.encode(value))
+    /// Sends a value to all connected peers; see ``broadcast(bytes:)``.
+    public nonisolated(nonsending) func broadcast(_ value: some Encodable) async throws(PartialSendError) {
+        try await broadcast(port.session.encode(value, to: port.session.connectedPeers))
     }
 
     /// Sends bytes as they are to all connected peers, as ``send(bytes:to:)`` does to each. It is no error if a peer
@@ -55,17 +55,20 @@ public final class Channel: Sendable {
     public nonisolated(nonsending) func broadcast(
         bytes: some Collection<UInt8>
     ) async throws(PartialSendError) {
-        let payload = ByteSlice(bytes)
-        var failures: [PeerID: NighError] = [:]
-        for peer in port.session.connectedPeers {
-            do throws(NighError) {
-                try await port.send(payload, to: peer)
-            } catch {
-                if case .unsupported = error.cause { continue }
-                if !error.isDisconnection { failures[peer.id] = error }
-            }
+        try await broadcast(ByteSlice(bytes))
+    }
+
+    private nonisolated(nonsending) func broadcast(_ payload: ByteSlice) async throws(PartialSendError) {
+        try await PartialSendError.gather(
+            port.session.connectedPeers, id: \.id, passingOver: Self.isPassedOver
+        ) { peer throws(NighError) in
+            try await port.send(payload, to: peer)
         }
-        if !failures.isEmpty { throw PartialSendError(failures: failures) }
+    }
+
+    /// Peers that have left, or whose program has no channels.
+    private static func isPassedOver(_ error: NighError) -> Bool {
+        if case .unsupported = error.cause { true } else { error.isDisconnection }
     }
 
     /// Closes the channel: its sequences end, and its name can be used anew. What was sent still arrives.

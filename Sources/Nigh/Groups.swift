@@ -55,15 +55,18 @@ public struct Group: Sendable {
         TypedMessages(session: session, messages: .session(messages))
     }
 
-    /// Sends a value as JSON to all other members, to each reliably and in order. Waits while the send buffer of one is
+    /// Sends a value to all other members, to each reliably and in order. Waits while the send buffer of one is
     /// full. It is no error if a member disconnects in the meantime, or if there is none. If the task is cancelled, the
     /// error names the members that were not reached by then; the others have the message.
-    public nonisolated(nonsending) func send(_ value: some Encodable) async throws {
-        try await send(bytes: MessageCoding.encode(value))
+    public nonisolated(nonsending) func send(_ value: some Encodable) async throws(PartialSendError) {
+        let payload = try session.encode(value, to: members)
+        try await readers.groups.send(payload, to: membership, of: session)
     }
 
     /// Sends bytes as they are to all other members; see ``send(_:)``.
-    public nonisolated(nonsending) func send(bytes: some Collection<UInt8>) async throws {
+    public nonisolated(nonsending) func send(
+        bytes: some Collection<UInt8>
+    ) async throws(PartialSendError) {
         try await readers.groups.send(ByteSlice(bytes), to: membership, of: session)
     }
 

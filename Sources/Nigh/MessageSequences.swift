@@ -32,8 +32,7 @@ public struct TypedMessages<Content: Decodable & Sendable>: AsyncSequence, Senda
             while let message = await messages.next() {
                 let sender = session.peer(message.sender)
                 do throws(NighError) {
-                    let content = try MessageCoding.decode(
-                        Content.self, from: message.payload, sender: sender)
+                    let content = try session.decode(Content.self, from: message.payload, sender: sender)
                     return TypedMessage(sender: sender, content: content)
                 } catch {
                     session.report(.messageUnreadable(sender, error))

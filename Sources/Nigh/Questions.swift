@@ -1,4 +1,3 @@
-import FoundationEssentials
 import NighCalls
 import NighCore
 
@@ -13,8 +12,8 @@ extension Session {
     /// are worked on at once. The task is cancelled if the peer waits no longer, because it has cancelled the question,
     /// its timeout has passed, or the conversation has ended.
     ///
-    /// If `answer` throws an error that is `Encodable`, the peer gets its value; see ``NighError/value(of:)``. Of other
-    /// errors the peer learns only that there was one.
+    /// If `answer` throws an error that is `Encodable`, the peer gets its value, always as JSON; see
+    /// ``NighError/value(of:)``. Of other errors the peer learns only that there was one.
     ///
     /// Fails if the session answers questions of this name already.
     ///
@@ -25,15 +24,19 @@ extension Session {
     ) throws(NighError) {
         let session = reference
         try required(Calls.self, "questions").answer(name) { content, peer in
-            do {
-                let question = try MessageCoding.decode(Question.self, from: content, sender: peer)
-                return .answer(ByteSlice(try MessageCoding.encode(try await answer(question, peer))))
-            } catch let error as NighError {
-                if case .receiving = error.stage { session.report(.messageUnreadable(peer, error)) }
-                return .error(ByteSlice([]))
-            } catch let error as any Encodable {
-                return .error(ByteSlice((try? MessageCoding.encode(error)) ?? .init()))
+            let question: Question
+            do throws(NighError) {
+                question = try session.decode(Question.self, from: content, sender: peer)
             } catch {
+                session.report(.messageUnreadable(peer, error))
+                return .error(ByteSlice([]))
+            }
+            do {
+                return .answer(try session.encode(try await answer(question, peer)))
+            } catch let error as any Encodable {
+                return .error((try? JSONCoder().encode(error)) ?? ByteSlice([]))
+            } catch {
+                session.layer(EventLog.self)?.questionFailed(name, of: peer, error)
                 return .error(ByteSlice([]))
             }
         }
@@ -64,9 +67,9 @@ extension Peer {
                 .asking, isOfClosedSession ? .closed : .unsupported("questions"), peer: label,
                 advice: isOfClosedSession ? nil : "make this session by its service")
         }
-        let content = ByteSlice(try MessageCoding.encode(question, to: self))
+        let content = try session.encode(question, to: self)
         switch try await calls.call(name, content, at: self, timeout: timeout) {
-        case .answer(let answer): return try MessageCoding.decode(type, from: answer, sender: self)
+        case .answer(let answer): return try session.decode(type, from: answer, sender: self)
         case .error(let content): throw NighError(.asking, .answeredWithError(content.bytes), peer: label)
         case .unknownName:
             throw NighError(
@@ -80,6 +83,6 @@ extension NighError {
     /// The error with which a peer's program has answered a question, if it is of this type.
     public func value<Failure: Decodable & Error>(of type: Failure.Type) -> Failure? {
         guard case .answeredWithError(let bytes) = cause else { return nil }
-        return try? MessageCoding.decode(type, from: Data(bytes))
+        return try? JSONCoder().decode(type, from: ByteSlice(bytes))
     }
 }

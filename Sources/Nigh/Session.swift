@@ -3,7 +3,8 @@ import NighIntroductions
 import NighLoop
 
 extension Session {
-    /// Begins a session: it advertises itself and looks for peers.
+    /// Begins a session: it advertises itself and looks for peers. Reads the user's identity and trusted peers from
+    /// files, so do not call this where nothing may block; `withSession` reads them on a thread of its own.
     ///
     /// - Parameters:
     ///   - service: 1 to 15 characters of a–z, 0–9 and "-", the same in all programs that are to find each other.
@@ -23,46 +24,38 @@ extension Session {
                 .configuring, .invalid("service name \"\(service)\""),
                 advice: "use 1 to 15 characters of a-z, 0-9 and -")
         }
-        let displayName = if let name { DisplayName(fitting: name) } else { try DisplayName.ofThisUser() }
-        let advertises = settings.advertises && settings.topology != .guest
-        let browses = settings.browses && settings.topology != .host
+        let ground =
+            if let device = SimulatedDevice.current {
+                SessionGround(serviceName, name: name, device)
+            } else {
+                try SessionGround(serviceName, name: name, transports: transports, settings)
+            }
         var configuration = SessionConfiguration(
-            service: serviceName, name: displayName,
-            role: !browses ? .server : advertises ? .peer : .client,
+            service: serviceName, name: ground.name,
+            role: !settings.browses ? .server : settings.advertises ? .peer : .client,
             info: try DiscoveryInfo(settings.info))
         configuration.security = settings.security
         configuration.acceptsPairing = settings.acceptsPairing
         configuration.datagrams = settings.datagrams
         configuration.limits = settings.limits
         configuration.timings = settings.timings
-        let registry = TransportRegistry.standard
-        let made = try PluginCatalog(files: settings.plugins).makeAll(
-            transports ?? registry.reachingOtherPrograms, extending: registry)
-        let (identity, trust) = try settings.identity.begin(for: serviceName)
-        let loop = try UVEventLoop.make()
+        configuration.seed = ground.seed
         let problems = UnreadProblems(
-            transports: made.map(\.scheme), areNamed: transports != nil,
+            transports: ground.transports.map(\.scheme), areNamed: transports != nil,
             print: settings.printsProblems && settings.onEvent == nil ? settings.printProblem : nil)
-        configuration.layers =
-            [OwnLoop(loop), identity, ProblemPrinter(problems)]
-            + settings.layers(identity.identity, for: configuration)
+        configuration.layers = [ground.identity, ProblemPrinter(problems)]
+        if let owner = ground.loopOwner { configuration.layers.insert(owner, at: 0) }
+        configuration.layers += settings.layers(ground.identity.identity, for: configuration)
         do throws(NighError) {
             try self.init(
-                checking: configuration, identity: identity.identity, trust: trust, transports: made,
-                loop: loop)
+                checking: configuration, identity: ground.identity.identity, trust: ground.trust,
+                transports: ground.transports, loop: ground.loop)
         } catch {
-            loop.shutdown()
+            ground.loopOwner?.end()
             throw error
         }
-        start(onEvent: settings.onEvent, onMessage: settings.onMessage.map(Self.handler))
-        if !advertises { stopAdvertising() }
-    }
-
-    private static func handler(_ handle: @escaping @Sendable (Message) -> Void) -> MessageHandler {
-        { bytes, origin in
-            let payload = bytes.withUnsafeBytes { ByteSlice(copying: $0) }
-            handle(Message(origin: origin, payload: payload))
-        }
+        start(onEvent: settings.onEvent, onMessage: settings.onMessage)
+        if !settings.advertises { stopAdvertising() }
     }
 
     /// Saves the identity of the session, which may be temporary, so that later sessions are the same peer: those with
@@ -125,27 +118,23 @@ extension Session {
         TypedMessages(session: reference, messages: .session(messages))
     }
 
-    /// Sends a value as JSON to these peers. Waits while the send buffer of one is full. The error names the peers that
-    /// it was not sent to. If the task is cancelled, these are the peers that were not reached by then.
-    public nonisolated(nonsending) func send(_ value: some Encodable, to peers: [Peer]) async throws {
-        try await send(bytes: MessageCoding.encode(value), to: peers)
+    /// Sends a value to these peers; see ``send(bytes:to:)``.
+    public nonisolated(nonsending) func send(
+        _ value: some Encodable, to peers: [Peer]
+    ) async throws(PartialSendError) {
+        try await send(reference.encode(value, to: peers), to: peers)
     }
 
-    /// Sends a value as JSON to all connected peers; see ``broadcast(bytes:)``.
-    public nonisolated(nonsending) func broadcast(_ value: some Encodable) async throws {
-        try await broadcast(bytes: MessageCoding.encode(value))
+    /// Sends a value to all connected peers; see ``broadcast(bytes:)``.
+    public nonisolated(nonsending) func broadcast(_ value: some Encodable) async throws(PartialSendError) {
+        try await broadcast(reference.encode(value, to: reference.connectedPeers))
     }
-}
 
-/// Ends the loop that was made for a session after the session. The first of its layers, so that it is the last one
-/// that ends.
-final class OwnLoop: SessionLayer {
-    private let loop: UVEventLoop
-
-    init(_ loop: UVEventLoop) { self.loop = loop }
-
-    /// From its own thread the loop does not wait for its end.
-    func sessionDidClose() { loop.shutdown() }
+    /// Sends a value to all connected peers, to arrive soon or not at all; see
+    /// ``Peer/sendUnreliably(bytes:replacing:)``.
+    public func broadcastUnreliably(_ value: some Encodable, replacing key: UInt8? = nil) throws(NighError) {
+        try broadcastUnreliably(reference.encode(value), replacing: key)
+    }
 }
 
 /// The streams that peers open, until the program takes them.

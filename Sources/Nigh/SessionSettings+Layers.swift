@@ -16,10 +16,11 @@ extension SessionSettings {
             isOn: connectsAutomatically, refusing: { members.reason(against: $0) })
         let groups = Groups()
         return [
-            OpenedStreams(), Channels(), Calls(), members, FileReception(files), groups, GroupReaders(groups),
+            MessageCoding(coder), OpenedStreams(), Channels(), Calls(), members, FileReception(files), groups,
+            GroupReaders(groups),
             introductions,
             IntroductionReports(introductions), inviter,
-        ] + layers
+        ] + (log.map { [EventLog($0)] } ?? []) + layers
     }
 }
 

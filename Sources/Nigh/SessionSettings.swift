@@ -8,7 +8,7 @@ public struct SessionSettings: Sendable {
     public var advertises = true
     /// Whether this session looks for peers from the start.
     public var browses = true
-    /// Who is connected to whom: pairs that have invited each other, all with all, or guests with their host.
+    /// Who is connected to whom: pairs that have invited each other, or all with all.
     public var topology = Topology.pairs
     /// In a mesh: the peers with which the session is connected without a question to its program, because another
     /// member introduces them, or by ``connectsAutomatically``. Others are declined. About a peer that invites without
@@ -38,6 +38,12 @@ public struct SessionSettings: Sendable {
     public var printsProblems = true
     /// Prints such a line.
     package var printProblem: @Sendable (String) -> Void = { StandardError.print($0) }
+    /// Writes a line to the program's own log for each event and each question that was not answered, with a level and
+    /// facts by name: `peer`, `peer-name`, `transport`, `cause`, `question`. Called on the session's own thread, which
+    /// it must not block.
+    public var log: (@Sendable (_ level: LogLevel, _ message: String, _ facts: [String: String]) -> Void)?
+    /// How values become messages, questions and answers.
+    public var coder: any MessageCoder = JSONCoder()
     /// Layers of the program's own, which ride on the conversations beside those of Nigh.
     public var layers: [any SessionLayer] = []
     /// The session's bounds.
@@ -46,9 +52,9 @@ public struct SessionSettings: Sendable {
     public var timings = SessionTimings()
     /// Called with each event, on the session's own thread, which it must not block. ``Session/events`` gets them too.
     public var onEvent: (@Sendable (SessionEvent) -> Void)?
-    /// Called with each message, on the session's own thread, which it must not block. Messages then do not go to
-    /// ``Session/messages``.
-    public var onMessage: (@Sendable (Message) -> Void)?
+    /// Called with each message, on the session's own thread, which it must not block. The bytes are valid during the
+    /// call, and nothing is copied. Messages then do not go to ``Session/messages``.
+    public var onMessage: (@Sendable (_ bytes: RawSpan, _ origin: MessageOrigin) -> Void)?
 }
 
 /// Where a session's key pair comes from.

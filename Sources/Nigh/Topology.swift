@@ -6,8 +6,4 @@ public enum Topology: Sendable {
     /// other, so it is enough that a newcomer finds one of them. Only the program of that session is asked about the
     /// newcomer.
     case mesh
-    /// One host and its guests. This session is the host: guests find it, and it looks for nobody.
-    case host
-    /// One host and its guests. This session is a guest: it finds hosts, and nobody finds it.
-    case guest
 }

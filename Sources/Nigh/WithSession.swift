@@ -2,28 +2,35 @@ import Dispatch
 import NighCore
 import Synchronization
 
-/// Begins a session, runs `body` with it, and ends it in good order, also if `body` throws. Ctrl-C (and SIGTERM)
-/// cancels `body`, so that its loops end; a second Ctrl-C ends the program at once. A signal that the program handles
-/// or ignores itself when this begins is left alone.
+/// Begins a session, runs `body` with it, and ends it in good order, also if `body` throws. `body` runs where the
+/// caller runs, for instance in its actor.
 ///
-///     try await withSession(service: "hello") { session in
+///     try await withSession(service: "hello", endsOnInterrupt: true) { session in
 ///         session.connectsAutomatically = true
 ///         for await note in session.messages(of: String.self) { print(note.sender.name, note.content) }
 ///     }
 ///
-/// The parameters are those of ``Session/init(service:name:transports:configure:)``. If the task is cancelled, `body`
-/// is, too; the session then still ends in good order, which takes some seconds at most.
+/// The other parameters are those of ``Session/init(service:name:transports:configure:)``. If the task is cancelled,
+/// `body` is, too; the session then still ends in good order, which takes some seconds at most.
+///
+/// - Parameter endsOnInterrupt: whether Ctrl-C and SIGTERM cancel `body`, for a program that does nothing else. A
+///   second one ends the program at once. A signal that the program handles or ignores itself is left alone.
 public nonisolated(nonsending) func withSession<Result>(
-    service: String, name: String? = nil, transports: String? = nil,
-    configure: @Sendable @escaping (inout SessionSettings) -> Void = { _ in },
+    service: String, name: String? = nil, transports: String? = nil, endsOnInterrupt: Bool = false,
+    configure: (inout SessionSettings) -> Void = { _ in },
     _ body: nonisolated(nonsending) (Session) async throws -> Result
 ) async throws -> Result {
-    // Making a session reads files.
-    let session = try await onOwnThread(.starting) { () throws(NighError) in
-        try Session(service: service, name: name, transports: transports, configure: configure)
+    var settings = SessionSettings()
+    configure(&settings)
+    let make = { @Sendable [settings] () throws(NighError) in
+        try Session(service: service, name: name, transports: transports) { $0 = settings }
     }
+    // Making a session reads files, unless it is simulated.
+    let session = SimulatedDevice.current == nil ? try await onOwnThread(.starting, make) : try make()
     do {
-        let result = try await Interruption.cancelling { try await body(session) }
+        let result =
+            endsOnInterrupt && SimulatedDevice.current == nil
+            ? try await Interruption.cancelling { try await body(session) } : try await body(session)
         await session.close()
         return result
     } catch {

@@ -69,9 +69,9 @@ import Testing
         ] {
             do { try await call() } catch let error as NighError { #expect(error.peer == label) }
         }
-        do {
+        do throws(PartialSendError) {
             try await puma.send("late", to: [asLynx])
-        } catch let error as PartialSendError {
+        } catch {
             #expect(error.failures[lynx.id]?.peer == label)
         }
         await puma.close()
@@ -85,7 +85,7 @@ import Testing
         func reason(_ json: String) -> String? {
             let peer = puma.peer(Self.unknown)
             do throws(NighError) {
-                _ = try MessageCoding.decode(Note.self, from: ByteSlice(Array(json.utf8)), sender: peer)
+                _ = try peer.session.decode(Note.self, from: ByteSlice(Array(json.utf8)), sender: peer)
                 return nil
             } catch {
                 return "\(error)"
@@ -93,10 +93,10 @@ import Testing
         }
         let beginning = "receiving from \(Self.unknown.short): invalid message: its "
         let end = "; check that both programs use the same types"
-        #expect(reason("{}") == "\(beginning)2 bytes are no Note in JSON: \"text\" is missing\(end)")
+        #expect(reason("{}") == "\(beginning)2 bytes are no Note: \"text\" is missing\(end)")
         #expect(
-            reason("{\"text\":1}") == "\(beginning)10 bytes are no Note in JSON: \"text\" is no String\(end)")
-        #expect(reason("what") == "\(beginning)4 bytes are no Note in JSON: it is no JSON\(end)")
+            reason("{\"text\":1}") == "\(beginning)10 bytes are no Note: \"text\" is no String\(end)")
+        #expect(reason("what") == "\(beginning)4 bytes are no Note: they are not encoded so\(end)")
         #expect(reason("{\"text\":\"x\"}") == nil)
     }
 }

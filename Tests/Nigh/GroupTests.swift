@@ -53,7 +53,7 @@ import Testing
         await red.leave()
         #expect(puma.groupNames == [] && red.members.isEmpty)
         await wait(for: [], in: asLynx)
-        await #expect(throws: NighError.self) { try await red.send("too late") }
+        await #expect(throws: PartialSendError.self) { try await red.send("too late") }
         for session in sessions { await session.close() }
         #expect(await asLynx.messages.next() == nil)
     }
@@ -99,7 +99,7 @@ import Testing
         #expect(refused.members.isEmpty && red.members.isEmpty)
         await refused.leave()
         // What was left stays left, whatever is joined later.
-        await #expect(throws: NighError.self) { try await refused.send("late") }
+        await #expect(throws: PartialSendError.self) { try await refused.send("late") }
         let accepted = try await lynx.join("red", context: [7])
         await wait(for: [puma], in: accepted)
         await wait(for: [lynx], in: red)
@@ -110,7 +110,7 @@ import Testing
         }
         await refused.leave()
         #expect(refused.members.isEmpty && lynx.groupNames == ["green", "red"])
-        await #expect(throws: NighError.self) { try await refused.send("late") }
+        await #expect(throws: PartialSendError.self) { try await refused.send("late") }
         try await accepted.send("here")
         for await message in red.messages(of: String.self) {
             #expect(message.content == "here")

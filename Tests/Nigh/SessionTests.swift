@@ -273,7 +273,9 @@ import Testing
         let (messages, continuation) = AsyncStream.makeStream(of: [UInt8].self)
         let lynx = try session("Lynx") { settings in
             settings.connectsAutomatically = true
-            settings.onMessage = { continuation.yield($0.bytes) }
+            settings.onMessage = { bytes, _ in
+                _ = bytes.withUnsafeBytes { continuation.yield(Array($0)) }
+            }
         }
         let (names, nameContinuation) = AsyncStream.makeStream(of: String.self)
         let puma = try session("Puma") { settings in

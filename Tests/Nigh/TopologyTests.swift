@@ -139,12 +139,12 @@ import Testing
     @Test("of a host and its guests shows guests the host only")
     func hostAndGuests() async throws {
         let host = try session("host") {
-            $0.topology = .host
+            $0.browses = false
             $0.connectsAutomatically = true
         }
         let guests = try ["first", "second"].map { name in
             try session(name) {
-                $0.topology = .guest
+                $0.advertises = false
                 $0.connectsAutomatically = true
             }
         }

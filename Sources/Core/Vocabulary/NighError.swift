@@ -41,6 +41,7 @@ public struct NighError: Error, Hashable, Sendable {
     }
 
     /// What was being done when it failed.
+    @nonexhaustive
     public enum Stage: String, Hashable, Sendable, CaseIterable {
         /// Checking the settings and arguments that the program gave.
         case configuring
@@ -81,6 +82,7 @@ public struct NighError: Error, Hashable, Sendable {
     }
 
     /// Why it failed.
+    @nonexhaustive
     public enum Cause: Hashable, Sendable {
         /// The device answers, but no program listens at that port or channel.
         case refused

@@ -16,7 +16,9 @@ enum CountedTasks {
         let asLynx: Peer
 
         /// - Parameter onMessage: handles the messages that Lynx gets; nil if a task reads them.
-        static func connect(onMessage: (@Sendable (Message) -> Void)? = nil) async throws -> Pair {
+        static func connect(
+            onMessage: (@Sendable (RawSpan, MessageOrigin) -> Void)? = nil
+        ) async throws -> Pair {
             let network = "memory:hub=counted-\(UInt64.random(in: 0 ... .max))"
             func session(_ name: String) throws -> Session {
                 try Session(service: "bench", name: name, transports: network) { settings in
@@ -66,7 +68,7 @@ enum CountedTasks {
         let (ends, lastCame) = AsyncStream.makeStream(of: Void.self)
         // Handled on one loop, so the count needs no lock.
         nonisolated(unsafe) var count = 0
-        let pair = try await Pair.connect { _ in
+        let pair = try await Pair.connect { _, _ in
             count += 1
             if count % burst == 0 { lastCame.yield() }
         }

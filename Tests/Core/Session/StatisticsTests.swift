@@ -17,6 +17,25 @@ import Testing
         try place.run(.seconds(1))
     }
 
+    @Test func metricsAreThoseOfTheirPageAndHaveTheCounts() async throws {
+        let page = try ProtocolPage("metrics.md")
+        func rows<Source>(_ definitions: [Metric.Definition<Source>]) -> [[String]] {
+            definitions.map { ["`\($0.name)`", $0.unit, $0.isCounter ? "counter" : "gauge"] }
+        }
+        let header = "| name | unit | kind | what it counts |"
+        #expect(
+            try page.table(header, in: "Of the session").map { Array($0.prefix(3)) } == rows(Metric.ofSession)
+        )
+        #expect(try page.table(header, in: "Of each peer").map { Array($0.prefix(3)) } == rows(Metric.ofPeer))
+
+        let (puma, lynx) = try place.pair(.handler)
+        try sendSome(puma.session, to: lynx.id)
+        let metrics = puma.statistics.metrics
+        let sent = try #require(metrics.first { $0.name == "bytes_sent" })
+        #expect(sent.value == 35_310 && sent.labels == ["peer": lynx.id.description] && sent.isCounter)
+        #expect(metrics.first { $0.name == "peers_connected" }?.value == 1)
+    }
+
     @Test(arguments: [SessionProbe.Reading.handler, .inbox])
     func messagesAndTheirBytesAreCountedAtBothEnds(_ reading: SessionProbe.Reading) throws {
         let (puma, lynx) = try place.pair(reading)

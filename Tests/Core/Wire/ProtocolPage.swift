@@ -5,9 +5,9 @@ import Testing
 struct ProtocolPage {
     private let lines: [Substring]
 
-    init() throws {
+    init(_ name: String = "PROTOCOL.md") throws {
         let root = #filePath.split(separator: "/").dropLast(4).joined(separator: "/")
-        let file = try #require(fopen("/\(root)/docs/reference/PROTOCOL.md", "r"))
+        let file = try #require(fopen("/\(root)/docs/reference/\(name)", "r"))
         defer { fclose(file) }
         var bytes = [UInt8](repeating: 0, count: 1 << 18)
         bytes.removeLast(bytes.count - fread(&bytes, 1, bytes.count, file))

@@ -46,7 +46,7 @@ func watch(_ stream: ByteStream) async {
 }
 
 do {
-    try await withSession(service: "camera", transports: transports) { session in
+    try await withSession(service: "camera", transports: transports, endsOnInterrupt: true) { session in
         session.connectsAutomatically = true
         await withDiscardingTaskGroup { group in
             if role == "film" {

@@ -7,8 +7,10 @@ let arguments = CommandLine.arguments.dropFirst()
 let friends = Set(arguments.dropFirst())
 let doorkeeper = Doorkeeper(limit: 3)
 do {
-    try await withSession(service: "nigh", name: "House", transports: arguments.first ?? "tcp") { settings in
-        settings.topology = .host
+    try await withSession(
+        service: "nigh", name: "House", transports: arguments.first ?? "tcp", endsOnInterrupt: true
+    ) { settings in
+        settings.browses = false
         settings.identity = .temporary
         settings.layers = [doorkeeper]
     } _: { session in

@@ -99,7 +99,9 @@ func receive(_ transfer: FileTransfer) async {
 }
 
 do {
-    try await withSession(service: "drop-folder", transports: arguments.dropFirst().first) { settings in
+    try await withSession(
+        service: "drop-folder", transports: arguments.dropFirst().first, endsOnInterrupt: true
+    ) { settings in
         settings.files = .everyone(into: arrivals)
         settings.connectsAutomatically = true
     } _: { session in

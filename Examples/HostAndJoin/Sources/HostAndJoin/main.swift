@@ -78,7 +78,8 @@ let hosts = words.first == "host"
 
 do {
     try await withSession(
-        service: "hostandjoin", name: words.dropFirst().first, transports: words.dropFirst(2).first
+        service: "hostandjoin", name: words.dropFirst().first, transports: words.dropFirst(2).first,
+        endsOnInterrupt: true
     ) { settings in
         settings.advertises = hosts
         settings.browses = !hosts

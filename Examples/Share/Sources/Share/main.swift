@@ -38,7 +38,9 @@ func send(_ path: String, in session: Session) async {
 }
 
 do {
-    try await withSession(service: "share", name: name, transports: transports) { settings in
+    try await withSession(
+        service: "share", name: name, transports: transports, endsOnInterrupt: true
+    ) { settings in
         settings.files = .ask
         settings.connectsAutomatically = true
     } _: { session in

@@ -26,6 +26,7 @@ func join(_ team: String, in session: Session) async throws -> Group {
 do {
     try await withSession(
         service: "teamchat", name: name, transports: CommandLine.arguments.dropFirst(3).first,
+        endsOnInterrupt: true,
         configure: {
             $0.topology = .mesh; $0.connectsAutomatically = true
         }

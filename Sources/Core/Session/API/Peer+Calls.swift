@@ -74,20 +74,40 @@ extension Peer {
 
     /// Sends bytes as they are. Waits while the peer's send buffer is full. Returns when the session has accepted the
     /// message, which is before it arrives. If the task is cancelled, the call fails and nothing was sent.
-    public nonisolated(nonsending) func send(bytes: some Collection<UInt8>) async throws(NighError) {
+    ///
+    /// - Parameter lane: `.bulk` for large messages, which those of the main lane overtake.
+    public nonisolated(nonsending) func send(
+        bytes: some Collection<UInt8>, on lane: Lane = .main
+    ) async throws(NighError) {
         do throws(NighError) {
             let port = try handle.port()
-            if try handle.session.sendIfThereIsRoom(bytes, through: port) { return }
-            try await handle.session.send(ByteSlice(bytes), through: port)
+            if try handle.session.sendIfThereIsRoom(bytes, through: port, on: lane) { return }
+            try await handle.session.send(ByteSlice(bytes), through: port, on: lane)
         } catch {
             throw named(error)
         }
     }
 
+    /// Waits until the peer's session has all messages that this one has accepted so far. Fails if the conversation
+    /// ends before. If the task is cancelled, the call fails at once, and the messages still travel.
+    ///
+    /// The peer's program may not have read them; for that, let it answer a question.
+    public nonisolated(nonsending) func flush() async throws(NighError) {
+        let (id, token) = (id, handle.session.newToken())
+        _ = try await outcome(.sending, cancelledBy: { $0.abandonCall(token, .sending, id) }) {
+            driver, completion in
+            driver.begin(.sending, token, completion) { machine, now in
+                machine.flush(id, token: token, now: now)
+            }
+        }
+    }
+
     /// Sends a payload, which is copied nowhere, as `send(bytes:)` does.
-    nonisolated(nonsending) func send(_ payload: ByteSlice) async throws(NighError) {
+    package nonisolated(nonsending) func send(
+        _ payload: ByteSlice, on lane: Lane = .main
+    ) async throws(NighError) {
         do throws(NighError) {
-            try await handle.session.send(payload, through: handle.port())
+            try await handle.session.send(payload, through: handle.port(), on: lane)
         } catch {
             throw named(error)
         }
@@ -100,9 +120,13 @@ extension Peer {
     ///   player. A message then replaces an earlier one with its key that has not left yet, and no message with another
     ///   key.
     public func sendUnreliably(bytes: some Collection<UInt8>, replacing key: UInt8? = nil) throws(NighError) {
+        try sendUnreliably(ByteSlice(bytes), replacing: key)
+    }
+
+    package func sendUnreliably(_ payload: ByteSlice, replacing key: UInt8?) throws(NighError) {
         do throws(NighError) {
             let port = try handle.port()
-            try ByteSlice(bytes).withUnsafeBytes { bytes throws(NighError) in
+            try payload.withUnsafeBytes { bytes throws(NighError) in
                 try handle.session.sendUnreliable(
                     bytes, key.map { .newest(key: $0) } ?? .unreliable, through: port)
             }
@@ -140,7 +164,7 @@ extension Peer {
     // MARK: Errors
 
     /// Waits for the outcome of a call. Its error names the peer.
-    private nonisolated(nonsending) func outcome<Value: Sendable>(
+    nonisolated(nonsending) func outcome<Value: Sendable>(
         _ stage: NighError.Stage, cancelledBy cancel: @escaping @Sendable (SessionDriver) -> Void,
         _ begin: @escaping DriverCall<Value>
     ) async throws(NighError) -> Value {

@@ -22,19 +22,38 @@ extension Session {
     public nonisolated(nonsending) func send(
         bytes: some Collection<UInt8>, to peers: [Peer]
     ) async throws(PartialSendError) {
+        try await send(ByteSlice(bytes), to: peers)
+    }
+
+    package nonisolated(nonsending) func send(
+        _ payload: ByteSlice, to peers: [Peer], passingOver isPassedOver: (NighError) -> Bool = { _ in false }
+    ) async throws(PartialSendError) {
         guard !isClosing else {
             throw PartialSendError(NighError(.sending, .closed), peers: peers.map(\.id))
         }
-        let payload = ByteSlice(bytes)
-        var failures: [PeerID: NighError] = [:]
-        for peer in peers {
+        try await PartialSendError.gather(peers, id: \.id, passingOver: isPassedOver) {
+            peer throws(NighError) in
+            try await peer.send(payload)
+        }
+    }
+
+    /// Sends bytes as they are to all connected peers, to arrive soon or not at all; see
+    /// ``Peer/sendUnreliably(bytes:replacing:)``. A peer that disconnects in the meantime is passed over.
+    public func broadcastUnreliably(
+        bytes: some Collection<UInt8>, replacing key: UInt8? = nil
+    ) throws(NighError) {
+        try broadcastUnreliably(ByteSlice(bytes), replacing: key)
+    }
+
+    package func broadcastUnreliably(_ payload: ByteSlice, replacing key: UInt8?) throws(NighError) {
+        guard !isClosing else { throw NighError(.sending, .closed) }
+        for peer in reference.reports.connectedPeers {
             do throws(NighError) {
-                try await peer.send(payload)
+                try peer.sendUnreliably(payload, replacing: key)
             } catch {
-                failures[peer.id] = error
+                if !error.isDisconnection { throw error }
             }
         }
-        if !failures.isEmpty { throw PartialSendError(failures: failures) }
     }
 
     /// Sends bytes as they are to all connected peers. Waits while the send buffer of one is full. It is no error if a
@@ -43,12 +62,10 @@ extension Session {
     public nonisolated(nonsending) func broadcast(
         bytes: some Collection<UInt8>
     ) async throws(PartialSendError) {
-        do throws(PartialSendError) {
-            try await send(bytes: bytes, to: reference.reports.connectedPeers)
-        } catch {
-            if error.reason != nil { throw error }
-            let failures = error.failures.filter { !$0.value.isDisconnection }
-            if !failures.isEmpty { throw PartialSendError(failures: failures) }
-        }
+        try await broadcast(ByteSlice(bytes))
+    }
+
+    package nonisolated(nonsending) func broadcast(_ payload: ByteSlice) async throws(PartialSendError) {
+        try await send(payload, to: reference.reports.connectedPeers, passingOver: \.isDisconnection)
     }
 }

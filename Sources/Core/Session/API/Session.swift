@@ -158,7 +158,18 @@ public final class Session: Sendable {
         reference.layer(type)
     }
 
+    /// The clock on which the session's timeouts run. A task that waits by it, as in
+    /// `try await session.clock.sleep(for: .seconds(1))`, waits in virtual time where the session is simulated.
+    public var clock: any Clock<Duration> { LoopClock(loop) }
+
     // MARK: Start and close
+
+    /// Waits until the session is closed. If the task is cancelled, closes it first, in good order. For programs whose
+    /// parts are started and cancelled by somebody else.
+    public nonisolated(nonsending) func run() async {
+        for await _ in reference.reports.peerLists() {}
+        await close()
+    }
 
     /// Ends all conversations after what was sent has arrived, stops advertising, and returns when nothing of the
     /// session runs any more. Its sequences end, and its other calls fail with `closed`. Calling it again does nothing.

@@ -106,6 +106,8 @@ package final class Conversation: FrameSource {
     @exclusivity(unchecked) var briefLinks = 0
     /// Set when this side is leaving, which it does once everything that it sent is acknowledged.
     @exclusivity(unchecked) var departure: Departure?
+    /// The calls that wait until the peer has acknowledged what was sent.
+    @exclusivity(unchecked) private(set) var flushes: [Flush] = []
 
     /// Stops accepting messages, and reports `error` to all that wait for room. Staged messages can still be taken.
     /// With `keepsRelays`, streams for relays go on, and the conversation is not drained before this side has ended its
@@ -131,6 +133,22 @@ package final class Conversation: FrameSource {
 
     /// Whether everything that was accepted has been acknowledged.
     var isDrained: Bool { sending[0].isEmpty && sending[1].isEmpty && (streams?.isDrained ?? true) }
+
+    /// Begins to wait until the peer has acknowledged all messages that were accepted. Returns false if it has.
+    func beginFlush(_ token: CallToken) -> Bool {
+        if sending[0].isEmpty, sending[1].isEmpty { return false }
+        flushes.append(Flush(token: token, counts: [sending[0].accepted, sending[1].accepted]))
+        return true
+    }
+
+    /// Removes and returns the calls whose messages the peer has acknowledged.
+    func takeFinishedFlushes() -> [CallToken] {
+        let finished = flushes.prefix { flush in
+            (0..<2).allSatisfy { flush.counts[$0] <= sending[$0].acknowledged }
+        }
+        flushes.removeFirst(finished.count)
+        return finished.map(\.token)
+    }
 
     /// The bytes that were accepted, or written to streams, and are not acknowledged.
     var undeliveredByteCount: Int { port.outstanding &+ (streams?.undeliveredByteCount ?? 0) }

@@ -38,6 +38,7 @@ extension SessionMachine {
         link.conversation = conversation
         replaceLink(of: peer, by: link, now: now)
         conversation.link = link
+        finishFlushes(of: conversation)
         let phase = PeerPhase.connected(conversation, Carrier(link: link))
         switch peer.phase {
         case .settling:
@@ -206,6 +207,9 @@ extension SessionMachine {
         for token in conversation.departure?.tokens ?? [] {
             output(.finish(token, departureResult(of: peer, undelivered: undelivered)))
         }
+        for flush in conversation.flushes {
+            output(.finish(flush.token, undelivered == nil ? .success(peer.id) : .failure(error)))
+        }
         cleanUp(peer, now: now)
         if isClosing, census.conversing == 0 { output(.conversationsEnded) }
     }
@@ -243,15 +247,32 @@ extension SessionMachine {
         outbox.appendStaged(to: conversation)
         if conversation.isDrained { return finishDeparture(of: peer, now: now) }
         if let link = peer.link { markDirty(link) }
-        requestFinalAcknowledgement(from: peer, now: now)
+        requestAcknowledgement(from: peer, now: now)
         watch(peer)
     }
 
-    /// Asks the peer for the acknowledgement of the last messages, because this side is leaving. Without a ping the
-    /// peer may take its time.
-    func requestFinalAcknowledgement(from peer: PeerRecord, now: Moment) {
+    /// Waits until the peer has acknowledged all messages that were accepted by now.
+    func flush(_ id: PeerID, token: CallToken, now: Moment) {
+        guard let peer = peers[id], let conversation = peer.conversation else {
+            let error = NighError(.sending, .notConnected, peer: peers[id]?.label ?? id.short)
+            return output(.finish(token, .failure(error)))
+        }
+        outbox.appendStaged(to: conversation)
+        guard conversation.beginFlush(token) else { return finish(token, id) }
+        if let link = peer.link { markDirty(link) }
+        requestAcknowledgement(from: peer, now: now)
+    }
+
+    /// Reports that the peer has acknowledged what some calls have waited for.
+    func finishFlushes(of conversation: Conversation) {
+        for token in conversation.takeFinishedFlushes() { finish(token, conversation.peer) }
+    }
+
+    /// Asks the peer for the acknowledgement of the last messages, because a call waits for it. Without a ping the peer
+    /// may take its time.
+    func requestAcknowledgement(from peer: PeerRecord, now: Moment) {
         guard case .connected(let conversation, let carrier) = peer.phase,
-            conversation.departure != nil, !conversation.isDrained
+            conversation.departure != nil || !conversation.flushes.isEmpty, !conversation.isDrained
         else { return }
         let link = carrier.link
         link.machine.sendAutomaticPing(now: now)

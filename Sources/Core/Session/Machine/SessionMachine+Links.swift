@@ -198,11 +198,12 @@ extension SessionMachine {
     private func acknowledged(on link: Link, now: Moment) throws(WireError) {
         let conversation = try conversation(on: link)
         if try conversation.apply(link.machine.peerStanding, pool: &outbox.pool) { markDirty(link) }
+        if !conversation.flushes.isEmpty { finishFlushes(of: conversation) }
         guard conversation.departure != nil, let peer = link.peer else { return }
         if conversation.isDrained {
             finishDeparture(of: peer, now: now)
         } else if conversation.hasUnacknowledged, !conversation.hasUnsent {
-            requestFinalAcknowledgement(from: peer, now: now)
+            requestAcknowledgement(from: peer, now: now)
         }
     }
 

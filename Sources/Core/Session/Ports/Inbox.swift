@@ -59,6 +59,18 @@ package final class Inbox<Element: Sendable>: Sendable {
     /// Returns the next element without waiting, or nil if there is none now.
     package func poll() -> Element? { state.withLock { $0.waiting.popFirst() } }
 
+    /// Removes and returns all elements that `isWanted` is true for, in order.
+    func takeAll(where isWanted: (Element) -> Bool) -> [Element] {
+        state.withLock { state in
+            var taken: [Element] = []
+            for _ in 0..<state.waiting.count {
+                guard let element = state.waiting.popFirst() else { break }
+                if isWanted(element) { taken.append(element) } else { state.waiting.append(element) }
+            }
+            return taken
+        }
+    }
+
     /// Waits for the next element. Returns nil if the inbox is finished and empty, or if the task is cancelled and
     /// there is nothing. Only one task may wait at a time; see `wait`.
     package nonisolated(nonsending) func next() async -> Element? {
@@ -79,7 +91,8 @@ package final class Inbox<Element: Sendable>: Sendable {
             await withUnsafeContinuation { continuation in
                 let answer = state.withLock { state -> Bool? in
                     if !state.waiting.isEmpty || isElsewhere() { return true }
-                    if state.isFinished || state.reader != nil || Task.isCancelled { return false }
+                    if state.isFinished || Task.isCancelled { return false }
+                    if state.reader != nil { return Self.secondReader() }
                     state.reader = continuation
                     state.readerNumber = number
                     return nil
@@ -89,6 +102,13 @@ package final class Inbox<Element: Sendable>: Sendable {
         } onCancel: {
             cancelReader(number)?.resume(returning: false)
         }
+    }
+
+    /// Stops a program in a debug build: of two tasks that read one sequence, each would get a part.
+    private static func secondReader() -> Bool {
+        assertionFailure(
+            "two tasks wait for the same sequence, and each would get only a part of it; read it in one")
+        return false
     }
 
     /// Removes reader `number` if it is the one that waits, and returns its continuation.

@@ -89,6 +89,11 @@ final class MessageInbox: @unchecked Sendable {
         onAppend?()
     }
 
+    /// Moves what waits of one peer to another inbox. What the reader has open stays. Loop only.
+    func moveMessages(of port: PeerPort, to inbox: MessageInbox) {
+        for run in runs.takeAll(where: { $0.port === port }) { inbox.append(run) }
+    }
+
     private func compact(_ bytes: ByteSlice) -> ByteSlice {
         guard bytes.count < bytes.chunk.capacity / Self.mostSpace else { return bytes }
         if (tail?.room ?? 0) < bytes.count { tail = Chunk(capacity: max(bytes.count, Self.tailSize)) }

@@ -1,6 +1,7 @@
 /// Something that happened in a session. Events are reported in the order in which they happen.
 ///
 /// Each change of a peer's state is one event; ``stateChange`` tells them from others.
+@nonexhaustive
 public enum SessionEvent: Sendable {
     /// A peer can be reached.
     case peerFound(Peer)

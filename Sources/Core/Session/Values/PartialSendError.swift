@@ -16,6 +16,23 @@ public struct PartialSendError: Error, CustomStringConvertible {
         self.reason = reason
     }
 
+    /// Sends to each of these recipients in turn. Throws the failures, except those that are passed over.
+    package nonisolated(nonsending) static func gather<Recipient>(
+        _ recipients: some Sequence<Recipient>, id: (Recipient) -> PeerID,
+        passingOver isPassedOver: (NighError) -> Bool,
+        _ send: nonisolated(nonsending) (Recipient) async throws(NighError) -> Void
+    ) async throws(PartialSendError) {
+        var failures: [PeerID: NighError] = [:]
+        for recipient in recipients {
+            do throws(NighError) {
+                try await send(recipient)
+            } catch {
+                if !isPassedOver(error) { failures[id(recipient)] = error }
+            }
+        }
+        if !failures.isEmpty { throw PartialSendError(failures: failures) }
+    }
+
     /// All reasons, in one line.
     public var description: String {
         if let reason { return reason.description }

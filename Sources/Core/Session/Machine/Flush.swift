@@ -1,0 +1,6 @@
+/// A call that waits until the peer has acknowledged what was sent before it.
+struct Flush {
+    let token: CallToken
+    /// The number of messages that the peer must have, by lane.
+    let counts: [UInt64]
+}
