@@ -98,8 +98,8 @@ let package = Package(
         .target(
             name: "NighTestKit",
             dependencies: [
-                "COpenSSL", "NighCore", "NighFiles", "NighGroups", "NighIntroductions", "NighMemory",
-                "NighRelays",
+                "COpenSSL", "NighCalls", "NighChannels", "NighCore", "NighFiles", "NighGroups",
+                "NighIntroductions", "NighMemory", "NighRelays",
             ],
             path: "Sources/TestKit"
         ),
@@ -279,7 +279,10 @@ let package = Package(
             name: "MDNSTests", dependencies: ["CAvahi", "NighCore", "NighMDNS", "NighTestKit", "NighUV"],
             path: "Tests/MDNS"),
         .testTarget(
-            name: "TestKitTests", dependencies: ["NighCore", "NighLoop", "NighMemory", "NighTestKit"],
+            name: "TestKitTests",
+            dependencies: [
+                "NighCalls", "NighChannels", "NighCore", "NighLoop", "NighMemory", "NighTestKit",
+            ],
             path: "Tests/TestKit"),
     ],
     swiftLanguageModes: [.v6]

@@ -108,6 +108,12 @@ public struct WorldCounts: Sendable, Equatable {
     public var kindsReceived = 0
     /// Messages to groups that arrived, counted at each member.
     public var groupMessages = 0
+    /// Messages read from channels.
+    public var channelMessages = 0
+    /// Questions that users have asked each other.
+    public var questions = 0
+    /// Questions that a program has answered, also with an error.
+    public var answers = 0
     /// Payload bytes of the reliable messages that arrived.
     public var bytesReceived = 0
     /// Messages that a session had to send again on another link.
@@ -161,7 +167,7 @@ public struct WorldCounts: Sendable, Equatable {
         let fields: [WritableKeyPath<WorldCounts, Int>] = [
             \.worlds, \.sessions, \.milliseconds, \.work, \.invitations, \.conversations, \.reconnects,
             \.interruptions, \.messagesSent, \.messagesReceived, \.kindsReceived, \.groupMessages,
-            \.bytesReceived,
+            \.channelMessages, \.questions, \.answers, \.bytesReceived,
             \.messagesResent, \.unreliableSent, \.unreliableReceived, \.packets, \.refusedSends, \.cuts,
             \.blocks,
             \.partitions, \.kills,

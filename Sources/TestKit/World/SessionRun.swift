@@ -61,6 +61,9 @@ final class SessionRun: @unchecked Sendable {
     var tasks: [Task<Void, Never>] = []
     /// Its groups; nil if it has none.
     let groups: WorldGroups?
+    /// Its channels and questions; nil if it has none.
+    let channels: WorldChannels?
+    let questions: WorldQuestions?
     /// The transfers that this run takes part in.
     var transfers: [WorldTransfer] = []
     var isAdvertising: Bool
@@ -81,6 +84,8 @@ final class SessionRun: @unchecked Sendable {
         self.world = world
         self.owner = owner
         groups = world.hasGroups(owner.index) ? WorldGroups() : nil
+        channels = world.hasChannels(owner.index) ? WorldChannels() : nil
+        questions = world.hasQuestions(owner.index) ? WorldQuestions() : nil
         self.number = number
         self.address = TransportAddress(scheme: "memory", value: address)
         let member = owner.member
@@ -120,6 +125,8 @@ final class SessionRun: @unchecked Sendable {
                 })
             if let groups { configuration.layers.append(groups.groups) }
         }
+        if let channels { configuration.layers.append(channels.layer) }
+        if let questions { configuration.layers.append(questions.layer) }
         let session = Session(
             configuration, identity: owner.identity, trust: owner.trust,
             transports: [transport] + (spareTransport.map { [Self.relabelled($0)] } ?? []),
@@ -393,6 +400,8 @@ final class SessionRun: @unchecked Sendable {
         streams = [:]
         confirmedStreams = []
         transfers = []
+        channels?.flows = [:]
+        questions?.stop()
     }
 
     private func countPackets() {
@@ -422,6 +431,7 @@ final class SessionRun: @unchecked Sendable {
         session?.crash()
         for task in tasks { task.cancel() }
         tasks = []
+        questions?.stop()
         session = nil
     }
 }

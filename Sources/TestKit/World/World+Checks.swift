@@ -82,6 +82,7 @@ extension World {
         for (_, call) in run.calls.sorted(by: { $0.key < $1.key }) where call.deadline < loop.now {
             return run.report(.calls, "\(call.what) should have been answered by \(call.deadline)")
         }
+        checkQuestions(run)
         guard !run.hasClosed else { return }
         let inside = session.inspection
         let limits = run.owner.member.limits
@@ -139,6 +140,8 @@ extension World {
         checkStreamsAtRest()
         checkDeliveriesAtRest()
         checkGroupsAtRest()
+        checkChannelsAtRest()
+        checkQuestionsAtRest()
         let runs = peers.compactMap(\.currentRun)
         for run in runs where !run.hasClosed {
             guard let session = run.session else { continue }
@@ -262,6 +265,8 @@ extension World {
             }
         }
         advance(by: .seconds(10))
+        proveChannels()
+        proveQuestions()
         for run in activeRuns {
             for other in run.streams.keys.sorted() {
                 send(run, to: other, length: generator.number(16...30_000))

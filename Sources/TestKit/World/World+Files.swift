@@ -13,7 +13,8 @@ extension World {
             && (seed &+ UInt64(index)) % 5 != 0
     }
 
-    private func hasRoom(_ index: Int) -> Bool {
+    /// Whether a user allows so much of a stream to be under way that more than a few bytes get through it.
+    func hasRoom(_ index: Int) -> Bool {
         peers[index].member.limits.streamWindow >= Self.leastWindow
     }
 

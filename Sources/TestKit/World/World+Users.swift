@@ -237,11 +237,13 @@ extension World {
                 if !isQuiet, run.states.state(of: peer.id) == .available { invite(other, by: run) }
             }
         case .connected:
+            askInHandler(run, other)
             if generator.chance(50) {
                 sendMessages(run, times: generator.number(1...4), to: other, isInHandler: true)
             }
             if generator.chance(2) { disconnect(other, by: run) }
         case .reconnecting:
+            askInHandler(run, other)
             if generator.chance(30) { sendMessages(run, times: 2, to: other, isInHandler: true) }
         case .disconnected:
             if generator.chance(10) { invite(other, by: run) }

@@ -44,11 +44,24 @@ public final class World: @unchecked Sendable {
     /// Decides what users do with files, as `streamGenerator` does with streams.
     var fileGenerator: SeededGenerator
     var groupGenerator: SeededGenerator
+    /// Decides what users do with channels, and what they ask each other.
+    var channelGenerator: SeededGenerator
+    var questionGenerator: SeededGenerator
+    /// What users have sent through channels, and asked each other, by number.
+    var channelFlows: [ChannelFlow] = []
+    var worldQuestions: [WorldQuestion] = []
     /// The number of the last message to a group.
     var lastGroupMessage: UInt64 = 0
     /// Whether sessions let peers into groups that they refuse. It is made wrong on purpose, to see that the rule
     /// notices.
     var forgetsRefusals = false
+    /// What users read from channels instead of a message that has come. It is made wrong on purpose, too.
+    var messagesRead: (Message) -> [Message] = { [$0] }
+    /// Whether programs work on each question twice, answer one with the answer to another, or go on when nobody waits.
+    /// These are made wrong on purpose, too.
+    var beginsTwice = false
+    var mixesAnswers = false
+    var ignoresCancellation = false
     var impostors: [Impostor] = []
     /// Whether the better of the two transports can be dialled.
     var betterTransportsAreOpen: Bool
@@ -95,6 +108,8 @@ public final class World: @unchecked Sendable {
         streamGenerator = SeededGenerator(seed: seed &* 0x9E37_79B9_7F4A_7C15 &+ 1)
         fileGenerator = SeededGenerator(seed: seed &* 0xD1B5_4A32_D192_ED03 &+ 1)
         groupGenerator = SeededGenerator(seed: seed &* 0xA24B_AED4_963E_E407 &+ 1)
+        channelGenerator = SeededGenerator(seed: seed &* 0xBF58_476D_1CE4_E5B9 &+ 1)
+        questionGenerator = SeededGenerator(seed: seed &* 0x94D0_49BB_1331_11EB &+ 1)
         betterTransportsAreOpen = plan.betterTransportsOpenAt == 0
         loop = VirtualEventLoop(workLimit: workLimit)
         agenda = WorldAgenda(of: loop)
@@ -261,6 +276,8 @@ public final class World: @unchecked Sendable {
         scheduleStreams(run)
         scheduleDeliveries(run)
         scheduleGroups(run)
+        scheduleChannels(run)
+        scheduleQuestions(run)
     }
 
     /// Ends all faults, and makes the users passive. Peers that are away stay away.

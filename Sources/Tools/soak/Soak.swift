@@ -123,7 +123,8 @@ enum Soak {
             \(counts.refusedSends) refused because the buffer was full
             \(counts.unreliableSent) unreliable sent, \(counts.unreliableReceived) received, \(counts.packets) packets, \(counts.pings) pings answered, \
             \(counts.pairings) ends paired
-            \(counts.groupMessages) messages to groups received
+            \(counts.groupMessages) messages to groups received, \(counts.channelMessages) read from channels, \
+            \(counts.answers) of \(counts.questions) questions answered
             \(counts.streams) streams, of which \(counts.streamBytes >> 20) MiB were read
             \(counts.offers) offers of files, \(counts.deliveries) deliveries, \(counts.fileBytes >> 20) MiB
             \(result.findings.isEmpty ? "every rule held" : "\(result.findings.count) findings")
