@@ -4,6 +4,9 @@ import NighCore
 struct CallDeadlines {
     private var queue = TimerQueue<UInt64>()
 
+    /// The number of deadlines that are not forgotten.
+    var count: Int { queue.count }
+
     /// The moment at which to look again; nil if there is none.
     var next: Moment? { queue.earliest }
 

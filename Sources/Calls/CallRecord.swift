@@ -15,10 +15,19 @@ package enum CallRecord: Equatable {
 /// How a call ended at the side that was asked.
 package enum CallOutcome: Equatable, Sendable {
     case answer(ByteSlice)
-    /// The program has answered with an error, which is encoded as answers are; empty if it cannot be encoded.
+    /// The program has answered with an error, which is encoded as answers are; empty if it cannot be encoded, or if the
+    /// answer is longer than the peer takes.
     case error(ByteSlice)
     /// The program answers no calls of this name.
     case unknownName
+
+    /// The bytes of the content.
+    var contentCount: Int {
+        switch self {
+        case .answer(let content), .error(let content): content.count
+        case .unknownName: 0
+        }
+    }
 }
 
 extension CallRecord {

@@ -112,6 +112,22 @@ package final class Calls: ConversationLayer, @unchecked Sendable {
         }
     }
 
+    /// Returns what the peer takes of an outcome. The program hears of an answer that is too long: the peer would end
+    /// the stream because of it, and all its calls.
+    func outcome(_ outcome: CallOutcome, for peer: PeerID) -> CallOutcome {
+        guard let session, let limit = try? session.messageLimit(for: peer), outcome.contentCount > limit
+        else {
+            return outcome
+        }
+        session.report(
+            .problem(
+                NighError(
+                    .sending, .messageTooLarge(size: outcome.contentCount, limit: limit),
+                    peer: session.peer(peer).label,
+                    advice: "answer with less, and send the rest as a file or through a stream")))
+        return .error(ByteSlice([]))
+    }
+
     private func taskEnded(of peer: PeerID) {
         running[peer, default: 1] -= 1
         if running[peer] == 0 { running[peer] = nil }

@@ -41,7 +41,8 @@ final class CallsFromPeer: CallSide, @unchecked Sendable {
     }
 
     private func finish(_ number: UInt64, _ outcome: CallOutcome) {
-        if tasks.removeValue(forKey: number) != nil { table.answer(number, outcome) }
+        guard tasks.removeValue(forKey: number) != nil else { return }
+        table.answer(number, owner?.outcome(outcome, for: peer) ?? outcome)
     }
 
     /// Cancels the task of a call that has begun.

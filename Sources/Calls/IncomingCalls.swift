@@ -27,13 +27,18 @@ package struct IncomingCalls {
     private var received: UInt64 = 0
     private var begun: UInt64 = 0
     private var granted = CallRecord.firstCredit
-    private var frames = Ring<ByteSlice>()
+    /// Whether the peer is to be told how much that is.
+    private var owesCredit = false
+    private var answers = Ring<ByteSlice>()
     private var deadlines = CallDeadlines()
 
     package init() {}
 
     /// The number of calls that wait or have begun, and are not over.
     package var count: Int { calls.count }
+
+    /// The number of entries in the queues, of which some may be for calls that are over.
+    package var queuedCount: Int { waiting.count + answers.count + deadlines.count }
 
     /// When to call `takeExpired`.
     package var nextDeadline: Moment? { deadlines.next }
@@ -67,7 +72,17 @@ package struct IncomingCalls {
         guard let entry = calls.removeValue(forKey: number) else { return nil }
         if entry.hasBegun { return number }
         release(entry.cost)
+        forgetEndedCalls()
         return nil
+    }
+
+    /// Forgets, from time to time, that calls have waited that are over. A peer whose other calls take long may make
+    /// and cancel any number of them, and none of these begins.
+    private mutating func forgetEndedCalls() {
+        guard waiting.count > 64 + 2 * calls.count else { return }
+        var left = Ring<UInt64>()
+        while let number = waiting.popFirst() { if calls[number] != nil { left.append(number) } }
+        waiting = left
     }
 
     /// Ends a call whose deadline has passed, and returns its number if it has begun; nil if there is none left.
@@ -95,17 +110,21 @@ package struct IncomingCalls {
         let possible = begun + CallRecord.firstCredit
         guard possible - granted >= CallRecord.firstCredit / 4 else { return }
         granted = possible
-        frames.append(CallRecord.credit(granted).frame)
+        owesCredit = true
     }
 
     /// Answers a call that has begun. Does nothing if it is over.
     package mutating func answer(_ number: UInt64, _ outcome: CallOutcome) {
         guard calls.removeValue(forKey: number) != nil else { return }
-        frames.append(CallRecord.answer(number: number, outcome).frame)
+        answers.append(CallRecord.answer(number: number, outcome).frame)
     }
 
     /// The next record to send; nil if there is none now.
-    package mutating func nextFrame() -> ByteSlice? { frames.popFirst() }
+    package mutating func nextFrame() -> ByteSlice? {
+        guard owesCredit else { return answers.popFirst() }
+        owesCredit = false
+        return CallRecord.credit(granted).frame
+    }
 
     /// Ends all calls, because the stream is over. Returns the numbers of those that have begun.
     package mutating func end() -> [UInt64] {

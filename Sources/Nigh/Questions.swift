@@ -13,7 +13,8 @@ extension Session {
     /// its timeout has passed, or the conversation has ended.
     ///
     /// If `answer` throws an error that is `Encodable`, the peer gets its value, always as JSON; see
-    /// ``NighError/value(of:)``. Of other errors the peer learns only that there was one.
+    /// ``NighError/value(of:)``. Of other errors the peer learns only that there was one. The same holds for an answer
+    /// that is longer than the peer's `limits.message`, which the session reports as a problem.
     ///
     /// Fails if the session answers questions of this name already.
     ///

@@ -11,6 +11,14 @@ package final class VirtualPair<Layer: SessionLayer> {
         package let faults: FaultControl
     }
 
+    /// What the two sessions have reported as problems.
+    ///
+    /// `@unchecked Sendable`: everything happens on the one virtual loop.
+    package final class Problems: @unchecked Sendable {
+        package fileprivate(set) var causes: [NighError.Cause] = []
+    }
+
+    package let problems = Problems()
     package let loop = VirtualEventLoop()
     package let puma: Member
     package let lynx: Member
@@ -22,7 +30,7 @@ package final class VirtualPair<Layer: SessionLayer> {
         layer: () -> Layer
     ) throws {
         let hub = MemoryHub()
-        let loop = loop
+        let (loop, problems) = (loop, problems)
         func member(_ name: String, hasLayer: Bool, seed: UInt64) throws -> Member {
             let transport = FaultyTransport(MemoryTransport(hub: hub, address: name))
             var configuration = SessionConfiguration(
@@ -34,7 +42,11 @@ package final class VirtualPair<Layer: SessionLayer> {
             let session = Session(
                 configuration, identity: .ephemeral(seed: seed), transports: [transport], loop: loop)
             session.start(onEvent: { event in
-                if case .invited(let invitation) = event { invitation.accept() }
+                switch event {
+                case .invited(let invitation): invitation.accept()
+                case .problem(let error): problems.causes.append(error.cause)
+                default: break
+                }
             })
             return Member(session: session, layer: layer, faults: transport.control)
         }

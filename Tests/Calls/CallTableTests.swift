@@ -89,6 +89,20 @@ import Testing
         #expect(caller.count == 0 && answerer.count == 0 && answerer.nextCall() == nil)
     }
 
+    @Test("that are cancelled before they begin leave nothing, however many they are")
+    mutating func cancelledWhileWaiting() throws {
+        let content = ByteSlice([UInt8](repeating: 7, count: 1_000))
+        for number in UInt64(1)...10_000 {
+            let request = CallRecord.request(number: number, timeout: 1_000, name: "q", content: content)
+            _ = try answerer.receive(request, count: 1_015, now: now)
+            #expect(try answerer.receive(.cancel(number: number), count: 9, now: now) == nil)
+        }
+        #expect(answerer.count == 0 && answerer.queuedCount < 200, "\(answerer.queuedCount) entries are left")
+        // The peer is told its credit once.
+        let frames = [answerer.nextFrame(), answerer.nextFrame()]
+        #expect(frames[0] != nil && frames[1] == nil && answerer.nextCall() == nil)
+    }
+
     @Test("end at both sides when their time has passed, although nothing gets through any more")
     mutating func deadlines() throws {
         _ = ask(ByteSlice([1]), until: now + .seconds(3))

@@ -187,6 +187,26 @@ extension VirtualPair where Layer == Calls {
         try pair.close()
     }
 
+    @Test(
+        "whose answer is longer than the peer takes fail by themselves, and the program that answers hears of it"
+    )
+    func tooLong() throws {
+        let pair = try Pair()
+        let outcomes = Outcomes()
+        let limit = try pair.lynx.session.reference.messageLimit(for: pair.puma.session.id)
+        try pair.echo(outcomes) { _ in 1_000 }
+        try pair.lynx.layer.answer("long") { _, _ in
+            .answer(ByteSlice([UInt8](repeating: 0, count: limit + 1)))
+        }
+        pair.call([1], outcomes)
+        pair.call([2], outcomes, named: "long")
+        try pair.run()
+        #expect(outcomes.outcomes == [1: .answer(bytes(1)), 2: .error(ByteSlice([]))])
+        #expect(outcomes.causes.isEmpty && pair.isIdle)
+        #expect(pair.problems.causes == [.messageTooLarge(size: limit + 1, limit: limit)])
+        try pair.close()
+    }
+
     @Test("of one peer are worked on up to a limit, beyond which they wait")
     func bounded() throws {
         let pair = try Pair()
