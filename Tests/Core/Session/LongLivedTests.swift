@@ -53,6 +53,39 @@ import Testing
         #expect(reader.session.messages.poll()?.bytes == Array("again".utf8))
     }
 
+    @Test(
+        "A session that has met peers leaves nothing when it is closed and let go, or only let go",
+        arguments: [false, true])
+    func nothingIsLeft(isClosed: Bool) throws {
+        weak var reference: SessionReference?
+        let hub = MemoryHub()
+        let loop = VirtualEventLoop()
+        func makeSession(_ seed: UInt64) -> Session {
+            let session = Session(
+                SessionConfiguration(service: "test", name: DisplayName(fitting: "\(seed)")),
+                identity: .ephemeral(seed: seed), transports: [MemoryTransport(hub: hub)], loop: loop)
+            session.start { event in
+                if case .invited(let invitation) = event { invitation.accept() }
+            }
+            return session
+        }
+        let other = makeSession(1)
+        do {
+            let session = makeSession(2)
+            reference = session.reference
+            try loop.run(for: .seconds(1))
+            session.invite(other.id) { _ in }
+            try loop.run(for: .seconds(1))
+            #expect(session.connectedPeerIDs == [other.id])
+            if isClosed {
+                session.close {}
+                try loop.run(for: .seconds(10))
+            }
+        }
+        try loop.run(for: .seconds(10))
+        #expect(reference == nil)
+    }
+
     /// An occasional transfer must not keep its memory forever.
     @Test func theMemoryOfALargeMessageIsReleasedWhenNoOtherFollows() throws {
         let place = Neighbourhood()

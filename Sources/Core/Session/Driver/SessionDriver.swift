@@ -212,10 +212,9 @@ final class SessionDriver: @unchecked Sendable {
 
     /// Closes a session that nobody holds any more, like `close`, but reports no more events or messages.
     func abandon() {
-        guard !isClosed else { return }
-        forgetHandlers()
+        if !isClosed { forgetHandlers() }
         // The closure that waits for the end keeps the driver until then.
-        close { withExtendedLifetime(self) {} }
+        close { self.reports.forgetPeers() }
     }
 
     private func forgetHandlers() {

@@ -98,6 +98,10 @@ final class SessionReports: @unchecked Sendable {
         lists.finish()
     }
 
+    /// Forgets the peers of a session that nobody holds any more. Each peer refers to the session, and so to these
+    /// reports.
+    func forgetPeers() { lock.withLock { state.peers = ReportedPeers() } }
+
     // MARK: Any thread
 
     /// The peers that can be reached now, or are connected, by PeerID.
