@@ -15,8 +15,8 @@ package enum CallRecord: Equatable {
 /// How a call ended at the side that was asked.
 package enum CallOutcome: Equatable, Sendable {
     case answer(ByteSlice)
-    /// The program has answered with an error, which is encoded as answers are; empty if it cannot be encoded, or if the
-    /// answer is longer than the peer takes.
+    /// The program has answered with an error, which is encoded as answers are; empty if it cannot be encoded, or if
+    /// the answer is longer than the peer takes.
     case error(ByteSlice)
     /// The program answers no calls of this name.
     case unknownName

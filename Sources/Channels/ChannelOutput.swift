@@ -31,6 +31,26 @@ final class ChannelOutput: Sendable {
         }
     }
 
+    /// Sends a message without its header if it need not wait. Copies nothing but what the stream has no room for.
+    func sendAtOnce(_ message: UnsafeRawBufferPointer) throws(NighError) -> Bool {
+        let (isAccepted, isWhole) = try state.withLock { state throws(NighError) -> (Bool, Bool) in
+            guard state.rest == nil, !state.isFinished else { return (false, false) }
+            let headerCount = StreamMessageParser.headerCount
+            let length = UInt32(message.count).bigEndian
+            var written = try withUnsafeBytes(of: length) { header throws(NighError) in
+                try stream.tryWrite(header)
+            }
+            if written == 0 { return (false, false) }
+            if written == headerCount { written += try stream.tryWrite(message) }
+            if written == headerCount + message.count { return (true, true) }
+            let frame = StreamMessageParser.frame(message)
+            state.rest = frame[written..<frame.count]
+            return (true, false)
+        }
+        if isAccepted, !isWhole { proceedLater() }
+        return isAccepted
+    }
+
     private func accept(_ frame: ByteSlice) throws(NighError) -> Bool {
         let (isAccepted, isWhole) = try state.withLock { state throws(NighError) -> (Bool, Bool) in
             try write(&state)

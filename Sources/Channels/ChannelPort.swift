@@ -5,7 +5,9 @@ import Synchronization
 package final class ChannelPort: Sendable {
     private struct State {
         var inputs: [ObjectIdentifier: ChannelInput] = [:]
-        var outputs: [PeerID: ChannelOutput] = [:]
+        var outputs: [PeerID: ChannelOutput] = [:] { didSet { last = nil } }
+        /// The output that was used last, so that a second message to the same peer needs no search.
+        var last: (peer: PeerID, output: ChannelOutput)?
         var isClosed = false
     }
 
@@ -20,9 +22,16 @@ package final class ChannelPort: Sendable {
     private let messageLimit: Int
     private let state = Mutex(State())
     private let inbox = Inbox<Arrival>()
+    private let onMessage: MessageHandler?
+    /// The streams of the channel that peers have opened.
+    package let streams = Incoming<ByteStream>()
 
-    init(_ name: String, of session: SessionReference, messageLimit: Int) {
+    /// The number of streams that wait for a reader.
+    private static let streamLimit = 256
+
+    init(_ name: String, of session: SessionReference, messageLimit: Int, onMessage: MessageHandler?) {
         self.name = name
+        self.onMessage = onMessage
         self.session = session
         self.messageLimit = messageLimit
     }
@@ -44,8 +53,12 @@ package final class ChannelPort: Sendable {
         }
     }
 
-    /// Reads a stream in which a peer sends messages of this channel. Loop only.
+    /// Takes a stream of this channel. Loop only.
     func take(_ stream: ByteStream) {
+        if stream.purpose == .channelStream {
+            if state.withLock(\.isClosed) { return stream.cancel(because: Channels.closed) }
+            return streams.inbox.append(stream, droppingOldestBeyond: Self.streamLimit)
+        }
         let input = ChannelInput(stream, on: session.loop, limit: messageLimit) { [weak self] in
             self?.note($0, of: $1)
         }
@@ -59,26 +72,65 @@ package final class ChannelPort: Sendable {
 
     private func note(_ outcome: ChannelInput.Outcome, of input: ChannelInput) {
         switch outcome {
-        case .message(let message): inbox.append(Arrival(message: message, input: input))
+        case .message(let message):
+            guard let onMessage else { return _ = inbox.append(Arrival(message: message, input: input)) }
+            message.withBytes { onMessage($0, message.origin) }
+            input.didRead(message.payload)
         case .ended: state.withLock { $0.inputs[ObjectIdentifier(input)] = nil }
         }
     }
 
     // MARK: Sending
 
+    /// Opens a stream of the channel to a peer.
+    package nonisolated(nonsending) func openStream(
+        named name: String, to peer: Peer
+    ) async throws(NighError) -> ByteStream {
+        if state.withLock(\.isClosed) {
+            throw NighError(.sending, .invalid("channel \"\(self.name)\": \(Channels.closed)"))
+        }
+        return try await peer.openStream(
+            named: "\(self.name)\(Channels.separator)\(name)", for: .channelStream)
+    }
+
     /// Sends a message to a peer, and waits for room. Returns when the message is accepted, which is before it arrives.
     package nonisolated(nonsending) func send(_ payload: ByteSlice, to peer: Peer) async throws(NighError) {
+        try await send(frame: payload.withUnsafeBytes { StreamMessageParser.frame($0) }, to: peer)
+    }
+
+    /// Sends a message if it need not wait. Returns whether it did.
+    package func sendAtOnce(_ message: UnsafeRawBufferPointer, to peer: PeerID) -> Bool {
+        guard !Task.isCancelled, let output = openOutput(for: peer), message.count <= output.messageLimit
+        else {
+            return false
+        }
+        // If the stream has ended, the caller waits, and learns why.
+        return (try? output.sendAtOnce(message)) ?? false
+    }
+
+    private func openOutput(for peer: PeerID) -> ChannelOutput? {
+        state.withLock { state in
+            if let last = state.last, last.peer == peer { return last.output }
+            guard let output = state.outputs[peer] else { return nil }
+            state.last = (peer, output)
+            return output
+        }
+    }
+
+    /// Sends a message with its header, as ``send(_:to:)`` does.
+    package nonisolated(nonsending) func send(frame: ByteSlice, to peer: Peer) async throws(NighError) {
         var used: ChannelOutput?
         do throws(NighError) {
             let output = try await output(to: peer.id)
             used = output
-            guard payload.count <= output.messageLimit else {
+            let count = frame.count - StreamMessageParser.headerCount
+            guard count <= output.messageLimit else {
                 throw NighError(
-                    .sending, .messageTooLarge(size: payload.count, limit: output.messageLimit),
+                    .sending, .messageTooLarge(size: count, limit: output.messageLimit),
                     peer: peer.label,
                     advice: "send it as a file or through a stream")
             }
-            try await output.send(ByteSlice(StreamMessageParser.header(of: payload.count), then: payload))
+            try await output.send(frame)
         } catch {
             // One call fails because the stream has ended. The next one opens another stream.
             switch error.cause {
@@ -90,7 +142,7 @@ package final class ChannelPort: Sendable {
     }
 
     private nonisolated(nonsending) func output(to peer: PeerID) async throws(NighError) -> ChannelOutput {
-        if let output = state.withLock({ $0.outputs[peer] }) { return output }
+        if let output = openOutput(for: peer) { return output }
         return try await session.onLoop(.sending) { [self] () throws(NighError) in try openOutput(to: peer) }
             .get()
     }
@@ -131,5 +183,6 @@ package final class ChannelPort: Sendable {
         for output in state.outputs.values { output.finish() }
         for input in state.inputs.values { input.stream.cancelReading(because: Channels.closed) }
         inbox.finish()
+        streams.inbox.finish()
     }
 }

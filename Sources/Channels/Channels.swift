@@ -25,6 +25,8 @@ package final class Channels: ConversationLayer {
     /// Streams of channels that are not open. Further ones are cancelled.
     package static let waitingLimit = 256
     static let closed = "it is closed"
+    /// Stands between the names of a channel and of a stream.
+    static let separator: Character = "/"
 
     private let state = Mutex(State())
 
@@ -32,8 +34,8 @@ package final class Channels: ConversationLayer {
 
     // MARK: The layer
 
-    /// That of channels.
-    package var purposes: [StreamPurpose] { [.channel] }
+    /// Those of channels.
+    package var purposes: [StreamPurpose] { [.channel, .channelStream] }
 
     /// Begins to carry the channels of a session.
     package func attach(to session: Session) {
@@ -43,19 +45,24 @@ package final class Channels: ConversationLayer {
         }
     }
 
-    /// Takes a stream in which a peer sends messages of a channel.
+    /// Takes a stream in which a peer sends messages of a channel, or one that belongs to a channel.
     package func receive(_ stream: ByteStream) {
-        // This side's messages are in a stream of its own.
-        stream.finish()
-        let (port, isRefused) = state.withLock { state -> (ChannelPort?, Bool) in
-            if let port = state.open[stream.name] { return (port, false) }
+        var channel = Substring(stream.name)
+        if stream.purpose == .channel {
+            // This side's messages are in a stream of its own.
+            stream.finish()
+        } else {
+            channel = channel.prefix { $0 != Self.separator }
+        }
+        let (port, isRefused) = state.withLock { [name = String(channel)] state -> (ChannelPort?, Bool) in
+            if let port = state.open[name] { return (port, false) }
             guard state.waitingCount < Self.waitingLimit, !state.isClosed else { return (nil, true) }
-            state.waiting[stream.name, default: []].append(stream)
+            state.waiting[name, default: []].append(stream)
             state.waitingCount += 1
             return (nil, false)
         }
         port?.take(stream)
-        if isRefused { stream.cancelReading(because: "nobody there reads the channel") }
+        if isRefused { stream.cancel(because: "nobody there uses the channel") }
     }
 
     /// Forgets the streams of a conversation that is over.
@@ -88,11 +95,13 @@ package final class Channels: ConversationLayer {
     // MARK: The program
 
     /// Opens a channel. Fails if it is open already, or if nothing can have that name.
-    package func open(_ name: String) throws(NighError) -> ChannelPort {
-        guard !name.isEmpty, StreamControl.isName(name) else {
+    ///
+    /// - Parameter onMessage: called on the loop with each message, which then does not wait for a reader.
+    package func open(_ name: String, onMessage: MessageHandler? = nil) throws(NighError) -> ChannelPort {
+        guard !name.isEmpty, StreamControl.isName(name), !name.contains(Self.separator) else {
             throw NighError(
                 .configuring, .invalid("name of a channel: \"\(name)\""),
-                advice: "use 1 to 255 bytes and no control characters")
+                advice: "use 1 to 255 bytes, no control characters and no slash")
         }
         let (port, streams) = try state.withLock { state throws(NighError) in
             guard let session = state.session, !state.isClosed else { throw NighError(.configuring, .closed) }
@@ -101,7 +110,8 @@ package final class Channels: ConversationLayer {
                     .configuring, .invalid("channel \"\(name)\": it is open already"),
                     advice: "use that one, or another name")
             }
-            let port = ChannelPort(name, of: session, messageLimit: state.messageLimit)
+            let port = ChannelPort(
+                name, of: session, messageLimit: state.messageLimit, onMessage: onMessage)
             state.open[name] = port
             return (port, state.takeWaiting(name))
         }

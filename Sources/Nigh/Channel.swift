@@ -32,7 +32,7 @@ public final class Channel: Sendable {
 
     /// Sends a value to a peer; see ``send(bytes:to:)``.
     public nonisolated(nonsending) func send(_ value: some Encodable, to peer: Peer) async throws(NighError) {
-        try await port.send(port.session.encode(value, to: peer), to: peer)
+        try await send(bytes: port.session.encode(value, to: peer), to: peer)
     }
 
     /// Sends bytes as they are to a peer. They arrive exactly once and in the order of the calls, unless the
@@ -42,12 +42,15 @@ public final class Channel: Sendable {
     public nonisolated(nonsending) func send(
         bytes: some Collection<UInt8>, to peer: Peer
     ) async throws(NighError) {
-        try await port.send(ByteSlice(bytes), to: peer)
+        let isSent = bytes.withContiguousStorageIfAvailable {
+            port.sendAtOnce(UnsafeRawBufferPointer($0), to: peer.id)
+        }
+        if isSent != true { try await port.send(ByteSlice(bytes), to: peer) }
     }
 
     /// Sends a value to all connected peers; see ``broadcast(bytes:)``.
     public nonisolated(nonsending) func broadcast(_ value: some Encodable) async throws(PartialSendError) {
-        try await broadcast(port.session.encode(value, to: port.session.connectedPeers))
+        try await broadcast(bytes: port.session.encode(value, to: port.session.connectedPeers))
     }
 
     /// Sends bytes as they are to all connected peers, as ``send(bytes:to:)`` does to each. It is no error if a peer
@@ -55,14 +58,11 @@ public final class Channel: Sendable {
     public nonisolated(nonsending) func broadcast(
         bytes: some Collection<UInt8>
     ) async throws(PartialSendError) {
-        try await broadcast(ByteSlice(bytes))
-    }
-
-    private nonisolated(nonsending) func broadcast(_ payload: ByteSlice) async throws(PartialSendError) {
+        let frame = ByteSlice(bytes).withUnsafeBytes { StreamMessageParser.frame($0) }
         try await PartialSendError.gather(
             port.session.connectedPeers, id: \.id, passingOver: Self.isPassedOver
         ) { peer throws(NighError) in
-            try await port.send(payload, to: peer)
+            try await port.send(frame: frame, to: peer)
         }
     }
 
@@ -70,6 +70,19 @@ public final class Channel: Sendable {
     private static func isPassedOver(_ error: NighError) -> Bool {
         if case .unsupported = error.cause { true } else { error.isDisconnection }
     }
+
+    // MARK: Streams
+
+    /// Opens a stream of bytes to a peer, whose program gets it from its channel of the same name; see
+    /// ``Peer/openStream(named:)``. The name that both see is "CHANNEL/NAME", at most 255 bytes.
+    public nonisolated(nonsending) func openStream(
+        named name: String, to peer: Peer
+    ) async throws(NighError) -> ByteStream {
+        try await port.openStream(named: name, to: peer)
+    }
+
+    /// The streams that peers open in this channel. If more than 256 wait for the program, the oldest is cancelled.
+    public var streams: Incoming<ByteStream> { port.streams }
 
     /// Closes the channel: its sequences end, and its name can be used anew. What was sent still arrives.
     public func close() { channels.close(port) }
@@ -101,9 +114,14 @@ extension Session {
     /// Opens a channel, for the messages of one part of the program; see ``Channel``. Fails if this session has a
     /// channel of that name already.
     ///
-    /// - Parameter name: 1 to 255 bytes without control characters, the same at all peers that use the channel.
-    public func channel(_ name: String) throws(NighError) -> Channel {
+    /// - Parameters:
+    ///   - name: 1 to 255 bytes without control characters or slashes, the same at all peers that use the channel.
+    ///   - onMessage: called with each message, on the session's own thread, which it must not block. The bytes are
+    ///     valid during the call, and nothing is copied. Messages then do not go to ``Channel/messages``.
+    public func channel(
+        _ name: String, onMessage: (@Sendable (_ bytes: RawSpan, _ origin: MessageOrigin) -> Void)? = nil
+    ) throws(NighError) -> Channel {
         let channels = try required(Channels.self, "channels")
-        return Channel(try channels.open(name), of: channels)
+        return Channel(try channels.open(name, onMessage: onMessage), of: channels)
     }
 }

@@ -59,8 +59,7 @@ public struct Group: Sendable {
     /// full. It is no error if a member disconnects in the meantime, or if there is none. If the task is cancelled, the
     /// error names the members that were not reached by then; the others have the message.
     public nonisolated(nonsending) func send(_ value: some Encodable) async throws(PartialSendError) {
-        let payload = try session.encode(value, to: members)
-        try await readers.groups.send(payload, to: membership, of: session)
+        try await send(bytes: session.encode(value, to: members))
     }
 
     /// Sends bytes as they are to all other members; see ``send(_:)``.

@@ -5,7 +5,7 @@ import NighCore
 /// same one. By default it is JSON, which every language reads.
 public protocol MessageCoder: Sendable {
     /// Writes a value.
-    func encode(_ value: some Encodable) throws -> ByteSlice
+    func encode(_ value: some Encodable) throws -> [UInt8]
 
     /// Reads a value of this type. Fails if the bytes are no such value, whoever has sent them.
     func decode<Value: Decodable>(_ type: Value.Type, from bytes: ByteSlice) throws -> Value
@@ -13,7 +13,7 @@ public protocol MessageCoder: Sendable {
 
 /// Values as JSON.
 struct JSONCoder: MessageCoder {
-    func encode(_ value: some Encodable) throws -> ByteSlice { ByteSlice(try JSONEncoder().encode(value)) }
+    func encode(_ value: some Encodable) throws -> [UInt8] { Array(try JSONEncoder().encode(value)) }
 
     func decode<Value: Decodable>(_ type: Value.Type, from bytes: ByteSlice) throws -> Value {
         try JSONDecoder().decode(type, from: bytes.withUnsafeBytes { Data($0) })
@@ -30,7 +30,7 @@ final class MessageCoding: SessionLayer {
 extension SessionReference {
     private var coder: any MessageCoder { layer(MessageCoding.self)?.coder ?? JSONCoder() }
 
-    func encode(_ value: some Encodable, to peer: Peer? = nil) throws(NighError) -> ByteSlice {
+    func encode(_ value: some Encodable, to peer: Peer? = nil) throws(NighError) -> [UInt8] {
         do {
             return try coder.encode(value)
         } catch {
@@ -41,7 +41,7 @@ extension SessionReference {
     }
 
     /// Encodes a value for several peers.
-    func encode(_ value: some Encodable, to peers: [Peer]) throws(PartialSendError) -> ByteSlice {
+    func encode(_ value: some Encodable, to peers: [Peer]) throws(PartialSendError) -> [UInt8] {
         do throws(NighError) {
             return try encode(value)
         } catch {

@@ -21,7 +21,6 @@
 @_exported import enum NighCore.PeerTrust
 @_exported import class NighCore.Session
 @_exported import enum NighCore.SessionEvent
-@_exported import protocol NighCore.SessionLayer
 @_exported import struct NighCore.SessionLimits
 @_exported import enum NighCore.SessionSecurity
 @_exported import struct NighCore.SessionTimings

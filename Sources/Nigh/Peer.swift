@@ -7,12 +7,12 @@ extension Peer {
     public nonisolated(nonsending) func send(
         _ value: some Encodable, on lane: Lane = .main
     ) async throws(NighError) {
-        try await send(session.encode(value, to: self), on: lane)
+        try await send(bytes: session.encode(value, to: self), on: lane)
     }
 
     /// Sends a value, to arrive soon or not at all; see ``sendUnreliably(bytes:replacing:)``.
     public func sendUnreliably(_ value: some Encodable, replacing key: UInt8? = nil) throws(NighError) {
-        try sendUnreliably(session.encode(value, to: self), replacing: key)
+        try sendUnreliably(bytes: session.encode(value, to: self), replacing: key)
     }
 
     /// The messages of this peer alone as values of one type; see ``messages()`` and ``Session/messages(of:)``.

@@ -33,9 +33,9 @@ extension Session {
                 return .error(ByteSlice([]))
             }
             do {
-                return .answer(try session.encode(try await answer(question, peer)))
+                return .answer(ByteSlice(try session.encode(try await answer(question, peer))))
             } catch let error as any Encodable {
-                return .error((try? JSONCoder().encode(error)) ?? ByteSlice([]))
+                return .error(ByteSlice((try? JSONCoder().encode(error)) ?? []))
             } catch {
                 session.layer(EventLog.self)?.questionFailed(name, of: peer, error)
                 return .error(ByteSlice([]))
@@ -68,7 +68,7 @@ extension Peer {
                 .asking, isOfClosedSession ? .closed : .unsupported("questions"), peer: label,
                 advice: isOfClosedSession ? nil : "make this session by its service")
         }
-        let content = try session.encode(question, to: self)
+        let content = ByteSlice(try session.encode(question, to: self))
         switch try await calls.call(name, content, at: self, timeout: timeout) {
         case .answer(let answer): return try session.decode(type, from: answer, sender: self)
         case .error(let content): throw NighError(.asking, .answeredWithError(content.bytes), peer: label)

@@ -122,18 +122,18 @@ extension Session {
     public nonisolated(nonsending) func send(
         _ value: some Encodable, to peers: [Peer]
     ) async throws(PartialSendError) {
-        try await send(reference.encode(value, to: peers), to: peers)
+        try await send(bytes: reference.encode(value, to: peers), to: peers)
     }
 
     /// Sends a value to all connected peers; see ``broadcast(bytes:)``.
     public nonisolated(nonsending) func broadcast(_ value: some Encodable) async throws(PartialSendError) {
-        try await broadcast(reference.encode(value, to: reference.connectedPeers))
+        try await broadcast(bytes: reference.encode(value, to: reference.connectedPeers))
     }
 
     /// Sends a value to all connected peers, to arrive soon or not at all; see
     /// ``Peer/sendUnreliably(bytes:replacing:)``.
     public func broadcastUnreliably(_ value: some Encodable, replacing key: UInt8? = nil) throws(NighError) {
-        try broadcastUnreliably(reference.encode(value), replacing: key)
+        try broadcastUnreliably(bytes: reference.encode(value), replacing: key)
     }
 }
 

@@ -199,6 +199,7 @@ private func numbered(_ number: Int, size: Int) -> [UInt8] {
         #expect(throws: NighError.self) { try pair.lynx.layer.open("red") }
         #expect(throws: NighError.self) { try pair.lynx.layer.open("") }
         #expect(throws: NighError.self) { try pair.lynx.layer.open("a\nb") }
+        #expect(throws: NighError.self) { try pair.lynx.layer.open("a/b") }
         pair.lynx.layer.close(red)
         let again = try pair.lynx.layer.open("red")
         let asPuma = try pair.puma.layer.open("red")

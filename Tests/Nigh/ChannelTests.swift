@@ -85,6 +85,39 @@ import Testing
         await lynx.close()
     }
 
+    @Test("has streams of its own, also from before the other side opened it, and handlers")
+    func streams() async throws {
+        let (puma, lynx, asLynx) = try await pair()
+        let red = try puma.channel("red")
+        let stream = try await red.openStream(named: "camera", to: asLynx)
+        try await stream.write([1, 2, 3])
+        stream.finish()
+        try await red.send(bytes: [7], to: asLynx)
+        let (handled, continuation) = AsyncStream.makeStream(of: Int.self)
+        let lynxRed = try lynx.channel("red") { bytes, origin in continuation.yield(bytes.byteCount) }
+        for await count in handled {
+            #expect(count == 1)
+            break
+        }
+        for await stream in lynxRed.streams {
+            #expect(stream.name == "red/camera")
+            var bytes: [UInt8] = []
+            for try await piece in stream { bytes += piece.bytes }
+            #expect(bytes == [1, 2, 3])
+            break
+        }
+        let late = try await red.openStream(named: "late", to: asLynx)
+        lynxRed.close()
+        for await stream in lynxRed.streams {
+            #expect(stream.name == "red/late")
+        }
+        red.close()
+        await #expect(throws: NighError.self) { _ = try await red.openStream(named: "later", to: asLynx) }
+        withExtendedLifetime(late) {}
+        await puma.close()
+        await lynx.close()
+    }
+
     @Test("carries what several tasks send at once, each message whole and each task's in order")
     func tasks() async throws {
         let (puma, lynx, asLynx) = try await pair()

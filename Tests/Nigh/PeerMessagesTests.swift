@@ -119,11 +119,11 @@ private func converse<Result: Sendable>(
 
     /// Writes texts from their end to their beginning.
     private struct Backwards: MessageCoder {
-        func encode(_ value: some Encodable) throws -> ByteSlice {
+        func encode(_ value: some Encodable) throws -> [UInt8] {
             guard let text = value as? String else {
                 throw EncodingError.invalidValue(value, .init(codingPath: [], debugDescription: ""))
             }
-            return ByteSlice(text.utf8.reversed())
+            return text.utf8.reversed()
         }
 
         func decode<Value: Decodable>(_ type: Value.Type, from bytes: ByteSlice) throws -> Value {

@@ -78,10 +78,10 @@ package struct Ring<Element> {
     }
 
     /// Small, because every idle connection has several rings that never hold more. A power of two, as all capacities.
-    @usableFromInline
+    @inlinable
     static var leastCapacity: Int { 2 }
 
-    @usableFromInline
+    @inlinable
     mutating func grow() {
         var larger = ContiguousArray<Element?>()
         let capacity = max(Self.leastCapacity, storage.count * 2)

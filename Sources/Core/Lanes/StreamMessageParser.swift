@@ -12,6 +12,14 @@ package struct StreamMessageParser {
         withUnsafeBytes(of: UInt32(length).bigEndian) { Array($0) }
     }
 
+    /// A message with its header, copied once.
+    package static func frame(_ message: UnsafeRawBufferPointer) -> ByteSlice {
+        let chunk = Chunk(capacity: headerCount + message.count)
+        withUnsafeBytes(of: UInt32(message.count).bigEndian) { chunk.append($0) }
+        chunk.append(message)
+        return chunk.slice(from: 0)
+    }
+
     /// The number of bytes in front of a message.
     package static let headerCount = 4
 

@@ -156,6 +156,10 @@ final class StreamTable {
             NighError(
                 .sending, .unsupported("channels"), peer: peer,
                 advice: "update the peer's program, and make its session by its service")
+        case .channelStream:
+            NighError(
+                .sending, .unsupported("streams of channels"), peer: peer,
+                advice: "update the peer's program, and make its session by its service")
         case .calls:
             NighError(
                 .asking, .unsupported("questions"), peer: peer,

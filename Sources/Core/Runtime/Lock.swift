@@ -41,15 +41,18 @@ package struct Lock: ~Copyable, @unchecked Sendable {
 ///
 /// `@unchecked Sendable`: `withLock` is the only access to the value. For the same reason, the run-time check for
 /// exclusive access would find nothing.
-final class Guarded<Value: ~Copyable>: @unchecked Sendable {
-    private let lock = Lock()
-    @exclusivity(unchecked) private var value: Value
+@usableFromInline
+package final class Guarded<Value: ~Copyable>: @unchecked Sendable {
+    @usableFromInline let lock = Lock()
+    @exclusivity(unchecked) @usableFromInline var value: Value
 
-    init(_ value: consuming Value) { self.value = value }
+    @usableFromInline
+    package init(_ value: consuming Value) { self.value = value }
 
     /// Runs `body` with the lock held.
+    @inlinable
     @inline(__always)
-    func withLock<Result, Failure: Error>(
+    package func withLock<Result, Failure: Error>(
         _ body: (inout Value) throws(Failure) -> Result
     ) throws(Failure) -> Result {
         try lock.withLock { () throws(Failure) in try body(&value) }

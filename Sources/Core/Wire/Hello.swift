@@ -94,6 +94,8 @@ package struct Hello: Equatable {
         static let channels: UInt32 = 1 << 6
         /// The sender accepts streams for calls. Without `streams` it means nothing.
         static let calls: UInt32 = 1 << 7
+        /// The sender accepts streams of channels. Without `streams` it means nothing.
+        static let channelStreams: UInt32 = 1 << 8
 
         /// The bits of all purposes of streams.
         static let purposes = StreamPurpose.allCases.reduce(0) { $0 | $1.ability }

@@ -10,6 +10,8 @@ package enum StreamPurpose: UInt8, CaseIterable, Sendable {
     case channel = 3
     /// The calls that the side which opens the stream makes, and the other side's answers to them.
     case calls = 4
+    /// A stream that belongs to a channel. Its name is that of the channel, a slash, and the program's own name for it.
+    case channelStream = 5
 }
 
 extension StreamPurpose {
@@ -21,6 +23,7 @@ extension StreamPurpose {
         case .relay: Hello.Ability.relays
         case .channel: Hello.Ability.channels
         case .calls: Hello.Ability.calls
+        case .channelStream: Hello.Ability.channelStreams
         }
     }
 
@@ -29,7 +32,7 @@ extension StreamPurpose {
     /// Files are written to a disk, in longer strokes than a link's.
     package var windowGrowth: Int {
         switch self {
-        case .program, .relay, .channel, .calls: 1
+        case .program, .relay, .channel, .calls, .channelStream: 1
         case .files: 4
         }
     }

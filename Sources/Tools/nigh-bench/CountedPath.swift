@@ -43,6 +43,17 @@ struct CountedPath: Sendable {
             CountedPath(name: "codable-round-trip", sides: .together, warmUp: 50, operations: 200) {
                 try await CountedTasks.codableRoundTrip(counter: $0)
             },
+            CountedPath(name: "channel-round-trip-64", sides: .together, warmUp: 50, operations: 300) {
+                try await CountedTasks.channelRoundTrip(
+                    of: [UInt8](repeating: 0x6e, count: 64), counter: $0)
+            },
+            CountedPath(name: "channel-send-64", sides: .together, warmUp: 5, operations: 20, parts: 512) {
+                try await CountedTasks.channelSend(
+                    [UInt8](repeating: 0x6e, count: 64), burst: 512, counter: $0)
+            },
+            CountedPath(name: "question", sides: .together, warmUp: 50, operations: 200) {
+                try await CountedTasks.question(counter: $0)
+            },
             CountedPath(name: "file-mebibyte", sides: .together, warmUp: 1, operations: 1, parts: 8) {
                 try await CountedTasks.file(mebibytes: 8, counter: $0)
             },

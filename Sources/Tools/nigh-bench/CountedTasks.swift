@@ -80,6 +80,55 @@ enum CountedTasks {
         return try await pair.close(after: counter)
     }
 
+    /// Bytes there and the same back, in a channel.
+    static func channelRoundTrip(of bytes: [UInt8], counter: OperationCounter) async throws -> UInt64 {
+        let pair = try await Pair.connect()
+        let (channel, other) = (try pair.puma.channel("counted"), try pair.lynx.channel("counted"))
+        let answering = Task {
+            for await message in other.messages {
+                try await other.send(bytes: message.bytes, to: pair.lynx.peer(message.sender))
+            }
+        }
+        var answers = channel.messages.makeAsyncIterator()
+        repeat {
+            try await channel.send(bytes: bytes, to: pair.asLynx)
+            _ = await answers.next()
+        } while counter.operationEnded()
+        let allocations = try await pair.close(after: counter)
+        try await answering.value
+        return allocations
+    }
+
+    /// A burst of messages that a task sends one after another in a channel, and an answer to the last of them.
+    static func channelSend(_ bytes: [UInt8], burst: Int, counter: OperationCounter) async throws -> UInt64 {
+        let pair = try await Pair.connect()
+        let (channel, other) = (try pair.puma.channel("counted"), try pair.lynx.channel("counted"))
+        let answering = Task {
+            var count = 0
+            for await message in other.messages {
+                count += 1
+                if count % burst == 0 { try await other.send(bytes: [], to: pair.lynx.peer(message.sender)) }
+            }
+        }
+        var answers = channel.messages.makeAsyncIterator()
+        repeat {
+            for _ in 0..<burst { try await channel.send(bytes: bytes, to: pair.asLynx) }
+            _ = await answers.next()
+        } while counter.operationEnded()
+        let allocations = try await pair.close(after: counter)
+        try await answering.value
+        return allocations
+    }
+
+    /// A question with a small value, and its answer.
+    static func question(counter: OperationCounter) async throws -> UInt64 {
+        let pair = try await Pair.connect()
+        try pair.lynx.answer("next") { (number: Int, _) in number + 1 }
+        var number = 0
+        repeat { number = try await pair.asLynx.ask("next", number) } while counter.operationEnded()
+        return try await pair.close(after: counter)
+    }
+
     /// A value there and the same back, by `send` and `for await`.
     static func codableRoundTrip(counter: OperationCounter) async throws -> UInt64 {
         let pair = try await Pair.connect()

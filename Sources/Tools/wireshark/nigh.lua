@@ -39,7 +39,7 @@ local stream_kinds = {
     [0] = "open", [1] = "credit", [2] = "finish", [3] = "cancel", [4] = "stop", [5] = "release",
     [6] = "open-for",
 }
-local stream_purposes = { [1] = "files", [2] = "relay", [3] = "channel", [4] = "calls" }
+local stream_purposes = { [1] = "files", [2] = "relay", [3] = "channel", [4] = "calls", [5] = "channelStream" }
 local kinds = { [1] = "groups", [2] = "introductions" }
 local introduction_kinds = {
     [1] = "here", [2] = "member", [3] = "gone", [4] = "ask", [5] = "introduction", [6] = "path",
@@ -122,6 +122,7 @@ local f = {
     accepts_relays = ProtoField.bool("nigh.hello.accepts_relays", "Accepts streams for relays", 32, nil, 0x10),
     accepts_channels = ProtoField.bool("nigh.hello.accepts_channels", "Accepts streams for channels", 32, nil, 0x40),
     accepts_calls = ProtoField.bool("nigh.hello.accepts_calls", "Accepts streams for calls", 32, nil, 0x80),
+    accepts_channel_streams = ProtoField.bool("nigh.hello.accepts_channel_streams", "Accepts streams of channels", 32, nil, 0x100),
     record_kind = ProtoField.uint8("nigh.introduction.kind", "Record", base.DEC, introduction_kinds),
     record_length = ProtoField.uint16("nigh.introduction.length", "Length of the record"),
     record_bytes = ProtoField.bytes("nigh.introduction.bytes", "Content of the record"),
@@ -302,6 +303,7 @@ dissect[0x01] = function(r, context)
         r.tree:add(f.accepts_relays, abilities)
         r.tree:add(f.accepts_channels, abilities)
         r.tree:add(f.accepts_calls, abilities)
+        r.tree:add(f.accepts_channel_streams, abilities)
     end
     local peer = r:take(32, "the hello's PeerID")
     local id = ""

@@ -128,7 +128,8 @@ import Testing
             ([6, 2], true, "a stream for relay, which this side does not accept"),
             ([6, 3], true, "a stream for channel, which this side does not accept"),
             ([6, 4], true, "a stream for calls, which this side does not accept"),
-            ([6, 5], true, "a stream for the purpose 5"), ([6, 0], true, "a stream for the purpose 0"),
+            ([6, 5], true, "a stream for channelStream, which this side does not accept"),
+            ([6, 6], true, "a stream for the purpose 6"), ([6, 0], true, "a stream for the purpose 0"),
         ]
         for fault in faults {
             let received = Received()

@@ -103,11 +103,9 @@ extension Peer {
     }
 
     /// Sends a payload, which is copied nowhere, as `send(bytes:)` does.
-    package nonisolated(nonsending) func send(
-        _ payload: ByteSlice, on lane: Lane = .main
-    ) async throws(NighError) {
+    nonisolated(nonsending) func send(_ payload: ByteSlice) async throws(NighError) {
         do throws(NighError) {
-            try await handle.session.send(payload, through: handle.port(), on: lane)
+            try await handle.session.send(payload, through: handle.port())
         } catch {
             throw named(error)
         }
@@ -123,7 +121,7 @@ extension Peer {
         try sendUnreliably(ByteSlice(bytes), replacing: key)
     }
 
-    package func sendUnreliably(_ payload: ByteSlice, replacing key: UInt8?) throws(NighError) {
+    func sendUnreliably(_ payload: ByteSlice, replacing key: UInt8?) throws(NighError) {
         do throws(NighError) {
             let port = try handle.port()
             try payload.withUnsafeBytes { bytes throws(NighError) in

@@ -25,7 +25,7 @@ extension Session {
         try await send(ByteSlice(bytes), to: peers)
     }
 
-    package nonisolated(nonsending) func send(
+    private nonisolated(nonsending) func send(
         _ payload: ByteSlice, to peers: [Peer], passingOver isPassedOver: (NighError) -> Bool = { _ in false }
     ) async throws(PartialSendError) {
         guard !isClosing else {
@@ -42,11 +42,8 @@ extension Session {
     public func broadcastUnreliably(
         bytes: some Collection<UInt8>, replacing key: UInt8? = nil
     ) throws(NighError) {
-        try broadcastUnreliably(ByteSlice(bytes), replacing: key)
-    }
-
-    package func broadcastUnreliably(_ payload: ByteSlice, replacing key: UInt8?) throws(NighError) {
         guard !isClosing else { throw NighError(.sending, .closed) }
+        let payload = ByteSlice(bytes)
         for peer in reference.reports.connectedPeers {
             do throws(NighError) {
                 try peer.sendUnreliably(payload, replacing: key)
@@ -62,10 +59,7 @@ extension Session {
     public nonisolated(nonsending) func broadcast(
         bytes: some Collection<UInt8>
     ) async throws(PartialSendError) {
-        try await broadcast(ByteSlice(bytes))
-    }
-
-    package nonisolated(nonsending) func broadcast(_ payload: ByteSlice) async throws(PartialSendError) {
-        try await send(payload, to: reference.reports.connectedPeers, passingOver: \.isDisconnection)
+        try await send(
+            ByteSlice(bytes), to: reference.reports.connectedPeers, passingOver: \.isDisconnection)
     }
 }

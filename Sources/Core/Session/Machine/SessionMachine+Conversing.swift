@@ -38,7 +38,7 @@ extension SessionMachine {
         link.conversation = conversation
         replaceLink(of: peer, by: link, now: now)
         conversation.link = link
-        finishFlushes(of: conversation)
+        if !conversation.flushes.isEmpty { finishFlushes(of: conversation) }
         let phase = PeerPhase.connected(conversation, Carrier(link: link))
         switch peer.phase {
         case .settling:

@@ -3,26 +3,35 @@ import Synchronization
 /// A queue from the loop to one reading task. The loop never waits; the owner of the queue bounds it.
 ///
 /// The lock is held for a few memory operations, never while a task is resumed.
+///
+/// Inlinable, because a queue of another module's elements would otherwise look up their type several times a call.
+@usableFromInline
 package final class Inbox<Element: Sendable>: Sendable {
-    private struct State {
-        var waiting = Ring<Element>()
+    @usableFromInline
+    struct State {
+        @usableFromInline var waiting = Ring<Element>()
         /// An unsafe continuation, because a checked one would allocate memory each time. The code that takes it out of
         /// here, with the lock held, resumes it. Nothing else sets it to nil.
-        var reader: UnsafeContinuation<Bool, Never>?
+        @usableFromInline var reader: UnsafeContinuation<Bool, Never>?
         /// The number of the call of `wait` that `reader` belongs to.
-        var readerNumber: UInt64 = 0
-        var isFinished = false
-        var dropped = 0
+        @usableFromInline var readerNumber: UInt64 = 0
+        @usableFromInline var isFinished = false
+        @usableFromInline var dropped = 0
+
+        @usableFromInline
+        init() {}
     }
 
-    private let state = Guarded(State())
+    @usableFromInline let state = Guarded(State())
     /// Counts the calls of `wait`.
-    private let readersSeen = Atomic<UInt64>(0)
+    @usableFromInline let readersSeen = Atomic<UInt64>(0)
 
+    @inlinable
     package init() {}
 
     /// Appends an element, and wakes the task that waits. Returns how many elements wait now; nil if the inbox is
     /// finished, and takes none.
+    @inlinable
     @discardableResult
     package func append(_ element: Element) -> Int? {
         let (reader, count) = state.withLock { state -> (UnsafeContinuation<Bool, Never>?, Int?) in
@@ -35,6 +44,7 @@ package final class Inbox<Element: Sendable>: Sendable {
     }
 
     /// Appends an element. If more than `limit` would wait, drops the oldest ones and counts them.
+    @inlinable
     package func append(_ element: Element, droppingOldestBeyond limit: Int) {
         state.withLock { state in
             while state.waiting.count >= max(limit, 1) {
@@ -46,6 +56,7 @@ package final class Inbox<Element: Sendable>: Sendable {
     }
 
     /// Returns how many elements were dropped since the last call.
+    @inlinable
     package func takeDropped() -> Int {
         state.withLock { state in
             defer { state.dropped = 0 }
@@ -57,6 +68,7 @@ package final class Inbox<Element: Sendable>: Sendable {
     var hasReader: Bool { state.withLock { $0.reader != nil } }
 
     /// Returns the next element without waiting, or nil if there is none now.
+    @inlinable
     package func poll() -> Element? { state.withLock { $0.waiting.popFirst() } }
 
     /// Removes and returns all elements that `isWanted` is true for, in order.
@@ -73,6 +85,7 @@ package final class Inbox<Element: Sendable>: Sendable {
 
     /// Waits for the next element. Returns nil if the inbox is finished and empty, or if the task is cancelled and
     /// there is nothing. Only one task may wait at a time; see `wait`.
+    @inlinable
     package nonisolated(nonsending) func next() async -> Element? {
         while true {
             if let element = poll() { return element }
@@ -85,6 +98,7 @@ package final class Inbox<Element: Sendable>: Sendable {
     /// a second one that would have to wait gets false at once.
     ///
     /// - Parameter isElsewhere: whether something was taken from here that is still to be read.
+    @inlinable
     package nonisolated(nonsending) func wait(unless isElsewhere: () -> Bool = { false }) async -> Bool {
         let number = readersSeen.wrappingAdd(1, ordering: .relaxed).newValue
         return await withTaskCancellationHandler {
@@ -105,18 +119,21 @@ package final class Inbox<Element: Sendable>: Sendable {
     }
 
     /// Stops a program in a debug build: of two tasks that read one sequence, each would get a part.
-    private static func secondReader() -> Bool {
+    @usableFromInline
+    static func secondReader() -> Bool {
         assertionFailure(
             "two tasks wait for the same sequence, and each would get only a part of it; read it in one")
         return false
     }
 
     /// Removes reader `number` if it is the one that waits, and returns its continuation.
-    private func cancelReader(_ number: UInt64) -> UnsafeContinuation<Bool, Never>? {
+    @inlinable
+    func cancelReader(_ number: UInt64) -> UnsafeContinuation<Bool, Never>? {
         state.withLock { state in state.readerNumber == number ? state.reader.take() : nil }
     }
 
     /// Ends the queue. What waits can still be read.
+    @inlinable
     package func finish() {
         let reader = state.withLock { state -> UnsafeContinuation<Bool, Never>? in
             state.isFinished = true

@@ -32,17 +32,22 @@ package final class SessionReference: Sendable {
         self.reports = reports
         self.unreliableLimit = unreliableLimit
         self.driverReference = driverReference
-        self.layers = layers.map(WeakLayer.init)
+        self.layers = layers.map { WeakLayer(type: ObjectIdentifier(type(of: $0)), layer: $0) }
     }
 
     private struct WeakLayer: Sendable {
-        weak let layer: (any AnyObject & Sendable)?
+        let type: ObjectIdentifier
+        weak let layer: AnyLayer?
     }
 
-    /// The layer of this type, if the session was made with one and is still there.
-    package func layer<Layer: AnyObject>(_ type: Layer.Type) -> Layer? {
-        for case let layer as Layer in layers.lazy.compactMap(\.layer) { return layer }
-        return nil
+    private typealias AnyLayer = any AnyObject & Sendable
+
+    /// The layer of exactly this type, if the session was made with one and is still there.
+    package func layer<Layer: AnyObject & Sendable>(_ type: Layer.Type) -> Layer? {
+        let wanted = ObjectIdentifier(type)
+        guard let index = layers.firstIndex(where: { $0.type == wanted }), let layer = layers[index].layer
+        else { return nil }
+        return unsafeDowncast(layer, to: type)
     }
 
     /// Whether the caller runs on the loop.

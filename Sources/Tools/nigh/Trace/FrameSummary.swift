@@ -209,7 +209,10 @@ struct FrameSummary {
         guard let streams = hello.streams else { return }
         text +=
             ", \(streams.streams) streams"
-            + [("files", .files), ("relays", .relay), ("channels", .channel), ("calls", .calls)]
+            + [
+                ("files", .files), ("relays", .relay), ("channels", .channel), ("calls", .calls),
+                ("streams of channels", .channelStream),
+            ]
             .filter { (_, purpose: StreamPurpose) in streams.accept(purpose) }.map { ", \($0.0)" }.joined()
         details += [
             .init("maximum_streams", .integer(streams.streams)),
