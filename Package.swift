@@ -173,7 +173,8 @@ let package = Package(
         .executableTarget(
             name: "lab",
             dependencies: [
-                "CBluetooth", "CHeap", "NighBluetooth", "NighCore", "NighIntroductions", "NighLoop",
+                "CBluetooth", "CHeap", "NighBluetooth", "NighCalls", "NighCore", "NighIntroductions",
+                "NighLoop",
                 "NighTestKit", "NighUV", "ProgramSupport",
             ],
             path: "Tests/Lab/Program"),

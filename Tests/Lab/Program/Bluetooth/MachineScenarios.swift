@@ -3,7 +3,8 @@ import Glibc
 /// Scenarios with two programs on two adapters of one machine with Bluetooth.
 enum MachineScenarios {
     static let all =
-        sessions + MachineGames.all + MachineFiles.all + MachineCarriers.all + MachineDoctors.all
+        sessions + MachineGames.all + MachineFiles.all + MachineCarriers.all + MachineQuestions.all
+        + MachineDoctors.all
 
     private static let sessions = [
         Scenario("meets", "two programs find each other, talk, and disconnect") { lab throws(Failure) in

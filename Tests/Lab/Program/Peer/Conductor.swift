@@ -10,6 +10,7 @@ final class Conductor: Sendable {
     private let session: Session
     private let loop: UVEventLoop
     private let writer = LineWriter()
+    private let questions = Questions()
     /// Distinguishes the messages of this run of the program from those of an earlier one.
     private let run = UInt64.random(in: .min ... .max)
     /// Called once, when everything has been exchanged.
@@ -40,11 +41,12 @@ final class Conductor: Sendable {
         let introductions = Introductions(
             identity, of: configuration, isMesh: options.isMesh,
             relaying: options.hasRelays ? .everyone : .nobody)
-        configuration.layers = [introductions]
+        configuration.layers = [introductions, questions.calls]
         loop = UVEventLoop()
         session = Session(
             configuration, identity: identity,
             transports: try TransportRegistry.standard.makeAll(options.transport), loop: loop)
+        try questions.begin()
         introductions.report(
             to: Introductions.Observer(
                 failed: { [writer] peer, error in writer.writeLine("failed introduction \(peer) \(error)") },
@@ -91,6 +93,9 @@ final class Conductor: Sendable {
         case ("statistics", 1): session.statistics { [self] in report($0) }
         case ("advertise", 2):
             if words[1] == "on" { session.startAdvertising() } else { session.stopAdvertising() }
+        case ("ask", 3):
+            guard let count = Int(words[2]), count > 0 else { return reportUnknownCommand(line) }
+            withPeer(words[1], line) { ask($0, atOnce: count) }
         case ("browse", 2):
             if words[1] == "on" { session.startBrowsing() } else { session.stopBrowsing() }
         case ("call", 2): call(String(words[1]))
@@ -212,6 +217,12 @@ final class Conductor: Sendable {
         state.withLock { $0.sending.append(task) }
     }
 
+    /// Asks a peer, so many questions at once, until `stopSending`.
+    private func ask(_ peer: PeerID, atOnce count: Int) {
+        let task = Task { [questions, session] in await questions.ask(session.peer(peer), atOnce: count) }
+        state.withLock { $0.sending.append(task) }
+    }
+
     private func exchange(with peer: PeerID) {
         let wanted = state.withLock { state in
             state.exchange?.begin(with: peer) == true ? state.exchange : nil
@@ -321,6 +332,7 @@ final class Conductor: Sendable {
         counts["sightingsIgnored"] = statistics.sightingsIgnored
         for (cause, count) in statistics.dialsFailed { counts["dialsFailed." + cause] = count }
         for (cause, count) in statistics.linksEnded { counts["linksEnded." + cause] = count }
+        counts.merge(questions.counts) { $1 }
         for (name, count) in counts.sorted(by: { $0.key < $1.key }) {
             writer.writeLine("count \(name.replacing(" ", with: "-")) \(count)")
         }

@@ -27,7 +27,8 @@ struct PeerOptions {
           send PEER COUNT SIZE PAUSE  send COUNT (or `on`: until hushed) numbered messages of SIZE bytes, with so many
                                       milliseconds between two
           show PEER PAUSE             send numbered values unreliably, one every PAUSE milliseconds, until hushed
-          hush                        end all sending
+          ask PEER COUNT              ask numbered questions, COUNT at once, until hushed
+          hush                        end all sending and asking
           ping PEER                   measure a round trip
           advertise on|off, browse on|off, info KEY=VALUE…
           statistics                  print what was counted
