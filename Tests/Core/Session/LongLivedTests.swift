@@ -53,37 +53,51 @@ import Testing
         #expect(reader.session.messages.poll()?.bytes == Array("again".utf8))
     }
 
+    /// How a session ends in a test.
+    enum End: CaseIterable {
+        case isClosed
+        case isLetGo
+        /// It ends before it has looked at a message that another thread has sent.
+        case crashesWithAMessage
+    }
+
     @Test(
-        "A session that has met peers leaves nothing when it is closed and let go, or only let go",
-        arguments: [false, true])
-    func nothingIsLeft(isClosed: Bool) throws {
+        "A session that has met peers leaves nothing when it ends and nobody holds it",
+        arguments: End.allCases)
+    func nothingIsLeft(_ end: End) throws {
         weak var reference: SessionReference?
+        weak var notifier: PortNotifier?
         let hub = MemoryHub()
         let loop = VirtualEventLoop()
         func makeSession(_ seed: UInt64) -> Session {
             let session = Session(
                 SessionConfiguration(service: "test", name: DisplayName(fitting: "\(seed)")),
                 identity: .ephemeral(seed: seed), transports: [MemoryTransport(hub: hub)], loop: loop)
-            session.start { event in
+            session.start(onEvent: { event in
                 if case .invited(let invitation) = event { invitation.accept() }
-            }
+            })
             return session
         }
         let other = makeSession(1)
         do {
             let session = makeSession(2)
             reference = session.reference
+            notifier = session.reference.portNotifier
             try loop.run(for: .seconds(1))
             session.invite(other.id) { _ in }
             try loop.run(for: .seconds(1))
             #expect(session.connectedPeerIDs == [other.id])
-            if isClosed {
-                session.close {}
-                try loop.run(for: .seconds(10))
+            switch end {
+            case .isClosed: session.close {}
+            case .isLetGo: break
+            case .crashesWithAMessage:
+                OtherThread.run { try? session.trySend([1], to: other.id) }
+                session.crash()
             }
+            if end != .isLetGo { try loop.run(for: .seconds(10)) }
         }
         try loop.run(for: .seconds(10))
-        #expect(reference == nil)
+        #expect(reference == nil && notifier == nil)
     }
 
     /// An occasional transfer must not keep its memory forever.

@@ -191,6 +191,7 @@ final class SessionDriver: @unchecked Sendable {
         reports.finish()
         let error = NighError(.conversing, .closed)
         machine.end(error)
+        portNotifier.close()
         let (waitingCalls, waitingPings) = (calls, pings)
         calls.removeAll()
         pings.removeAll()

@@ -5,6 +5,7 @@ final class PortNotifier: Sendable {
     private struct State {
         var ports: ContiguousArray<PeerPort> = []
         var isAwake = false
+        var isClosed = false
     }
 
     private let state = Guarded(State())
@@ -20,6 +21,7 @@ final class PortNotifier: Sendable {
     /// Adds a port that was not on the list (`PeerPort.markListed`).
     func add(_ port: PeerPort) {
         let mustWake = state.withLock { state in
+            guard !state.isClosed else { return false }
             state.ports.append(port)
             defer { state.isAwake = true }
             return !state.isAwake
@@ -33,5 +35,16 @@ final class PortNotifier: Sendable {
             swap(&state.ports, &ports)
             state.isAwake = false
         }
+    }
+
+    /// Empties the list for good, because nobody looks at it any more. Each port on it refers to it.
+    func close() {
+        let ports = state.withLock { state in
+            state.isClosed = true
+            defer { state.ports = [] }
+            return state.ports
+        }
+        // A port that nobody else holds ends here, without the lock.
+        _ = ports
     }
 }
