@@ -164,9 +164,9 @@ let package = Package(
         .executableTarget(
             name: "fuzz",
             dependencies: [
-                "FourInARow", "Measuring", "NighBluetooth", "NighCore", "NighFiles", "NighGroups",
-                "NighIntroductions", "NighMDNS",
-                "NighRecord", "NighTCP", "NighTestKit", "ProgramSupport",
+                "FourInARow", "Measuring", "NighBluetooth", "NighCalls", "NighChannels", "NighCore",
+                "NighFiles", "NighGroups", "NighIntroductions", "NighMDNS", "NighRecord", "NighTCP",
+                "NighTestKit", "ProgramSupport",
             ],
             path: "Sources/Tools/fuzz"),
         .systemLibrary(name: "CHeap", path: "Tests/CHeap"),

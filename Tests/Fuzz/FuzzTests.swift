@@ -28,6 +28,9 @@ import Testing
                 // a peer.
                 if !statistics.peers.isEmpty || reached[name] == nil { reached[name] = statistics }
             }
+            if scenario.name == "resumes with channels and calls" {
+                #expect(harness.layers.answers >= 4 && (harness.layers.messages > 1) == (scenario.own == 0))
+            }
             try harness.close()
         }
         for (name, statistics) in reached {
@@ -41,7 +44,7 @@ import Testing
                 #expect(packets.messagesReceived > 2 && packets.rejected == 0, "\(packets)")
             }
         }
-        #expect(reached.count == 22)
+        #expect(reached.count == 24)
     }
 
     /// As above, for the targets that generate their inputs themselves.
@@ -50,6 +53,7 @@ import Testing
         let frames = Mutator.frames(of: corpus)
         var (paired, understood, delivered) = (0, 0, 0)
         var (entries, contents, members) = (0, 0, 0)
+        var (messages, calls) = (0, CallTarget.Reach())
         var (invitations, introduced, paths) = (0, 0, 0)
         var reach = DatagramPathTarget.Reach()
         var (calm, lines, rematches, breaches) = (0, 0, 0, 0)
@@ -59,6 +63,12 @@ import Testing
             if try TrustTarget.run(&mutator) { understood += 1 }
             if try FilesTarget.run(&mutator) { delivered += 1 }
             members += try GroupTarget.run(&mutator)
+            messages += try ChannelTarget.run(&mutator)
+            let called = try CallTarget.run(&mutator)
+            calls.answered += called.answered
+            calls.cancelled += called.cancelled
+            calls.timedOut += called.timedOut
+            calls.refused += called.refused
             entries += try LinkRecordTarget.run(&mutator)
             if try PacketTarget.run(&mutator) { contents += 1 }
             let table = try TableTarget.run(&mutator)
@@ -79,6 +89,9 @@ import Testing
         #expect(entries > 8_000, "\(entries)")
         #expect(contents > 1_000, "\(contents)")
         #expect(members > 200, "\(members)")
+        #expect(messages > 2_000, "\(messages)")
+        #expect(calls.answered > 4_000 && calls.cancelled > 500 && calls.timedOut > 500, "\(calls)")
+        #expect(calls.refused > 200, "\(calls)")
         #expect(invitations > 100 && introduced > 40, "\(invitations), \(introduced)")
         #expect(paths > 1_000, "\(paths)")
         #expect(reach.delivered > 1_500 && reach.accepted > 4_000 && reach.moves > 40, "\(reach)")

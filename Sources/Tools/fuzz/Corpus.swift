@@ -97,6 +97,32 @@ enum Corpus {
                     }
                     try recorder.pass(200)
                 },
+                try recordScenario("resumes with channels and calls", own) { recorder in
+                    try recorder.peer(.inviteByAddress)
+                    try recorder.peer(.sendSmall)
+                    try recorder.own(.act(.toggleChannel))
+                    for action: Action in [.openChannelStream, .writeLayerStreams, .ask, .readChannel] {
+                        try recorder.peer(action)
+                        try recorder.own(.act(action))
+                    }
+                    try recorder.withoutDelivery {
+                        try recorder.own(.act(.ask))
+                        try recorder.peer(.ask)
+                        try recorder.peer(.writeLayerStreams)
+                    }
+                    try recorder.cutAll()
+                    try recorder.pass(4_000)
+                    for action: Action in [.openCallStream, .writeLayerStreams, .sendInChannel, .readChannel]
+                    {
+                        try recorder.own(.act(action))
+                        try recorder.peer(action)
+                    }
+                    for action: Action in [.dropLayerStreams, .toggleChannel, .ask, .cancelTasks] {
+                        try recorder.peer(action)
+                        try recorder.own(.act(action))
+                    }
+                    try recorder.pass(200)
+                },
                 try recordScenario("sends packets", own) { recorder in
                     try recorder.peer(.inviteByAddress)
                     try recorder.peer(.sendSmall)

@@ -44,6 +44,16 @@ enum Action: CaseIterable {
     case read
     case openStream
     case openFileStream
+    case openChannelStream
+    case openCallStream
+    /// Writes a message or a call to each stream of the two kinds above.
+    case writeLayerStreams
+    case dropLayerStreams
+    case toggleChannel
+    case sendInChannel
+    case readChannel
+    case ask
+    case cancelTasks
     /// Writes to every stream.
     case writeStreams
     /// Reads what has come on every stream.
@@ -78,6 +88,7 @@ final class SessionHarness: @unchecked Sendable {
     private var reads = 0
     /// The streams that the program has not let go of, the oldest first.
     private let streams = HeldStreams()
+    let layers: HarnessLayers
     private var lastStatistics = SessionStatistics()
 
     static let identities = [Identity.ephemeral(seed: 1), .ephemeral(seed: 2)]
@@ -96,8 +107,8 @@ final class SessionHarness: @unchecked Sendable {
         var all: [ByteStream] = []
     }
 
-    /// Returns whether a session accepts streams for files and messages of kinds. One of the two does, so that both
-    /// cases are met.
+    /// Returns whether a session accepts streams for files and channels, and messages of kinds. One of the two does, so
+    /// that both cases are met.
     static func acceptsMore(_ own: Int) -> Bool { own == 0 }
 
     /// Returns a configuration with limits so low that they are reached.
@@ -124,11 +135,13 @@ final class SessionHarness: @unchecked Sendable {
 
     init(_ own: Int, behavior: ProgramBehavior, loop: VirtualEventLoop) throws {
         self.loop = loop
+        layers = HarnessLayers(on: loop)
         other = Self.identities[1 - own]
         var configuration = Self.configuration(own)
         let kindsRead = kindsRead
+        configuration.layers = layers.make(hasChannels: Self.acceptsMore(own))
         if Self.acceptsMore(own) {
-            configuration.layers = [
+            configuration.layers += [
                 TestLayer(streams: .files) { [streams] in streams.all.append($0) },
                 TestLayer(kinds: TestLayer.allKinds) { bytes, _, _ in kindsRead.count += bytes.byteCount },
             ]
@@ -217,6 +230,15 @@ final class SessionHarness: @unchecked Sendable {
         case .read: while session.messages.poll() != nil { reads += 1 }
         case .openStream: open(.program)
         case .openFileStream: open(.files)
+        case .openChannelStream: open(.channel)
+        case .openCallStream: open(.calls)
+        case .writeLayerStreams: layers.writeStreams()
+        case .dropLayerStreams: layers.dropStreams()
+        case .toggleChannel: layers.toggleChannel()
+        case .sendInChannel: layers.sendInChannel(to: session.peer(other.peerID))
+        case .readChannel: layers.readChannel()
+        case .ask: layers.ask(session.peer(other.peerID))
+        case .cancelTasks: layers.cancelTasks()
         case .writeStreams:
             let bytes = ByteSlice([UInt8](repeating: 0x5A, count: 3_000))
             for stream in streams.all { _ = try? stream.tryWrite(bytes) }
@@ -229,9 +251,14 @@ final class SessionHarness: @unchecked Sendable {
     }
 
     private func open(_ purpose: StreamPurpose) {
-        session.openStream(named: "s", to: other.peerID, for: purpose) { [streams] result in
+        let name = purpose == .channel ? "red" : "s"
+        session.openStream(named: name, to: other.peerID, for: purpose) { [streams, layers] result in
             // Not connected, too many, or not accepted: a program must handle all three.
-            if let stream = try? result.get() { streams.all.append(stream) }
+            guard let stream = try? result.get() else { return }
+            switch purpose {
+            case .channel, .calls: layers.use(stream)
+            default: streams.all.append(stream)
+            }
         }
     }
 
@@ -262,164 +289,9 @@ final class SessionHarness: @unchecked Sendable {
         for pipe in pipes { pipe.block(false) }
         try loop.run(for: .seconds(30))
         guard hasClosed else { throw Finding("the session did not close") }
+        try layers.checkEnd()
         transport.events = nil
     }
-}
-
-/// A transport that dials nobody. It remembers the dials, and events answer them.
-final class HarnessTransport: Transport, @unchecked Sendable {
-    // Confined to the loop's thread.
-    let scheme = "stage"
-    let capabilities = TransportCapabilities(
-        datagrams: true, typicalMTU: 1_400, typicalLatency: .zero, expectedConnectTime: .zero, priority: 1)
-    var events: (any TransportEvents)?
-    private var dials: [DialID] = []
-
-    func start(on loop: any EventLoop, events: any TransportEvents) { self.events = events }
-    func advertise(_ advertisement: Advertisement) {}
-    func updateAdvertisement(_ advertisement: Advertisement) {}
-    func stopAdvertising() {}
-    func browse(_ service: ServiceName) {}
-    func stopBrowsing() {}
-    func dial(_ address: TransportAddress, as dial: DialID, timeout: Duration) { dials.append(dial) }
-    func cancelDial(_ dial: DialID) { dials.removeAll { $0 == dial } }
-    func diagnose() -> [Diagnosis] { [] }
-
-    func shutdown() {
-        events = nil
-        dials = []
-    }
-
-    var hasDial: Bool { !dials.isEmpty }
-
-    func takeDial() -> DialID? { dials.isEmpty ? nil : dials.removeFirst() }
-}
-
-/// One end of a pipe whose other end is played by events. Confined to the thread that runs the loop; hence
-/// `@unchecked Sendable`.
-final class HarnessPipe: Pipe, @unchecked Sendable {
-    let localAddress: TransportAddress? = nil
-    let remoteAddress: TransportAddress? = nil
-    private(set) var counters = PipeCounters()
-    /// What the session has written and nobody has taken.
-    private(set) var written = ByteQueue()
-    private(set) var isClosed = false
-    private let loop: any EventLoop
-    private var handler: (any PipeHandler)?
-    /// The handler that has closed the pipe, and is notified next that nothing waits.
-    private var drainHandler: (any PipeHandler)?
-    private var isPaused = false
-    private var isBlocked = false
-    private var heldSlices: [ByteSlice] = []
-    private(set) var port: HarnessPort?
-
-    /// The room that the pipe always reports, unless it is blocked.
-    private static let room = 1 << 18
-
-    init(on loop: any EventLoop) { self.loop = loop }
-
-    var writableBytes: Int { isBlocked ? 0 : Self.room }
-
-    func start(handler: any PipeHandler) { self.handler = handler }
-
-    func write(_ queue: inout ByteQueue) {
-        counters.bytesWritten += queue.byteCount
-        written.append(contentsOf: &queue)
-    }
-
-    func openDatagrams() -> (any DatagramPort)? {
-        port = isClosed ? nil : HarnessPort()
-        return port
-    }
-
-    func pauseReading() { isPaused = true }
-    func resumeReading() { isPaused = false }
-
-    func close(_ mode: PipeCloseMode) {
-        guard !isClosed else { return }
-        isClosed = true
-        if mode == .afterWriting { drainHandler = handler }
-        handler = nil
-        port?.close()
-        loop.execute { [self] in
-            drainHandler?.pipeDrained(self)
-            drainHandler = nil
-        }
-    }
-
-    func takeWritten() -> [UInt8] {
-        defer { written.removeAll() }
-        return written.bytes
-    }
-
-    func deliver(_ bytes: ByteSlice) {
-        guard !isPaused else {
-            // Keeps up to 64 slices until reading resumes, and drops the others.
-            if heldSlices.count < 64 { heldSlices.append(bytes) }
-            return
-        }
-        counters.bytesReceived += bytes.count
-        handler?.pipe(self, received: bytes)
-    }
-
-    /// Delivers a slice that came while reading was paused. Returns whether there was one.
-    func deliverHeld() -> Bool {
-        guard !isPaused, !heldSlices.isEmpty else { return false }
-        deliver(heldSlices.removeFirst())
-        return true
-    }
-
-    func cut() {
-        let handler = handler
-        self.handler = nil
-        isClosed = true
-        port?.close()
-        handler?.pipeClosed(self, error: nil)
-    }
-
-    func end() { handler?.pipeEnded(self) }
-
-    func block(_ isBlocked: Bool) {
-        guard self.isBlocked != isBlocked else { return }
-        self.isBlocked = isBlocked
-        if !isBlocked { handler?.pipeBecameWritable(self) }
-    }
-}
-
-/// What carries packets beside a harness's pipe: those of the session stay here, and events bring those of its peer.
-/// Confined to the thread that runs the loop.
-final class HarnessPort: DatagramPort {
-    /// Where the packets of the peer come from, if nothing goes wrong.
-    static let peer = DatagramSource(1)
-
-    let place: [UInt8] = []
-    let longestPacket = 1_400
-    private var handler: (any DatagramHandler)?
-    private var sent: [[UInt8]] = []
-
-    func start(handler: any DatagramHandler, prefix: UInt64?) { self.handler = handler }
-
-    func source(of place: [UInt8]) -> DatagramSource? { place.isEmpty ? Self.peer : nil }
-
-    func send(_ packet: UnsafeRawBufferPointer, to source: DatagramSource) -> DatagramOutcome {
-        if packet.count > longestPacket { return .tooLong }
-        // What goes to another source, or is more than anybody takes, is lost.
-        if source == Self.peer, sent.count < 256 { sent.append(Array(packet)) }
-        return .sent
-    }
-
-    func takeSent() -> [[UInt8]] {
-        defer { sent = [] }
-        return sent
-    }
-
-    func deliver(_ packet: [UInt8], from source: DatagramSource) {
-        guard !packet.isEmpty, packet.count <= longestPacket else { return }
-        var packet = packet
-        packet.withUnsafeMutableBytes { handler?.datagramPort(self, received: $0, from: source) }
-    }
-
-    func close() { handler = nil }
 }
 
 /// A failed check.

@@ -37,6 +37,10 @@ enum Target: String, CaseIterable {
     case files
     /// What peers say about groups.
     case groups
+    /// The messages of a channel in the bytes of a stream.
+    case channels
+    /// The two sides of the calls between two programs.
+    case calls
     /// What peers say about each other, and the tokens with which they are introduced.
     case introductions
     /// A table of Four in a Row, with everybody at it.
@@ -63,6 +67,8 @@ enum Target: String, CaseIterable {
         case .paths: try DatagramPathTarget.run(&mutator)
         case .files: try FilesTarget.run(&mutator)
         case .groups: try GroupTarget.run(&mutator)
+        case .channels: try ChannelTarget.run(&mutator)
+        case .calls: try CallTarget.run(&mutator)
         case .introductions: try IntroductionTarget.run(&mutator)
         case .table: try TableTarget.run(&mutator)
         }
@@ -102,7 +108,7 @@ enum Target: String, CaseIterable {
             maximumMessage: configuration.limits.message)
         hello.streams = StreamTerms(
             streams: configuration.limits.streams, window: configuration.limits.streamWindow,
-            for: SessionHarness.acceptsMore(own) ? [.files] : [])
+            for: SessionHarness.acceptsMore(own) ? [.files, .channel, .calls] : [.calls])
         hello.acceptsKinds = SessionHarness.acceptsMore(own)
         return hello
     }
