@@ -76,7 +76,7 @@ struct Options: Sendable {
         Option(
             "peers", .list(of: .text("NAMES"), atMost: 64),
             """
-            tcp, libuv, zeromq, nng, nanomsg, enet, ours, ours-inbox, ours-pool; encrypted tls, zeromq-curve, nng-tls, \
+            tcp, libuv, zeromq, nng, nanomsg, enet, ours, ours-inbox, ours-pool, ours-channel; encrypted tls, zeromq-curve, nng-tls, \
             ours-tls, ours-tls-inbox; for packets udp, enet-unreliable, ours-packets, udp-sealed, ours-tls-packets; for bytes also ours-bytes, ours-tls-bytes; for beside ours-quiet, ours-beside, \
             ours-tls-quiet, ours-tls-beside; for found avahi, ours-daemon, ours-embedded; for files tls-file, scp, socat, \
             ours-file, iperf3; over Bluetooth rfcomm, bluetoothctl, \

@@ -131,6 +131,9 @@ struct Program: Hashable {
                 name: "ours-pool", executable: session, way: "pool", title: "Nigh, task of the global pool",
                 works: [.roundTrip, .stream]),
             Program(
+                name: "ours-channel", executable: session, way: "channel", title: "Nigh, channel",
+                works: [.roundTrip, .stream]),
+            Program(
                 name: "ours-bytes", executable: session, way: "pool-bytes", title: "Nigh", works: [.bytes]),
             Program(
                 name: "ours-quiet", executable: session, way: "handler", title: "Nigh, without the stream",

@@ -25,6 +25,10 @@ enum Program {
             options: options, reading: reading, security: words.contains("tls") ? .encrypted : .none,
             isOverBluetooth: words.contains("bluetooth"), isBesideStream: words.contains("beside"),
             reliability: words.contains("packets") ? .unordered : .reliable, loop: UVEventLoop())
+        if words.contains("channel") {
+            let side = ChannelSide(setting)
+            return options.serves ? side.serve() : side.call()
+        }
         switch (options.work, options.serves) {
         case (BENCHMARK_STREAM, true) where words.contains("bytes"): BytesReceiver(setting).run()
         case (BENCHMARK_STREAM, false) where words.contains("bytes"): BytesSender(setting).run()
@@ -54,7 +58,7 @@ struct BenchmarkSetting: @unchecked Sendable {
     let reliability: Reliability
     let loop: UVEventLoop
 
-    private var transport: String {
+    var transport: String {
         if isOverBluetooth { return "bluetooth:adapter=hci\(options.serves ? 1 : 0)" }
         // What finds peers, if that is the work. All else stays within this machine.
         return options.work == BENCHMARK_FOUND

@@ -98,6 +98,35 @@ private func converse<Result: Sendable>(
         #expect(count == 3_000_000)
     }
 
+    @Test("still arrive when the task that waits for them is cancelled, which it is at once")
+    func cancelledFlush() throws {
+        let cause = Mutex<NighError.Cause?>(nil)
+        let count = try converse { session, peer in
+            for _ in 0..<200 { try await peer.send(bytes: [UInt8](repeating: 7, count: 10_000)) }
+            let flush: @Sendable () async -> Void = {
+                do throws(NighError) {
+                    try await peer.flush()
+                } catch {
+                    cause.withLock { $0 = error.cause }
+                }
+            }
+            await withTaskGroup(of: Void.self) { group in
+                group.addTask { await flush() }
+                group.cancelAll()
+            }
+        } listening: { session, _ in
+            try await session.clock.sleep(for: .seconds(1))
+            #expect(cause.withLock { $0 } == .cancelled)
+            var count = 0
+            for await _ in session.messages {
+                count += 1
+                if count == 200 { break }
+            }
+            return count
+        }
+        #expect(count == 200)
+    }
+
     @Test("that are values of a coder of the program's own travel as that writes them")
     func coder() throws {
         let seen = try converse {
