@@ -21,7 +21,7 @@ final class ChannelInput: @unchecked Sendable {
     private let isPaused = Atomic(false)
 
     /// The number of bytes that may wait for the program, besides those in the stream.
-    private static let unreadLimit = 64 << 10
+    private static let unreadLimit = 256 << 10
 
     init(
         _ stream: ByteStream, on loop: any EventLoop, limit: Int,
