@@ -2,8 +2,8 @@ import NighCalls
 import NighCore
 import Synchronization
 
-/// Asks a peer numbered questions, many at once, and answers those of others with twice their number. Counts what became
-/// of them.
+/// Asks a peer numbered questions, many at once, and answers those of others with twice their number. Counts what
+/// became of them.
 final class Questions: Sendable {
     private struct State {
         var answered = 0
