@@ -1,3 +1,4 @@
+import Nigh
 import NighCore
 
 /// A path through Nigh whose instructions and allocations are counted, for the table in `Benchmarks/counts`.
@@ -42,6 +43,9 @@ struct CountedPath: Sendable {
             },
             CountedPath(name: "codable-round-trip", sides: .together, warmUp: 50, operations: 200) {
                 try await CountedTasks.codableRoundTrip(counter: $0)
+            },
+            CountedPath(name: "cbor-round-trip", sides: .together, warmUp: 50, operations: 200) {
+                try await CountedTasks.codableRoundTrip(CBORCoder(), counter: $0)
             },
             CountedPath(name: "channel-round-trip-64", sides: .together, warmUp: 50, operations: 300) {
                 try await CountedTasks.channelRoundTrip(

@@ -17,6 +17,7 @@ enum CountedTasks {
 
         /// - Parameter onMessage: handles the messages that Lynx gets; nil if a task reads them.
         static func connect(
+            coder: (any MessageCoder)? = nil,
             onMessage: (@Sendable (RawSpan, MessageOrigin) -> Void)? = nil
         ) async throws -> Pair {
             let network = "memory:hub=counted-\(UInt64.random(in: 0 ... .max))"
@@ -27,6 +28,7 @@ enum CountedTasks {
                     settings.connectsAutomatically = true
                     settings.files = .ask
                     settings.timings = .counted
+                    if let coder { settings.coder = coder }
                     if name == "Lynx" { settings.onMessage = onMessage }
                 }
             }
@@ -130,8 +132,10 @@ enum CountedTasks {
     }
 
     /// A value there and the same back, by `send` and `for await`.
-    static func codableRoundTrip(counter: OperationCounter) async throws -> UInt64 {
-        let pair = try await Pair.connect()
+    static func codableRoundTrip(
+        _ coder: (any MessageCoder)? = nil, counter: OperationCounter
+    ) async throws -> UInt64 {
+        let pair = try await Pair.connect(coder: coder)
         let answering = Task {
             for await move in pair.lynx.messages(of: Move.self) { try await move.sender.send(move.content) }
         }
