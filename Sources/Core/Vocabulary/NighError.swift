@@ -41,7 +41,9 @@ public struct NighError: Error, Hashable, Sendable {
     }
 
     /// What was being done when it failed.
-    @nonexhaustive
+    #if hasAttribute(nonexhaustive)
+        @nonexhaustive
+    #endif
     public enum Stage: String, Hashable, Sendable, CaseIterable {
         /// Checking the settings and arguments that the program gave.
         case configuring
@@ -82,7 +84,9 @@ public struct NighError: Error, Hashable, Sendable {
     }
 
     /// Why it failed.
-    @nonexhaustive
+    #if hasAttribute(nonexhaustive)
+        @nonexhaustive
+    #endif
     public enum Cause: Hashable, Sendable {
         /// The device answers, but no program listens at that port or channel.
         case refused

@@ -1,7 +1,9 @@
 /// Something that happened in a session. Events are reported in the order in which they happen.
 ///
 /// Each change of a peer's state is one event; ``stateChange`` tells them from others.
-@nonexhaustive
+#if hasAttribute(nonexhaustive)
+    @nonexhaustive
+#endif
 public enum SessionEvent: Sendable {
     /// A peer can be reached.
     case peerFound(Peer)
