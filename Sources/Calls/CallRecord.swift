@@ -1,6 +1,6 @@
 import NighCore
 
-/// What the two sides of a stream for calls say to each other. docs/reference/PROTOCOL.md describes the bytes.
+/// A record that one side of a stream for calls sends to the other. docs/reference/PROTOCOL.md describes the bytes.
 package enum CallRecord: Equatable {
     /// The caller makes a call. `timeout` is how many milliseconds it waits for the answer; zero is forever.
     case request(number: UInt64, timeout: UInt32, name: String, content: ByteSlice)

@@ -21,7 +21,7 @@ package struct OutgoingCalls<Waiter> {
     private struct Call {
         let waiter: Waiter
         let deadline: Moment
-        /// What is to be sent; nil once it is.
+        /// The name and content to send; nil once they are sent.
         var unsent: (name: String, content: ByteSlice)?
     }
 

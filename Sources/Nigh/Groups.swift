@@ -2,7 +2,7 @@ import NighCore
 import NighGroups
 import Synchronization
 
-/// Whom a session accepts as members of a group that it joins.
+/// The peers that a session accepts as members of a group that it joins.
 public enum GroupAdmission: Sendable {
     /// Every connected peer that joins.
     case everyone

@@ -9,6 +9,6 @@ public struct TypedMessage<Content: Sendable>: Sendable {
 }
 
 extension TypedMessage: CustomStringConvertible {
-    /// Who has sent the value, and the value.
+    /// The name of the sender, and the value.
     public var description: String { "\(sender.label): \(content)" }
 }

@@ -1,6 +1,6 @@
 import NighLoop
 
-/// What a session gets from the machine on which it runs, or from a simulation.
+/// The loop, transports and identity that a session gets from its machine or from a simulation.
 struct SessionGround {
     let name: DisplayName
     let transports: [any Transport]
@@ -12,7 +12,7 @@ struct SessionGround {
     /// The seed of the session; nil draws one.
     let seed: UInt64?
 
-    /// What this machine has.
+    /// Takes those of this machine.
     init(
         _ service: ServiceName, name: String?, transports: String?, _ settings: SessionSettings
     ) throws(NighError) {
@@ -27,7 +27,7 @@ struct SessionGround {
         seed = nil
     }
 
-    /// What a simulated device has.
+    /// Takes those of a simulated device.
     init(_ service: ServiceName, name: String?, _ device: SimulatedDevice) {
         self.name = if let name { DisplayName(fitting: name) } else { device.name }
         transports = device.makeTransports()

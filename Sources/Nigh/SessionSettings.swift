@@ -2,13 +2,13 @@ import NighCore
 
 /// Settings for a session beyond its service, name and transports. The defaults suit most programs.
 public struct SessionSettings: Sendable {
-    /// What the session advertises about itself: up to 400 bytes of keys and values.
+    /// The info that the session advertises about itself: up to 400 bytes of keys and values.
     public var info: [String: String] = [:]
     /// Whether peers can find this session from the start.
     public var advertises = true
     /// Whether this session looks for peers from the start.
     public var browses = true
-    /// Who is connected to whom: pairs that have invited each other, or all with all.
+    /// The way in which sessions are connected: pairs that have invited each other, or all with all.
     public var topology = Topology.pairs
     /// In a mesh: the peers with which the session is connected without a question to its program, because another
     /// member introduces them, or by ``connectsAutomatically``. Others are declined. About a peer that invites without
@@ -20,7 +20,7 @@ public struct SessionSettings: Sendable {
     public var connectsAutomatically = false
     /// The key pair that makes this session's PeerID.
     public var identity = SessionIdentity.saved
-    /// Whom the session talks to, and how it makes sure of that.
+    /// The peers that the session talks to, and how it verifies them.
     public var security = SessionSecurity.encrypted
     /// Whether peers may ask to be paired from the start.
     public var acceptsPairing = false

@@ -1,4 +1,4 @@
-/// Who is connected to whom among the sessions of a service.
+/// The way in which the sessions of a service are connected to each other.
 public enum Topology: Sendable {
     /// Two sessions are connected if one has invited the other, and that one has accepted.
     case pairs

@@ -11,7 +11,7 @@ package final class VirtualPair<Layer: SessionLayer> {
         package let faults: FaultControl
     }
 
-    /// What the two sessions have reported as problems.
+    /// The problems that the two sessions have reported.
     ///
     /// `@unchecked Sendable`: everything happens on the one virtual loop.
     package final class Problems: @unchecked Sendable {

@@ -6,7 +6,7 @@ import Testing
 
 private typealias Pair = VirtualPair<Calls>
 
-/// What became of the calls of a test.
+/// The outcomes of the calls of a test.
 ///
 /// `@unchecked Sendable`: everything happens on the one virtual loop.
 private final class Outcomes: @unchecked Sendable {

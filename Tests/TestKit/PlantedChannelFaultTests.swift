@@ -5,7 +5,7 @@ import Testing
 
 /// Damages what users read from channels on purpose, and tests that the world reports it.
 struct PlantedChannelFaultTests {
-    /// What a channel must never do to a message.
+    /// The things that a channel must never do to a message.
     enum Fault: CaseIterable {
         case losesAMessage
         case repeatsAMessage

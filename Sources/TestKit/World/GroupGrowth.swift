@@ -2,7 +2,7 @@ import NighCore
 import NighGroups
 import NighMemory
 
-/// What a group of one host and its guests costs: guests know the host only.
+/// The cost of a group of one host and its guests, who know the host only.
 public struct GroupGrowth: Sendable {
     /// The number of sessions, the host included.
     public let size: Int

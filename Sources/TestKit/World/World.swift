@@ -47,7 +47,7 @@ public final class World: @unchecked Sendable {
     /// Decides what users do with channels, and what they ask each other.
     var channelGenerator: SeededGenerator
     var questionGenerator: SeededGenerator
-    /// What users have sent through channels, and asked each other, by number.
+    /// The messages that users have sent through channels, and their questions, by number.
     var channelFlows: [ChannelFlow] = []
     var worldQuestions: [WorldQuestion] = []
     /// The number of the last message to a group.
@@ -55,7 +55,7 @@ public final class World: @unchecked Sendable {
     /// Whether sessions let peers into groups that they refuse. It is made wrong on purpose, to see that the rule
     /// notices.
     var forgetsRefusals = false
-    /// What users read from channels instead of a message that has come. It is made wrong on purpose, too.
+    /// The messages that users read from channels instead of those that have come. Made wrong on purpose, too.
     var messagesRead: (Message) -> [Message] = { [$0] }
     /// Whether programs work on each question twice, answer one with the answer to another, or go on when nobody waits.
     /// These are made wrong on purpose, too.

@@ -16,7 +16,7 @@ final class WorldChannels: @unchecked Sendable {
     private(set) var open: [String: ChannelPort] = [:]
     /// How many channels of each name the user has closed.
     private(set) var closings: [String: Int] = [:]
-    /// What the user sends at present.
+    /// The flow that the user sends at present.
     var flows: [Destination: ChannelFlow] = [:]
 
     func isOpen(_ name: String) -> Bool { open[name] != nil }
@@ -34,7 +34,7 @@ final class WorldChannels: @unchecked Sendable {
     }
 }
 
-/// What one run sends to a peer through one of its channels: the messages of one stream.
+/// The messages that one run sends to a peer through one stream of a channel.
 ///
 /// A channel that either user closes and opens again, or a new conversation, begins another flow.
 ///

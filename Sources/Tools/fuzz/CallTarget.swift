@@ -27,7 +27,7 @@ enum CallTarget {
 
 /// Both sides of the calls on one stream, and what they must have kept in mind.
 private struct CallPair {
-    /// What one side has written and the other one has not read, and what came before of a record.
+    /// The bytes that one side has written and the other has not read, and the beginning of a record.
     private struct Wire {
         var frames: [ByteSlice] = []
         var parser = StreamMessageParser()

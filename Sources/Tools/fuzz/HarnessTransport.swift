@@ -35,7 +35,7 @@ final class HarnessPipe: Pipe, @unchecked Sendable {
     let localAddress: TransportAddress? = nil
     let remoteAddress: TransportAddress? = nil
     private(set) var counters = PipeCounters()
-    /// What the session has written and nobody has taken.
+    /// The bytes that the session has written and nobody has taken.
     private(set) var written = ByteQueue()
     private(set) var isClosed = false
     private let loop: any EventLoop
@@ -120,7 +120,7 @@ final class HarnessPipe: Pipe, @unchecked Sendable {
     }
 }
 
-/// What carries packets beside a harness's pipe: those of the session stay here, and events bring those of its peer.
+/// The port for packets beside a harness's pipe: those of the session stay here, and events bring those of its peer.
 /// Confined to the thread that runs the loop.
 final class HarnessPort: DatagramPort {
     /// Where the packets of the peer come from, if nothing goes wrong.

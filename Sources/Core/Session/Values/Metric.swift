@@ -2,20 +2,20 @@
 public struct Metric: Hashable, Sendable {
     /// The name, which never changes: `bytes_sent`.
     public let name: String
-    /// What the value counts, or the unit in which it is measured.
+    /// The things that the value counts, or the unit in which it is measured.
     public let unit: String
     /// The meaning of the value, in one line.
     public let meaning: String
     /// Whether the value only grows while the session lives. Others go up and down.
     public let isCounter: Bool
-    /// What the value belongs to, if the session has several of that name: a `peer`, by its PeerID, or a `cause`.
+    /// The `peer`, by its PeerID, or the `cause` that the value belongs to, if there are several of that name.
     public let labels: [String: String]
     /// The value now.
     public let value: Double
 }
 
 extension Metric {
-    /// What is known of a value before it is read.
+    /// The description of a value, and how to read it.
     package struct Definition<Source>: Sendable {
         package let name: String
         package let unit: String
