@@ -7,7 +7,7 @@ public protocol MessageCoder: Sendable {
     /// Writes a value.
     func encode(_ value: some Encodable) throws -> [UInt8]
 
-    /// Reads a value of this type. Fails if the bytes are no such value, whoever has sent them.
+    /// Reads a value of this type. Fails if the bytes are not such a value: any peer may have sent them.
     func decode<Value: Decodable>(_ type: Value.Type, from bytes: ByteSlice) throws -> Value
 }
 

@@ -76,12 +76,12 @@ extension Float: CBORPrimitive {
     }
 }
 
-extension FixedWidthInteger {
-    fileprivate var integerItem: CBORItem {
+extension CBORPrimitive where Self: FixedWidthInteger {
+    var cborItem: CBORItem {
         self < 0 ? .negative(UInt64(truncatingIfNeeded: ~self)) : .unsigned(UInt64(truncatingIfNeeded: self))
     }
 
-    fileprivate init?(integer item: CBORItem) {
+    init?(_ item: CBORItem) {
         switch item {
         case .unsigned(let value): self.init(exactly: value)
         case .negative(let value):
@@ -92,46 +92,16 @@ extension FixedWidthInteger {
     }
 }
 
-extension Int: CBORPrimitive {
-    var cborItem: CBORItem { integerItem }
-    init?(_ item: CBORItem) { self.init(integer: item) }
-}
-extension Int8: CBORPrimitive {
-    var cborItem: CBORItem { integerItem }
-    init?(_ item: CBORItem) { self.init(integer: item) }
-}
-extension Int16: CBORPrimitive {
-    var cborItem: CBORItem { integerItem }
-    init?(_ item: CBORItem) { self.init(integer: item) }
-}
-extension Int32: CBORPrimitive {
-    var cborItem: CBORItem { integerItem }
-    init?(_ item: CBORItem) { self.init(integer: item) }
-}
-extension Int64: CBORPrimitive {
-    var cborItem: CBORItem { integerItem }
-    init?(_ item: CBORItem) { self.init(integer: item) }
-}
-extension UInt: CBORPrimitive {
-    var cborItem: CBORItem { integerItem }
-    init?(_ item: CBORItem) { self.init(integer: item) }
-}
-extension UInt8: CBORPrimitive {
-    var cborItem: CBORItem { integerItem }
-    init?(_ item: CBORItem) { self.init(integer: item) }
-}
-extension UInt16: CBORPrimitive {
-    var cborItem: CBORItem { integerItem }
-    init?(_ item: CBORItem) { self.init(integer: item) }
-}
-extension UInt32: CBORPrimitive {
-    var cborItem: CBORItem { integerItem }
-    init?(_ item: CBORItem) { self.init(integer: item) }
-}
-extension UInt64: CBORPrimitive {
-    var cborItem: CBORItem { integerItem }
-    init?(_ item: CBORItem) { self.init(integer: item) }
-}
+extension Int: CBORPrimitive {}
+extension Int8: CBORPrimitive {}
+extension Int16: CBORPrimitive {}
+extension Int32: CBORPrimitive {}
+extension Int64: CBORPrimitive {}
+extension UInt: CBORPrimitive {}
+extension UInt8: CBORPrimitive {}
+extension UInt16: CBORPrimitive {}
+extension UInt32: CBORPrimitive {}
+extension UInt64: CBORPrimitive {}
 
 extension Data: CBORPrimitive {
     var cborItem: CBORItem { .bytes(Array(self)) }
