@@ -82,13 +82,15 @@ package final class ChannelPort: Sendable {
 
     // MARK: Sending
 
+    private var closedError: NighError {
+        NighError(.sending, .invalid("channel \"\(name)\": \(Channels.closed)"))
+    }
+
     /// Opens a stream of the channel to a peer.
     package nonisolated(nonsending) func openStream(
         named name: String, to peer: Peer
     ) async throws(NighError) -> ByteStream {
-        if state.withLock(\.isClosed) {
-            throw NighError(.sending, .invalid("channel \"\(self.name)\": \(Channels.closed)"))
-        }
+        if state.withLock(\.isClosed) { throw closedError }
         return try await peer.openStream(
             named: "\(self.name)\(Channels.separator)\(name)", for: .channelStream)
     }
@@ -150,7 +152,7 @@ package final class ChannelPort: Sendable {
     private func openOutput(to peer: PeerID) throws(NighError) -> ChannelOutput {
         let (output, isClosed) = state.withLock { ($0.outputs[peer], $0.isClosed) }
         if let output { return output }
-        if isClosed { throw NighError(.sending, .invalid("channel \"\(name)\": \(Channels.closed)")) }
+        if isClosed { throw closedError }
         let stream = try session.openStream(named: name, to: peer, for: .channel)
         let opened = ChannelOutput(
             stream, messageLimit: try session.messageLimit(for: peer), on: session.loop)
