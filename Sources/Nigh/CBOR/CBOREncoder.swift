@@ -1,94 +1,250 @@
-/// A value that is being encoded. Containers of Codable are written in any order, so they are kept as a tree.
-final class CBORNode {
-    fileprivate enum Content {
-        case item(CBORItem)
-        case array([CBORNode])
-        case map([(key: String, node: CBORNode)])
+import Glibc
+
+/// Encodes one value behind the values that its output has already.
+///
+/// A value in a container is complete when the call that encodes it returns, so it is written to the same output. The
+/// program may fill a container from `nestedContainer` or `superEncoder` at any time until the value around it ends. So
+/// such a container has an output of its own, which is inserted at the end.
+final class CBOREncoder: CBORPlace, Encoder, SingleValueEncodingContainer {
+    private enum Content { case nothing, single, array, map }
+
+    fileprivate let output: CBOROutput
+    /// Where the value begins in the output, and its first key among the keys there.
+    private let start: Int
+    private let firstKey: Int
+    @exclusivity(unchecked) private var content = Content.nothing
+    /// The number of values in an array.
+    @exclusivity(unchecked) private(set) fileprivate var count = 0
+    /// Has a bit for each key, which other keys may share.
+    @exclusivity(unchecked) private var keyMask: UInt64 = 0
+    @exclusivity(unchecked) private var mayRepeatKeys = false
+    @exclusivity(unchecked) private var children: [(offset: Int, encoder: CBOREncoder)] = []
+
+    private static let mostCompared = 16
+
+    fileprivate init(_ output: CBOROutput, _ key: (any CodingKey)?, in parent: CBOREncoder?) {
+        self.output = output
+        start = output.bytes.count
+        firstKey = output.keys.count
+        super.init(key, in: parent)
+        output.writer = ObjectIdentifier(self)
     }
 
-    fileprivate var content: Content?
-
-    fileprivate init() {}
-
-    init(_ value: some Encodable, at path: [any CodingKey]) throws { try encode(value, at: path) }
-
-    /// The value. One that has encoded nothing is an empty map.
-    var item: CBORItem {
-        switch content {
-        case .item(let item): item
-        case .array(let nodes): .array(nodes.map(\.item))
-        case .map(let pairs): .map(pairs.map { ($0.key, $0.node.item) })
-        case nil: .map([])
+    /// Appends `value` to `output`, or nothing if that fails.
+    static func encode<Value: Encodable>(_ value: Value, to output: CBOROutput) throws {
+        try output.append(value) {
+            let encoder = CBOREncoder(output, nil, in: nil)
+            do {
+                try value.encode(to: encoder)
+            } catch {
+                encoder.restart()
+                throw error
+            }
+            encoder.finish()
         }
     }
 
-    fileprivate func encode<Value: Encodable>(_ value: Value, at path: [any CodingKey]) throws {
-        if let primitive = value as? any CBORPrimitive {
-            content = .item(primitive.cborItem)
-        } else if Value.self == [UInt8].self, let bytes = value as? [UInt8] {
-            content = .item(.bytes(bytes))
-        } else {
-            try value.encode(to: CBOREncoder(node: self, codingPath: path))
-        }
-    }
-
-    fileprivate func append(_ node: CBORNode) {
-        guard case .array(var nodes) = content else { return content = .array([node]) }
-        content = nil
-        nodes.append(node)
-        content = .array(nodes)
-    }
-
-    /// Sets the value of a key, which a later one replaces.
-    fileprivate func set(_ key: String, _ node: CBORNode) {
-        guard case .map(var pairs) = content else { return content = .map([(key, node)]) }
-        content = nil
-        if let index = pairs.firstIndex(where: { $0.key == key }) {
-            pairs[index].node = node
-        } else {
-            pairs.append((key, node))
-        }
-        content = .map(pairs)
-    }
-
-    fileprivate var count: Int { if case .array(let nodes) = content { nodes.count } else { 0 } }
-}
-
-private struct CBOREncoder: Encoder, SingleValueEncodingContainer {
-    let node: CBORNode
-    let codingPath: [any CodingKey]
-    var userInfo: [CodingUserInfoKey: Any] { [:] }
+    var userInfo: [CodingUserInfoKey: Any] { output.userInfo }
 
     func container<Key: CodingKey>(keyedBy type: Key.Type) -> KeyedEncodingContainer<Key> {
-        if node.content == nil { node.content = .map([]) }
-        return KeyedEncodingContainer(CBORKeyedWriter(node: node, codingPath: codingPath))
+        begin(.map)
+        return KeyedEncodingContainer(CBORKeyedWriter(encoder: self))
     }
 
     func unkeyedContainer() -> any UnkeyedEncodingContainer {
-        if node.content == nil { node.content = .array([]) }
-        return CBORUnkeyedWriter(node: node, codingPath: codingPath)
+        begin(.array)
+        return CBORUnkeyedWriter(encoder: self)
     }
 
     func singleValueContainer() -> any SingleValueEncodingContainer { self }
 
-    func encodeNil() { node.content = .item(.null) }
+    func encodeNil() {
+        restart()
+        begin(.single)
+        output.appendNull()
+    }
 
-    func encode<Value: Encodable>(_ value: Value) throws { try node.encode(value, at: codingPath) }
+    @inline(__always)
+    func encode<Value: Encodable>(_ value: Value) throws {
+        restart()
+        content = .single
+        try output.append(value) {
+            content = .nothing
+            try value.encode(to: self)
+        }
+    }
+
+    // MARK: For the containers
+
+    /// Begins a value of this kind, if that has not happened. Another kind replaces what was encoded before.
+    private func begin(_ kind: Content) {
+        checkTurn()
+        guard content != kind else { return }
+        restart()
+        content = kind
+        if kind != .single { output.bytes.append(0) }
+    }
+
+    private func checkTurn() {
+        precondition(
+            output.writer == ObjectIdentifier(self),
+            "a container is written after its value, or while a value in it is being encoded")
+    }
+
+    private func restart() {
+        checkTurn()
+        guard content != .nothing else { return }
+        output.truncate(to: start)
+        output.keys.removeLast(output.keys.count - firstKey)
+        (content, count, keyMask, mayRepeatKeys) = (.nothing, 0, 0, false)
+        releaseChildren()
+    }
+
+    /// Writes the key of a pair.
+    fileprivate func beginPair(_ name: String) {
+        begin(.map)
+        let start = output.bytes.count
+        var name = name
+        let mark = name.withUTF8 { name -> UInt64 in
+            output.append(.text, UnsafeRawBufferPointer(name))
+            guard let first = name.first, let last = name.last else { return 1 }
+            let traits = UInt64(name.count) << 16 | UInt64(first) << 8 | UInt64(last)
+            return 1 &<< ((traits &* 0x9E37_79B9_7F4A_7C15) &>> 58)
+        }
+        let key = start..<output.bytes.count
+        if keyMask & mark != 0 {
+            let others = output.keys[firstKey...]
+            if others.count > Self.mostCompared || others.contains(where: { isEqual($0, key) }) {
+                mayRepeatKeys = true
+            }
+        }
+        keyMask |= mark
+        output.keys.append(key)
+    }
+
+    /// Begins a value of an array. Returns its key.
+    fileprivate func beginElement() -> CBORKey {
+        begin(.array)
+        defer { count += 1 }
+        return .index(count)
+    }
+
+    /// Encodes a value behind its key, or in an array. If that fails, nothing of it remains.
+    fileprivate func encodeNested<Value: Encodable>(_ value: Value, _ key: any CodingKey) throws {
+        let child = CBOREncoder(output, key, in: self)
+        defer { output.writer = ObjectIdentifier(self) }
+        do {
+            try value.encode(to: child)
+        } catch {
+            child.restart()
+            if content == .array {
+                count -= 1
+            } else {
+                output.truncate(to: output.keys.removeLast().lowerBound)
+            }
+            throw error
+        }
+        child.finish()
+    }
+
+    /// Returns an encoder of a value behind its key, or in an array, which may be written later.
+    fileprivate func child(_ key: any CodingKey) -> CBOREncoder {
+        let child = CBOREncoder(CBOROutput(userInfo), key, in: self)
+        children.append((output.bytes.count, child))
+        return child
+    }
+
+    // MARK: The end
+
+    /// Completes the value. One that has encoded nothing is an empty map.
+    private func finish() {
+        switch content {
+        case .single: break
+        case .nothing: output.appendHead(.map, 0)
+        case .array:
+            if !children.isEmpty { join([start + 1], without: []) }
+            output.setHead(at: start, .array, count)
+        case .map:
+            let replaced = mayRepeatKeys ? replacedPairs() : []
+            count = output.keys.count - firstKey - replaced.count
+            if !children.isEmpty || !replaced.isEmpty {
+                join(output.keys[firstKey...].map(\.lowerBound), without: replaced)
+            }
+            output.keys.removeLast(output.keys.count - firstKey)
+            output.setHead(at: start, .map, count)
+        }
+    }
+
+    /// Writes the content again, from the first change on: parts that begin at these offsets, and the children in them.
+    private func join(_ parts: [Int], without dropped: Set<Int>) {
+        let base = dropped.isEmpty ? children[0].offset : start + 1
+        let old = Array(output.bytes[base...])
+        var rest = children[...]
+        output.truncate(to: base)
+        for (index, start) in parts.enumerated() {
+            let end = index + 1 < parts.count ? parts[index + 1] : base + old.count
+            guard end >= base else { continue }
+            var copied = max(start, base)
+            while let child = rest.first, child.offset <= end {
+                rest.removeFirst()
+                guard !dropped.contains(index) else { continue }
+                child.encoder.finish()
+                output.bytes += old[copied - base..<child.offset - base]
+                output.bytes += child.encoder.output.bytes
+                copied = child.offset
+            }
+            if !dropped.contains(index) { output.bytes += old[copied - base..<end - base] }
+        }
+        releaseChildren()
+    }
+
+    /// Lets go of the children, which hold their parent.
+    private func releaseChildren() {
+        for child in children { child.encoder.releaseChildren() }
+        children = []
+    }
+
+    /// The pairs of the map whose keys are encoded again later.
+    private func replacedPairs() -> Set<Int> {
+        let keys = Array(output.keys[firstKey...])
+        var table = CBORKeyTable(for: keys.count)
+        return output.bytes.withUnsafeBytes { bytes in
+            Set(
+                keys.indices.reversed().filter { index in
+                    let key = UnsafeRawBufferPointer(rebasing: bytes[keys[index]])
+                    return !table.insert(index, key) { isEqual(keys[$0], keys[index]) }
+                })
+        }
+    }
+
+    private func isEqual(_ key: Range<Int>, _ other: Range<Int>) -> Bool {
+        guard key.count == other.count else { return false }
+        return output.bytes.withUnsafeBytes { bytes in
+            let start = bytes.baseAddress!
+            return memcmp(start + key.lowerBound, start + other.lowerBound, key.count) == 0
+        }
+    }
 }
 
 private struct CBORKeyedWriter<Key: CodingKey>: KeyedEncodingContainerProtocol {
-    let node: CBORNode
-    let codingPath: [any CodingKey]
+    let encoder: CBOREncoder
+    var codingPath: [any CodingKey] { encoder.codingPath }
 
-    private func child(_ key: any CodingKey) -> CBOREncoder {
-        let child = CBORNode()
-        node.set(key.stringValue, child)
-        return CBOREncoder(node: child, codingPath: codingPath + [key])
+    func encodeNil(forKey key: Key) {
+        encoder.beginPair(key.stringValue)
+        encoder.output.appendNull()
     }
 
-    func encodeNil(forKey key: Key) { child(key).encodeNil() }
+    @inline(__always)
+    func encode<Value: Encodable>(_ value: Value, forKey key: Key) throws {
+        encoder.beginPair(key.stringValue)
+        try encoder.output.append(value) { try encoder.encodeNested(value, key) }
+    }
 
-    func encode<Value: Encodable>(_ value: Value, forKey key: Key) throws { try child(key).encode(value) }
+    private func child(_ key: any CodingKey) -> CBOREncoder {
+        encoder.beginPair(key.stringValue)
+        return encoder.child(key)
+    }
 
     func nestedContainer<Nested: CodingKey>(
         keyedBy type: Nested.Type, forKey key: Key
@@ -104,21 +260,22 @@ private struct CBORKeyedWriter<Key: CodingKey>: KeyedEncodingContainerProtocol {
 }
 
 private struct CBORUnkeyedWriter: UnkeyedEncodingContainer {
-    let node: CBORNode
-    let codingPath: [any CodingKey]
+    let encoder: CBOREncoder
+    var codingPath: [any CodingKey] { encoder.codingPath }
+    var count: Int { encoder.count }
 
-    var count: Int { node.count }
-
-    private func child() -> CBOREncoder {
-        let child = CBORNode()
-        let key = CBORKey(intValue: count)
-        node.append(child)
-        return CBOREncoder(node: child, codingPath: codingPath + [key])
+    func encodeNil() {
+        _ = encoder.beginElement()
+        encoder.output.appendNull()
     }
 
-    func encodeNil() { child().encodeNil() }
+    @inline(__always)
+    func encode<Value: Encodable>(_ value: Value) throws {
+        let key = encoder.beginElement()
+        try encoder.output.append(value) { try encoder.encodeNested(value, key) }
+    }
 
-    func encode<Value: Encodable>(_ value: Value) throws { try child().encode(value) }
+    private func child() -> CBOREncoder { encoder.child(encoder.beginElement()) }
 
     func nestedContainer<Nested: CodingKey>(keyedBy type: Nested.Type) -> KeyedEncodingContainer<Nested> {
         child().container(keyedBy: type)
@@ -127,22 +284,4 @@ private struct CBORUnkeyedWriter: UnkeyedEncodingContainer {
     func nestedUnkeyedContainer() -> any UnkeyedEncodingContainer { child().unkeyedContainer() }
 
     func superEncoder() -> any Encoder { child() }
-}
-
-/// A key that no type of the program has: a place in an array, or that of a superclass.
-struct CBORKey: CodingKey {
-    let stringValue: String
-    let intValue: Int?
-
-    init(stringValue: String) {
-        self.stringValue = stringValue
-        intValue = nil
-    }
-
-    init(intValue: Int) {
-        stringValue = "\(intValue)"
-        self.intValue = intValue
-    }
-
-    static let `super` = CBORKey(stringValue: "super")
 }
