@@ -164,7 +164,7 @@ let package = Package(
         .executableTarget(
             name: "fuzz",
             dependencies: [
-                "FourInARow", "Measuring", "NighBluetooth", "NighCalls", "NighChannels", "NighCore",
+                "FourInARow", "Measuring", "Nigh", "NighBluetooth", "NighCalls", "NighChannels", "NighCore",
                 "NighFiles", "NighGroups", "NighIntroductions", "NighMDNS", "NighRecord", "NighTCP",
                 "NighTestKit", "ProgramSupport",
             ],

@@ -54,6 +54,7 @@ import Testing
         var (paired, understood, delivered) = (0, 0, 0)
         var (entries, contents, members) = (0, 0, 0)
         var (messages, calls) = (0, CallTarget.Reach())
+        var values = 0
         var (invitations, introduced, paths) = (0, 0, 0)
         var reach = DatagramPathTarget.Reach()
         var (calm, lines, rematches, breaches) = (0, 0, 0, 0)
@@ -64,6 +65,7 @@ import Testing
             if try FilesTarget.run(&mutator) { delivered += 1 }
             members += try GroupTarget.run(&mutator)
             messages += try ChannelTarget.run(&mutator)
+            values += try CBORTarget.run(&mutator)
             let called = try CallTarget.run(&mutator)
             calls.answered += called.answered
             calls.cancelled += called.cancelled
@@ -90,6 +92,7 @@ import Testing
         #expect(contents > 1_000, "\(contents)")
         #expect(members > 200, "\(members)")
         #expect(messages > 2_000, "\(messages)")
+        #expect(values > 1_000, "\(values)")
         #expect(calls.answered > 4_000 && calls.cancelled > 500 && calls.timedOut > 500, "\(calls)")
         #expect(calls.refused > 200, "\(calls)")
         #expect(invitations > 100 && introduced > 40, "\(invitations), \(introduced)")

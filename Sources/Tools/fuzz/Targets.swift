@@ -41,6 +41,8 @@ enum Target: String, CaseIterable {
     case channels
     /// The two sides of the calls between two programs.
     case calls
+    /// Values as CBOR.
+    case cbor
     /// What peers say about each other, and the tokens with which they are introduced.
     case introductions
     /// A table of Four in a Row, with everybody at it.
@@ -69,6 +71,7 @@ enum Target: String, CaseIterable {
         case .groups: try GroupTarget.run(&mutator)
         case .channels: try ChannelTarget.run(&mutator)
         case .calls: try CallTarget.run(&mutator)
+        case .cbor: try CBORTarget.run(&mutator)
         case .introductions: try IntroductionTarget.run(&mutator)
         case .table: try TableTarget.run(&mutator)
         }
