@@ -23,6 +23,8 @@ let package = Package(
                 "NighIntroductions", "NighLoop", "NighMemory", "NighPlugins", "NighRelays", "NighTCP",
                 "NighUV",
             ]),
+        // Distributed actors, for programs.
+        .library(name: "NighActors", targets: ["NighActors"]),
         // The low tier alone: without Foundation, which `Nigh` needs for its messages.
         .library(
             name: "NighLoop",
@@ -39,10 +41,9 @@ let package = Package(
         .library(
             name: "NighShared", type: .dynamic,
             targets: [
-                "Nigh", "NighBluetooth", "NighCalls", "NighChannels", "NighCore", "NighFiles", "NighGroups",
-                "NighIntroductions", "NighLoop", "NighMemory", "NighPlugins", "NighRecord", "NighRelays",
-                "NighTCP",
-                "NighTestKit", "NighTransport", "NighUV",
+                "Nigh", "NighActors", "NighBluetooth", "NighCalls", "NighChannels", "NighCore", "NighFiles",
+                "NighGroups", "NighIntroductions", "NighLoop", "NighMemory", "NighPlugins", "NighRecord",
+                "NighRelays", "NighTCP", "NighTestKit", "NighTransport", "NighUV",
             ]),
     ],
     targets: [
@@ -85,6 +86,8 @@ let package = Package(
                 "NighLoop", "NighRelays",
             ],
             path: "Sources/Nigh"),
+        .target(
+            name: "NighActors", dependencies: ["Nigh", "NighCalls", "NighCore"], path: "Sources/Actors"),
         .target(
             name: "NighTransport", dependencies: ["NighCore", "NighPlugins", "NighUV"],
             path: "Sources/TransportKit"),
@@ -140,8 +143,9 @@ let package = Package(
         .executableTarget(
             name: "nigh-bench",
             dependencies: [
-                "Arguments", "CAllocationCounter", "Measuring", "Nigh", "NighCore", "NighMemory", "NighTCP",
-                "NighTestKit", "NighUV", "ProgramSupport",
+                "Arguments", "CAllocationCounter", "Measuring", "Nigh", "NighActors", "NighCore",
+                "NighMemory",
+                "NighTCP", "NighTestKit", "NighUV", "ProgramSupport",
             ],
             path: "Sources/Tools/nigh-bench"),
         .target(name: "CBenchmark", path: "Benchmarks/Support"),
@@ -208,6 +212,10 @@ let package = Package(
         .testTarget(
             name: "CallsTests", dependencies: ["NighCalls", "NighCore", "NighMemory", "NighTestKit"],
             path: "Tests/Calls"),
+        .testTarget(
+            name: "ActorsTests",
+            dependencies: ["Nigh", "NighActors", "NighCalls", "NighCore", "NighTestKit"],
+            path: "Tests/Actors"),
         .testTarget(
             name: "ChannelsTests", dependencies: ["NighChannels", "NighCore", "NighMemory", "NighTestKit"],
             path: "Tests/Channels"),

@@ -10,6 +10,10 @@ package enum CallRecord: Equatable {
     case answer(number: UInt64, CallOutcome)
     /// How many bytes of requests the caller may send in all.
     case credit(UInt64)
+    /// The caller gives a name the next number, counted from 0, for its later calls.
+    case name(String)
+    /// A call whose name has the number `name`.
+    case numbered(number: UInt64, timeout: UInt32, name: UInt16, content: ByteSlice)
 }
 
 /// How a call ended at the side that was asked.
@@ -20,14 +24,28 @@ package enum CallOutcome: Equatable, Sendable {
     case error(ByteSlice)
     /// The program answers no calls of this name.
     case unknownName
+    /// No actor was called, for this reason. The words say more, for a person.
+    case refused(CallRefusal, String)
 
     /// The bytes of the content.
     var contentCount: Int {
         switch self {
         case .answer(let content), .error(let content): content.count
-        case .unknownName: 0
+        case .unknownName, .refused: 0
         }
     }
+}
+
+/// Why an actor was not called.
+package enum CallRefusal: UInt8, CaseIterable, Sendable {
+    /// There is no such actor, or none that peers may call.
+    case noActor = 1
+    /// The program does not let this peer call the actor.
+    case notAllowed = 2
+    /// The actor has no such method that peers may call.
+    case noMethod = 3
+    /// The arguments are no values of the types that the method takes.
+    case unreadable = 4
 }
 
 extension CallRecord {
@@ -37,23 +55,29 @@ extension CallRecord {
     package static let longestHeader = 13 + 1 + longestName
     /// The bytes that the caller may send before the other side has granted any.
     package static let firstCredit: UInt64 = 256 << 10
+    /// The number of names that have numbers in a stream, and the most bytes of such a name.
+    package static let mostNames = 256
+    package static let longestNumberedName = 1_024
 
     /// How much of the credit a request uses up that has this many bytes.
     package static func cost(of count: Int) -> UInt64 { UInt64(count) + 64 }
 
-    private enum Kind: UInt8 {
+    fileprivate enum Kind: UInt8 {
         case request = 1
         case cancel = 2
         case answer = 3
         case error = 4
         case unknownName = 5
         case credit = 6
+        case name = 7
+        case numbered = 8
+        case refused = 9
     }
 
     /// The record as it is sent, with its length in front.
     package var frame: ByteSlice {
         var fields = FieldWriter()
-        let content: ByteSlice
+        var content = ByteSlice([])
         switch self {
         case .request(let number, let timeout, let name, let body):
             fields.write(Kind.request.rawValue)
@@ -61,24 +85,31 @@ extension CallRecord {
             fields.write(timeout)
             fields.write(short: name)
             content = body
+        case .numbered(let number, let timeout, let name, let body):
+            fields.write(Kind.numbered.rawValue)
+            fields.write(number)
+            fields.write(timeout)
+            fields.write(name)
+            content = body
+        case .name(let name):
+            fields.write(Kind.name.rawValue)
+            fields.write(long: name, atMost: Self.longestNumberedName)
         case .cancel(let number):
             fields.write(Kind.cancel.rawValue)
             fields.write(number)
-            content = ByteSlice([])
         case .answer(let number, let outcome):
-            let (kind, body): (Kind, ByteSlice) =
-                switch outcome {
-                case .answer(let bytes): (.answer, bytes)
-                case .error(let bytes): (.error, bytes)
-                case .unknownName: (.unknownName, ByteSlice([]))
-                }
-            fields.write(kind.rawValue)
+            fields.write(outcome.kind.rawValue)
             fields.write(number)
-            content = body
+            switch outcome {
+            case .answer(let bytes), .error(let bytes): content = bytes
+            case .unknownName: break
+            case .refused(let reason, let words):
+                fields.write(reason.rawValue)
+                fields.write(short: words)
+            }
         case .credit(let bytes):
             fields.write(Kind.credit.rawValue)
             fields.write(bytes)
-            content = ByteSlice([])
         }
         let length = fields.bytes.count + content.count
         return ByteSlice(StreamMessageParser.header(of: length) + fields.bytes, then: content)
@@ -89,31 +120,62 @@ extension CallRecord {
         let read = try message.withUnsafeBytes { bytes throws(WireError) -> CallRecord? in
             var fields = FieldReader(bytes)
             guard let kind = Kind(rawValue: try fields.number(UInt8.self, "the kind of a call's record"))
-            else {
-                return nil
+            else { return nil }
+            if kind == .name {
+                let name = try fields.longText(atMost: Self.longestNumberedName, "the name of a call")
+                try fields.finish("a call's record")
+                return .name(name)
             }
             let number = try fields.number(UInt64.self, "the number of a call")
-            var timeout: UInt32 = 0
-            var name = ""
-            if kind == .request {
-                timeout = try fields.number(UInt32.self, "the timeout of a call")
-                name = try fields.shortText("the name of a call")
-            }
-            let content = message[bytes.count - fields.remaining..<bytes.count]
             switch kind {
             case .request:
-                return .request(number: number, timeout: timeout, name: name, content: content)
-            case .answer: return .answer(number: number, .answer(content))
-            case .error: return .answer(number: number, .error(content))
-            case .cancel, .unknownName, .credit: try fields.finish("a call's record")
+                let timeout = try fields.number(UInt32.self, "the timeout of a call")
+                let name = try fields.shortText("the name of a call")
+                return .request(
+                    number: number, timeout: timeout, name: name, content: fields.rest(of: message))
+            case .numbered:
+                let timeout = try fields.number(UInt32.self, "the timeout of a call")
+                let name = try fields.number(UInt16.self, "the number of a call's name")
+                return .numbered(
+                    number: number, timeout: timeout, name: name, content: fields.rest(of: message))
+            case .answer: return .answer(number: number, .answer(fields.rest(of: message)))
+            case .error: return .answer(number: number, .error(fields.rest(of: message)))
+            case .cancel, .unknownName, .credit, .refused, .name: break
             }
-            return switch kind {
-            case .cancel: .cancel(number: number)
-            case .unknownName: .answer(number: number, .unknownName)
-            default: .credit(number)
+            var record = CallRecord.credit(number)
+            switch kind {
+            case .cancel: record = .cancel(number: number)
+            case .unknownName: record = .answer(number: number, .unknownName)
+            case .refused:
+                let code = try fields.number(UInt8.self, "the reason of a refused call")
+                // A reason of a later version.
+                let reason = CallRefusal(rawValue: code) ?? .notAllowed
+                let words = try fields.displayText("the words of a refused call")
+                record = .answer(number: number, .refused(reason, words))
+            default: break
             }
+            try fields.finish("a call's record")
+            return record
         }
         guard let read else { return nil }
         self = read
+    }
+}
+
+extension CallOutcome {
+    fileprivate var kind: CallRecord.Kind {
+        switch self {
+        case .answer: .answer
+        case .error: .error
+        case .unknownName: .unknownName
+        case .refused: .refused
+        }
+    }
+}
+
+extension FieldReader {
+    /// The bytes of a record behind the fields that were read.
+    fileprivate func rest(of message: ByteSlice) -> ByteSlice {
+        message[message.count - remaining..<message.count]
     }
 }

@@ -22,6 +22,7 @@ protocol CallSide: AnyObject {
 final class CallStream: @unchecked Sendable {
     private let stream: ByteStream
     private let loop: any EventLoop
+    private let stage: NighError.Stage
     /// The most bytes of a record.
     private let limit: Int
     private weak var side: (any CallSide)?
@@ -31,7 +32,11 @@ final class CallStream: @unchecked Sendable {
     private var timer: (timer: LoopTimer, moment: Moment)?
     private var isOver = false
 
-    init(_ stream: ByteStream, on loop: any EventLoop, messageLimit: Int, side: any CallSide) {
+    init(
+        _ stream: ByteStream, on loop: any EventLoop, messageLimit: Int, stage: NighError.Stage,
+        side: any CallSide
+    ) {
+        self.stage = stage
         self.stream = stream
         self.loop = loop
         limit = messageLimit + CallRecord.longestHeader
@@ -44,7 +49,7 @@ final class CallStream: @unchecked Sendable {
         do throws(NighError) {
             let hasEnded = try read()
             try write()
-            if hasEnded { return end(NighError(.asking, .streamCancelled("the peer asks no more"))) }
+            if hasEnded { return end(NighError(stage, .streamCancelled("the peer calls no more"))) }
         } catch {
             return end(error)
         }
@@ -94,6 +99,15 @@ final class CallStream: @unchecked Sendable {
                 proceed()
             }, moment
         )
+    }
+
+    /// Whether everything that there was to write is written.
+    var isWritten: Bool { unwritten == nil }
+
+    /// Ends the stream in good order.
+    func finish() {
+        stream.finish()
+        end(NighError(stage, .left))
     }
 
     /// Ends the stream, and tells its side why.

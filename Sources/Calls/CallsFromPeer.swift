@@ -1,22 +1,29 @@
 import NighCore
 
-/// The calls that a peer makes to this session over one stream, on the loop.
+/// The calls that a peer makes to this session over one stream, on the loop: its questions, or its calls to one actor.
 ///
 /// `@unchecked Sendable`: used on the loop only.
 final class CallsFromPeer: CallSide, @unchecked Sendable {
     private let peer: PeerID
+    /// The name of the actor's stream; nil for questions.
+    private let actor: String?
     private weak let owner: Calls?
     private let loop: any EventLoop
     private var table = IncomingCalls()
-    private var tasks: [UInt64: Task<Void, Never>] = [:]
+    private var running: [UInt64: RunningCall] = [:]
+    /// Begins calls of actors in order.
+    private let starter: CallStarter?
     private var stream: CallStream?
 
-    init(_ peer: PeerID, over stream: ByteStream, of owner: Calls, on loop: any EventLoop, messageLimit: Int)
-    {
-        self.peer = peer
+    init(_ stream: ByteStream, of owner: Calls, on loop: any EventLoop, messageLimit: Int) {
+        peer = stream.peer
+        actor = stream.purpose == .actors ? stream.name : nil
+        starter = actor == nil ? nil : CallStarter(on: loop.programExecutor)
         self.owner = owner
         self.loop = loop
-        self.stream = CallStream(stream, on: loop, messageLimit: messageLimit, side: self)
+        self.stream = CallStream(
+            stream, on: loop, messageLimit: messageLimit, stage: actor == nil ? .asking : .calling, side: self
+        )
     }
 
     /// The number of calls that are not over.
@@ -29,24 +36,26 @@ final class CallsFromPeer: CallSide, @unchecked Sendable {
     /// Begins what may begin now.
     private func begin() {
         guard let owner else { return }
-        while owner.mayBegin(peer), let call = table.nextCall() {
-            guard let handler = owner.handler(of: call.name) else {
+        while running.count < Calls.mostRunning, owner.mayBegin(peer), let call = table.nextCall() {
+            let begun = owner.begin(call, from: peer, to: actor, in: self) { [weak self] outcome in
+                self?.finish(call.number, outcome)
+            }
+            guard let begun else {
                 table.answer(call.number, .unknownName)
                 continue
             }
-            tasks[call.number] = owner.run(handler, call.content, for: peer) { [weak self] outcome in
-                self?.finish(call.number, outcome)
-            }
+            running[call.number] = begun
+            if let starter { starter.add(begun) } else { begun.begin(on: loop.programExecutor) }
         }
     }
 
-    private func finish(_ number: UInt64, _ outcome: CallOutcome) {
-        guard tasks.removeValue(forKey: number) != nil else { return }
+    private func finish(_ number: UInt64, _ outcome: CallOutcome?) {
+        guard running.removeValue(forKey: number) != nil, let outcome else { return }
         table.answer(number, owner?.outcome(outcome, for: peer) ?? outcome)
     }
 
     /// Cancels the task of a call that has begun.
-    private func cancel(_ number: UInt64) { tasks.removeValue(forKey: number)?.cancel() }
+    private func cancel(_ number: UInt64) { running.removeValue(forKey: number)?.cancel() }
 
     // MARK: The stream
 
@@ -69,6 +78,6 @@ final class CallsFromPeer: CallSide, @unchecked Sendable {
     func streamEnded(_ reason: NighError) {
         stream = nil
         for number in table.end() { cancel(number) }
-        owner?.streamEnded(self, of: peer)
+        owner?.streamEnded(self, of: peer, to: actor)
     }
 }

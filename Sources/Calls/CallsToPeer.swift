@@ -1,19 +1,13 @@
 import NighCore
 
-/// The calls that this session makes to a peer, on the loop.
+/// The calls that this session makes over one stream, on the loop: its questions to a peer, or its calls to one actor.
 final class CallsToPeer: CallSide {
     typealias Completion = @Sendable (Result<CallOutcome, NighError>) -> Void
 
-    private struct Waiter {
-        /// The caller's own number of the call.
-        let token: UInt64
-        let completion: Completion
-    }
-
     private let peer: Peer
+    private let stage: NighError.Stage
     private let loop: any EventLoop
-    private var table = OutgoingCalls<Waiter>()
-    private var numbers: [UInt64: UInt64] = [:]
+    private var table: OutgoingCalls<Completion>
     private var stream: CallStream?
     /// Called when the stream is over.
     private let onEnd: (CallsToPeer) -> Void
@@ -25,38 +19,45 @@ final class CallsToPeer: CallSide {
         self.peer = peer
         self.loop = loop
         self.onEnd = onEnd
-        self.stream = CallStream(stream, on: loop, messageLimit: messageLimit, side: self)
+        let isForActor = stream.purpose == .actors
+        stage = isForActor ? .calling : .asking
+        table = OutgoingCalls(numbersNames: isForActor)
+        self.stream = CallStream(stream, on: loop, messageLimit: messageLimit, stage: stage, side: self)
     }
 
     /// The number of calls that are not over.
     var count: Int { table.count }
 
+    /// Whether there is nothing to wait for.
+    var isIdle: Bool { count == 0 && stream?.isWritten ?? false }
+
+    /// Begins a call, and returns its number. The caller calls `proceed` next.
     func begin(
-        _ name: String, _ content: ByteSlice, until deadline: Moment, token: UInt64,
-        completion: @escaping Completion
-    ) {
-        numbers[token] = table.begin(
-            name, content, until: deadline, Waiter(token: token, completion: completion))
-        stream?.proceed()
+        _ name: String, _ content: ByteSlice, until deadline: Moment, completion: @escaping Completion
+    ) throws(NighError) -> UInt64 {
+        if let number = table.begin(name, content, until: deadline, completion) { return number }
+        throw NighError(
+            stage, .limit("methods of one actor", CallRecord.mostNames),
+            advice: "divide it into several actors")
     }
 
-    /// Ends the call of this token, if it is under way.
-    func cancel(token: UInt64) {
-        guard let number = numbers[token], let waiter = table.cancel(number) else { return }
-        finish(waiter, .failure(NighError(.asking, .cancelled, peer: peer.label)))
-        stream?.proceed()
+    func proceed() { stream?.proceed() }
+
+    /// Ends a call, if it is under way.
+    func cancel(_ number: UInt64) {
+        guard let completion = table.cancel(number) else { return }
+        completion(.failure(NighError(stage, .cancelled, peer: peer.label)))
+        proceed()
     }
 
-    private func finish(_ waiter: Waiter, _ result: Result<CallOutcome, NighError>) {
-        numbers[waiter.token] = nil
-        waiter.completion(result)
-    }
+    /// Ends the stream, which is idle.
+    func finish() { stream?.finish() }
 
     // MARK: The stream
 
     func receive(_ record: CallRecord, count: Int) throws(WireError) {
         guard let end = try table.receive(record), case .answered(let outcome) = end.reason else { return }
-        finish(end.waiter, .success(outcome))
+        end.waiter(.success(outcome))
     }
 
     func nextFrame() -> ByteSlice? { table.nextFrame(now: loop.now) }
@@ -65,7 +66,7 @@ final class CallsToPeer: CallSide {
 
     func deadlinePassed() {
         while let end = table.takeExpired(now: loop.now) {
-            finish(end.waiter, .failure(NighError(.asking, .timedOut, peer: peer.label)))
+            end.waiter(.failure(NighError(stage, .timedOut, peer: peer.label)))
         }
     }
 
@@ -74,10 +75,10 @@ final class CallsToPeer: CallSide {
         onEnd(self)
         for end in table.end() {
             if case .ended(wasSent: true) = end.reason {
-                let lost = NighError(.asking, .answerLost, peer: peer.label, attempts: [peer.named(reason)])
-                finish(end.waiter, .failure(lost))
+                let lost = NighError(stage, .answerLost, peer: peer.label, attempts: [peer.named(reason)])
+                end.waiter(.failure(lost))
             } else {
-                finish(end.waiter, .failure(NighError(.asking, reason.cause, peer: peer.label)))
+                end.waiter(.failure(NighError(stage, reason.cause, peer: peer.label)))
             }
         }
     }

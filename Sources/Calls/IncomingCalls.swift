@@ -10,17 +10,20 @@ package struct IncomingCalls {
         package let number: UInt64
         package let name: String
         package let content: ByteSlice
+        /// When the caller stops waiting; `.never` if it waits for ever.
+        package let deadline: Moment
     }
 
     private struct Entry {
         let call: Call
         let cost: UInt64
-        let deadline: Moment
         var hasBegun = false
     }
 
     private var calls: [UInt64: Entry] = [:]
     private var lastNumber: UInt64 = 0
+    /// The names that have numbers, by their numbers.
+    private var names: [String] = []
     /// The calls that have not begun. Some may be over.
     private var waiting = Ring<UInt64>()
     /// The bytes of requests that came, that no longer wait, and up to which the peer was granted credit.
@@ -49,22 +52,36 @@ package struct IncomingCalls {
     ) throws(WireError) -> UInt64? {
         switch record {
         case .request(let number, let timeout, let name, let content):
-            guard number > lastNumber else { throw .malformed("a call with a number that is not new") }
-            guard received < granted else { throw .malformed("a call without credit") }
-            lastNumber = number
-            waiting.append(number)
-            let cost = CallRecord.cost(of: count)
-            received += cost
-            let deadline = timeout == 0 ? Moment.never : now + .milliseconds(Int64(timeout))
-            calls[number] = Entry(
-                call: Call(number: number, name: name, content: content), cost: cost, deadline: deadline)
-            if deadline != .never { deadlines.add(number, at: deadline, calls) }
+            try add(number, timeout, name, content, count: count, now: now)
+            return nil
+        case .numbered(let number, let timeout, let name, let content):
+            guard Int(name) < names.count else { throw .malformed("a call of a name without a number") }
+            try add(number, timeout, names[Int(name)], content, count: count, now: now)
+            return nil
+        case .name(let name):
+            guard names.count < CallRecord.mostNames else { throw .malformed("too many names of calls") }
+            names.append(name)
             return nil
         case .cancel(let number):
             guard number > 0, number <= lastNumber else { throw .malformed("the end of no call") }
             return end(number)
         case .answer, .credit: throw .malformed("an answer in the wrong direction")
         }
+    }
+
+    private mutating func add(
+        _ number: UInt64, _ timeout: UInt32, _ name: String, _ content: ByteSlice, count: Int, now: Moment
+    ) throws(WireError) {
+        guard number > lastNumber else { throw .malformed("a call with a number that is not new") }
+        guard received < granted else { throw .malformed("a call without credit") }
+        lastNumber = number
+        waiting.append(number)
+        let cost = CallRecord.cost(of: count)
+        received += cost
+        let deadline = timeout == 0 ? Moment.never : now + .milliseconds(Int64(timeout))
+        let call = Call(number: number, name: name, content: content, deadline: deadline)
+        calls[number] = Entry(call: call, cost: cost)
+        if deadline != .never { deadlines.add(number, at: deadline, calls) }
     }
 
     /// Ends a call that the peer waits for no longer. Returns its number if it has begun.

@@ -22,19 +22,30 @@ package struct OutgoingCalls<Waiter> {
         let waiter: Waiter
         let deadline: Moment
         /// The name and content to send; nil once they are sent.
-        var unsent: (name: String, content: ByteSlice)?
+        var unsent: (name: Name, content: ByteSlice)?
+    }
+
+    private enum Name {
+        case text(String)
+        case number(UInt16)
     }
 
     private var calls: [UInt64: Call] = [:]
     private var lastNumber: UInt64 = 0
     /// The call that is sent next, unless it is over.
     private var nextToSend: UInt64 = 1
+    /// The numbers of names, if names are sent once and numbered afterwards.
+    private var names: [String: UInt16]?
+    private var unsentNames = Ring<String>()
     private var used: UInt64 = 0
     private var credit = CallRecord.firstCredit
     private var cancelled: [UInt64] = []
     private var deadlines = CallDeadlines()
 
-    package init() {}
+    /// - Parameter numbersNames: whether the peer understands numbers in place of names.
+    package init(numbersNames: Bool = false) {
+        if numbersNames { names = [:] }
+    }
 
     /// The number of calls that are not over.
     package var count: Int { calls.count }
@@ -42,14 +53,24 @@ package struct OutgoingCalls<Waiter> {
     /// When to call `takeExpired`.
     package var nextDeadline: Moment? { deadlines.next }
 
-    /// Makes a call, and returns its number.
+    /// Makes a call, and returns its number; nil if the names of this stream have used up all numbers.
     package mutating func begin(
         _ name: String, _ content: ByteSlice, until deadline: Moment, _ waiter: Waiter
-    ) -> UInt64 {
+    ) -> UInt64? {
+        guard let sentName = number(of: name) else { return nil }
         lastNumber += 1
-        calls[lastNumber] = Call(waiter: waiter, deadline: deadline, unsent: (name, content))
+        calls[lastNumber] = Call(waiter: waiter, deadline: deadline, unsent: (sentName, content))
         if deadline != .never { deadlines.add(lastNumber, at: deadline, calls) }
         return lastNumber
+    }
+
+    private mutating func number(of name: String) -> Name? {
+        guard let names else { return .text(name) }
+        if let number = names[name] { return .number(number) }
+        guard names.count < CallRecord.mostNames else { return nil }
+        self.names?[name] = UInt16(names.count)
+        unsentNames.append(name)
+        return .number(UInt16(names.count))
     }
 
     /// Ends a call for whose answer nobody waits any more. The peer hears of it if the call was sent.
@@ -80,7 +101,7 @@ package struct OutgoingCalls<Waiter> {
             guard bytes >= credit else { throw .malformed("credit for calls that shrinks") }
             credit = bytes
             return nil
-        case .request, .cancel: throw .malformed("a call in the wrong direction")
+        case .request, .cancel, .name, .numbered: throw .malformed("a call in the wrong direction")
         }
     }
 
@@ -89,13 +110,22 @@ package struct OutgoingCalls<Waiter> {
         if let number = cancelled.popLast() { return CallRecord.cancel(number: number).frame }
         while nextToSend <= lastNumber, used < credit {
             let number = nextToSend
+            guard let call = calls[number], let (name, content) = call.unsent else {
+                nextToSend += 1
+                continue
+            }
+            if let name = unsentNames.popFirst() { return CallRecord.name(name).frame }
             nextToSend += 1
-            guard let call = calls[number], let (name, content) = call.unsent else { continue }
             calls[number]?.unsent = nil
-            let frame = CallRecord.request(
-                number: number, timeout: Self.milliseconds(until: call.deadline, now), name: name,
-                content: content
-            ).frame
+            let timeout = Self.milliseconds(until: call.deadline, now)
+            let record: CallRecord =
+                switch name {
+                case .text(let text):
+                    .request(number: number, timeout: timeout, name: text, content: content)
+                case .number(let index):
+                    .numbered(number: number, timeout: timeout, name: index, content: content)
+                }
+            let frame = record.frame
             used += CallRecord.cost(of: frame.count - StreamMessageParser.headerCount)
             return frame
         }

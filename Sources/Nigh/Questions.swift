@@ -72,7 +72,7 @@ extension Peer {
         switch try await calls.call(name, content, at: self, timeout: timeout) {
         case .answer(let answer): return try session.decode(type, from: answer, sender: self)
         case .error(let content): throw NighError(.asking, .answeredWithError(content.bytes), peer: label)
-        case .unknownName:
+        case .unknownName, .refused:
             throw NighError(
                 .asking, .unsupported("the question \"\(name)\""), peer: label,
                 advice: "let that program call `answer` with this name before it connects")

@@ -9,7 +9,7 @@ import Testing
     private let now = Moment(nanoseconds: 0)
 
     private mutating func ask(_ content: ByteSlice, until deadline: Moment = .never) -> UInt64 {
-        caller.begin("q", content, until: deadline, "waiter")
+        caller.begin("q", content, until: deadline, "waiter")!
     }
 
     private func record(_ frame: ByteSlice) throws -> (record: CallRecord, count: Int) {

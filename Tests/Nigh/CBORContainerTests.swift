@@ -95,7 +95,7 @@ import Testing
         }
         let read = try CBORCoder().decode(Two.self, from: ByteSlice(written))
         #expect(read.first == -1 && read.second == -2 && read.list == [7])
-        let parsed = try CBORTape(ByteSlice(written), isSequence: false, [:])
+        let parsed = try CBORTape(ByteSlice(written), isSequence: false)
         #expect(parsed.keys(of: 0).count == count + 1)
     }
 
@@ -219,20 +219,21 @@ import Testing
             let plain = try encode { try TreeEncoding(seed, isPlain: true).encode(tree, to: $0) }
             let mixed = try encode { try TreeEncoding(seed, isPlain: false).encode(tree, to: $0) }
             #expect(plain == mixed)
-            #expect(throws: Never.self) { try CBORTape(ByteSlice(plain), isSequence: false, [:]) }
+            #expect(throws: Never.self) { try CBORTape(ByteSlice(plain), isSequence: false) }
         }
     }
 
     @Test("are freed, also after an error")
     func memory() throws {
-        final class Marker: Sendable {}
-        let key = try #require(CodingUserInfoKey(rawValue: "marker"))
+        final class Marker: CBORContext {
+            let userInfo: [CodingUserInfoKey: any Sendable] = [:]
+        }
         for fails in [false, true] {
             weak var marker: Marker?
             do {
                 let strong = Marker()
                 marker = strong
-                let output = CBOROutput([key: strong])
+                let output = CBOROutput(strong)
                 let value = Encoding { encoder in
                     var map = encoder.container(keyedBy: Name.self)
                     var list = map.nestedUnkeyedContainer(forKey: "a")

@@ -27,6 +27,12 @@ import Testing
         }
     }
 
+    private final class Scale: CBORContext {
+        let userInfo: [CodingUserInfoKey: any Sendable]
+
+        init(_ scale: Int) { userInfo = [CBORSequenceTests.scale: scale] }
+    }
+
     /// Writes a part of itself, and fails.
     private struct Failing: Encodable {
         func encode(to encoder: any Encoder) throws {
@@ -77,11 +83,11 @@ import Testing
 
     @Test("tell types what the program has put into userInfo")
     func userInfo() throws {
-        let writer = CBORSequenceWriter(userInfo: [Self.scale: 10])
+        let writer = CBORSequenceWriter(in: Scale(10))
         try writer.append(Scaled(3))
         try writer.append(["a": [Scaled(4)]])
         #expect(writer.bytes == [0x18, 30, 0xA1, 0x61, 0x61, 0x81, 0x18, 40])
-        var reader = try CBORSequenceReader(ByteSlice(writer.bytes), userInfo: [Self.scale: 2])
+        var reader = try CBORSequenceReader(ByteSlice(writer.bytes), in: Scale(2))
         #expect(try reader.next(Scaled.self) == Scaled(60))
         #expect(try reader.next([String: [Scaled]].self) == ["a": [Scaled(80)]])
     }

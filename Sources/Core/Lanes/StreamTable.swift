@@ -164,6 +164,10 @@ final class StreamTable {
             NighError(
                 .asking, .unsupported("questions"), peer: peer,
                 advice: "update the peer's program, and make its session by its service")
+        case .actors:
+            NighError(
+                .calling, .unsupported("actors"), peer: peer,
+                advice: "update the peer's program, and make its session by its service")
         }
     }
 

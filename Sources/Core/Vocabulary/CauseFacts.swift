@@ -155,8 +155,8 @@ extension NighError.Cause: CustomStringConvertible {
             CauseFacts(
                 "answer lost", "the conversation ended before the answer came",
                 means:
-                    "A question was sent, but its answer did not come. The peer's program may have acted on "
-                    + "the question, and may have not.",
+                    "A question or a call was sent, but its answer did not come. The peer's program may have "
+                    + "acted on it, and may have not.",
                 helps: "Connect again, and find out whether the peer has acted on it before asking anew.")
         case .unsupported(let what):
             CauseFacts(

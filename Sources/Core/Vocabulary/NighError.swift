@@ -81,6 +81,8 @@ public struct NighError: Error, Hashable, Sendable {
         case pairing
         /// Asking a peer's program, and waiting for its answer.
         case asking
+        /// Calling an actor of a peer's program, and waiting for the result.
+        case calling
     }
 
     /// Why it failed.
@@ -119,8 +121,8 @@ public struct NighError: Error, Hashable, Sendable {
         case file(FileFault)
         /// The peer's program has answered with an error, encoded as these bytes; empty if it cannot be encoded.
         case answeredWithError([UInt8])
-        /// The conversation ended before the answer to a question came, for the reason in `attempts`. The peer's
-        /// program may have acted on the question.
+        /// The conversation ended before the answer to a question or a call came, for the reason in `attempts`. The
+        /// peer's program may have acted on it.
         case answerLost
         /// The peer's program does not know this, or has it switched off.
         case unsupported(String)
@@ -215,6 +217,7 @@ extension NighError {
         case .pinging: "pinging \(peer ?? "a peer")" + overTransport
         case .pairing: "pairing" + with("with") + overTransport
         case .asking: "asking \(peer ?? "a peer")" + overTransport
+        case .calling: "calling " + (peer.map { "an actor of \($0)" } ?? "an actor") + overTransport
         }
     }
 

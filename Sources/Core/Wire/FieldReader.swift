@@ -50,7 +50,7 @@ package struct FieldReader {
     /// Reads short text for people, with control characters replaced by spaces.
     ///
     /// Such words are often shown on a terminal as they are, and a peer must not be able to move its cursor.
-    mutating func displayText(_ what: String) throws(WireError) -> String {
+    package mutating func displayText(_ what: String) throws(WireError) -> String {
         let text = try shortText(what)
         guard text.hasControlCharacter else { return text }
         var shown = String.UnicodeScalarView()

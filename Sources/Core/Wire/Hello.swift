@@ -96,6 +96,8 @@ package struct Hello: Equatable {
         static let calls: UInt32 = 1 << 7
         /// The sender accepts streams of channels. Without `streams` it means nothing.
         static let channelStreams: UInt32 = 1 << 8
+        /// The sender accepts streams for actors. Without `streams` it means nothing.
+        static let actors: UInt32 = 1 << 9
 
         /// The bits of all purposes of streams.
         static let purposes = StreamPurpose.allCases.reduce(0) { $0 | $1.ability }

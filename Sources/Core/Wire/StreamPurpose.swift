@@ -12,6 +12,9 @@ package enum StreamPurpose: UInt8, CaseIterable, Sendable {
     case calls = 4
     /// A stream that belongs to a channel. Its name is that of the channel, a slash, and the program's own name for it.
     case channelStream = 5
+    /// Calls of one actor of the other side's program, or something else that actors need. The first character of the
+    /// name says which.
+    case actors = 6
 }
 
 extension StreamPurpose {
@@ -24,6 +27,7 @@ extension StreamPurpose {
         case .channel: Hello.Ability.channels
         case .calls: Hello.Ability.calls
         case .channelStream: Hello.Ability.channelStreams
+        case .actors: Hello.Ability.actors
         }
     }
 
@@ -32,7 +36,7 @@ extension StreamPurpose {
     /// Files are written to a disk, in longer strokes than a link's.
     package var windowGrowth: Int {
         switch self {
-        case .program, .relay, .channel, .calls, .channelStream: 1
+        case .program, .relay, .channel, .calls, .channelStream, .actors: 1
         case .files: 4
         }
     }

@@ -11,7 +11,7 @@ public struct CBORCoder: MessageCoder {
 
     /// Writes a value.
     public func encode(_ value: some Encodable) throws -> [UInt8] {
-        let output = CBOROutput([:])
+        let output = CBOROutput()
         try CBOREncoder.encode(value, to: output)
         return output.bytes
     }
@@ -19,6 +19,6 @@ public struct CBORCoder: MessageCoder {
     /// Reads a value. Fails if the bytes are no such value, if values lie more than 64 deep in each other, or if there
     /// are more than 1,048,576 of them.
     public func decode<Value: Decodable>(_ type: Value.Type, from bytes: ByteSlice) throws -> Value {
-        try CBORDecoder.decode(type, from: CBORTape(bytes, isSequence: false, [:]), at: 0)
+        try CBORDecoder.decode(type, from: CBORTape(bytes, isSequence: false), at: 0)
     }
 }

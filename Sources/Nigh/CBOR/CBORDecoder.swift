@@ -18,7 +18,9 @@ final class CBORDecoder: CBORPlace, Decoder, SingleValueDecodingContainer {
         try CBORDecoder(tape, index, nil, in: nil).decode(type)
     }
 
-    var userInfo: [CodingUserInfoKey: Any] { tape.userInfo }
+    var userInfo: [CodingUserInfoKey: Any] {
+        if let context = tape.context { context.userInfo } else { [:] }
+    }
 
     func container<Key: CodingKey>(keyedBy type: Key.Type) throws -> KeyedDecodingContainer<Key> {
         guard tape.entries[index].kind == .map else { throw mismatch([String: Any].self) }

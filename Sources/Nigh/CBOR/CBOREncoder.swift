@@ -44,7 +44,9 @@ final class CBOREncoder: CBORPlace, Encoder, SingleValueEncodingContainer {
         }
     }
 
-    var userInfo: [CodingUserInfoKey: Any] { output.userInfo }
+    var userInfo: [CodingUserInfoKey: Any] {
+        if let context = output.context { context.userInfo } else { [:] }
+    }
 
     func container<Key: CodingKey>(keyedBy type: Key.Type) -> KeyedEncodingContainer<Key> {
         begin(.map)
@@ -149,7 +151,7 @@ final class CBOREncoder: CBORPlace, Encoder, SingleValueEncodingContainer {
 
     /// Returns an encoder of a value behind its key, or in an array, which may be written later.
     fileprivate func child(_ key: any CodingKey) -> CBOREncoder {
-        let child = CBOREncoder(CBOROutput(userInfo), key, in: self)
+        let child = CBOREncoder(CBOROutput(output.context), key, in: self)
         children.append((output.bytes.count, child))
         return child
     }

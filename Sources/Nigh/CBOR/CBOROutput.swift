@@ -14,10 +14,10 @@ final class CBOROutput {
     @exclusivity(unchecked) var keys: [Range<Int>] = []
     /// The encoder that may write.
     @exclusivity(unchecked) var writer: ObjectIdentifier?
-    let userInfo: [CodingUserInfoKey: Any]
+    let context: (any CBORContext)?
 
-    init(_ userInfo: [CodingUserInfoKey: Any]) {
-        self.userInfo = userInfo
+    init(_ context: (any CBORContext)? = nil) {
+        self.context = context
         // Most values fit, so their bytes need not move.
         bytes.reserveCapacity(64)
         keys.reserveCapacity(8)

@@ -1,11 +1,16 @@
 import NighCore
 
+/// The surroundings of values, which their types find in the encoder or decoder. Asked only if a type asks for them.
+package protocol CBORContext: AnyObject, Sendable {
+    var userInfo: [CodingUserInfoKey: any Sendable] { get }
+}
+
 /// Writes values of any types one after the other: a sequence of CBOR (RFC 8742).
 package final class CBORSequenceWriter {
     private let output: CBOROutput
 
-    /// Creates a writer without values. Types find `userInfo` in the encoder.
-    package init(userInfo: [CodingUserInfoKey: any Sendable] = [:]) { output = CBOROutput(userInfo) }
+    /// Creates a writer without values.
+    package init(in context: (any CBORContext)? = nil) { output = CBOROutput(context) }
 
     /// The values so far.
     package var bytes: [UInt8] { output.bytes }
@@ -22,9 +27,9 @@ package struct CBORSequenceReader {
     private var index = 0
 
     /// Creates a reader. Fails if the bytes are no sequence of values, if values lie more than 64 deep in each other,
-    /// or if there are more than 1,048,576 of them altogether. Types find `userInfo` in the decoder.
-    package init(_ bytes: ByteSlice, userInfo: [CodingUserInfoKey: any Sendable] = [:]) throws {
-        tape = try CBORTape(bytes, isSequence: true, userInfo)
+    /// or if there are more than 1,048,576 of them altogether.
+    package init(_ bytes: ByteSlice, in context: (any CBORContext)? = nil) throws {
+        tape = try CBORTape(bytes, isSequence: true, context)
     }
 
     /// Whether all values have been read.

@@ -18,7 +18,7 @@ final class CBORTape {
 
     let bytes: ByteSlice
     let entries: [Entry]
-    let userInfo: [CodingUserInfoKey: Any]
+    let context: (any CBORContext)?
 
     /// How deep arrays and maps may lie in each other.
     static let deepest = 64
@@ -28,9 +28,9 @@ final class CBORTape {
     private static let mostSearched = 16
 
     /// Checks bytes, which must be one value, or any number of them.
-    init(_ bytes: ByteSlice, isSequence: Bool, _ userInfo: [CodingUserInfoKey: Any]) throws {
+    init(_ bytes: ByteSlice, isSequence: Bool, _ context: (any CBORContext)? = nil) throws {
         self.bytes = bytes
-        self.userInfo = userInfo
+        self.context = context
         entries = try bytes.withUnsafeBytes { bytes in
             var parser = CBORParser(bytes)
             try parser.parse(isSequence: isSequence)

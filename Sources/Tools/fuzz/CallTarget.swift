@@ -41,13 +41,14 @@ private struct CallPair {
     }
 
     private let isDisturbed: Bool
-    private var caller = OutgoingCalls<Int>()
+    private var caller = OutgoingCalls<Int>(numbersNames: true)
     private var answerer = IncomingCalls()
     private var toAnswerer = Wire()
     private var toCaller = Wire()
     private var now = Moment(nanoseconds: 0)
     /// The calls that were made, by the numbers of their waiters, and those of them that are over.
     private var numbers: [UInt64] = []
+    private var names: [UInt64: String] = [:]
     private var ended: Set<Int> = []
     /// The calls that have come, and are not over.
     private var calls: [UInt64: Call] = [:]
@@ -99,7 +100,12 @@ private struct CallPair {
         let content = [UInt8](repeating: 5, count: count)
         let timeout = mutator.pick([1, 30, 5_000, 5_000])
         let deadline = mutator.oneIn(2) ? .never : now + .milliseconds(Int64(timeout))
-        numbers.append(caller.begin("q", ByteSlice(content), until: deadline, numbers.count))
+        // More names than have numbers.
+        let name = mutator.oneIn(4) ? "q\(mutator.pick(Array(0..<CallRecord.mostNames + 40)))" : "q"
+        if let number = caller.begin(name, ByteSlice(content), until: deadline, numbers.count) {
+            names[number] = name
+            numbers.append(number)
+        }
     }
 
     private mutating func note(_ waiter: Int) throws {
@@ -121,6 +127,9 @@ private struct CallPair {
         guard calls[call.number]?.hasBegun == false, call.number > lastBegun else {
             throw Finding("call \(call.number) begins that did not wait, after \(lastBegun)")
         }
+        guard isDisturbed || call.name == names[call.number] else {
+            throw Finding("call \(call.number) begins as \(call.name)")
+        }
         calls[call.number]?.hasBegun = true
         lastBegun = call.number
         reach.begun += 1
@@ -131,7 +140,9 @@ private struct CallPair {
         guard !begun.isEmpty else { return }
         let number = mutator.pick(begun)
         let content = ByteSlice(mutator.bytes(mutator.pick([0, 3, 500])))
-        answerer.answer(number, mutator.pick([.answer(content), .error(content), .unknownName]))
+        answerer.answer(
+            number,
+            mutator.pick([.answer(content), .error(content), .unknownName, .refused(.noActor, "gone")]))
         calls[number] = nil
         unsentAnswers += 1
     }
@@ -171,7 +182,7 @@ private struct CallPair {
             var body = Array(bytes.dropFirst(StreamMessageParser.headerCount))
             mutator.change(&body, with: [body])
             bytes = StreamMessageParser.header(of: body.count) + body
-        case 4:
+        case 4 where bytes.count > 12:
             // The number.
             bytes[5 + mutator.number(below: 8)] = UInt8(truncatingIfNeeded: mutator.pick(Mutator.edges))
         default: mutator.change(&bytes, with: [bytes])
@@ -194,7 +205,7 @@ private struct CallPair {
     /// Keeps in mind what the answering side has been told.
     private mutating func followed(_ record: CallRecord, _ count: Int) {
         switch record {
-        case .request(let number, let timeout, _, _):
+        case .request(let number, let timeout, _, _), .numbered(let number, let timeout, _, _):
             let cost = CallRecord.cost(of: count)
             mostCost = max(mostCost, cost)
             calls[number] = Call(
@@ -241,7 +252,7 @@ private struct CallPair {
             do throws(WireError) {
                 guard let message = try self[keyPath: wire].parser.next(limit: Self.limit) else { return }
                 guard let record = try CallRecord(reading: message) else { continue }
-                guard Self.isSame(record.frame, as: message) else {
+                guard Self.isSame(record, as: message) else {
                     throw .malformed("\(Self.difference): \(record)")
                 }
                 outcome = try handle(&self, record, message.count)
@@ -258,7 +269,10 @@ private struct CallPair {
     }
 
     /// Whether a record that is written again has the same fields and as long a content.
-    private static func isSame(_ frame: ByteSlice, as message: ByteSlice) -> Bool {
+    private static func isSame(_ record: CallRecord, as message: ByteSlice) -> Bool {
+        // The words of a refusal are changed, so that they can be shown.
+        if case .answer(_, .refused) = record { return true }
+        let frame = record.frame
         let body = frame[StreamMessageParser.headerCount..<frame.count]
         let count = min(message.count, CallRecord.longestHeader)
         return body.count == message.count && body[0..<count] == message[0..<count]

@@ -58,6 +58,12 @@ struct CountedPath: Sendable {
             CountedPath(name: "question", sides: .together, warmUp: 50, operations: 200) {
                 try await CountedTasks.question(counter: $0)
             },
+            CountedPath(name: "actor-call", sides: .together, warmUp: 50, operations: 200) {
+                try await CountedTasks.actorCall(counter: $0)
+            },
+            CountedPath(name: "actor-echo-64", sides: .together, warmUp: 50, operations: 200) {
+                try await CountedTasks.actorEcho(of: [UInt8](repeating: 0x6e, count: 64), counter: $0)
+            },
             CountedPath(name: "file-mebibyte", sides: .together, warmUp: 1, operations: 1, parts: 8) {
                 try await CountedTasks.file(mebibytes: 8, counter: $0)
             },

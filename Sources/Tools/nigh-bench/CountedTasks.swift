@@ -1,5 +1,7 @@
+import Distributed
 import Glibc
 import Nigh
+import NighActors
 
 /// Counted paths of programs that import `Nigh`: two sessions over memory, whose messages tasks read and answer.
 enum CountedTasks {
@@ -131,6 +133,27 @@ enum CountedTasks {
         return try await pair.close(after: counter)
     }
 
+    /// A call of an actor with a small value, and its result.
+    static func actorCall(counter: OperationCounter) async throws -> UInt64 {
+        let pair = try await Pair.connect()
+        let (actors, others) = (try ActorSystem(pair.puma), try ActorSystem(pair.lynx))
+        try others.publish(Adder(actorSystem: others), as: "adder", through: $Adding.self)
+        let adder = try actors.actor($Adding.self, named: "adder", on: pair.asLynx)
+        var number = 0
+        repeat { number = try await adder.next(number) } while counter.operationEnded()
+        return try await pair.close(after: counter)
+    }
+
+    /// Bytes in a call of an actor, and the same back.
+    static func actorEcho(of bytes: [UInt8], counter: OperationCounter) async throws -> UInt64 {
+        let pair = try await Pair.connect()
+        let (actors, others) = (try ActorSystem(pair.puma), try ActorSystem(pair.lynx))
+        try others.publish(Adder(actorSystem: others), as: "adder", through: $Adding.self)
+        let adder = try actors.actor($Adding.self, named: "adder", on: pair.asLynx)
+        repeat { _ = try await adder.echo(bytes) } while counter.operationEnded()
+        return try await pair.close(after: counter)
+    }
+
     /// A value there and the same back, by `send` and `for await`.
     static func codableRoundTrip(
         _ coder: (any MessageCoder)? = nil, counter: OperationCounter
@@ -177,4 +200,17 @@ enum CountedTasks {
         rmdir(folder)
         return try await pair.close(after: counter)
     }
+}
+
+/// Actors to count calls with.
+@Resolvable protocol Adding: DistributedActor where ActorSystem == NighActors.ActorSystem {
+    distributed func next(_ number: Int) -> Int
+    distributed func echo(_ bytes: [UInt8]) -> [UInt8]
+}
+
+distributed actor Adder: Adding {
+    typealias ActorSystem = NighActors.ActorSystem
+
+    distributed func next(_ number: Int) -> Int { number + 1 }
+    distributed func echo(_ bytes: [UInt8]) -> [UInt8] { bytes }
 }

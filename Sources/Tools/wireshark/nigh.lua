@@ -39,7 +39,9 @@ local stream_kinds = {
     [0] = "open", [1] = "credit", [2] = "finish", [3] = "cancel", [4] = "stop", [5] = "release",
     [6] = "open-for",
 }
-local stream_purposes = { [1] = "files", [2] = "relay", [3] = "channel", [4] = "calls", [5] = "channelStream" }
+local stream_purposes = {
+    [1] = "files", [2] = "relay", [3] = "channel", [4] = "calls", [5] = "channelStream", [6] = "actors",
+}
 local kinds = { [1] = "groups", [2] = "introductions" }
 local introduction_kinds = {
     [1] = "here", [2] = "member", [3] = "gone", [4] = "ask", [5] = "introduction", [6] = "path",

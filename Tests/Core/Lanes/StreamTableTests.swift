@@ -509,6 +509,29 @@ import Testing
         #expect(pair.even.wire.bytes == exact[2])
     }
 
+    @Test("have the bytes of the example in the page of the protocol, about actors")
+    func actorsPage() throws {
+        let exact = try ProtocolPage().example(in: "4.13 Actors").map { try #require($0.bytes.exact) }
+        let pair = StreamPair(StreamTerms(streams: 4, window: 10_000, for: [.actors]))
+        let listing = try pair.even.open(ActorStream.listing, for: .actors)
+        let board = ListingRecord.published(name: "board", contract: "Board", version: 3)
+        try listing.put(board.frame.bytes)
+        pair.even.write()
+        #expect(pair.even.wire.bytes == exact.prefix(2).flatMap(\.self))
+        try pair.settle()
+        let calling = try pair.odd.open("\(ActorStream.published)board", for: .actors)
+        var caller = OutgoingCalls<Void>(numbersNames: true)
+        let now = Moment(nanoseconds: 0)
+        _ = caller.begin("Board.reset() 5resetyyYaKFTE", ByteSlice([]), until: now + .seconds(30), ())
+        while let frame = caller.nextFrame(now: now) { try calling.put(frame.bytes) }
+        pair.odd.write()
+        #expect(pair.odd.wire.bytes == exact[2...3].flatMap(\.self))
+        try pair.settle()
+        try pair.even.opened[0].put(CallRecord.answer(number: 1, .answer(ByteSlice([]))).frame.bytes)
+        pair.even.write()
+        #expect(pair.even.wire.bytes == exact[4])
+    }
+
     @Test("end with the reason for which the conversation ended, after what had come")
     func ended() throws {
         let pair = StreamPair()

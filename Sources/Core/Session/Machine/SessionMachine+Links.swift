@@ -184,7 +184,7 @@ extension SessionMachine {
     private func report(_ stream: ByteStream) {
         switch stream.purpose {
         case .program: report(.streamOpened(stream))
-        case .files, .relay, .channel, .calls, .channelStream: output(.reportStream(stream))
+        case .files, .relay, .channel, .calls, .channelStream, .actors: output(.reportStream(stream))
         }
     }
 

@@ -211,7 +211,7 @@ struct FrameSummary {
             ", \(streams.streams) streams"
             + [
                 ("files", .files), ("relays", .relay), ("channels", .channel), ("calls", .calls),
-                ("streams of channels", .channelStream),
+                ("streams of channels", .channelStream), ("actors", .actors),
             ]
             .filter { (_, purpose: StreamPurpose) in streams.accept(purpose) }.map { ", \($0.0)" }.joined()
         details += [

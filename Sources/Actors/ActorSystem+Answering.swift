@@ -1,0 +1,148 @@
+import Distributed
+import Nigh
+import NighCalls
+import NighCore
+
+/// How a method of a contract is called on actors of one type.
+struct MethodFinding: Sendable {
+    struct Key: Hashable {
+        let type: ObjectIdentifier
+        let contract: String
+        let wireName: String
+    }
+
+    let key: Key
+    /// The method, with its name for people.
+    let method: ActorMethod
+    /// The ways to call it that the runtime may have; the one that it has, once that is known.
+    var targets: [String]
+    /// Its figures.
+    let figures: MethodStatistics.Index
+}
+
+/// The actors answer the calls of peers.
+extension ActorSystem: ActorHost {
+    package func answer(_ call: ActorCall) async -> CallOutcome {
+        guard let place = ActorID.Place(streamName: call.actor) else { return .refused(.noActor, "") }
+        let (actor, exposure) = state.withLock { $0.actors.find(place, method: call.method) }
+        guard let actor else { return .refused(.noActor, "") }
+        guard let exposure else { return .refused(.noMethod, "the actor there has another contract") }
+        if let reason = exposure.access.reason(call.peer) { return .refused(.notAllowed, reason) }
+        let scope = CallScope(peer: call.peer, deadline: call.deadline)
+        return await CallScope.$current.withValue(scope) {
+            await answer(call.method, on: actor, exposure.contract, call.arguments, from: call.peer)
+        }
+    }
+
+    /// Answers a call of this program to an actor of its own, under a contract.
+    func answerOwn(_ method: ActorMethod, of id: ActorID, _ arguments: ByteSlice) async -> CallOutcome {
+        let (actor, exposure) = state.withLock { $0.actors.find(id.place, method: method.wireName) }
+        guard let actor else { return .refused(.noActor, "") }
+        guard let exposure else { return .refused(.noMethod, "") }
+        return await answer(method.wireName, on: actor, exposure.contract, arguments, from: nil)
+    }
+
+    private func answer<Act: DistributedActor>(
+        _ method: String, on actor: Act, _ contract: ActorContract, _ arguments: ByteSlice,
+        from peer: Peer?
+    ) async -> CallOutcome {
+        let begin = session.loop.now
+        let values = ValueContext(self, peer: peer?.id)
+        guard let finding = await find(method, on: actor, contract),
+            let result = await execute(finding, on: actor, arguments, values)
+        else {
+            return .refused(
+                .noMethod, "\(contract.name) there has version \(contract.version), without this method")
+        }
+        let outcome: CallOutcome
+        switch result {
+        case .value(let bytes): outcome = await opened(values, for: peer) ?? .answer(ByteSlice(bytes))
+        case .failure(let error as InvocationDecoder.Unreadable):
+            outcome = .refused(.unreadable, error.reason)
+        case .failure(let error): outcome = .error(errors.encode(error, showsText: peer?.trust == .paired))
+        }
+        if peer != nil {
+            let hasFailed = if case .answer = outcome { false } else { true }
+            note(finding.figures, since: begin, hasFailed: hasFailed)
+        }
+        return outcome
+    }
+
+    /// Opens the streams of the sequences in a result. Returns the outcome if that fails.
+    private func opened(_ values: ValueContext, for peer: Peer?) async -> CallOutcome? {
+        guard let peer else { return nil }
+        do {
+            try await values.openStreams(to: peer)
+            return nil
+        } catch {
+            return .error(errors.encode(error, showsText: peer.trust == .paired))
+        }
+    }
+
+    /// Calls the method. Returns nil if the actor has no such method.
+    private func execute<Act: DistributedActor>(
+        _ finding: MethodFinding, on actor: Act, _ arguments: ByteSlice, _ values: ValueContext
+    ) async -> ResultHandler.Result? {
+        for target in finding.targets {
+            let handler = ResultHandler(values)
+            do {
+                var decoder = try InvocationDecoder(arguments, values, substitution: Act.self)
+                try await executeDistributedTarget(
+                    on: actor, target: RemoteCallTarget(target), invocationDecoder: &decoder, handler: handler
+                )
+            } catch {
+                return .failure(error)
+            }
+            if case .failure(let error as ExecuteDistributedTargetError) = handler.result,
+                error.errorCode == .targetAccessorNotFound
+            {
+                continue
+            }
+            if finding.targets.count > 1 {
+                state.withLock { $0.foundMethods[finding.key]?.targets = [target] }
+            }
+            return handler.result
+        }
+        state.withLock { $0.foundMethods[finding.key] = nil }
+        return nil
+    }
+
+    /// Finds a method of a contract. That of a type of actors may turn out to be missing when it is called.
+    private func find<Act: DistributedActor>(
+        _ wireName: String, on actor: Act, _ contract: ActorContract
+    ) async -> MethodFinding? {
+        let key = MethodFinding.Key(
+            type: ObjectIdentifier(Act.self), contract: contract.prefix, wireName: wireName)
+        if let found = state.withLock({ $0.foundMethods[key] }) { return found }
+        guard let method = contract.method(named: wireName) else { return nil }
+        let own = ActorContract(Act.self)
+        var targets = [method.target]
+        if own?.prefix != contract.prefix {
+            guard await isOfProtocol(method.target, actor) else { return nil }
+            // The method of the actor itself is preferred: an optimised build may lack the way to it through a protocol
+            // that is not public.
+            if let ownMethod = own?.method(method.signature) { targets.insert(ownMethod.target, at: 0) }
+        }
+        return state.withLock { [targets] state in
+            let figures = state.statistics.index(of: method.name, isIncoming: true)
+            let finding = MethodFinding(key: key, method: method, targets: targets, figures: figures)
+            // Peers may write the name for people as they like, and must not fill the table.
+            if wireName == method.wireName { state.foundMethods[key] = finding }
+            return finding
+        }
+    }
+
+    /// Returns whether a protocol has this method. The runtime asks for the type in place of `Self` only if it has.
+    private func isOfProtocol(_ target: String, _ actor: some DistributedActor) async -> Bool {
+        let values = ValueContext(self)
+        let handler = ResultHandler(values)
+        do {
+            var decoder = try InvocationDecoder(ByteSlice([]), values, substitution: nil)
+            try await executeDistributedTarget(
+                on: actor, target: RemoteCallTarget(target), invocationDecoder: &decoder, handler: handler)
+        } catch {
+            return error is InvocationDecoder.IsOfProtocol
+        }
+        return if case .failure(_ as InvocationDecoder.IsOfProtocol) = handler.result { true } else { false }
+    }
+}
