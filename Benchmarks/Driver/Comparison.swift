@@ -103,6 +103,7 @@ extension Work {
         case .roundTrip, .stream, .bytes, .broadcast, .connect, .beside:
             isEncrypted ? Program.encryptedBase : Program.base
         case .packets: isEncrypted ? Program.encryptedPacketBase : Program.packetBase
+        case .calls, .callsAtOnce: isEncrypted ? Program.encryptedCallBase : Program.callBase
         case .files: Program.fileBase
         case .idle, .found: nil
         }

@@ -78,7 +78,8 @@ struct Options: Sendable {
             """
             tcp, libuv, zeromq, nng, nanomsg, enet, ours, ours-inbox, ours-pool, ours-channel; encrypted tls, zeromq-curve, nng-tls, \
             ours-tls, ours-tls-inbox; for packets udp, enet-unreliable, ours-packets, udp-sealed, ours-tls-packets; for bytes also ours-bytes, ours-tls-bytes; for beside ours-quiet, ours-beside, \
-            ours-tls-quiet, ours-tls-beside; for found avahi, ours-daemon, ours-embedded; for files tls-file, scp, socat, \
+            ours-tls-quiet, ours-tls-beside; for calls grpc, grpc-stream, ours-pool, ours-questions, ours-actor, encrypted \
+            grpc-tls, grpc-tls-stream, ours-tls-pool, ours-tls-questions, ours-tls-actor; for found avahi, ours-daemon, ours-embedded; for files tls-file, scp, socat, \
             ours-file, iperf3; over Bluetooth rfcomm, bluetoothctl, \
             sdptool, ours, ours-tls; by default all
             """),
@@ -103,8 +104,8 @@ struct Options: Sendable {
         Option(
             "pin", .choice(of: Pinning.self),
             """
-            both programs on one processor, one on each, or on any (none); by default one for round trip and connect, \
-            none for the rest
+            both programs on one processor, one on each, or on any (none); by default one for round trip, packets, \
+            calls and connect, none for the rest
             """)
     ) { rounds, span, pinning in (rounds: rounds, span: span, pinning: pinning) }
 

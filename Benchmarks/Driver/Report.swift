@@ -1,3 +1,4 @@
+import CBenchmark
 import Measuring
 
 /// The results of a run, as Markdown for people and as JSON for programs.
@@ -185,6 +186,8 @@ extension Work {
         case .stream: "One-way stream"
         case .bytes: "Bytes of one stream"
         case .beside: "Round trip beside a stream at full speed"
+        case .calls: "Calls, one at a time"
+        case .callsAtOnce: "Calls, \(BENCHMARK_AT_ONCE) at once"
         case .broadcast: "Broadcast"
         case .connect: "Connect to first answer"
         case .idle: "Memory of an idle peer, with 1,000 peers"
@@ -198,6 +201,10 @@ extension Work {
 
     fileprivate func caption(_ metric: Metric, _ base: String) -> String {
         switch metric {
+        case .rate where self == .callsAtOnce:
+            "Calls that were answered a second, ratio to \(base) (more is better):"
+        case .processor where self == .callsAtOnce:
+            "Processor time of both sides a call, ratio to \(base) (less is better):"
         case .rate: "Messages that arrived a second, ratio to \(base) (more is better):"
         case .throughput: "Bytes a second, ratio to the \(base) (more is better):"
         case .processor: "Processor time of both sides a message, ratio to \(base) (less is better):"

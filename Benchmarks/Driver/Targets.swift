@@ -48,6 +48,19 @@ struct Target {
             return [("ours-beside", "ours-quiet"), ("ours-tls-beside", "ours-tls-quiet")].map {
                 Target(work: work, metric: .high, program: $0, base: $1, bound: 1.5)
             }
+        case .calls:
+            // A call costs at most half of gRPC's, and at most 1.6 of a message there and back between two tasks.
+            return [
+                (["ours-questions", "ours-actor"], Program.callBase, "ours-pool"),
+                (["ours-tls-questions", "ours-tls-actor"], Program.encryptedCallBase, "ours-tls-pool"),
+            ].flatMap { programs, base, messages in
+                programs.flatMap { program in
+                    [(base, 0.5), (messages, 1.6)].map {
+                        Target(work: work, metric: .median, program: program, base: $0, bound: $1)
+                    }
+                }
+            }
+        case .callsAtOnce: return []
         case .broadcast: return [target("ours", [0.95, 0.95, 0.95, 0.95, 0.95])]
         case .connect:
             return [

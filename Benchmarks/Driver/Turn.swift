@@ -16,7 +16,7 @@ struct Turn {
     /// Runs the turn, and returns the measured values.
     func run() throws(RunError) -> [Metric: Double] {
         switch work {
-        case .roundTrip, .packets, .connect, .beside:
+        case .roundTrip, .packets, .connect, .beside, .calls:
             let (_, client) = try pair()
             return try [
                 .median: number("p50", client), .high: number("p99", client),
@@ -25,7 +25,7 @@ struct Turn {
         case .stream, .bytes:
             let (server, client) = try pair()
             return try rates(receiver: server, sender: client)
-        case .broadcast:
+        case .broadcast, .callsAtOnce:
             let (server, client) = try pair()
             return try rates(receiver: client, sender: server)
         case .found:
@@ -132,8 +132,8 @@ extension Work {
     /// The metrics of the work, a table each. The targets are about the first.
     var metrics: [Metric] {
         switch self {
-        case .roundTrip, .packets, .beside: [.median, .high, .highest]
-        case .stream, .bytes, .broadcast: [.rate, .processor]
+        case .roundTrip, .packets, .beside, .calls: [.median, .high, .highest]
+        case .stream, .bytes, .broadcast, .callsAtOnce: [.rate, .processor]
         case .connect, .found: [.median]
         case .idle: [.accepting, .calling]
         case .files: [.throughput, .sending, .receiving]

@@ -7,6 +7,8 @@ enum Work: String, CaseIterable {
     case stream
     case bytes
     case beside
+    case calls
+    case callsAtOnce = "calls-at-once"
     case broadcast
     case connect
     case idle
@@ -29,7 +31,8 @@ enum Work: String, CaseIterable {
         case .packets:
             (options.sizes ?? [64, 1_000]).filter { $0 <= 1_000 }.map { Column(size: $0, peers: 1) }
         case .bytes: [Column(size: options.sizes?.first ?? 64 << 10, peers: 1)]
-        case .beside: [Column(size: options.sizes?.first ?? 64, peers: 1)]
+        case .calls: (options.sizes ?? [64, 1 << 10]).map { Column(size: $0, peers: 1) }
+        case .beside, .callsAtOnce: [Column(size: options.sizes?.first ?? 64, peers: 1)]
         case .connect: [Column(size: 16, peers: 1)]
         case .idle: [Column(size: 16, peers: 1_000)]
         case .found: [Column(size: 16, peers: 1)]
@@ -45,7 +48,8 @@ enum Work: String, CaseIterable {
 
     func title(of column: Column) -> String {
         switch self {
-        case .roundTrip, .packets, .stream, .bytes, .beside, .files: Figures.size(column.size)
+        case .roundTrip, .packets, .stream, .bytes, .beside, .calls, .callsAtOnce, .files:
+            Figures.size(column.size)
         case .broadcast: "\(Figures.size(column.size)) to \(Text.grouped(column.peers))"
         case .connect: "p50"
         case .idle, .found: ""
@@ -55,9 +59,9 @@ enum Work: String, CaseIterable {
     /// The names of the last lines that server and client print.
     var lastResultNames: (server: String?, client: String) {
         switch self {
-        case .roundTrip, .packets, .connect, .beside: (nil, "trips")
+        case .roundTrip, .packets, .connect, .beside, .calls: (nil, "trips")
         case .stream, .bytes: ("nanoseconds", "processor")
-        case .broadcast: ("processor", "nanoseconds")
+        case .broadcast, .callsAtOnce: ("processor", "nanoseconds")
         case .idle: ("resident", "resident")
         case .found: (nil, "found")
         case .files: (nil, "nanoseconds")
@@ -68,17 +72,17 @@ enum Work: String, CaseIterable {
     var command: Work {
         switch self {
         case .bytes: .stream
-        case .beside, .packets: .roundTrip
+        case .beside, .packets, .calls: .roundTrip
         default: self
         }
     }
 
     /// Whether both programs run on one processor. The round trips then do not include the time to wake another one,
     /// which varies by a factor of two.
-    var runsOnOneProcessor: Bool { [.roundTrip, .packets, .connect].contains(self) }
+    var runsOnOneProcessor: Bool { [.roundTrip, .packets, .calls, .connect].contains(self) }
 
     /// Whether less is better, except of a metric that always is better when less.
-    var measuresCost: Bool { ![.stream, .bytes, .broadcast, .files].contains(self) }
+    var measuresCost: Bool { ![.stream, .bytes, .callsAtOnce, .broadcast, .files].contains(self) }
 }
 
 /// A program that does the work.
@@ -103,9 +107,11 @@ struct Program: Hashable {
     static let fileBase = "tls-file"
     static let packetBase = "udp"
     static let encryptedPacketBase = "udp-sealed"
+    static let callBase = "grpc"
+    static let encryptedCallBase = "grpc-tls"
     static let bluetoothBase = "rfcomm"
     /// The programs to which the report has ratios.
-    static let bases = [limit, base, bluetoothBase, fileBase, packetBase]
+    static let bases = [limit, base, bluetoothBase, fileBase, packetBase, callBase]
 
     static func all(_ options: Options, ownIn own: String) -> [Program] {
         let (peers, session) = (options.peersFolder, "\(own)/bench-session")
@@ -122,6 +128,12 @@ struct Program: Hashable {
             Program(name: "nng", executable: "\(peers)/peer-nng", title: "NNG"),
             Program(name: "nanomsg", executable: "\(peers)/peer-nanomsg", title: "nanomsg"),
             Program(name: "enet", executable: "\(peers)/peer-enet", title: "ENet reliable"),
+            Program(
+                name: callBase, executable: "\(peers)/peer-grpc", way: "unary", title: "gRPC",
+                works: [.calls, .callsAtOnce]),
+            Program(
+                name: "grpc-stream", executable: "\(peers)/peer-grpc", way: "stream",
+                title: "gRPC, messages of one stream", works: [.calls]),
             Program(name: "ours", executable: session, way: "handler", title: "Nigh, handler"),
             // The programs differ in how messages are read, which does not affect connecting.
             Program(
@@ -129,7 +141,13 @@ struct Program: Hashable {
                 works: [.roundTrip, .stream]),
             Program(
                 name: "ours-pool", executable: session, way: "pool", title: "Nigh, task of the global pool",
-                works: [.roundTrip, .stream]),
+                works: [.roundTrip, .stream, .calls]),
+            Program(
+                name: "ours-questions", executable: session, way: "questions", title: "Nigh, questions",
+                works: [.calls, .callsAtOnce]),
+            Program(
+                name: "ours-actor", executable: session, way: "actor", title: "Nigh, distributed actor",
+                works: [.calls, .callsAtOnce]),
             Program(
                 name: "ours-channel", executable: session, way: "channel", title: "Nigh, channel",
                 works: [.roundTrip, .stream]),
@@ -151,11 +169,26 @@ struct Program: Hashable {
                 name: "nng-tls", executable: "\(peers)/peer-nng", way: "tls", title: "NNG with TLS 1.2",
                 works: [.roundTrip, .stream, .connect, .idle], isEncrypted: true),
             Program(
+                name: encryptedCallBase, executable: "\(peers)/peer-grpc", way: "unary-tls",
+                title: "gRPC with TLS", works: [.calls, .callsAtOnce], isEncrypted: true),
+            Program(
+                name: "grpc-tls-stream", executable: "\(peers)/peer-grpc", way: "stream-tls",
+                title: "gRPC with TLS, messages of one stream", works: [.calls], isEncrypted: true),
+            Program(
                 name: "ours-tls", executable: session, way: "handler-tls", title: "Nigh under TLS, handler",
                 isEncrypted: true),
             Program(
                 name: "ours-tls-inbox", executable: session, way: "inbox-tls",
                 title: "Nigh under TLS, inbox on the loop", works: [.roundTrip, .stream], isEncrypted: true),
+            Program(
+                name: "ours-tls-pool", executable: session, way: "pool-tls",
+                title: "Nigh under TLS, task of the global pool", works: [.calls], isEncrypted: true),
+            Program(
+                name: "ours-tls-questions", executable: session, way: "questions-tls",
+                title: "Nigh under TLS, questions", works: [.calls, .callsAtOnce], isEncrypted: true),
+            Program(
+                name: "ours-tls-actor", executable: session, way: "actor-tls",
+                title: "Nigh under TLS, distributed actor", works: [.calls, .callsAtOnce], isEncrypted: true),
             Program(
                 name: "ours-tls-bytes", executable: session, way: "pool-bytes-tls", title: "Nigh under TLS",
                 works: [.bytes], isEncrypted: true),

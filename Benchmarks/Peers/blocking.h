@@ -246,6 +246,7 @@ static void serve(void) {
     case BENCHMARK_BROADCAST: return publish(listener);
     case BENCHMARK_IDLE: return keep_idle(listener);
     case BENCHMARK_FOUND: benchmark_unsupported("it has no discovery");
+    case BENCHMARK_CALLS_AT_ONCE: benchmark_unsupported("it has no calls");
     }
 }
 
@@ -267,6 +268,7 @@ static int work(int argument_count, char **arguments) {
     case BENCHMARK_CONNECT: benchmark_connect_often(&options, connect_once, leave); break;
     case BENCHMARK_IDLE: keep_idle(-1); break;
     case BENCHMARK_FOUND: benchmark_unsupported("it has no discovery");
+    case BENCHMARK_CALLS_AT_ONCE: benchmark_unsupported("it has no calls");
     }
     return 0;
 }

@@ -224,6 +224,7 @@ static void serve(void) {
     switch (options.work) {
     case BENCHMARK_IDLE: return keep_idle();
     case BENCHMARK_FOUND: benchmark_unsupported("it has no discovery");
+    case BENCHMARK_CALLS_AT_ONCE: benchmark_unsupported("it has no calls");
     case BENCHMARK_BROADCAST: return publish();
     case BENCHMARK_STREAM: {
         ENetHost *host = listening();
@@ -255,6 +256,7 @@ int main(int argument_count, char **arguments) {
     case BENCHMARK_CONNECT: connect_often(); break;
     case BENCHMARK_IDLE: keep_idle(); break;
     case BENCHMARK_FOUND: benchmark_unsupported("it has no discovery");
+    case BENCHMARK_CALLS_AT_ONCE: benchmark_unsupported("it has no calls");
     }
     return 0;
 }

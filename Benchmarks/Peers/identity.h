@@ -15,6 +15,12 @@ struct identity {
 
 static const char identity_name[] = "localhost";
 
+/// Makes the key of the programs that use OpenSSL, which is on Ed25519.
+static inline EVP_PKEY *edwards_key(void) {
+    static const uint8_t seed[32] = {1};
+    return EVP_PKEY_new_raw_private_key(EVP_PKEY_ED25519, NULL, seed, sizeof seed);
+}
+
 /// Makes a self-signed certificate for `key`, signed with `digest`, which is NULL for Ed25519.
 static inline struct identity identity_of(EVP_PKEY *key, const EVP_MD *digest) {
     X509 *certificate = X509_new();

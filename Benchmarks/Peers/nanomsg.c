@@ -231,6 +231,7 @@ int main(int argument_count, char **arguments) {
     case BENCHMARK_CONNECT: benchmark_connect_often(&options, connect_once, leave); break;
     case BENCHMARK_IDLE: keep_idle(); break;
     case BENCHMARK_FOUND: benchmark_unsupported("it has no discovery");
+    case BENCHMARK_CALLS_AT_ONCE: benchmark_unsupported("it has no calls");
     }
     return 0;
 }

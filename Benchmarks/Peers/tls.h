@@ -18,8 +18,7 @@ static void demand_tls(bool is_good, const char *what) {
 
 /// Makes the context. Both sides show the same certificate, and trust no other.
 static SSL_CTX *tls_context(void) {
-    static const uint8_t seed[32] = {1};
-    struct identity own = identity_of(EVP_PKEY_new_raw_private_key(EVP_PKEY_ED25519, NULL, seed, sizeof seed), NULL);
+    struct identity own = identity_of(edwards_key(), NULL);
     SSL_CTX *context = SSL_CTX_new(TLS_method());
     demand_tls(
         context != NULL && SSL_CTX_set_min_proto_version(context, TLS1_3_VERSION) == 1 &&

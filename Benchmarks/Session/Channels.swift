@@ -15,35 +15,15 @@ final class ChannelSide: @unchecked Sendable {
     init(_ setting: BenchmarkSetting) {
         self.setting = setting
         outgoing = PreparedPayloads(size: setting.size)
-        do throws(NighError) {
-            session = try Session(service: "bench", name: "bench", transports: setting.transport) {
-                $0.identity = .temporary
-                $0.security = setting.security
-                $0.advertises = setting.options.serves
-                $0.browses = !setting.options.serves
-            }
-            channel = try session.channel("bench")
-        } catch {
-            BenchmarkSetting.fail("\(error)")
-        }
+        session = setting.taskSession()
+        channel = BenchmarkSetting.demand { [session] () throws(NighError) in try session.channel("bench") }
     }
 
     // MARK: The side that answers
 
     /// Sends back every message, or checks a stream of them and answers the last one.
     func serve() {
-        Task { [self] in
-            for await event in session.events {
-                switch event {
-                case .listening(_, let addresses):
-                    if let port = addresses.first?.value.split(separator: ":").last {
-                        benchmark_report_port(String(port))
-                    }
-                case .invited(let invitation): invitation.accept()
-                default: break
-                }
-            }
-        }
+        setting.accept(with: session)
         Task { [self] in
             let tally = ReceiptChecker.tally(peers: 1)
             let checker = ReceiptChecker(size: setting.size, tally: tally)
@@ -64,12 +44,7 @@ final class ChannelSide: @unchecked Sendable {
 
     func call() {
         Task { [self] in
-            let peer: Peer
-            do throws(NighError) {
-                peer = try await session.invite(at: setting.address().description)
-            } catch {
-                BenchmarkSetting.fail("\(error)")
-            }
+            let peer = await setting.invite(with: session)
             if setting.options.work == BENCHMARK_ROUND_TRIP {
                 await exchange(with: peer)
             } else {

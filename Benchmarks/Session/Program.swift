@@ -20,6 +20,9 @@ enum Program {
     static func run() {
         let options = benchmark_begin(CommandLine.argc, CommandLine.unsafeArgv)
         let words = String(cString: options.way).split(separator: "-")
+        if let unknown = words.first(where: { !isKnown($0, to: options.work) }) {
+            benchmark_unsupported("bench-session has no way \"\(unknown)\"")
+        }
         let reading = words.lazy.compactMap { Reading(rawValue: String($0)) }.first ?? .handler
         let setting = BenchmarkSetting(
             options: options, reading: reading, security: words.contains("tls") ? .encrypted : .none,
@@ -27,6 +30,10 @@ enum Program {
             reliability: words.contains("packets") ? .unordered : .reliable, loop: UVEventLoop())
         if words.contains("channel") {
             let side = ChannelSide(setting)
+            return options.serves ? side.serve() : side.call()
+        }
+        if words.contains("questions") {
+            let side = CallSide(setting)
             return options.serves ? side.serve() : side.call()
         }
         switch (options.work, options.serves) {
@@ -40,6 +47,16 @@ enum Program {
         case (BENCHMARK_IDLE, _): IdlePeers(setting, isMirrored: words.contains("mirrored")).run()
         default: Echo(setting).serve()
         }
+    }
+
+    /// Whether the word of `--way` means something. If it does not, this program must not do something else instead.
+    private static func isKnown(_ word: Substring, to work: benchmark_work) -> Bool {
+        // There the way says by what a service is found.
+        if work == BENCHMARK_FOUND { return true }
+        let others = [
+            "tls", "bluetooth", "beside", "packets", "channel", "bytes", "mirrored", "questions",
+        ]
+        return Reading(rawValue: String(word)) != nil || others.contains(String(word))
     }
 }
 

@@ -11,14 +11,15 @@
 #include <time.h>
 #include <unistd.h>
 
-static const char *const works[] = {"round-trip", "stream", "broadcast", "connect", "idle", "found"};
+static const char *const works[] = {
+    "round-trip", "stream", "broadcast", "connect", "idle", "found", "calls-at-once"};
 
-_Noreturn void benchmark_fail(const char *what, const char *why) {
+__attribute__((noreturn)) void benchmark_fail(const char *what, const char *why) {
     fprintf(stderr, "%s: %s\n", what, why);
     exit(1);
 }
 
-_Noreturn void benchmark_unsupported(const char *what) {
+__attribute__((noreturn)) void benchmark_unsupported(const char *what) {
     fprintf(stderr, "%s\n", what);
     exit(3);
 }
@@ -289,4 +290,67 @@ void benchmark_connect_often(
         leave(connection);
     }
     benchmark_trips_report(&trips);
+}
+
+// MARK: Calls at once
+
+void benchmark_calls_begin(struct benchmark_calls *calls, const struct benchmark_options *options) {
+    memset(calls, 0, sizeof *calls);
+    calls->size = options->size;
+    calls->begins_at = benchmark_now() + (uint64_t)(options->warm_up * 1e9);
+    calls->ends_at = calls->begins_at + (uint64_t)(options->seconds * 1e9);
+    for (uint64_t number = 0; number < BENCHMARK_PAYLOADS; number++)
+        calls->payloads[number] = benchmark_payload(options->size, number);
+    calls->begin = benchmark_payload(options->size, benchmark_mark_begin);
+    calls->end = benchmark_payload(options->size, benchmark_mark_end);
+}
+
+/// Goes to the next phase. Returns false if another thread has done it.
+static bool reach(struct benchmark_calls *calls, int phase) {
+    int before = phase - 1;
+    return __atomic_compare_exchange_n(&calls->phase, &before, phase, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
+}
+
+const uint8_t *benchmark_calls_next(struct benchmark_calls *calls) {
+    uint64_t now = benchmark_now();
+    int phase = __atomic_load_n(&calls->phase, __ATOMIC_ACQUIRE);
+    if (phase == 0 && now >= calls->begins_at && reach(calls, 1)) {
+        calls->begun_at = now;
+        calls->processor_at_begin = benchmark_processor();
+        return calls->begin;
+    }
+    if (phase == 1 && now >= calls->ends_at && reach(calls, 2)) {
+        calls->nanoseconds = now - calls->begun_at;
+        calls->processor = benchmark_processor() - calls->processor_at_begin;
+        return calls->end;
+    }
+    if (phase == 2) return NULL;
+    return calls->payloads[__atomic_fetch_add(&calls->made, 1, __ATOMIC_RELAXED) % BENCHMARK_PAYLOADS];
+}
+
+void benchmark_calls_answered(
+    struct benchmark_calls *calls, const uint8_t *content, const uint8_t *bytes, size_t length) {
+    if (length != calls->size || benchmark_number(bytes) != benchmark_number(content) ||
+        bytes[length - 1] != content[length - 1])
+        benchmark_fail("an answer", "is not what was sent");
+    if (__atomic_load_n(&calls->phase, __ATOMIC_ACQUIRE) == 1)
+        __atomic_fetch_add(&calls->answered, 1, __ATOMIC_RELAXED);
+}
+
+void benchmark_calls_report(const struct benchmark_calls *calls) {
+    benchmark_report("processor", calls->processor);
+    benchmark_report("messages", calls->answered);
+    benchmark_report("nanoseconds", calls->nanoseconds);
+}
+
+void benchmark_call_received(struct benchmark_called *called, const uint8_t *bytes, size_t length) {
+    if (length != called->size) benchmark_fail("a call", "has another size than was sent");
+    uint64_t number = benchmark_number(bytes);
+    if (bytes[length - 1] != (uint8_t)number) benchmark_fail("a call", "was changed");
+    if (number < BENCHMARK_PAYLOADS) return;
+    // Other calls come between these two, so they are never handled at the same time.
+    if (number == benchmark_mark_begin) called->processor_at_begin = benchmark_processor();
+    else if (number == benchmark_mark_end)
+        benchmark_report("processor", benchmark_processor() - called->processor_at_begin);
+    else benchmark_fail("a call", "was changed");
 }

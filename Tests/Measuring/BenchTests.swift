@@ -34,6 +34,38 @@ struct BenchTests {
         #expect(throws: UsageError.self) { try options("--bluetooth", "--peers", "tcp") }
     }
 
+    @Test("Programs make calls by the command of round trips; many at once have one of their own")
+    func calls() throws {
+        let options = try options()
+        #expect(Work.calls.command == .roundTrip && Work.callsAtOnce.command == .callsAtOnce)
+        #expect(Work(rawValue: "calls-at-once") == .callsAtOnce)
+        #expect(Work.calls.columns(options).map(\.size) == [64, 1 << 10])
+        #expect(Work.callsAtOnce.columns(options) == [Work.Column(size: 64, peers: 1)])
+        #expect(Work.calls.runsOnOneProcessor && !Work.callsAtOnce.runsOnOneProcessor)
+        // The report has the ratios of each table to its first program.
+        for isEncrypted in [false, true] {
+            let programs = Program.all(options, ownIn: "").filter { $0.isEncrypted == isEncrypted }
+            for work in [Work.calls, .callsAtOnce] {
+                let first = try #require(programs.first { $0.works.contains(work) })
+                #expect(first.name == (isEncrypted ? Program.encryptedCallBase : Program.callBase))
+            }
+        }
+        #expect(try self.options("--bluetooth").works.contains(.calls) == false)
+    }
+
+    @Test("A call is to take at most half of gRPC's, and at most 1.6 of a message there and back")
+    func targetsOfCalls() throws {
+        let programs = Program.all(try options(), ownIn: "")
+        let targets = Target.all(of: .calls, in: Work.Column(size: 64, peers: 1))
+        #expect(targets.count == 8 && targets.allSatisfy { $0.isCeiling && $0.metric == .median })
+        for target in targets {
+            let own = try #require(programs.first { $0.name == target.program })
+            let base = try #require(programs.first { $0.name == target.base })
+            #expect(own.isOurs && own.isEncrypted == base.isEncrypted && base.works.contains(.calls))
+            #expect(target.bound == (base.isOurs ? 1.6 : 0.5))
+        }
+    }
+
     @Test(
         "Numbers keep the significant digits",
         arguments: [

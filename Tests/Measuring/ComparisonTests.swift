@@ -38,6 +38,19 @@ import Testing
         #expect(rows.first { $0.cell == ours }?.base == "tls")
     }
 
+    @Test("compares calls with those of gRPC")
+    func calls() throws {
+        let values: [Results.Cell: [Double?]] = [
+            cell(.calls, .median, "ours-questions"): [3], cell(.calls, .median, "grpc"): [6],
+            cell(.callsAtOnce, .rate, "ours-tls-questions"): [8], cell(.callsAtOnce, .rate, "grpc-tls"): [4],
+        ]
+        let rows = Comparison(values, values, programs: try programs()).rows
+        let one = try #require(rows.first { $0.cell.program == "ours-questions" })
+        #expect(one.base == "grpc" && one.after.median == 0.5)
+        let many = try #require(rows.first { $0.cell.program == "ours-tls-questions" })
+        #expect(many.base == "grpc-tls" && many.after.median == 2)
+    }
+
     @Test("calls a row different only if the rounds of the two runs do not overlap")
     func noise() throws {
         let rate = cell(.stream, .rate, "ours")
@@ -58,6 +71,7 @@ import Testing
         #expect(
             Metric.median.isBetterWhenLess(in: .roundTrip) && Metric.processor.isBetterWhenLess(in: .stream))
         #expect(Metric.accepting.isBetterWhenLess(in: .idle) && Metric.sending.isBetterWhenLess(in: .files))
+        #expect(Metric.median.isBetterWhenLess(in: .calls) && !Metric.rate.isBetterWhenLess(in: .callsAtOnce))
         #expect(!Metric.rate.isBetterWhenLess(in: .stream) && !Metric.throughput.isBetterWhenLess(in: .files))
     }
 

@@ -1,5 +1,5 @@
 // What all measured programs share, so that they do the same work: the command line, the clocks, the payloads, the
-// checks of what arrives, and the format of results. Used by the peers in C and by the one in Swift.
+// checks of what arrives, and the format of results. Used by the peers in C and C++ and by the one in Swift.
 
 #pragma once
 
@@ -8,6 +8,10 @@
 #include <stdint.h>
 #include <string.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 enum benchmark_work {
     BENCHMARK_ROUND_TRIP,
     BENCHMARK_STREAM,
@@ -15,6 +19,7 @@ enum benchmark_work {
     BENCHMARK_CONNECT,
     BENCHMARK_IDLE,
     BENCHMARK_FOUND,
+    BENCHMARK_CALLS_AT_ONCE,
 };
 
 /// The command line:
@@ -44,9 +49,9 @@ void benchmark_report_port_number(int port);
 /// Returns when the driver has seen the other side end. Until then, the last message may still be under way.
 void benchmark_wait_for_other_side(void);
 /// Prints why the program cannot go on, and ends it with status 1.
-_Noreturn void benchmark_fail(const char *what, const char *why);
+__attribute__((noreturn)) void benchmark_fail(const char *what, const char *why);
 /// Prints that the library cannot do this work, and ends the program with status 3.
-_Noreturn void benchmark_unsupported(const char *what);
+__attribute__((noreturn)) void benchmark_unsupported(const char *what);
 
 /// Returns the time of the monotonic clock, in nanoseconds.
 uint64_t benchmark_now(void);
@@ -186,3 +191,48 @@ static inline const uint8_t *benchmark_trips_next(const struct benchmark_trips *
 
 /// Checks an answer. Returns false if there were enough.
 bool benchmark_trips_returned(struct benchmark_trips *trips, const uint8_t *bytes, size_t length);
+
+// MARK: Calls at once
+
+enum { BENCHMARK_AT_ONCE = 64 };
+
+/// Calls of which BENCHMARK_AT_ONCE are under way at any time. The program makes that many calls, and when one is
+/// answered, it makes the next. It may do so on any thread.
+struct benchmark_calls {
+    size_t size;
+    uint64_t begins_at;
+    uint64_t ends_at;
+    uint64_t made;
+    uint64_t answered;
+    /// 0 during the warm-up, 1 while calls are counted, 2 when enough were made.
+    int phase;
+    uint64_t begun_at;
+    uint64_t processor_at_begin;
+    uint64_t nanoseconds;
+    uint64_t processor;
+    uint8_t *payloads[BENCHMARK_PAYLOADS];
+    uint8_t *begin;
+    uint8_t *end;
+};
+
+void benchmark_calls_begin(struct benchmark_calls *calls, const struct benchmark_options *options);
+/// Returns the content of the next call: `size` bytes that stay where and as they are. Returns null after the last one.
+const uint8_t *benchmark_calls_next(struct benchmark_calls *calls);
+/// Checks and counts an answer. `content` is what the call had.
+void benchmark_calls_answered(
+    struct benchmark_calls *calls, const uint8_t *content, const uint8_t *bytes, size_t length);
+/// Reports how many calls were answered, in what time, and the client's processor time. Call it after the last answer.
+void benchmark_calls_report(const struct benchmark_calls *calls);
+
+/// The calls that a server gets.
+struct benchmark_called {
+    size_t size;
+    uint64_t processor_at_begin;
+};
+
+/// Checks the content of a call. Reports the server's processor time after the last call. Call it on any thread.
+void benchmark_call_received(struct benchmark_called *called, const uint8_t *bytes, size_t length);
+
+#ifdef __cplusplus
+}
+#endif
