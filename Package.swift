@@ -150,7 +150,8 @@ let package = Package(
             path: "Sources/Tools/nigh-bench"),
         .target(name: "CBenchmark", path: "Benchmarks/Support"),
         .executableTarget(
-            name: "bench-session", dependencies: ["CBenchmark", "Nigh", "NighCore", "NighLoop"],
+            name: "bench-session",
+            dependencies: ["CBenchmark", "Nigh", "NighActors", "NighCore", "NighLoop"],
             path: "Benchmarks/Session", packageAccess: false),
         .executableTarget(
             name: "bench-crowd",

@@ -1,6 +1,8 @@
 import CBenchmark
 import Dispatch
+import Distributed
 import Nigh
+import NighActors
 
 /// One side of calls with bytes there and the same bytes back, between tasks of the global pool.
 ///
@@ -8,14 +10,19 @@ import Nigh
 final class CallSide: @unchecked Sendable {
     private let setting: BenchmarkSetting
     private let session: Session
+    /// The system whose actors are called; nil if the peer's program is asked.
+    private let actors: NighActors.ActorSystem?
     private let called = UnsafeMutablePointer<benchmark_called>.allocate(capacity: 1)
     private let calls = UnsafeMutablePointer<benchmark_calls>.allocate(capacity: 1)
     private let end = DispatchSemaphore(value: 0)
 
-    init(_ setting: BenchmarkSetting) {
+    init(_ setting: BenchmarkSetting, callsActor: Bool) {
         self.setting = setting
         // JSON would have a number for each byte.
-        session = setting.taskSession { $0.coder = CBORCoder() }
+        let session = setting.taskSession { $0.coder = CBORCoder() }
+        self.session = session
+        actors =
+            callsActor ? BenchmarkSetting.demand { () throws(NighError) in try ActorSystem(session) } : nil
         called.initialize(to: benchmark_called(size: setting.size, processor_at_begin: 0))
         calls.initialize(to: benchmark_calls())
     }
@@ -24,8 +31,12 @@ final class CallSide: @unchecked Sendable {
 
     func serve() {
         BenchmarkSetting.demand { () throws(NighError) in
+            if let actors {
+                let echo = EchoActor(actorSystem: actors, received: { [self] in received($0) })
+                return try actors.publish(echo, as: "echo", through: $Echoing.self)
+            }
             try session.answer("echo") { [self] (bytes: [UInt8], _) in
-                bytes.withUnsafeBytes { benchmark_call_received(called, $0.bytes, $0.count) }
+                received(bytes)
                 return bytes
             }
         }
@@ -33,11 +44,15 @@ final class CallSide: @unchecked Sendable {
         benchmark_wait_for_other_side()
     }
 
+    private func received(_ bytes: [UInt8]) {
+        bytes.withUnsafeBytes { benchmark_call_received(called, $0.bytes, $0.count) }
+    }
+
     // MARK: The side that calls
 
     func call() {
         Task { [self] in
-            let peer = await setting.invite(with: session)
+            let peer = await callee()
             switch setting.options.work {
             case BENCHMARK_ROUND_TRIP: await callOneAtATime(peer)
             case BENCHMARK_CALLS_AT_ONCE: await callAtOnce(peer)
@@ -48,7 +63,20 @@ final class CallSide: @unchecked Sendable {
         end.wait()
     }
 
-    private func callOneAtATime(_ peer: Peer) async {
+    /// The side that answers.
+    private struct Callee: Sendable {
+        let peer: Peer
+        let echo: $Echoing?
+    }
+
+    private func callee() async -> Callee {
+        let peer = await setting.invite(with: session)
+        return BenchmarkSetting.demand { () throws(NighError) in
+            Callee(peer: peer, echo: try actors?.actor($Echoing.self, named: "echo", on: peer))
+        }
+    }
+
+    private func callOneAtATime(_ peer: Callee) async {
         let outgoing = PreparedPayloads(size: setting.size)
         var trips = benchmark_trips()
         var options = setting.options
@@ -61,7 +89,7 @@ final class CallSide: @unchecked Sendable {
         benchmark_trips_report(&trips)
     }
 
-    private func callAtOnce(_ peer: Peer) async {
+    private func callAtOnce(_ peer: Callee) async {
         let outgoing = PreparedPayloads(size: setting.size)
         var options = setting.options
         benchmark_calls_begin(calls, &options)
@@ -79,11 +107,33 @@ final class CallSide: @unchecked Sendable {
         benchmark_calls_report(calls)
     }
 
-    private func echo(_ bytes: [UInt8], by peer: Peer) async -> [UInt8] {
-        do throws(NighError) {
-            return try await peer.ask("echo", bytes, for: [UInt8].self)
+    private func echo(_ bytes: [UInt8], by callee: Callee) async -> [UInt8] {
+        do {
+            if let echo = callee.echo { return try await echo.echo(bytes) }
+            return try await callee.peer.ask("echo", bytes, for: [UInt8].self)
         } catch {
             BenchmarkSetting.fail("\(error)")
         }
+    }
+}
+
+/// An actor that returns what it gets.
+@Resolvable protocol Echoing: DistributedActor where ActorSystem == NighActors.ActorSystem {
+    distributed func echo(_ bytes: [UInt8]) -> [UInt8]
+}
+
+distributed actor EchoActor: Echoing {
+    typealias ActorSystem = NighActors.ActorSystem
+
+    private let received: @Sendable ([UInt8]) -> Void
+
+    init(actorSystem: ActorSystem, received: @escaping @Sendable ([UInt8]) -> Void) {
+        self.actorSystem = actorSystem
+        self.received = received
+    }
+
+    distributed func echo(_ bytes: [UInt8]) -> [UInt8] {
+        received(bytes)
+        return bytes
     }
 }

@@ -32,8 +32,8 @@ enum Program {
             let side = ChannelSide(setting)
             return options.serves ? side.serve() : side.call()
         }
-        if words.contains("questions") {
-            let side = CallSide(setting)
+        if words.contains("questions") || words.contains("actor") {
+            let side = CallSide(setting, callsActor: words.contains("actor"))
             return options.serves ? side.serve() : side.call()
         }
         switch (options.work, options.serves) {
@@ -54,7 +54,7 @@ enum Program {
         // There the way says by what a service is found.
         if work == BENCHMARK_FOUND { return true }
         let others = [
-            "tls", "bluetooth", "beside", "packets", "channel", "bytes", "mirrored", "questions",
+            "tls", "bluetooth", "beside", "packets", "channel", "bytes", "mirrored", "questions", "actor",
         ]
         return Reading(rawValue: String(word)) != nil || others.contains(String(word))
     }
