@@ -178,9 +178,8 @@ let package = Package(
         .executableTarget(
             name: "lab",
             dependencies: [
-                "CBluetooth", "CHeap", "NighBluetooth", "NighCalls", "NighCore", "NighIntroductions",
-                "NighLoop",
-                "NighTestKit", "NighUV", "ProgramSupport",
+                "CBluetooth", "CHeap", "NighActors", "NighBluetooth", "NighCalls", "NighCore",
+                "NighIntroductions", "NighLoop", "NighTestKit", "NighUV", "ProgramSupport",
             ],
             path: "Tests/Lab/Program"),
         .executableTarget(

@@ -56,6 +56,6 @@ struct OutgoingStream: Sendable {
     }
 
     private static func frame(_ kind: Kind, _ content: ByteSlice) -> ByteSlice {
-        ByteSlice(StreamMessageParser.header(of: content.count + 1) + [kind.rawValue], then: content)
+        StreamMessageParser.frame(then: content) { $0.write(kind.rawValue) }
     }
 }

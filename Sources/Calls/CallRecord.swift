@@ -76,43 +76,46 @@ extension CallRecord {
 
     /// The record as it is sent, with its length in front.
     package var frame: ByteSlice {
-        var fields = FieldWriter()
-        var content = ByteSlice([])
-        switch self {
-        case .request(let number, let timeout, let name, let body):
-            fields.write(Kind.request.rawValue)
-            fields.write(number)
-            fields.write(timeout)
-            fields.write(short: name)
-            content = body
-        case .numbered(let number, let timeout, let name, let body):
-            fields.write(Kind.numbered.rawValue)
-            fields.write(number)
-            fields.write(timeout)
-            fields.write(name)
-            content = body
-        case .name(let name):
-            fields.write(Kind.name.rawValue)
-            fields.write(long: name, atMost: Self.longestNumberedName)
-        case .cancel(let number):
-            fields.write(Kind.cancel.rawValue)
-            fields.write(number)
-        case .answer(let number, let outcome):
-            fields.write(outcome.kind.rawValue)
-            fields.write(number)
-            switch outcome {
-            case .answer(let bytes), .error(let bytes): content = bytes
-            case .unknownName: break
-            case .refused(let reason, let words):
-                fields.write(reason.rawValue)
-                fields.write(short: words)
+        StreamMessageParser.frame(then: content) { fields in
+            switch self {
+            case .request(let number, let timeout, let name, _):
+                fields.write(Kind.request.rawValue)
+                fields.write(number)
+                fields.write(timeout)
+                fields.write(short: name)
+            case .numbered(let number, let timeout, let name, _):
+                fields.write(Kind.numbered.rawValue)
+                fields.write(number)
+                fields.write(timeout)
+                fields.write(name)
+            case .name(let name):
+                fields.write(Kind.name.rawValue)
+                fields.write(long: name, atMost: Self.longestNumberedName)
+            case .cancel(let number):
+                fields.write(Kind.cancel.rawValue)
+                fields.write(number)
+            case .answer(let number, let outcome):
+                fields.write(outcome.kind.rawValue)
+                fields.write(number)
+                if case .refused(let reason, let words) = outcome {
+                    fields.write(reason.rawValue)
+                    fields.write(short: words)
+                }
+            case .credit(let bytes):
+                fields.write(Kind.credit.rawValue)
+                fields.write(bytes)
             }
-        case .credit(let bytes):
-            fields.write(Kind.credit.rawValue)
-            fields.write(bytes)
         }
-        let length = fields.bytes.count + content.count
-        return ByteSlice(StreamMessageParser.header(of: length) + fields.bytes, then: content)
+    }
+
+    /// The bytes behind all fields.
+    private var content: ByteSlice? {
+        switch self {
+        case .request(_, _, _, let content), .numbered(_, _, _, let content),
+            .answer(_, .answer(let content)), .answer(_, .error(let content)):
+            content
+        default: nil
+        }
     }
 
     /// Reads a record without its length. Returns nil if it is of a kind that a later version has.

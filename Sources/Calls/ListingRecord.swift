@@ -15,18 +15,18 @@ package enum ListingRecord: Equatable {
 
     /// The record as it is sent, with its length in front.
     package var frame: ByteSlice {
-        var fields = FieldWriter()
-        switch self {
-        case .published(let name, let contract, let version):
-            fields.write(Kind.published.rawValue)
-            fields.write(short: name)
-            fields.write(short: contract)
-            fields.write(version)
-        case .unpublished(let name):
-            fields.write(Kind.unpublished.rawValue)
-            fields.write(short: name)
+        StreamMessageParser.frame { fields in
+            switch self {
+            case .published(let name, let contract, let version):
+                fields.write(Kind.published.rawValue)
+                fields.write(short: name)
+                fields.write(short: contract)
+                fields.write(version)
+            case .unpublished(let name):
+                fields.write(Kind.unpublished.rawValue)
+                fields.write(short: name)
+            }
         }
-        return ByteSlice(StreamMessageParser.header(of: fields.bytes.count) + fields.bytes)
     }
 
     /// Reads a record without its length. Returns nil if it is of a kind that a later version has.

@@ -20,6 +20,20 @@ package struct StreamMessageParser {
         return chunk.slice(from: 0)
     }
 
+    /// A message with its header: the fields that `write` writes, and `content` behind them.
+    package static func frame(then content: ByteSlice? = nil, _ write: (inout FieldWriter) -> Void)
+        -> ByteSlice
+    {
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(64)
+        bytes.append(contentsOf: repeatElement(0, count: headerCount))
+        var fields = FieldWriter(behind: bytes)
+        write(&fields)
+        fields.overwrite(UInt32(fields.bytes.count - headerCount + (content?.count ?? 0)), at: 0)
+        guard let content else { return fields.bytes.withUnsafeBytes { ByteSlice(copying: $0) } }
+        return ByteSlice(fields.bytes, then: content)
+    }
+
     /// The number of bytes in front of a message.
     package static let headerCount = 4
 

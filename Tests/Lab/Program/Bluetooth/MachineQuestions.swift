@@ -1,12 +1,12 @@
-/// Asks questions while the conversation moves between the network and Bluetooth.
+/// Asks questions and calls actors while the conversation moves between the network and Bluetooth.
 enum MachineQuestions {
     /// How many times the network is switched off and on again.
-    private static let rounds = 2
+    private static let rounds = Calling.rounds / 2
 
     static let all = [
         Scenario(
             "questions-two-ways",
-            "a peer asks thousands of questions while the conversation moves between the network and Bluetooth: each is answered once",
+            "a peer asks questions and calls an actor while the conversation moves between the network and Bluetooth: each is answered once",
             limit: .seconds(60 + rounds * 60)
         ) { lab throws(Failure) in
             let puma = try lab.machine.peer("Puma", .over(TransportFlags.both(0)))
@@ -19,11 +19,11 @@ enum MachineQuestions {
             try lab.wait(for: "both routes", within: .seconds(40)) {
                 puma.view(of: lynx).routes.count >= 2 && lynx.view(of: puma).routes.count >= 2
             }
-            puma.sendCommand("ask \(lynx.id) 32")
+            puma.ask(lynx)
             for _ in 0..<rounds {
                 for (isUp, transport) in [(false, "bluetooth"), (true, "tcp")] {
                     try lab.setNetwork(isUp: isUp)
-                    try lab.wait(for: "the conversation to move to \(transport)", within: .seconds(50)) {
+                    try lab.wait(for: "the conversation to move to \(transport)", within: .seconds(120)) {
                         [puma.view(of: lynx), lynx.view(of: puma)].allSatisfy {
                             $0.transports.last == transport
                         }
@@ -32,20 +32,7 @@ enum MachineQuestions {
                     try lab.pass(.seconds(2))
                 }
             }
-            puma.stopSending()
-            try lab.pass(.seconds(2))
-            for peer in [puma, lynx] { peer.sendCommand("statistics") }
-            try lab.wait(for: "both to count") {
-                puma.statistics["done"] != nil && lynx.statistics["done"] != nil
-            }
-            let answered = puma.statistics["questionsAnswered"] ?? 0
-            let asked = lynx.statistics["questionsOfOthers"] ?? 0
-            try lab.check(
-                "\(answered) questions were answered, \(asked) were worked on, none failed, none came twice",
-                answered > 1_000 && (answered...answered + 32).contains(asked)
-                    && puma.statistics["questionsWrong"] == 0 && puma.statistics["questionsFailed"] == 0
-                    && lynx.statistics["questionsRepeated"] == 0)
-            try lab.check("it was one conversation", Lifelines.isUnbroken(puma, lynx))
+            try Calling.check(lab, puma, lynx)
         }
     ]
 }

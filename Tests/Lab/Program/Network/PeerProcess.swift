@@ -16,6 +16,8 @@ final class PeerProcess {
         /// Whether it carries pipes for others, and lets others carry pipes to it.
         var hasRelays = false
         var isEncrypted = true
+        /// Whether it shows the numbers that others ask.
+        var showsNumbers = false
 
         init() {}
 
@@ -83,6 +85,8 @@ final class PeerProcess {
     /// Failures of commands.
     private(set) var failures: [String] = []
     private(set) var statistics: [String: Int] = [:]
+    /// The numbers that others have asked it.
+    private(set) var asked: [UInt64] = []
 
     private let child: Child
     private var errors: [String] = []
@@ -105,6 +109,7 @@ final class PeerProcess {
         if options.isMesh { command.append("--mesh") }
         if options.hasRelays { command.append("--relays") }
         if !options.isEncrypted { command.append("--unencrypted") }
+        if options.showsNumbers { command.append("--numbers") }
         let child = try host.lab.supervisor.start(label, command)
         self.init(name, options, label: label, child: child, on: host)
         // A peer that is not ready in time is gone before its process is.
@@ -133,6 +138,16 @@ final class PeerProcess {
     /// Sends numbered values unreliably with a `pause` after each, until `stopSending`.
     func show(to other: PeerProcess, every pause: Duration) {
         sendCommand("show \(other.id) \(Int(pause / .milliseconds(1)))")
+    }
+
+    /// Asks questions and calls an actor, so many at once, until `stopSending`.
+    func ask(_ other: PeerProcess, atOnce count: Int = 32) { sendCommand("ask \(other.id) \(count)") }
+
+    /// Has it count what it did.
+    func count() throws(Failure) {
+        statistics = [:]
+        sendCommand("statistics")
+        try host.lab.wait(for: "\(name) to count") { statistics["done"] != nil }
     }
 
     /// Ends what `send` or `show` began.
@@ -219,7 +234,7 @@ final class PeerProcess {
             return
         }
         let words = line.split(separator: " ", omittingEmptySubsequences: false).map(String.init)
-        if !["received", "sent", "value"].contains(words[0]) { host.lab.journal.note(label, line) }
+        if !["received", "sent", "value", "asked"].contains(words[0]) { host.lab.journal.note(label, line) }
         switch (words[0], words.count) {
         case ("ready", 3): (id, run) = (words[1], words[2])
         case ("found", 5...):
@@ -242,6 +257,9 @@ final class PeerProcess {
             views[words[1], default: View()].values.append((number, host.lab.elapsed))
         case ("transport", 3...):
             conditions[words[1]] = words[2...].joined(separator: " ")
+        case ("asked", 2):
+            guard let number = UInt64(words[1]) else { return recordUnknownLine(line) }
+            asked.append(number)
         case ("suspected", 3): views[words[1], default: View()].isSuspected = words[2] == "true"
         case ("received", 4):
             guard let number = UInt64(words[3]) else { return recordUnknownLine(line) }

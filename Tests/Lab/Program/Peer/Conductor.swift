@@ -10,7 +10,7 @@ final class Conductor: Sendable {
     private let session: Session
     private let loop: UVEventLoop
     private let writer = LineWriter()
-    private let questions = Questions()
+    private let questions: Questions
     /// Distinguishes the messages of this run of the program from those of an earlier one.
     private let run = UInt64.random(in: .min ... .max)
     /// Called once, when everything has been exchanged.
@@ -38,6 +38,10 @@ final class Conductor: Sendable {
             info: try DiscoveryInfo(options.info))
         if !options.isEncrypted { configuration.security = .none }
         if let grace = options.grace { configuration.timings.grace = grace }
+        let showsNumbers = options.showsNumbers
+        questions = Questions { [writer] number in
+            if showsNumbers { writer.writeLine("asked \(number)") }
+        }
         let introductions = Introductions(
             identity, of: configuration, isMesh: options.isMesh,
             relaying: options.hasRelays ? .everyone : .nobody)
@@ -46,7 +50,7 @@ final class Conductor: Sendable {
         session = Session(
             configuration, identity: identity,
             transports: try TransportRegistry.standard.makeAll(options.transport), loop: loop)
-        try questions.begin()
+        try questions.begin(session)
         introductions.report(
             to: Introductions.Observer(
                 failed: { [writer] peer, error in writer.writeLine("failed introduction \(peer) \(error)") },

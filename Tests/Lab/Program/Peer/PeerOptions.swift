@@ -16,6 +16,7 @@ struct PeerOptions {
           --relays     carry pipes for everybody, and let everybody carry pipes
           --unencrypted
                        talk in the clear, to those alone who do as well
+          --numbers    show the numbers that others ask
           --grace      how long a conversation without a link waits for another one (default: 10)
           --exchange   take no commands; send COUNT numbered messages, with PAUSE milliseconds between two, to everybody
                        who gets connected, and end when all of them have gone and as many have come
@@ -27,7 +28,7 @@ struct PeerOptions {
           send PEER COUNT SIZE PAUSE  send COUNT (or `on`: until hushed) numbered messages of SIZE bytes, with so many
                                       milliseconds between two
           show PEER PAUSE             send numbered values unreliably, one every PAUSE milliseconds, until hushed
-          ask PEER COUNT              ask numbered questions, COUNT at once, until hushed
+          ask PEER COUNT              ask numbered questions and call an actor with numbers, COUNT at once, until hushed
           hush                        end all sending and asking
           ping PEER                   measure a round trip
           advertise on|off, browse on|off, info KEY=VALUE…
@@ -42,7 +43,7 @@ struct PeerOptions {
           listening ADDRESS…          | transport SCHEME up|down CAUSE    | trouble ERROR
           advertised NAME             | count NAME VALUE                  | quality ID PER-CENT
           over ID SCHEME              | value ID NUMBER                   | packets ID true|false
-          closed
+          asked NUMBER                | closed
         """
 
     struct UsageError: Error {
@@ -59,6 +60,7 @@ struct PeerOptions {
     var isMesh = false
     var hasRelays = false
     var isEncrypted = true
+    var showsNumbers = false
     var grace: Duration?
     var exchange: Exchange?
     var wantsHelp = false
@@ -72,6 +74,7 @@ struct PeerOptions {
             case "--mesh": isMesh = true
             case "--relays": hasRelays = true
             case "--unencrypted": isEncrypted = false
+            case "--numbers": showsNumbers = true
             case "--grace":
                 guard let seconds = Int(try Self.value(of: argument, &rest)), seconds >= 0 else {
                     throw UsageError(message: "--grace takes a number of seconds")
