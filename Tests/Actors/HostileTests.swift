@@ -34,7 +34,8 @@ import Testing
         return written
     }
 
-    @Test("of a million calls holds a bounded number there, and hurts no other peer", arguments: [true, false])
+    @Test(
+        "of a million calls holds a bounded number there, and hurts no other peer", arguments: [true, false])
     func million(keepsToCredit: Bool) throws {
         let simulation = Simulation(workLimit: 20_000_000)
         func device<Result: Sendable>(

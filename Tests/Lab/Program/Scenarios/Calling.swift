@@ -93,15 +93,18 @@ enum Calling {
             }
             left.invite(again)
             try lab.connection(of: puma, lynx)
+            puma.stopSending()
+            try lab.pass(.milliseconds(100))
             try puma.count()
             try lab.check("Puma waits for nothing", puma.statistics["questionsLeft"] == 0)
             if round % 2 == 0 {
                 for (name, count) in puma.statistics where name.hasPrefix("questionsFailed.") {
                     causes[name, default: 0] = count
                 }
+                // An answer that came before the end lets its task go on in the new conversation.
                 try lab.check(
-                    "all calls under way have failed",
-                    puma.statistics["questionsFailed"] ?? 0 >= 32 && puma.statistics["questionsWrong"] == 0)
+                    "calls under way have failed, and none was answered wrongly",
+                    puma.statistics["questionsFailed"] ?? 0 > 0 && puma.statistics["questionsWrong"] == 0)
             }
         }
         numbers += lynx.asked
