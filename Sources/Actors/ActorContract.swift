@@ -99,4 +99,10 @@ struct ActorMethod: Sendable {
 
     /// The runtime's name for the method without the type that declares it.
     var signature: Substring { wireName.dropFirst(name.count + 1) }
+
+    /// Whether names in the signature may be abbreviated: a zero where a length could stand, and then letters for words
+    /// that came before, such as those of the type that declares the method. Behind another type, it means others.
+    var refersToWordsOfType: Bool {
+        zip(" " + signature, signature).contains { before, next in next == "0" && !before.isNumber }
+    }
 }

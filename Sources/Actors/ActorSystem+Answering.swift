@@ -121,7 +121,9 @@ extension ActorSystem: ActorHost {
             guard await isOfProtocol(method.target, actor) else { return nil }
             // The method of the actor itself is preferred: an optimised build may lack the way to it through a protocol
             // that is not public.
-            if let ownMethod = own?.method(method.signature) { targets.insert(ownMethod.target, at: 0) }
+            if !method.refersToWordsOfType, let ownMethod = own?.method(method.signature) {
+                targets.insert(ownMethod.target, at: 0)
+            }
         }
         return state.withLock { [targets] state in
             let figures = state.statistics.index(of: method.name, isIncoming: true)
