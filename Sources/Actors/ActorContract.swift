@@ -32,13 +32,17 @@ struct ActorContract: Sendable, Equatable {
         guard ActorStream.isName(name), !path.contains(" "), !path.contains("<") else { return nil }
     }
 
+    /// The module of the type.
+    var module: Substring { path.prefix { $0 != "." } }
+
     /// Whether the actor conforms to the protocol of the contract. The type that `@Resolvable` makes stands for it.
     func isMet(by actor: some DistributedActor) -> Bool {
         func conforms<Protocol>(to type: Protocol.Type) -> Bool { actor is Protocol }
         // "6$BoardC" at the end becomes "5Board_p".
         let own = "\(name.utf8.count + 1)$\(name)C"
-        guard prefix.hasSuffix(own),
-            let type = _typeByName(prefix.dropFirst(2).dropLast(own.count) + "\(name.utf8.count)\(name)_p")
+        guard let type = MangledName(prefix.dropFirst(2))?.spelledOut, type.hasSuffix(own),
+            let existential = MangledName(type.dropLast(own.count) + "\(name.utf8.count)\(name)_p"),
+            let type = _typeByName(existential.abbreviated())
         else { return false }
         return _openExistential(type, do: conforms)
     }
@@ -60,8 +64,8 @@ struct ActorContract: Sendable, Equatable {
     /// The method with this signature, if the type itself can have one: of a type inside it, the methods are not its
     /// own.
     func method(_ signature: Substring) -> ActorMethod? {
-        guard signature.utf8.allSatisfy(Self.isOfSignature) else { return nil }
-        let target = prefix + signature
+        guard let abbreviated = MangledName(signature)?.abbreviated(behind: prefix) else { return nil }
+        let target = prefix + abbreviated
         let words = RemoteCallTarget(target).description
         guard words.hasPrefix(path + ".") else { return nil }
         let call = words.dropFirst(path.count + 1)
@@ -71,19 +75,21 @@ struct ActorContract: Sendable, Equatable {
             target: target, name: "\(name).\(call)", wireName: "\(name).\(call) \(signature)")
     }
 
-    /// The method of a call that this program makes.
-    func method(of target: RemoteCallTarget) -> ActorMethod? {
-        guard target.identifier.hasPrefix(prefix) else { return nil }
-        return method(target.identifier.dropFirst(prefix.count))
+    /// The method of this type that a protocol's method of the same module is; nil if that cannot be told by its name.
+    func method(for method: ActorMethod, of contract: ActorContract) -> ActorMethod? {
+        guard module == contract.module,
+            let moved = MangledName(method.signature)?.movedFromType("$\(contract.name)")
+        else { return nil }
+        return self.method(moved.spelledOut[...])
     }
 
-    private static func isOfSignature(_ byte: UInt8) -> Bool {
-        switch byte {
-        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-            UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "_"), UInt8(ascii: "$"):
-            true
-        default: false
-        }
+    /// The method of a call that this program makes.
+    func method(of target: RemoteCallTarget) -> ActorMethod? {
+        guard target.identifier.hasPrefix(prefix),
+            let name = MangledName(target.identifier.dropFirst(prefix.count), behind: prefix),
+            let method = method(name.spelledOut[...]), method.target == target.identifier
+        else { return nil }
+        return method
     }
 }
 
@@ -99,10 +105,4 @@ struct ActorMethod: Sendable {
 
     /// The runtime's name for the method without the type that declares it.
     var signature: Substring { wireName.dropFirst(name.count + 1) }
-
-    /// Whether names in the signature may be abbreviated: a zero where a length could stand, and then letters for words
-    /// that came before, such as those of the type that declares the method. Behind another type, it means others.
-    var refersToWordsOfType: Bool {
-        zip(" " + signature, signature).contains { before, next in next == "0" && !before.isNumber }
-    }
 }

@@ -14,8 +14,8 @@ struct MethodFinding: Sendable {
     let key: Key
     /// The method, with its name for people.
     let method: ActorMethod
-    /// The ways to call it that the runtime may have; the one that it has, once that is known.
-    var targets: [String]
+    /// The method that is called: where it can be told, that of the actor's own type, otherwise that of the contract.
+    let target: String
     /// Its figures.
     let figures: MethodStatistics.Index
 }
@@ -83,51 +83,45 @@ extension ActorSystem: ActorHost {
     private func execute<Act: DistributedActor>(
         _ finding: MethodFinding, on actor: Act, _ arguments: ByteSlice, _ values: ValueContext
     ) async -> ResultHandler.Result? {
-        for target in finding.targets {
-            let handler = ResultHandler(values)
-            do {
-                var decoder = try InvocationDecoder(arguments, values, substitution: Act.self)
-                try await executeDistributedTarget(
-                    on: actor, target: RemoteCallTarget(target), invocationDecoder: &decoder, handler: handler
-                )
-            } catch {
-                return .failure(error)
-            }
-            if case .failure(let error as ExecuteDistributedTargetError) = handler.result,
-                error.errorCode == .targetAccessorNotFound
-            {
-                continue
-            }
-            if finding.targets.count > 1 {
-                state.withLock { $0.foundMethods[finding.key]?.targets = [target] }
-            }
-            return handler.result
+        let handler = ResultHandler(values)
+        do {
+            var decoder = try InvocationDecoder(arguments, values, substitution: Act.self)
+            try await executeDistributedTarget(
+                on: actor, target: RemoteCallTarget(finding.target), invocationDecoder: &decoder,
+                handler: handler)
+        } catch {
+            return .failure(error)
         }
-        state.withLock { $0.foundMethods[finding.key] = nil }
-        return nil
+        if case .failure(let error as ExecuteDistributedTargetError) = handler.result,
+            error.errorCode == .targetAccessorNotFound
+        {
+            state.withLock { $0.foundMethods[finding.key] = nil }
+            return nil
+        }
+        return handler.result
     }
 
     /// Finds a method of a contract. That of a type of actors may turn out to be missing when it is called.
+    ///
+    /// A method of a protocol of the same module is called as one of the actor's own type. The protocol may be internal,
+    /// and then an optimised build lacks the way through it, and calling would crash.
     private func find<Act: DistributedActor>(
         _ wireName: String, on actor: Act, _ contract: ActorContract
     ) async -> MethodFinding? {
         let key = MethodFinding.Key(
             type: ObjectIdentifier(Act.self), contract: contract.prefix, wireName: wireName)
         if let found = state.withLock({ $0.foundMethods[key] }) { return found }
-        guard let method = contract.method(named: wireName) else { return nil }
-        let own = ActorContract(Act.self)
-        var targets = [method.target]
-        if own?.prefix != contract.prefix {
-            guard await isOfProtocol(method.target, actor) else { return nil }
-            // The method of the actor itself is preferred: an optimised build may lack the way to it through a protocol
-            // that is not public.
-            if !method.refersToWordsOfType, let ownMethod = own?.method(method.signature) {
-                targets.insert(ownMethod.target, at: 0)
-            }
+        guard let method = contract.method(named: wireName), let own = ActorContract(Act.self) else {
+            return nil
         }
-        return state.withLock { [targets] state in
+        var target = method.target
+        if own.prefix != contract.prefix {
+            guard await isOfProtocol(method.target, actor) else { return nil }
+            if let ownMethod = own.method(for: method, of: contract) { target = ownMethod.target }
+        }
+        return state.withLock { state in
             let figures = state.statistics.index(of: method.name, isIncoming: true)
-            let finding = MethodFinding(key: key, method: method, targets: targets, figures: figures)
+            let finding = MethodFinding(key: key, method: method, target: target, figures: figures)
             // Peers may write the name for people as they like, and must not fill the table.
             if wireName == method.wireName { state.foundMethods[key] = finding }
             return finding
