@@ -30,24 +30,28 @@ extension ActorSystem: ActorHost {
         if let reason = exposure.access.reason(call.peer) { return .refused(.notAllowed, reason) }
         let scope = CallScope(peer: call.peer, deadline: call.deadline)
         return await CallScope.$current.withValue(scope) {
-            await answer(call.method, on: actor, exposure.contract, call.arguments, from: call.peer)
+            await answer(
+                call.method, on: actor, exposure.contract, call.arguments,
+                ValueContext(self, peer: call.peer.id), from: call.peer)
         }
     }
 
     /// Answers a call of this program to an actor of its own, under a contract.
-    func answerOwn(_ method: ActorMethod, of id: ActorID, _ arguments: ByteSlice) async -> CallOutcome {
+    func answerOwn(
+        _ method: ActorMethod, of id: ActorID, _ arguments: ByteSlice, _ values: ValueContext
+    ) async -> CallOutcome {
         let (actor, exposure) = state.withLock { $0.actors.find(id.place, method: method.wireName) }
         guard let actor else { return .refused(.noActor, "") }
         guard let exposure else { return .refused(.noMethod, "") }
-        return await answer(method.wireName, on: actor, exposure.contract, arguments, from: nil)
+        return await answer(
+            method.wireName, on: actor, exposure.contract, arguments, values, from: nil)
     }
 
     private func answer<Act: DistributedActor>(
         _ method: String, on actor: Act, _ contract: ActorContract, _ arguments: ByteSlice,
-        from peer: Peer?
+        _ values: ValueContext, from peer: Peer?
     ) async -> CallOutcome {
         let begin = session.loop.now
-        let values = ValueContext(self, peer: peer?.id)
         guard let finding = await find(method, on: actor, contract),
             let result = await execute(finding, on: actor, arguments, values)
         else {

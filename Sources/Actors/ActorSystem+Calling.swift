@@ -19,7 +19,8 @@ extension ActorSystem {
         let called = try method(of: target, Act.self)
         let content = try await result(of: called, on: actor.id, invocation)
         do {
-            let values = ValueContext(self, peer: actor.id.peer)
+            let isOwn = actor.id.peer == peer
+            let values = isOwn ? invocation.values : ValueContext(self, peer: actor.id.peer)
             var reader = try CBORSequenceReader(content, in: values)
             return try reader.next(Success.self)
         } catch {
@@ -67,7 +68,7 @@ extension ActorSystem {
         do {
             let outcome =
                 id.peer == self.peer
-                ? await answerOwn(method, of: id, ByteSlice(invocation.bytes))
+                ? await answerOwn(method, of: id, ByteSlice(invocation.bytes), invocation.values)
                 : try await outcome(of: method, on: id, at: peer, invocation)
             let content = try content(of: outcome, method, id, peer)
             note(called.figures, since: begin, hasFailed: false)

@@ -14,13 +14,10 @@ struct OutgoingStream: Sendable {
 
     /// The number by which the peer finds the stream.
     let number: UInt64
+    /// The `RemoteStream`.
+    let original: any Sendable
     /// Sends all values.
     let produce: @Sendable (_ send: Send) async throws -> Void
-
-    init(number: UInt64, produce: @escaping @Sendable (_ send: Send) async throws -> Void) {
-        self.number = number
-        self.produce = produce
-    }
 
     /// Opens the stream, and sends the values in a task of its own, until the last one or until nobody reads them.
     nonisolated(nonsending) func begin(to peer: Peer, _ system: ActorSystem) async throws(NighError) {

@@ -48,7 +48,7 @@ extension RemoteStream: Codable {
         let number = values.system.newStreamNumber()
         let context = ValueContext(values.system)
         values.add(
-            OutgoingStream(number: number) { [makePull] send in
+            OutgoingStream(number: number, original: self) { [makePull] send in
                 let pull = makePull()
                 while let element = try await pull() {
                     let writer = CBORSequenceWriter(in: context)
@@ -64,7 +64,12 @@ extension RemoteStream: Codable {
     public init(from decoder: any Decoder) throws {
         let container = try decoder.singleValueContainer()
         let number = try container.decode(UInt64.self)
-        guard let values = decoder.userInfo[ValueContext.key] as? ValueContext, let peer = values.peer else {
+        let values = decoder.userInfo[ValueContext.key] as? ValueContext
+        if let own = values?.ownStream(number) as? RemoteStream {
+            self = own
+            return
+        }
+        guard let values, let peer = values.peer else {
             throw DecodingError.dataCorruptedError(
                 in: container, debugDescription: "only a call can carry a stream")
         }

@@ -175,6 +175,19 @@ import Testing
         }
     }
 
+    @Test("of a program to an actor of its own, through a reference, carry sequences both ways")
+    func ownSequences() throws {
+        try meeting.run(host: Self.publish) { side, _ in
+            let table = Table(side.actors)
+            let board = try side.actors.share(table, through: $Board.self)
+            #expect(try await board.sum(RemoteStream(Moves(count: 10, counter: Counter()))) == 55)
+            var discs: [Int] = []
+            for try await score in try await board.moves(3) { discs.append(score.discs) }
+            #expect(discs == [1, 2, 3])
+            await #expect(throws: ColumnFull(column: 7)) { try await board.play(column: 7) }
+        }
+    }
+
     @Test("get sequences as arguments, which the actor reads")
     func sequenceArguments() throws {
         let sum = try meeting.run(host: Self.publish) { side, peer in
