@@ -58,7 +58,19 @@ struct ActorContract: Sendable, Equatable {
         guard isNamed(in: wireName), let space = wireName.utf8.lastIndex(of: UInt8(ascii: " ")) else {
             return nil
         }
-        return method(wireName[wireName.utf8.index(after: space)...])
+        let signature = wireName[wireName.utf8.index(after: space)...]
+        // The runtime may need hours to read a name of 300 bytes that a peer has made up, and makes the types in it.
+        guard Self.isInProgram(prefix + signature) else { return nil }
+        return method(signature)
+    }
+
+    /// Whether the program has a distributed method of this name. Compares it with those that there are.
+    private static func isInProgram(_ target: String) -> Bool {
+        var target = target
+        return target.withUTF8 { name in
+            guard let start = name.baseAddress else { return false }
+            return findAccessibleFunction(start, name.count) != nil
+        }
     }
 
     /// The method with this signature, if the type itself can have one: of a type inside it, the methods are not its
@@ -106,3 +118,7 @@ struct ActorMethod: Sendable {
     /// The runtime's name for the method without the type that declares it.
     var signature: Substring { wireName.dropFirst(name.count + 1) }
 }
+
+/// Finds what the runtime calls for a distributed method.
+@_silgen_name("swift_findAccessibleFunction")
+private func findAccessibleFunction(_ name: UnsafePointer<UInt8>, _ count: Int) -> UnsafeRawPointer?

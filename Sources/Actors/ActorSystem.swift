@@ -69,6 +69,15 @@ public final class ActorSystem: DistributedActorSystem, Sendable {
     /// The peer whose call the present task works on; nil outside of the calls of peers.
     public static var currentPeer: Peer? { CallScope.current?.peer }
 
+    /// The number of entries in the tables that peers fill: the actors that they list, the streams that wait, and the
+    /// methods that were called.
+    package var counts: (listed: Int, streams: Int, methods: Int) {
+        state.withLock { state in
+            let methods = state.foundMethods.count + state.calledMethods.count + state.statistics.count
+            return (state.listings.count, state.streams.count, methods)
+        }
+    }
+
     func newStreamNumber() -> UInt64 { streamNumbers.wrappingAdd(1, ordering: .relaxed).newValue }
 
     // MARK: Actors of this program

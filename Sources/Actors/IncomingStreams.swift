@@ -26,6 +26,9 @@ struct IncomingStreams {
     /// How long a stream waits that no value names: the call that it belongs to was cancelled.
     static let patience = Moment.Span.seconds(30)
 
+    /// The number of streams that wait.
+    var count: Int { arrived.count + expected.count }
+
     /// Notes that a value names a stream. Returns nil if too many are named that do not come.
     mutating func expect(_ number: UInt64, of peer: PeerID) -> IncomingStream? {
         let key = Key(peer: peer, number: number)

@@ -32,6 +32,9 @@ struct Listings {
     private var readings: [Filter: Reading] = [:]
     var outputs: [PeerID: ListingOutput] = [:]
 
+    /// The number of actors.
+    var count: Int { entries.values.reduce(0) { $0 + $1.count } }
+
     // MARK: Peers
 
     mutating func setInput(_ input: ListingInput, of peer: PeerID) {

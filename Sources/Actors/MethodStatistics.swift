@@ -50,6 +50,9 @@ struct MethodStatistics {
     private var numbers: [Key: Int] = [:]
     private var counts: [Counts] = []
 
+    /// The number of methods.
+    var count: Int { counts.count }
+
     mutating func index(of method: String, isIncoming: Bool) -> Index {
         let key = Key(method: method, isIncoming: isIncoming)
         if let number = numbers[key] { return Index(number: number) }
