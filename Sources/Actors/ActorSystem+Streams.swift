@@ -22,17 +22,17 @@ extension ActorSystem {
         let (expected, surplus) = state.withLock { $0.streams.add(stream, now: session.loop.now) }
         expected?.open(stream)
         surplus?.cancel(because: "nobody there reads it")
-        if expected == nil, surplus == nil {
-            dropUnreadStreams(at: session.loop.now + IncomingStreams.patience)
-        }
+        scheduleLook()
     }
 
-    /// Cancels, at a moment, the streams that no value has named by then.
-    private func dropUnreadStreams(at moment: Moment) {
+    /// Cancels, in time, the streams that no value has named.
+    private func scheduleLook() {
+        guard let moment = state.withLock({ $0.streams.nextLook() }) else { return }
         session.loop.schedule(at: moment) { [weak self] in
             guard let self else { return }
             let expired = state.withLock { $0.streams.takeExpired(now: session.loop.now) }
             for stream in expired { stream.cancel(because: "nobody there reads it") }
+            scheduleLook()
         }
     }
 

@@ -20,6 +20,8 @@ struct IncomingStreams {
 
     private var arrived: [Key: Arrived] = [:]
     private var expected: [Key: Expected] = [:]
+    /// Whether `takeExpired` is going to be called.
+    private var isLookAhead = false
 
     /// The number of streams of one peer that wait on each side.
     static let limit = 256
@@ -56,10 +58,16 @@ struct IncomingStreams {
         return (nil, nil)
     }
 
-    /// When to call `takeExpired`; nil if nothing waits.
-    var nextDeadline: Moment? { arrived.values.map(\.deadline).min() }
+    /// The moment at which the caller must call `takeExpired`. Returns nil if nothing waits, or if that is going to
+    /// happen: a peer must not cause a timer with each stream.
+    mutating func nextLook() -> Moment? {
+        guard !isLookAhead, let next = arrived.values.map(\.deadline).min() else { return nil }
+        isLookAhead = true
+        return next
+    }
 
     mutating func takeExpired(now: Moment) -> [ByteStream] {
+        isLookAhead = false
         let expired = arrived.filter { $0.value.deadline <= now }
         for key in expired.keys { arrived[key] = nil }
         return expired.values.map(\.stream)

@@ -15,10 +15,11 @@ import Testing
     }
 
     private static func meet<Result: Sendable>(
+        in simulation: Simulation = Simulation(),
         _ guest: @escaping @Sendable (Meeting.Side, Peer, Host) async throws -> Result
     ) throws -> Result {
         let host = Host()
-        return try Meeting().run { side in
+        return try Meeting(simulation: simulation).run { side in
             try side.actors.publish(Table(side.actors), as: "board", through: $Board.self)
             try side.actors.publish(Human(side.actors, name: "Ann"), as: "human")
             host.actors.withLock { $0 = side.actors }
@@ -60,6 +61,28 @@ import Testing
             return host.counts?.methods
         }
         #expect(methods == 0)
+    }
+
+    @Test("have no timer for each stream of values")
+    func timersOfStreams() throws {
+        let simulation = Simulation()
+        let loop = simulation.loop
+        let timers = try Self.meet(in: simulation) { side, peer, _ in
+            let before = loop.pending.timers
+            for number in 24..<124 as Range<UInt8> {
+                let stream = try await peer.openStream(named: ">\(number)", for: .actors)
+                let score: [UInt8] = [0, 0xA1, 0x65] + Array("discs".utf8) + [3]
+                try await stream.write(
+                    ByteSlice(StreamMessageParser.header(of: score.count) + score))
+                stream.finish()
+                try await side.sleep(.milliseconds(50))
+                let name = "Board.sum(_:) 3sumySi04NighA012RemoteStreamVyAA5ScoreVGYaKFTE"
+                let arguments = [0x18, number]
+                #expect(try await side.call(name, arguments, on: "@board", of: peer) == .answer([3]))
+            }
+            return loop.pending.timers - before
+        }
+        #expect(timers < 20)
     }
 
     @Test("follow the newest listing of a peer only, and not more than 256 actors")

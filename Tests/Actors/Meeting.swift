@@ -35,7 +35,7 @@ struct Meeting {
         }
     }
 
-    let simulation = Simulation()
+    var simulation = Simulation()
     var errors: [any (Error & Codable).Type] = [ColumnFull.self]
 
     /// Runs both programs until the guest's has ended, for at most an hour, and checks that no call is left.
