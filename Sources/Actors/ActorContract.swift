@@ -53,55 +53,48 @@ struct ActorContract: Sendable, Equatable {
         return rest.first == UInt8(ascii: ".") && wireName.utf8.starts(with: name.utf8)
     }
 
-    /// The method that a peer names, if the contract may have it.
+    /// The method that a peer names; nil if the program has none of that name.
     func method(named wireName: String) -> ActorMethod? {
-        guard isNamed(in: wireName), let space = wireName.utf8.lastIndex(of: UInt8(ascii: " ")) else {
-            return nil
-        }
-        let signature = wireName[wireName.utf8.index(after: space)...]
-        // The runtime may need hours to read a name of 300 bytes that a peer has made up, and makes the types in it.
-        guard Self.isInProgram(prefix + signature) else { return nil }
-        return method(signature)
+        guard isNamed(in: wireName), let space = wireName.utf8.lastIndex(of: UInt8(ascii: " ")),
+            let name = MangledName(wireName[wireName.utf8.index(after: space)...])
+        else { return nil }
+        return existingMethod(name)
     }
 
-    /// Whether the program has a distributed method of this name. Compares it with those that there are.
-    private static func isInProgram(_ target: String) -> Bool {
-        var target = target
-        return target.withUTF8 { name in
-            guard let start = name.baseAddress else { return false }
-            return findAccessibleFunction(start, name.count) != nil
-        }
+    /// The method of this type that a protocol's method of the same module is; nil if it has its body elsewhere.
+    func method(for method: ActorMethod, of contract: ActorContract) -> ActorMethod? {
+        guard let name = MangledName(method.signature) else { return nil }
+        return name.moved(fromType: "$\(contract.name)").lazy.compactMap(existingMethod).first
     }
 
-    /// The method with this signature, if the type itself can have one: of a type inside it, the methods are not its
-    /// own.
-    func method(_ signature: Substring) -> ActorMethod? {
-        guard let abbreviated = MangledName(signature)?.abbreviated(behind: prefix) else { return nil }
-        let target = prefix + abbreviated
+    /// The method with this name. The runtime may need hours to read a name of 300 bytes that a peer has made up, and
+    /// makes the types in it. So the name is first compared with those of the distributed methods of the program.
+    private func existingMethod(_ name: MangledName) -> ActorMethod? {
+        var target = prefix + name.abbreviated(behind: prefix)
+        let exists = target.withUTF8 { name in
+            name.baseAddress.map { findAccessibleFunction($0, name.count) != nil } ?? false
+        }
+        return exists ? method(name, target) : nil
+    }
+
+    /// The method of this name, if the type itself can have one: of a type inside it, the methods are not its own.
+    private func method(_ signature: MangledName, _ target: String) -> ActorMethod? {
         let words = RemoteCallTarget(target).description
         guard words.hasPrefix(path + ".") else { return nil }
         let call = words.dropFirst(path.count + 1)
         guard !call.isEmpty, !call.prefix(while: { $0 != "(" }).contains(where: { $0 == "." || $0 == " " })
         else { return nil }
         return ActorMethod(
-            target: target, name: "\(name).\(call)", wireName: "\(name).\(call) \(signature)")
-    }
-
-    /// The method of this type that a protocol's method of the same module is; nil if that cannot be told by its name.
-    func method(for method: ActorMethod, of contract: ActorContract) -> ActorMethod? {
-        guard module == contract.module,
-            let moved = MangledName(method.signature)?.movedFromType("$\(contract.name)")
-        else { return nil }
-        return self.method(moved.spelledOut[...])
+            target: target, name: "\(name).\(call)", wireName: "\(name).\(call) \(signature.spelledOut)")
     }
 
     /// The method of a call that this program makes.
     func method(of target: RemoteCallTarget) -> ActorMethod? {
         guard target.identifier.hasPrefix(prefix),
             let name = MangledName(target.identifier.dropFirst(prefix.count), behind: prefix),
-            let method = method(name.spelledOut[...]), method.target == target.identifier
+            prefix + name.abbreviated(behind: prefix) == target.identifier
         else { return nil }
-        return method
+        return method(name, target.identifier)
     }
 }
 

@@ -52,7 +52,7 @@ extension ActorSystem: ActorHost {
         _ values: ValueContext, from peer: Peer?
     ) async -> CallOutcome {
         let begin = session.loop.now
-        guard let finding = await find(method, on: actor, contract),
+        guard let finding = find(method, on: actor, contract),
             let result = await execute(finding, on: actor, arguments, values)
         else {
             return .refused(
@@ -111,7 +111,7 @@ extension ActorSystem: ActorHost {
     /// and then an optimised build lacks the way through it, and calling would crash.
     private func find<Act: DistributedActor>(
         _ wireName: String, on actor: Act, _ contract: ActorContract
-    ) async -> MethodFinding? {
+    ) -> MethodFinding? {
         let key = MethodFinding.Key(
             type: ObjectIdentifier(Act.self), contract: contract.prefix, wireName: wireName)
         if let found = state.withLock({ $0.foundMethods[key] }) { return found }
@@ -119,9 +119,9 @@ extension ActorSystem: ActorHost {
             return nil
         }
         var target = method.target
-        if own.prefix != contract.prefix {
-            guard await isOfProtocol(method.target, actor) else { return nil }
-            if let ownMethod = own.method(for: method, of: contract) { target = ownMethod.target }
+        if own.prefix != contract.prefix, own.module == contract.module {
+            guard let ownMethod = own.method(for: method, of: contract) else { return nil }
+            target = ownMethod.target
         }
         return state.withLock { state in
             let figures = state.statistics.index(of: method.name, isIncoming: true)
@@ -130,19 +130,5 @@ extension ActorSystem: ActorHost {
             if wireName == method.wireName { state.foundMethods[key] = finding }
             return finding
         }
-    }
-
-    /// Returns whether a protocol has this method. The runtime asks for the type in place of `Self` only if it has.
-    private func isOfProtocol(_ target: String, _ actor: some DistributedActor) async -> Bool {
-        let values = ValueContext(self)
-        let handler = ResultHandler(values)
-        do {
-            var decoder = try InvocationDecoder(ByteSlice([]), values, substitution: nil)
-            try await executeDistributedTarget(
-                on: actor, target: RemoteCallTarget(target), invocationDecoder: &decoder, handler: handler)
-        } catch {
-            return error is InvocationDecoder.IsOfProtocol
-        }
-        return if case .failure(_ as InvocationDecoder.IsOfProtocol) = handler.result { true } else { false }
     }
 }

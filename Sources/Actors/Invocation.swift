@@ -52,7 +52,7 @@ extension ActorSystem {
         public typealias SerializationRequirement = Codable
 
         /// The type that stands in for `Self` of a protocol's method.
-        private let substitution: (any Any.Type)?
+        private let substitution: any Any.Type
         private var reader: CBORSequenceReader
 
         /// Arguments that are no values of the types of the method.
@@ -60,10 +60,7 @@ extension ActorSystem {
             let reason: String
         }
 
-        /// Whether the method belongs to a protocol was all there was to find out.
-        struct IsOfProtocol: Error {}
-
-        init(_ arguments: ByteSlice, _ values: ValueContext, substitution: (any Any.Type)?) throws {
+        init(_ arguments: ByteSlice, _ values: ValueContext, substitution: any Any.Type) throws {
             do {
                 reader = try CBORSequenceReader(arguments, in: values)
             } catch {
@@ -73,10 +70,7 @@ extension ActorSystem {
         }
 
         /// The type of the actor that is called, for the method of a protocol.
-        public mutating func decodeGenericSubstitutions() throws -> [any Any.Type] {
-            guard let substitution else { throw IsOfProtocol() }
-            return [substitution]
-        }
+        public mutating func decodeGenericSubstitutions() throws -> [any Any.Type] { [substitution] }
 
         /// Decodes the next argument.
         public mutating func decodeNextArgument<Argument: Codable>() throws -> Argument {

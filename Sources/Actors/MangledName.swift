@@ -4,8 +4,10 @@
 /// In such names Swift abbreviates words that have come before, also in the type in front. (The page "Mangling" of the
 /// Swift ABI describes this under "Identifiers".) Spelled out, a method's name means the same behind any type.
 struct MangledName {
-    private enum Piece {
+    fileprivate enum Piece {
         case identifier(ArraySlice<UInt8>)
+        /// Types and modules that have come before in the name, by their numbers.
+        case references([Int])
         /// Operators, and identifiers that are not ASCII, which have no words.
         case other(ArraySlice<UInt8>)
     }
@@ -32,54 +34,96 @@ struct MangledName {
     }
 
     /// The name with all words spelled out.
-    var spelledOut: String {
-        String(
-            decoding: pieces.flatMap { piece -> [UInt8] in
-                switch piece {
-                case .identifier(let text): Array("\(text.count)".utf8) + text
-                case .other(let text): Array(text)
-                }
-            }, as: UTF8.self)
+    var spelledOut: String { text { Array("\($0.count)".utf8) + $0 } }
+
+    private func text(_ identifier: (ArraySlice<UInt8>) -> [UInt8]) -> String {
+        var bytes: [UInt8] = []
+        var references: [Int] = []
+        // References that follow each other are written together.
+        func endReferences() {
+            bytes += Self.bytes(of: references)
+            references = []
+        }
+        for piece in pieces {
+            switch piece {
+            case .references(let numbers): references += numbers
+            case .identifier(let text):
+                endReferences()
+                bytes += identifier(text)
+            case .other(let text):
+                endReferences()
+                bytes += text
+            }
+        }
+        endReferences()
+        return String(decoding: bytes, as: UTF8.self)
     }
 
-    /// The name of the same method of another type in the module, where the type in front, called `name`, has to be
-    /// spelled out, too. Returns nil if it occurs so often that this cannot be told.
-    func movedFromType(_ name: String) -> MangledName? {
-        let uses = pieces.indices.filter { index in
-            guard case .other(let text) = pieces[index], text.first == UInt8(ascii: "A") else { return false }
-            return text.contains { $0 | 0x20 >= UInt8(ascii: "c") && $0.isLetter }
+    /// An A, and a letter for each number, of which the last is a capital. Equal ones in a row have their count in front.
+    private static func bytes(of references: [Int]) -> [UInt8] {
+        guard !references.isEmpty else { return [] }
+        var bytes = [UInt8(ascii: "A")]
+        var rest = references[...]
+        while let number = rest.first {
+            let count = rest.prefix { $0 == number }.count
+            rest = rest.dropFirst(count)
+            if count > 1 { bytes += "\(count)".utf8 }
+            bytes.append(UInt8(ascii: rest.isEmpty ? "A" : "a") + UInt8(number))
         }
-        guard let use = uses.first else { return self }
-        // Later references count from the front, and would shift.
-        guard uses.count == 1, case .other(let text) = pieces[use], text.elementsEqual("AC".utf8) else {
-            return uses.contains(where: isUseOfType) ? nil : self
+        return bytes
+    }
+
+    /// The names that the same method may have behind another type of the module. There the type in front, called
+    /// `name`, is spelled out where it occurs first, and numbered after that.
+    func moved(fromType name: String) -> [MangledName] {
+        guard pieces.contains(where: { $0.refers(to: Self.typeInFront) }) else { return [self] }
+        return (Self.typeInFront + 1..<Self.mostReferences).flatMap { number in
+            (0...Self.mostShift).compactMap { moved(fromType: name, numbered: number, shift: $0) }
         }
+    }
+
+    /// - Parameters:
+    ///   - number: the number by which other references go to the type in front.
+    ///   - shift: how much greater the numbers of types become behind the first reference.
+    private func moved(fromType name: String, numbered number: Int, shift: Int) -> MangledName? {
         var moved = self
-        moved.pieces.replaceSubrange(
-            use...use,
-            with: [
-                .other(ArraySlice("AA".utf8)), .identifier(ArraySlice(name.utf8)),
-                .other(ArraySlice("C".utf8)),
-            ])
+        moved.pieces = []
+        var hasOccurred = false
+        for piece in pieces {
+            guard case .references(let references) = piece else {
+                moved.pieces.append(piece)
+                continue
+            }
+            for reference in references {
+                if reference != Self.typeInFront {
+                    let isShifted = hasOccurred && reference > Self.typeInFront
+                    let new = isShifted ? reference + shift : reference
+                    guard new < Self.mostReferences else { return nil }
+                    moved.pieces.append(.references([new]))
+                } else if hasOccurred {
+                    moved.pieces.append(.references([number]))
+                } else {
+                    hasOccurred = true
+                    moved.pieces += [
+                        .references([0]), .identifier(ArraySlice(name.utf8)), .other(ArraySlice("C".utf8)),
+                    ]
+                }
+            }
+        }
         return moved
     }
 
-    /// Whether a piece refers, perhaps among others, to the type in front.
-    private func isUseOfType(_ index: Int) -> Bool {
-        guard case .other(let text) = pieces[index] else { return false }
-        return text.contains { $0 | 0x20 == UInt8(ascii: "c") }
-    }
+    /// The number by which names refer to the type in front.
+    private static let typeInFront = 2
+    /// How much greater numbers become at most: by those of the type that is spelled out.
+    private static let mostShift = 4
+    /// The number of types and modules that have a letter.
+    private static let mostReferences = 26
 
     /// The name as the runtime has it behind a type, or in front of everything.
     func abbreviated(behind type: String = "") -> String {
         var words = Words(of: type)
-        return String(
-            decoding: pieces.flatMap { piece -> [UInt8] in
-                switch piece {
-                case .identifier(let text): words.abbreviate(text)
-                case .other(let text): Array(text)
-                }
-            }, as: UTF8.self)
+        return text { words.abbreviate($0) }
     }
 
     /// The words that have come so far in a name, of which later identifiers use the first 26.
@@ -182,10 +226,7 @@ struct MangledName {
                     break
                 }
             case UInt8(ascii: "A"):
-                // Types and modules that have come before.
-                while let byte = bytes.popFirst() {
-                    if byte.isCapital || byte == UInt8(ascii: "_") { break }
-                }
+                return references()
             default: break
             }
             return .other(start[..<bytes.startIndex])
@@ -195,6 +236,20 @@ struct MangledName {
             let digits = bytes.prefix(while: \.isDigit)
             bytes = bytes.dropFirst(digits.count)
             return Int(String(decoding: digits, as: UTF8.self))
+        }
+
+        private mutating func references() -> Piece? {
+            var references: [Int] = []
+            while true {
+                let count = bytes.first?.isDigit == true ? number() : 1
+                guard let count, count > 0, count <= MangledName.longest, let letter = bytes.popFirst(),
+                    letter.isLetter
+                else { return nil }
+                let number = Int(letter) - Int(UInt8(ascii: letter.isCapital ? "A" : "a"))
+                references += Array(repeating: number, count: count)
+                guard references.count <= MangledName.longest else { return nil }
+                if letter.isCapital { return .references(references) }
+            }
         }
 
         private mutating func literal() -> ArraySlice<UInt8>? {
@@ -225,6 +280,12 @@ struct MangledName {
             }
             return text[...]
         }
+    }
+}
+
+extension MangledName.Piece {
+    fileprivate func refers(to number: Int) -> Bool {
+        if case .references(let numbers) = self { numbers.contains(number) } else { false }
     }
 }
 

@@ -76,7 +76,7 @@ import Testing
                     ByteSlice(StreamMessageParser.header(of: score.count) + score))
                 stream.finish()
                 try await side.sleep(.milliseconds(50))
-                let name = "Board.sum(_:) 3sumySi04NighA012RemoteStreamVyAA5ScoreVGYaKFTE"
+                let name = "Board.sum(_:) 3sumySi10NighActors12RemoteStreamVyAA5ScoreVGYaKFTE"
                 let arguments = [0x18, number]
                 #expect(try await side.call(name, arguments, on: "@board", of: peer) == .answer([3]))
             }
