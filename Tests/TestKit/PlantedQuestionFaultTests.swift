@@ -4,19 +4,33 @@ import Testing
 
 @testable import NighTestKit
 
-/// Damages questions on purpose, and tests that the world reports it.
+/// Damages questions to programs and calls to actors on purpose, and tests that the world reports it.
 struct PlantedQuestionFaultTests {
-    @Test("A world reports a question on which a program works twice")
-    func twice() { expect([.exactlyOnce]) { $0.beginsTwice = true } }
+    @Test("A world reports a question on which a program works twice", arguments: [false, true])
+    func twice(isOfActors: Bool) { expect([.exactlyOnce], .beginsTwice, isOfActors) }
 
-    @Test("A world reports a question that gets the answer to another")
-    func mixed() { expect([.order]) { $0.mixesAnswers = true } }
+    @Test("A world reports a question that gets the answer to another", arguments: [false, true])
+    func mixed(isOfActors: Bool) { expect([.order], .mixesAnswers, isOfActors) }
 
-    @Test("A world reports work that goes on although nobody waits for the answer")
-    func endless() { expect([.leaks]) { $0.ignoresCancellation = true } }
+    @Test("A world reports work that goes on although nobody waits for the answer", arguments: [false, true])
+    func endless(isOfActors: Bool) { expect([.leaks], .ignoresCancellation, isOfActors) }
 
-    @Test("A world reports a question that is sent again, which also ends the stream of the others")
-    func sentAgain() { expect([.exactlyOnce, .calls]) { sendAgain(in: $0) } }
+    @Test("A world reports a question whose asker is never told how it ended", arguments: [false, true])
+    func lost(isOfActors: Bool) { expect([.calls], .losesOutcomes, isOfActors) }
+
+    @Test("A world reports calls to an actor that begin in another order than they were made")
+    func disordered() { expect([.order], .beginsLate, true) }
+
+    @Test(
+        "A world reports a question that is sent again, which also ends the stream of the others",
+        arguments: [false, true])
+    func sentAgain(isOfActors: Bool) {
+        expect([.exactlyOnce, .calls]) { sendAgain(isOfActors: isOfActors, in: $0) }
+    }
+
+    private func expect(_ rules: [Finding.Rule], _ kind: QuestionFault.Kind, _ isOfActors: Bool) {
+        expect(rules) { $0.questionFault = QuestionFault(kind: kind, isOfActors: isOfActors) }
+    }
 
     /// Runs worlds with a fault, until three have questions that were answered.
     private func expect(_ rules: [Finding.Rule], plant: (World) -> Void) {
@@ -32,24 +46,34 @@ struct PlantedQuestionFaultTests {
     }
 
     /// Sends questions on which somebody has worked again, as the first ones of another stream.
-    private func sendAgain(in world: World) {
+    private func sendAgain(isOfActors: Bool, in world: World) {
         world.schedule(after: .milliseconds(500)) {
             for run in world.activeRuns {
                 guard
                     let question = world.worldQuestions.last(where: { question in
                         question.asker === run && question.begun == 1
+                            && (question.actor != nil) == isOfActors
                             && world.lasts(for: run, with: question.other, since: question.conversation)
                     })
                 else { continue }
-                run.session?.openStream(named: "", to: world.id(question.other), for: .calls) { result in
-                    let record = CallRecord.request(
-                        number: 1, timeout: 0, name: question.name, content: ByteSlice(question.content))
+                run.session?.openStream(
+                    named: question.actor ?? "", to: world.id(question.other),
+                    for: isOfActors ? .actors : .calls
+                ) { result in
                     guard let stream = try? result.get() else { return }
-                    _ = try? stream.tryWrite(record.frame)
+                    for record in Self.records(of: question) { _ = try? stream.tryWrite(record.frame) }
                     stream.finish()
                 }
             }
-            if !world.isQuiet { sendAgain(in: world) }
+            if !world.isQuiet { sendAgain(isOfActors: isOfActors, in: world) }
         }
+    }
+
+    private static func records(of question: WorldQuestion) -> [CallRecord] {
+        let content = ByteSlice(question.content)
+        if question.actor == nil {
+            return [.request(number: 1, timeout: 0, name: question.name, content: content)]
+        }
+        return [.name(question.name), .numbered(number: 1, timeout: 0, name: 0, content: content)]
     }
 }

@@ -33,6 +33,8 @@ struct WorldTests {
         #expect(counts.channelMessages > 1_000)
         #expect(counts.questions > 1_000)
         #expect(counts.answers > 500)
+        #expect(counts.actorCalls > 500)
+        #expect(counts.actorAnswers > 250)
         #expect(counts.packets > 200)
         #expect(counts.messagesResent > 100)
         #expect(counts.unreliableReceived > 100)

@@ -110,10 +110,14 @@ public struct WorldCounts: Sendable, Equatable {
     public var groupMessages = 0
     /// Messages read from channels.
     public var channelMessages = 0
-    /// Questions that users have asked each other.
+    /// Questions that users have asked each other's programs.
     public var questions = 0
     /// Questions that a program has answered, also with an error.
     public var answers = 0
+    /// Calls that users have made to actors of others.
+    public var actorCalls = 0
+    /// Those of them that an actor has answered, also with an error, or that were refused.
+    public var actorAnswers = 0
     /// Payload bytes of the reliable messages that arrived.
     public var bytesReceived = 0
     /// Messages that a session had to send again on another link.
@@ -167,8 +171,9 @@ public struct WorldCounts: Sendable, Equatable {
         let fields: [WritableKeyPath<WorldCounts, Int>] = [
             \.worlds, \.sessions, \.milliseconds, \.work, \.invitations, \.conversations, \.reconnects,
             \.interruptions, \.messagesSent, \.messagesReceived, \.kindsReceived, \.groupMessages,
-            \.channelMessages, \.questions, \.answers, \.bytesReceived,
-            \.messagesResent, \.unreliableSent, \.unreliableReceived, \.packets, \.refusedSends, \.cuts,
+            \.channelMessages, \.questions, \.answers, \.actorCalls, \.actorAnswers,
+            \.bytesReceived, \.messagesResent, \.unreliableSent, \.unreliableReceived, \.packets,
+            \.refusedSends, \.cuts,
             \.blocks,
             \.partitions, \.kills,
             \.restarts, \.pings, \.pairings, \.moves, \.damagedLinks, \.impostors,

@@ -57,11 +57,7 @@ public final class World: @unchecked Sendable {
     var forgetsRefusals = false
     /// The messages that users read from channels instead of those that have come. Made wrong on purpose, too.
     var messagesRead: (Message) -> [Message] = { [$0] }
-    /// Whether programs work on each question twice, answer one with the answer to another, or go on when nobody waits.
-    /// These are made wrong on purpose, too.
-    var beginsTwice = false
-    var mixesAnswers = false
-    var ignoresCancellation = false
+    var questionFault: QuestionFault?
     var impostors: [Impostor] = []
     /// Whether the better of the two transports can be dialled.
     var betterTransportsAreOpen: Bool

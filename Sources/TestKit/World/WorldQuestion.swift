@@ -1,7 +1,7 @@
 import NighCalls
 import NighCore
 
-/// A question of one user to another, and what has become of it.
+/// A question of one user to another's program or to one of its actors, and what has become of it.
 ///
 /// `@unchecked Sendable`: confined to the thread that runs the world.
 final class WorldQuestion: @unchecked Sendable {
@@ -11,14 +11,22 @@ final class WorldQuestion: @unchecked Sendable {
         var delay: Duration?
         /// Whether the program goes on when nobody waits any more.
         var isStubborn = false
-        /// Whether the answer is an error.
-        var fails = false
+        var result = Result.answer
         /// The bytes of the answer.
         var size = 0
     }
 
+    enum Result {
+        case answer
+        case error
+        /// The actor is not called, for this reason.
+        case refusal(CallRefusal)
+    }
+
     let number: Int
     let name: String
+    /// The name of the actor's stream; nil for a question to the program.
+    let actor: String?
     let asker: SessionRun
     let other: Int
     let receiver: SessionRun?
@@ -26,6 +34,7 @@ final class WorldQuestion: @unchecked Sendable {
     let conversation: Int
     let size: Int
     let timeout: Duration?
+    let begin: Moment
     let deadline: Moment
     let work: Work
     /// How many times the other program has begun to work on it.
@@ -40,17 +49,19 @@ final class WorldQuestion: @unchecked Sendable {
     var task: Task<Void, Never>?
 
     init(
-        number: Int, name: String, from asker: SessionRun, to other: Int, _ stream: SessionRun.OutgoingStream,
-        size: Int, timeout: Duration?, at now: Moment, work: Work
+        number: Int, name: String, of actor: String?, from asker: SessionRun, to other: Int,
+        _ stream: SessionRun.OutgoingStream, size: Int, timeout: Duration?, at now: Moment, work: Work
     ) {
         self.number = number
         self.name = name
+        self.actor = actor
         self.asker = asker
         self.other = other
         receiver = stream.receiver
         conversation = stream.number
         self.size = size
         self.timeout = timeout
+        begin = now
         deadline = timeout.map { now + Moment.Span($0) } ?? .never
         self.work = work
     }
@@ -66,7 +77,11 @@ final class WorldQuestion: @unchecked Sendable {
     /// The only right outcome for the asker, if there is an answer at all.
     var outcome: CallOutcome {
         let bytes = ByteSlice(WorldMessage.bytes(ofStream: key + 1, from: 0, count: work.size))
-        return work.fails ? .error(bytes) : .answer(bytes)
+        return switch work.result {
+        case .answer: .answer(bytes)
+        case .error: .error(bytes)
+        case .refusal(let reason): .refused(reason, "because of question \(number)")
+        }
     }
 
     /// Distinguishes the content of the question from that of everything else.
@@ -79,13 +94,38 @@ final class WorldQuestion: @unchecked Sendable {
     }
 }
 
+/// What a program makes wrong with questions. It is planted on purpose, to see that the rules notice.
+struct QuestionFault {
+    enum Kind {
+        case beginsTwice
+        case beginsLate
+        case mixesAnswers
+        case ignoresCancellation
+        /// The asker is not told how its question has ended.
+        case losesOutcomes
+    }
+
+    let kind: Kind
+    /// Whether it befalls the questions to actors only, or the others only.
+    let isOfActors: Bool
+}
+
 /// The questions of one run: those that it waits for, and those that its program works on.
 ///
 /// `@unchecked Sendable`: confined to the thread that runs the world.
 final class WorldQuestions: @unchecked Sendable {
+    private struct Line: Hashable {
+        let asker: UInt64
+        let actor: String
+    }
+
     let layer = Calls()
+    /// When this run began to have actors; nil if it has none yet.
+    var hasActorsSince: Moment?
     /// The questions whose outcome its user waits for, by number.
     var waiting: [Int: WorldQuestion] = [:]
+    /// The last question of each asker that has begun at each actor.
+    private var lastBegun: [Line: Int] = [:]
     private var pauses: [Int: PendingAnswer<Void>] = [:]
     private var pauseCount = 0
 
@@ -105,9 +145,52 @@ final class WorldQuestions: @unchecked Sendable {
         pauses[number] = nil
     }
 
+    /// Notes that a question begins at an actor. Returns a later question of the same asker that has begun before it.
+    func begins(_ question: WorldQuestion, at actor: String) -> Int? {
+        let line = Line(asker: question.asker.incarnation, actor: actor)
+        if let last = lastBegun[line], last > question.number { return last }
+        lastBegun[line] = question.number
+        return nil
+    }
+
     /// Ends everything that its program works on, as when its process dies.
     func stop() {
         waiting = [:]
         for pause in pauses.values { pause.give(()) }
+    }
+}
+
+/// The actors of one run.
+///
+/// `@unchecked Sendable`: confined to the thread that runs the world.
+final class WorldActors: ActorHost, @unchecked Sendable {
+    private weak var run: SessionRun?
+    private let answer: (ActorCall) async -> CallOutcome
+    private var hasClosed = false
+
+    init(of run: SessionRun, answer: @escaping (ActorCall) async -> CallOutcome) {
+        self.run = run
+        self.answer = answer
+    }
+
+    func answer(_ call: ActorCall) async -> CallOutcome {
+        checkOpen("calls an actor")
+        return await answer(call)
+    }
+
+    func receive(_ stream: ByteStream) {
+        run?.report(
+            .calls, "passes the stream \(stream.name) to its actors, which nobody has opened for them")
+    }
+
+    func handle(_ event: SessionEvent) { checkOpen("tells its actors \(event)") }
+
+    func sessionDidClose() {
+        checkOpen("closes twice for its actors")
+        hasClosed = true
+    }
+
+    private func checkOpen(_ words: @autoclosure () -> String) {
+        if hasClosed { run?.report(.silence, "\(words()) after it closed") }
     }
 }

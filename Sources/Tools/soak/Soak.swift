@@ -124,7 +124,8 @@ enum Soak {
             \(counts.unreliableSent) unreliable sent, \(counts.unreliableReceived) received, \(counts.packets) packets, \(counts.pings) pings answered, \
             \(counts.pairings) ends paired
             \(counts.groupMessages) messages to groups received, \(counts.channelMessages) read from channels, \
-            \(counts.answers) of \(counts.questions) questions answered
+            \(counts.answers) of \(counts.questions) questions answered, \
+            \(counts.actorAnswers) of \(counts.actorCalls) calls to actors
             \(counts.streams) streams, of which \(counts.streamBytes >> 20) MiB were read
             \(counts.offers) offers of files, \(counts.deliveries) deliveries, \(counts.fileBytes >> 20) MiB
             \(result.findings.isEmpty ? "every rule held" : "\(result.findings.count) findings")
