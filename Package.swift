@@ -169,8 +169,9 @@ let package = Package(
         .executableTarget(
             name: "fuzz",
             dependencies: [
-                "FourInARow", "Measuring", "Nigh", "NighBluetooth", "NighCalls", "NighChannels", "NighCore",
-                "NighFiles", "NighGroups", "NighIntroductions", "NighMDNS", "NighRecord", "NighTCP",
+                "FourInARow", "Measuring", "Nigh", "NighActors", "NighBluetooth", "NighCalls", "NighChannels",
+                "NighCore", "NighFiles", "NighGroups", "NighIntroductions", "NighMDNS", "NighRecord",
+                "NighTCP",
                 "NighTestKit", "ProgramSupport",
             ],
             path: "Sources/Tools/fuzz"),

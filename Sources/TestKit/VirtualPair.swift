@@ -19,18 +19,19 @@ package final class VirtualPair<Layer: SessionLayer> {
     }
 
     package let problems = Problems()
-    package let loop = VirtualEventLoop()
+    package let loop: VirtualEventLoop
     package let puma: Member
     package let lynx: Member
 
     /// Connects the two. Lynx goes without its layer if told so, as a peer of an earlier version does.
     package init(
-        service: String, lynxHasLayer: Bool = true,
+        service: String, on loop: VirtualEventLoop = VirtualEventLoop(), lynxHasLayer: Bool = true,
         configure: (inout SessionConfiguration) -> Void = { _ in },
         layer: () -> Layer
     ) throws {
         let hub = MemoryHub()
-        let (loop, problems) = (loop, problems)
+        let problems = problems
+        self.loop = loop
         func member(_ name: String, hasLayer: Bool, seed: UInt64) throws -> Member {
             let transport = FaultyTransport(MemoryTransport(hub: hub, address: name))
             var configuration = SessionConfiguration(

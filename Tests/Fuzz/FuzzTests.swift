@@ -54,7 +54,7 @@ import Testing
         var (paired, understood, delivered) = (0, 0, 0)
         var (entries, contents, members) = (0, 0, 0)
         var (messages, calls) = (0, CallTarget.Reach())
-        var values = 0
+        var (values, actors) = (0, ActorTarget.Reach())
         var (invitations, introduced, paths) = (0, 0, 0)
         var reach = DatagramPathTarget.Reach()
         var (calm, lines, rematches, breaches) = (0, 0, 0, 0)
@@ -79,6 +79,12 @@ import Testing
             rematches += table.rematches
             breaches += table.breaches
             guard seed < 300 else { continue }
+            let acted = try ActorTarget.run(&mutator)
+            actors.calls += acted.calls
+            actors.answers += acted.answers
+            actors.refusals += acted.refusals
+            actors.values += acted.values
+            actors.listed += acted.listed
             let path = try DatagramPathTarget.run(&mutator)
             reach.delivered += path.delivered
             reach.accepted += path.accepted
@@ -95,6 +101,8 @@ import Testing
         #expect(values > 1_000, "\(values)")
         #expect(calls.answered > 4_000 && calls.cancelled > 500 && calls.timedOut > 500, "\(calls)")
         #expect(calls.refused > 200, "\(calls)")
+        #expect(actors.calls > 500 && actors.answers > 20 && actors.refusals > 1_000, "\(actors)")
+        #expect(actors.values > 40 && actors.listed > 60, "\(actors)")
         #expect(invitations > 100 && introduced > 40, "\(invitations), \(introduced)")
         #expect(paths > 1_000, "\(paths)")
         #expect(reach.delivered > 1_500 && reach.accepted > 4_000 && reach.moves > 40, "\(reach)")

@@ -41,6 +41,8 @@ enum Target: String, CaseIterable {
     case channels
     /// The two sides of the calls between two programs.
     case calls
+    /// The actors of a program, and a peer that calls, lists and answers what it likes.
+    case actors
     /// Values as CBOR.
     case cbor
     /// What peers say about each other, and the tokens with which they are introduced.
@@ -71,6 +73,7 @@ enum Target: String, CaseIterable {
         case .groups: try GroupTarget.run(&mutator)
         case .channels: try ChannelTarget.run(&mutator)
         case .calls: try CallTarget.run(&mutator)
+        case .actors: try ActorTarget.run(&mutator)
         case .cbor: try CBORTarget.run(&mutator)
         case .introductions: try IntroductionTarget.run(&mutator)
         case .table: try TableTarget.run(&mutator)
