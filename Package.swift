@@ -133,9 +133,9 @@ let package = Package(
         .executableTarget(
             name: "nigh",
             dependencies: [
-                "Arguments", "JSONText", "Measuring", "NighCore", "NighFiles", "NighGroups",
-                "NighIntroductions", "NighLoop",
-                "NighMemory", "NighPlugins", "NighRecord", "NighRelays", "NighTCP", "NighTestKit",
+                "Arguments", "JSONText", "Measuring", "NighCalls", "NighCore", "NighFiles", "NighGroups",
+                "NighIntroductions", "NighLoop", "NighMemory", "NighPlugins", "NighRecord", "NighRelays",
+                "NighTCP", "NighTestKit",
                 "ProgramSupport", "SessionArguments", "Terminal",
             ],
             path: "Sources/Tools/nigh", linkerSettings: presentsNigh),
@@ -259,9 +259,9 @@ let package = Package(
         .testTarget(
             name: "NighProgramTests",
             dependencies: [
-                "Arguments", "ChildPrograms", "JSONText", "NighCore", "NighFiles", "NighIntroductions",
-                "NighLoop", "NighMemory", "NighRecord", "NighTestKit", "ProgramSupport", "SessionArguments",
-                "Terminal", "nigh",
+                "Arguments", "ChildPrograms", "JSONText", "Nigh", "NighActors", "NighCalls", "NighCore",
+                "NighFiles", "NighIntroductions", "NighLoop", "NighMemory", "NighRecord", "NighTestKit",
+                "ProgramSupport", "SessionArguments", "Terminal", "nigh",
             ],
             path: "Tests/NighProgram", exclude: ["Common/check-json", "Site/look.html", "Upgrade/0.2.0"]),
         .testTarget(

@@ -7,10 +7,10 @@ import Testing
 
 @Suite("What a trace says about single frames") struct FrameSummaryTests {
     private func summary(of payload: [UInt8], type: UInt8 = 0x19) -> FrameSummary {
-        var state = LinkState()
+        var (state, conversations) = (LinkState(), TracedConversations())
         let frame = RecordedFrame(
             direction: .incoming, type: type, length: payload.count, payload: ByteSlice(payload))
-        return FrameSummary(of: frame, at: 0, in: &state)
+        return FrameSummary(of: frame, at: 0, in: &state, &conversations)
     }
 
     @Test("A stream of the program is opened under its name")

@@ -214,13 +214,13 @@ import Testing
                 "nigh.introduction.number", "nigh.stream.relay_peer", "_ws.expert.message",
             ], of: capture)
         #expect(rows.count == 9)
-        var state = LinkState()
+        var (state, conversations) = (LinkState(), TracedConversations())
         for (row, content) in zip(rows, contents) {
             let payload = [2] + content
             let summary = FrameSummary(
                 of: RecordedFrame(
                     direction: .incoming, type: 0x16, length: payload.count, payload: ByteSlice(payload)),
-                at: 0, in: &state)
+                at: 0, in: &state, &conversations)
             // The dissector leaves out how many addresses there are, and adds the number of bytes.
             let words = summary.text.split(separator: " at ")[0]
             #expect(row[0].contains("(\(words), \(payload.count) bytes)"), "\(row), \(words)")

@@ -19,9 +19,17 @@ struct FrameSummary {
 
     init(text: String) { self.text = text }
 
-    /// Reads `frame`, and updates `state`, the state of its link.
-    init(of frame: RecordedFrame, at time: Int64, in state: inout LinkState) {
+    /// Reads `frame`, and updates the state of its link, and of the conversation, which may go on over other links.
+    init(
+        of frame: RecordedFrame, at time: Int64, in state: inout LinkState,
+        _ conversations: inout TracedConversations
+    ) {
         text = ""
+        read(frame, at: time, &state)
+        readStreams(frame, &state, &conversations)
+    }
+
+    private mutating func read(_ frame: RecordedFrame, at time: Int64, _ state: inout LinkState) {
         if let known = FrameType(rawValue: frame.type), readSize(of: known, frame, &state) { return }
         guard frame.isWhole else {
             text =
@@ -39,6 +47,41 @@ struct FrameSummary {
             fault = error.message
             text = "breaks the protocol: \(error.message)"
         }
+    }
+
+    /// Says which records for calls and actors a frame completes.
+    private mutating func readStreams(
+        _ frame: RecordedFrame, _ state: inout LinkState, _ conversations: inout TracedConversations
+    ) {
+        let type = FrameType(rawValue: frame.type)
+        guard type == .streamData || type == .streamControl, !frame.isCutOff,
+            let number = state.numberOfNextStreamFrame(frame.direction), let id = state.conversation
+        else { return }
+        guard conversations.note(frame: number, frame.direction, in: id) == .new else {
+            return text += ", sent again"
+        }
+        guard type == .streamData else {
+            let content = frame.payload.withUnsafeBytes { bytes in
+                try? FrameContent(type: frame.type, reading: bytes)
+            }
+            if case .streamControl(let control)? = content {
+                conversations.note(control, in: id)
+            }
+            return
+        }
+        guard let stream = frame.streamNumber,
+            let found = conversations.read(
+                frame.isWhole ? frame.payload[4..<frame.payload.count] : nil, of: stream, frame.direction,
+                in: id)
+        else { return }
+        text = "stream \(stream) (\(found.stream.label)), \(frame.length - 4) bytes"
+        details += [
+            .init("stream_name", .text(found.stream.name)),
+            .init("stream_purpose", .text("\(found.stream.purpose)")),
+        ]
+        guard !found.records.isEmpty else { return }
+        text += ": " + found.records.map(\.text).joined(separator: "; ")
+        details.append(.init("stream_records", .list(found.records.map { .object($0.members) })))
     }
 
     /// Says what a message of the kind of groups says, if enough of it was recorded.
@@ -101,10 +144,7 @@ struct FrameSummary {
             }
         case .unreliable: text = ""
         case .streamData:
-            guard frame.length > 4, frame.payload.count >= 4 else { return false }
-            let number = frame.payload.withUnsafeBytes {
-                UInt32(bigEndian: $0.loadUnaligned(as: UInt32.self))
-            }
+            guard frame.length > 4, let number = frame.streamNumber else { return false }
             text = "stream \(number), \(frame.length - 4) bytes"
             details = [
                 .init("stream", .integer(Int(number))), .init("stream_bytes", .integer(frame.length - 4)),
@@ -140,6 +180,7 @@ struct FrameSummary {
         case .resume(let request): read(request, frame, &state)
         case .accept(let acceptance):
             state.begin(numberedBy: acceptance.standing, from: frame.direction)
+            state.conversation = acceptance.conversation
             read(acceptance.standing)
             text = "conversation \(Self.hex(acceptance.conversation)), \(text)"
             details += [
@@ -285,5 +326,13 @@ struct FrameSummary {
 
     private static func range(_ versions: ClosedRange<UInt8>) -> String {
         versions.count == 1 ? "\(versions.lowerBound)" : "\(versions.lowerBound) to \(versions.upperBound)"
+    }
+}
+
+extension RecordedFrame {
+    /// The number of the stream that a frame with data belongs to.
+    fileprivate var streamNumber: UInt32? {
+        guard payload.count >= 4 else { return nil }
+        return payload.withUnsafeBytes { UInt32(bigEndian: $0.loadUnaligned(as: UInt32.self)) }
     }
 }

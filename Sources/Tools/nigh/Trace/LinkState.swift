@@ -31,6 +31,10 @@ struct LinkState {
     /// The number of the next message, if a request or an answer has stated it.
     private var next: [Row: UInt64] = [:]
     private var pieces: [Row: Pieces] = [:]
+    /// The conversation that the link carries.
+    var conversation: UInt64?
+    /// The number of the next frame of streams in each direction, if a request or an answer has stated it.
+    private var nextStreamFrame: [PacketDirection: UInt64] = [:]
     /// How many parts have been seen of each message that is sent in several packets.
     private var parts: [LongMessage: Int] = [:] {
         didSet { if parts.count > Self.partLimit { parts.removeAll() } }
@@ -77,6 +81,7 @@ struct LinkState {
     /// One side has stated how many messages it has received, so the number of the other side's next message is known.
     mutating func begin(numberedBy standing: Standing, from direction: PacketDirection) {
         let other: PacketDirection = direction == .incoming ? .outgoing : .incoming
+        nextStreamFrame[other] = standing.streamFrames
         for lane in Lane.allCases {
             next[Row(direction: other, lane: lane)] = standing.received[Int(lane.rawValue)] &+ 1
             pieces[Row(direction: other, lane: lane)] = nil
@@ -88,6 +93,13 @@ struct LinkState {
         let row = Row(direction: direction, lane: lane)
         guard let number = next[row] else { return nil }
         next[row] = number &+ 1
+        return number
+    }
+
+    /// Counts a frame of streams, and returns its number in the conversation if that is known.
+    mutating func numberOfNextStreamFrame(_ direction: PacketDirection) -> UInt64? {
+        guard let number = nextStreamFrame[direction] else { return nil }
+        nextStreamFrame[direction] = number &+ 1
         return number
     }
 
@@ -134,6 +146,7 @@ struct LinkState {
     /// Forgets all counts, which a gap in the record makes unknown.
     mutating func resetCounts() {
         next = [:]
+        nextStreamFrame = [:]
         pieces = [:]
         parts = [:]
         packets = [:]

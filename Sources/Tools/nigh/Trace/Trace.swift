@@ -22,6 +22,7 @@ struct Trace {
     private let filter: TraceFilter
     private let dumpsPayloads: Bool
     private var links: [UInt64: LinkState] = [:]
+    private var conversations = TracedConversations()
     /// Items that wait until the peer at the other end of their link is known.
     private var held: [UInt64: [Item]] = [:]
     /// When the record begins. If the record does not say, this is the time of its first entry.
@@ -45,6 +46,7 @@ struct Trace {
         if case .gap(let entries, let bytes) = entry.content {
             totals.gap(entries: entries, bytes: bytes)
             for link in Array(links.keys) { links[link]?.resetCounts() }
+            conversations.reset()
             return filter.includes(elapsed: elapsed) ? [gap(entry, elapsed, entries, bytes)] : []
         }
         var state = links[entry.link] ?? LinkState()
@@ -102,7 +104,7 @@ struct Trace {
             return frame(
                 entry, elapsed, state, direction, "preface", bytes.count, bytes, length: bytes.count, summary)
         case .frame(let frame):
-            let summary = FrameSummary(of: frame, at: entry.time, in: &state)
+            let summary = FrameSummary(of: frame, at: entry.time, in: &state, &conversations)
             let name = FrameType.name(of: frame.type)
             guard isInTime, filter.includes(frame.direction, name) else { return nil }
             return self.frame(
