@@ -107,8 +107,8 @@ extension ActorSystem: ActorHost {
 
     /// Finds a method of a contract. That of a type of actors may turn out to be missing when it is called.
     ///
-    /// A method of a protocol of the same module is called as one of the actor's own type. The protocol may be internal,
-    /// and then an optimised build lacks the way through it, and calling would crash.
+    /// A method of a protocol of the same module is called as one of the actor's own type: the protocol may be
+    /// internal, and then an optimised build lacks the way through it, and calling would crash.
     private func find<Act: DistributedActor>(
         _ wireName: String, on actor: Act, _ contract: ActorContract
     ) -> MethodFinding? {

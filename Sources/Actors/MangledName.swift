@@ -59,7 +59,8 @@ struct MangledName {
         return String(decoding: bytes, as: UTF8.self)
     }
 
-    /// An A, and a letter for each number, of which the last is a capital. Equal ones in a row have their count in front.
+    /// An A, and a letter for each number, of which the last is a capital. Equal ones in a row have their count in
+    /// front.
     private static func bytes(of references: [Int]) -> [UInt8] {
         guard !references.isEmpty else { return [] }
         var bytes = [UInt8(ascii: "A")]

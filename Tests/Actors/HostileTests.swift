@@ -7,8 +7,8 @@ import NighTestKit
 import Testing
 
 @Suite("A hostile caller of actors") struct HostileCallerTests {
-    /// Calls the actor `slow`, whose calls do not end, a million times, and keeps to the credit or not. Returns how many
-    /// calls it could write.
+    /// Calls the actor `slow`, whose calls do not end, a million times, and keeps to the credit or not. Returns the
+    /// number of calls that it could write.
     private static func flood(_ side: Meeting.Side, _ peer: Peer, keepsToCredit: Bool) async throws -> Int {
         let stream = try await peer.openStream(named: "@slow", for: .actors)
         let name = "Board.wait(_:) 4waityySiYaKFTE"

@@ -1,11 +1,11 @@
 /// Reads the fields of a frame. Every read is checked, and an error names the field that is missing or wrong.
 package struct FieldReader {
-    private let bytes: UnsafeRawBufferPointer
-    private var position = 0
+    @usableFromInline let bytes: UnsafeRawBufferPointer
+    @usableFromInline var position = 0
 
     package init(_ bytes: UnsafeRawBufferPointer) { self.bytes = bytes }
 
-    package var remaining: Int { bytes.count &- position }
+    @inlinable package var remaining: Int { bytes.count &- position }
 
     package mutating func take(_ count: Int, _ what: String) throws(WireError) -> UnsafeRawBufferPointer {
         guard count >= 0, count <= remaining else { throw Self.cutShort(what) }
@@ -13,9 +13,9 @@ package struct FieldReader {
         return UnsafeRawBufferPointer(rebasing: bytes[position..<position &+ count])
     }
 
-    private static func cutShort(_ what: String) -> WireError { .malformed("\(what) is cut short") }
+    @usableFromInline static func cutShort(_ what: String) -> WireError { .malformed("\(what) is cut short") }
 
-    package mutating func number<Number: FixedWidthInteger>(_ type: Number.Type, _ what: String)
+    @inlinable package mutating func number<Number: FixedWidthInteger>(_ type: Number.Type, _ what: String)
         throws(WireError)
         -> Number
     {
