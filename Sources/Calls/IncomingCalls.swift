@@ -146,6 +146,6 @@ package struct IncomingCalls {
     /// Ends all calls, because the stream is over. Returns the numbers of those that have begun.
     package mutating func end() -> [UInt64] {
         defer { self = IncomingCalls() }
-        return calls.values.filter(\.hasBegun).map(\.call.number)
+        return calls.values.filter(\.hasBegun).map(\.call.number).sorted()
     }
 }

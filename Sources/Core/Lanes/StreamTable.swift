@@ -84,7 +84,7 @@ final class StreamTable {
     var isReconnecting = false {
         didSet {
             guard isReconnecting != oldValue else { return }
-            for stream in streams.values { stream.port.setReconnecting(isReconnecting) }
+            for stream in orderedStreams { stream.port.setReconnecting(isReconnecting) }
         }
     }
     /// Whether this side leaves only after it has ended its writing to all streams for relays.
@@ -338,18 +338,21 @@ final class StreamTable {
             && streams.values.allSatisfy { $0.received <= $0.granted &+ UInt64(agreement.pieceLimit) }
     }
 
+    /// The streams in the order of their numbers, so that simulated programs that use several get the same run again.
+    private var orderedStreams: [Stream] { streams.sorted { $0.key < $1.key }.map(\.value) }
+
     /// Accepts no more bytes from the program, for this reason. What was written before is still sent. With
     /// `keepsRelays`, streams for relays go on, and nothing is drained before this side has ended its writing to them.
     func stopWriting(_ reason: NighError, keepsRelays: Bool) {
         waitsForRelays = keepsRelays
-        for stream in streams.values where !(keepsRelays && stream.port.purpose == .relay) {
+        for stream in orderedStreams where !(keepsRelays && stream.port.purpose == .relay) {
             stream.port.stopWriting(reason)
         }
     }
 
     /// Ends all streams with this error, because the conversation has ended: no stream is opened or counted any more.
     func end(_ error: NighError) {
-        for stream in streams.values { stream.port.end(error) }
+        for stream in orderedStreams { stream.port.end(error) }
         streams.removeAll()
         turns.removeAll()
     }
