@@ -80,8 +80,11 @@ struct ActorContract: Sendable, Equatable {
     /// The method of this name, if the type itself can have one: of a type inside it, the methods are not its own.
     private func method(_ signature: MangledName, _ target: String) -> ActorMethod? {
         let words = RemoteCallTarget(target).description
-        guard words.hasPrefix(path + ".") else { return nil }
-        let call = words.dropFirst(path.count + 1)
+        // Of a type that lies in others, the runtime gives the last name only.
+        let parts = path.split(separator: ".")
+        let type = parts.count == 2 ? path : String(parts.last ?? "")
+        guard signature.beginsAsMethod, words.hasPrefix(type + ".") else { return nil }
+        let call = words.dropFirst(type.count + 1)
         guard !call.isEmpty, !call.prefix(while: { $0 != "(" }).contains(where: { $0 == "." || $0 == " " })
         else { return nil }
         return ActorMethod(

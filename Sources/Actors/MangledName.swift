@@ -33,6 +33,19 @@ struct MangledName {
         byte.isLetter || byte.isDigit || byte == UInt8(ascii: "_") || byte == UInt8(ascii: "$")
     }
 
+    /// Whether the first identifier is no type's: behind that there is the kind of the type.
+    var beginsAsMethod: Bool {
+        guard pieces.count > 1 else { return false }
+        switch pieces[0] {
+        case .identifier: break
+        // One that is not ASCII.
+        case .other(let text): if text.first != UInt8(ascii: "0") { return false }
+        case .references: return false
+        }
+        if case .other(let text) = pieces[1] { return !"CVOPa".utf8.contains(text.first ?? 0) }
+        return true
+    }
+
     /// The name with all words spelled out.
     var spelledOut: String { text { Array("\($0.count)".utf8) + $0 } }
 
@@ -74,19 +87,29 @@ struct MangledName {
         return bytes
     }
 
-    /// The names that the same method may have behind another type of the module. There the type in front, called
-    /// `name`, is spelled out where it occurs first, and numbered after that.
+    /// The names that the same method may have behind another type of the module. That may lie in others, which shifts
+    /// the numbers of types. And the type in front, called `name`, is spelled out there where it occurs first, and
+    /// numbered after that.
     func moved(fromType name: String) -> [MangledName] {
-        guard pieces.contains(where: { $0.refers(to: Self.typeInFront) }) else { return [self] }
-        return (Self.typeInFront + 1..<Self.mostReferences).flatMap { number in
-            (0...Self.mostShift).compactMap { moved(fromType: name, numbered: number, shift: $0) }
+        let uses = pieces.reduce(0) { $0 + $1.references(to: Self.typeInFront) }
+        let numbers = uses > 1 ? Self.typeInFront + 1..<Self.mostReferences : 0..<1
+        let shifts = 0...(uses > 0 ? Self.mostShift : 0)
+        return (0...Self.mostShift).flatMap { nesting in
+            numbers.flatMap { number in
+                shifts.compactMap { shift in
+                    moved(fromType: name, numbered: number, nesting: nesting, shift: shift)
+                }
+            }
         }
     }
 
     /// - Parameters:
-    ///   - number: the number by which other references go to the type in front.
-    ///   - shift: how much greater the numbers of types become behind the first reference.
-    private func moved(fromType name: String, numbered number: Int, shift: Int) -> MangledName? {
+    ///   - number: the number by which later references go to the type in front.
+    ///   - nesting: how much greater the numbers of types become because the other type lies in others.
+    ///   - shift: how much greater they become behind the first reference to the type in front.
+    private func moved(
+        fromType name: String, numbered number: Int, nesting: Int, shift: Int
+    ) -> MangledName? {
         var moved = self
         moved.pieces = []
         var hasOccurred = false
@@ -97,8 +120,8 @@ struct MangledName {
             }
             for reference in references {
                 if reference != Self.typeInFront {
-                    let isShifted = hasOccurred && reference > Self.typeInFront
-                    let new = isShifted ? reference + shift : reference
+                    let isOfMethod = reference > Self.typeInFront
+                    let new = isOfMethod ? reference + nesting + (hasOccurred ? shift : 0) : reference
                     guard new < Self.mostReferences else { return nil }
                     moved.pieces.append(.references([new]))
                 } else if hasOccurred {
@@ -116,8 +139,8 @@ struct MangledName {
 
     /// The number by which names refer to the type in front.
     private static let typeInFront = 2
-    /// How much greater numbers become at most: by those of the type that is spelled out.
-    private static let mostShift = 4
+    /// How much greater numbers become at most, for either reason.
+    private static let mostShift = 8
     /// The number of types and modules that have a letter.
     private static let mostReferences = 26
 
@@ -285,8 +308,8 @@ struct MangledName {
 }
 
 extension MangledName.Piece {
-    fileprivate func refers(to number: Int) -> Bool {
-        if case .references(let numbers) = self { numbers.contains(number) } else { false }
+    fileprivate func references(to number: Int) -> Int {
+        if case .references(let numbers) = self { numbers.count { $0 == number } } else { 0 }
     }
 }
 

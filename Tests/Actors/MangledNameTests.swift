@@ -38,6 +38,22 @@ distributed actor BoardOfWords: WordBoard {
     distributed func itself() throws -> $WordBoard { try actorSystem.share(self, through: $WordBoard.self) }
 }
 
+@Resolvable protocol Doubling: DistributedActor where ActorSystem == NighActors.ActorSystem {
+    distributed func double(_ number: UInt64, _ same: UInt64) -> UInt64
+    distributed func itself(_ one: $Doubling, _ other: $Doubling, _ number: UInt64, _ same: UInt64) -> UInt64
+}
+
+enum Nest {
+    final class Nested {
+        distributed actor Doubler: Doubling {
+            distributed func double(_ number: UInt64, _ same: UInt64) -> UInt64 { number * 2 }
+            distributed func itself(
+                _ one: $Doubling, _ other: $Doubling, _ number: UInt64, _ same: UInt64
+            ) -> UInt64 { same }
+        }
+    }
+}
+
 @Suite("Names of methods") struct MangledNameTests {
     /// Calls every method.
     private static func callAll(_ board: some WordBoard, _ reference: $WordBoard) async throws {
@@ -68,6 +84,18 @@ distributed actor BoardOfWords: WordBoard {
             return side.actors.figures
         }
         #expect(figures.count == 22 && figures.allSatisfy { $0.calls == 1 && $0.failures == 0 }, "\(figures)")
+    }
+
+    @Test("are found in a type that lies in others")
+    func nested() throws {
+        try Meeting().run { side in
+            let doubler = Nest.Nested.Doubler(actorSystem: side.actors)
+            try side.actors.publish(doubler, as: "doubler", through: $Doubling.self)
+        } guest: { side, peer in
+            let doubler = try side.actors.actor($Doubling.self, named: "doubler", on: peer)
+            #expect(try await doubler.double(4, 4) == 8)
+            #expect(try await doubler.itself(doubler, doubler, 4, 5) == 5)
+        }
     }
 
     @Test("mean the same behind any type once they are spelled out")

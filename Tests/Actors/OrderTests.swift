@@ -17,8 +17,9 @@ import Testing
             }
         }
         let (puma, lynx) = (try session("Puma"), try session("Lynx"))
-        let side = Meeting.Side(session: lynx, actors: try ActorSystem(lynx, errors: [ColumnFull.self]))
-        try await body(try ActorSystem(puma, errors: [ColumnFull.self]), side, await side.other())
+        // The machine may be busy with other tests.
+        let side = Meeting.Side(session: lynx, actors: try ActorSystem(lynx, timeout: nil))
+        try await body(try ActorSystem(puma), side, await side.other())
         await puma.close()
         await lynx.close()
     }
@@ -32,13 +33,13 @@ import Testing
                 // On a thread that is no task's, each runs up to its call before the next one begins.
                 guest.session.loop.execute {
                     continuation.resume(
-                        returning: (100..<3_100).map { column in
+                        returning: (100..<1_100).map { column in
                             Task.immediate { try await board.play(column: column).discs }
                         })
                 }
             }
             for (number, task) in tasks.enumerated() { #expect(try await task.value == number + 1) }
-            #expect(try await board.played() == Array(100..<3_100))
+            #expect(try await board.played() == Array(100..<1_100))
         }
     }
 
@@ -51,16 +52,16 @@ import Testing
             let slow = try guest.actors.actor($Board.self, named: "slow", on: peer)
             // Of the many calls to the slow actor 256 are made, and the others wait; but not those to this one.
             let board = try guest.actors.actor($Board.self, named: "board", on: peer)
-            let waits = (0..<2_000).map { number in
+            let waits = (0..<600).map { number in
                 let task = Task { try await slow.wait(600) }
                 if number % 7 == 0 { task.cancel() }
                 return task
             }
             let scores = try await withThrowingTaskGroup(of: Int.self) { group in
-                for column in 100..<1_100 { group.addTask { try await board.play(column: column).discs } }
+                for column in 100..<400 { group.addTask { try await board.play(column: column).discs } }
                 return try await group.reduce(into: Set()) { $0.insert($1) }
             }
-            #expect(scores.count == 1_000)
+            #expect(scores.count == 300)
             for wait in waits.shuffled() { wait.cancel() }
             for wait in waits { await #expect(throws: NighError.self) { try await wait.value } }
             // A call behind the others: those that were cancelled before it have reached their tasks.
