@@ -2,7 +2,7 @@ import NighCalls
 import NighCore
 
 extension ActorSystem {
-    /// Says which actor of which peer. Whoever gets one may call the actor, as far as the actor's program allows it.
+    /// Names an actor of a peer. A program that has an ID may call its actor, as far as the actor's program allows it.
     ///
     /// The ID of an actor that is not published cannot be guessed. An ID that a peer passed on stays valid as long as
     /// the actor lives.

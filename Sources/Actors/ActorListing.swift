@@ -68,7 +68,8 @@ extension ActorSystem {
     /// Begins to tell a peer which actors there are. Loop only.
     func beginListing(for peer: Peer) {
         // A peer of an earlier version has no actors.
-        guard let stream = try? session.openStream(named: "", to: peer.id, for: .actors) else { return }
+        guard let stream = try? session.openStream(named: ActorStream.listing, to: peer.id, for: .actors)
+        else { return }
         let output = ListingOutput(stream, on: session.loop)
         state.withLock { $0.listings.outputs[peer.id] = output }
         refreshListing(for: peer)

@@ -11,7 +11,6 @@ struct MethodFinding: Sendable {
         let wireName: String
     }
 
-    let key: Key
     /// The method, with its name for people.
     let method: ActorMethod
     /// The method that is called: where it can be told, that of the actor's own type, otherwise that of the contract.
@@ -52,14 +51,12 @@ extension ActorSystem: ActorHost {
         _ values: ValueContext, from peer: Peer?
     ) async -> CallOutcome {
         let begin = session.loop.now
-        guard let finding = find(method, on: actor, contract),
-            let result = await execute(finding, on: actor, arguments, values)
-        else {
+        guard let finding = find(method, on: actor, contract) else {
             return .refused(
                 .noMethod, "\(contract.name) there has version \(contract.version), without this method")
         }
         let outcome: CallOutcome
-        switch result {
+        switch await execute(finding.target, on: actor, arguments, values) {
         case .value(let bytes): outcome = await opened(values, for: peer) ?? .answer(ByteSlice(bytes))
         case .failure(let error as InvocationDecoder.Unreadable):
             outcome = .refused(.unreadable, error.reason)
@@ -83,29 +80,22 @@ extension ActorSystem: ActorHost {
         }
     }
 
-    /// Calls the method. Returns nil if the actor has no such method.
+    /// Calls a method that the program has.
     private func execute<Act: DistributedActor>(
-        _ finding: MethodFinding, on actor: Act, _ arguments: ByteSlice, _ values: ValueContext
-    ) async -> ResultHandler.Result? {
+        _ target: String, on actor: Act, _ arguments: ByteSlice, _ values: ValueContext
+    ) async -> ResultHandler.Result {
         let handler = ResultHandler(values)
         do {
             var decoder = try InvocationDecoder(arguments, values, substitution: Act.self)
             try await executeDistributedTarget(
-                on: actor, target: RemoteCallTarget(finding.target), invocationDecoder: &decoder,
-                handler: handler)
+                on: actor, target: RemoteCallTarget(target), invocationDecoder: &decoder, handler: handler)
+            return handler.result ?? .failure(InvocationDecoder.Unreadable(reason: "no result"))
         } catch {
             return .failure(error)
         }
-        if case .failure(let error as ExecuteDistributedTargetError) = handler.result,
-            error.errorCode == .targetAccessorNotFound
-        {
-            state.withLock { $0.foundMethods[finding.key] = nil }
-            return nil
-        }
-        return handler.result
     }
 
-    /// Finds a method of a contract. That of a type of actors may turn out to be missing when it is called.
+    /// Finds a method of a contract; nil if the program has none of that name.
     ///
     /// A method of a protocol of the same module is called as one of the actor's own type: the protocol may be
     /// internal, and then an optimised build lacks the way through it, and calling would crash.
@@ -125,7 +115,7 @@ extension ActorSystem: ActorHost {
         }
         return state.withLock { state in
             let figures = state.statistics.index(of: method.name, isIncoming: true)
-            let finding = MethodFinding(key: key, method: method, target: target, figures: figures)
+            let finding = MethodFinding(method: method, target: target, figures: figures)
             // Peers may write the name for people as they like, and must not fill the table.
             if wireName == method.wireName { state.foundMethods[key] = finding }
             return finding

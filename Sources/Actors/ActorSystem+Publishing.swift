@@ -56,8 +56,8 @@ extension ActorSystem {
         refreshListings()
     }
 
-    /// Makes a reference to an actor of this program, to be passed to peers as an argument or a result. Whoever gets it
-    /// may call the methods of the contract, as long as the actor lives.
+    /// Makes a reference to an actor of this program, to be passed to peers as an argument or a result. A program that
+    /// has it may call the methods of the contract, as long as the actor lives.
     ///
     ///     try await board.join(try actors.share(me, through: $Player.self))
     ///

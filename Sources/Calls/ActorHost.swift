@@ -27,7 +27,7 @@ package struct ActorCall: Sendable {
     package let deadline: Moment
 }
 
-/// What the first character of a stream's name says. The rest of the name says more.
+/// The first characters of the names of streams for actors. Each says what is in the stream.
 package enum ActorStream {
     /// The calls to an actor that is published under the rest of the name.
     package static let published: Character = "@"

@@ -124,12 +124,9 @@ extension CallRecord {
             var fields = FieldReader(bytes)
             guard let kind = Kind(rawValue: try fields.number(UInt8.self, "the kind of a call's record"))
             else { return nil }
-            if kind == .name {
-                let name = try fields.longText(atMost: Self.longestNumberedName, "the name of a call")
-                try fields.finish("a call's record")
-                return .name(name)
-            }
-            let number = try fields.number(UInt64.self, "the number of a call")
+            // A name has no number in front.
+            let number = kind == .name ? 0 : try fields.number(UInt64.self, "the number of a call")
+            let record: CallRecord
             switch kind {
             case .request:
                 let timeout = try fields.number(UInt32.self, "the timeout of a call")
@@ -143,19 +140,18 @@ extension CallRecord {
                     number: number, timeout: timeout, name: name, content: fields.rest(of: message))
             case .answer: return .answer(number: number, .answer(fields.rest(of: message)))
             case .error: return .answer(number: number, .error(fields.rest(of: message)))
-            case .cancel, .unknownName, .credit, .refused, .name: break
-            }
-            var record = CallRecord.credit(number)
-            switch kind {
+            case .name:
+                record = .name(
+                    try fields.longText(atMost: Self.longestNumberedName, "the name of a call"))
             case .cancel: record = .cancel(number: number)
             case .unknownName: record = .answer(number: number, .unknownName)
+            case .credit: record = .credit(number)
             case .refused:
                 let code = try fields.number(UInt8.self, "the reason of a refused call")
                 // A reason of a later version.
                 let reason = CallRefusal(rawValue: code) ?? .notAllowed
                 let words = try fields.displayText("the words of a refused call")
                 record = .answer(number: number, .refused(reason, words))
-            default: break
             }
             try fields.finish("a call's record")
             return record

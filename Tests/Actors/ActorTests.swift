@@ -7,18 +7,9 @@ import Testing
 @Suite("Actors") struct ActorTests {
     private let meeting = Meeting()
 
-    private static func publish(_ side: Meeting.Side) throws {
-        let table = Table(side.actors) { try await side.sleep($0) }
-        try side.actors.publish(table, as: "board", through: $Board.self)
-    }
-
-    private static func board(_ side: Meeting.Side, _ peer: Peer) throws -> $Board {
-        try side.actors.actor($Board.self, named: "board", on: peer)
-    }
-
     @Test("are found and called by peers, which the actor sees as the caller")
     func called() throws {
-        let score = try meeting.run(host: Self.publish) { side, _ in
+        let score = try meeting.run(host: { try $0.publishTable() }) { side, _ in
             for await boards in side.actors.listing(of: $Board.self, named: "board") {
                 guard let board = boards.first else { continue }
                 #expect(board.version == 3 && board.name == "board" && board.peer.name == "Puma")
@@ -34,8 +25,8 @@ import Testing
 
     @Test("throw errors of the agreed types as they are, and say no more of others than their type")
     func errors() throws {
-        try meeting.run(host: Self.publish) { side, peer in
-            let board = try Self.board(side, peer)
+        try meeting.run(host: { try $0.publishTable() }) { side, peer in
+            let board = try side.board(of: peer)
             await #expect(throws: ColumnFull(column: 7)) { try await board.play(column: 7) }
             let error = await #expect(throws: RemoteError.self) { try await board.play(column: 8) }
             #expect(error?.type == "Broken" && error?.text == nil && error?.method == "Board.play(column:)")
@@ -46,8 +37,8 @@ import Testing
     @Test("keep the figures of their methods at both sides")
     func figures() throws {
         let meeting = meeting
-        let figures = try meeting.run(host: Self.publish) { side, peer in
-            let board = try Self.board(side, peer)
+        let figures = try meeting.run(host: { try $0.publishTable() }) { side, peer in
+            let board = try side.board(of: peer)
             for seconds in [1, 1, 1, 20] { try await board.wait(seconds) }
             _ = try? await board.play(column: 8)
             return side.actors.figures
@@ -63,7 +54,7 @@ import Testing
 
     @Test("are reached by no method outside the contract, and by no made-up one")
     func outside() throws {
-        try meeting.run(host: Self.publish) { side, peer in
+        try meeting.run(host: { try $0.publishTable() }) { side, peer in
             // The type of the actor itself was not published.
             let table = try side.actors.actor(Table.self, named: "board", on: peer)
             for call in [{ _ = try await table.secret() }, { try await table.reset() }] {
@@ -93,7 +84,7 @@ import Testing
 
     @Test("are called with the types of their own methods, whatever a peer sends")
     func unreadable() throws {
-        try meeting.run(host: Self.publish) { side, peer in
+        try meeting.run(host: { try $0.publishTable() }) { side, peer in
             let name = "Board.play(column:) 4play6columnAA5ScoreVSi_tYaKFTE"
             #expect(try await side.call(name, [3], on: "@board", of: peer) != .refused(.noMethod))
             let wrong: [[UInt8]] = [
@@ -103,7 +94,7 @@ import Testing
                 let outcome = try await side.call(name, bytes, on: "@board", of: peer)
                 #expect(outcome == .refused(.unreadable), "\(bytes)")
             }
-            #expect(try await Self.board(side, peer).played() == [3])
+            #expect(try await side.board(of: peer).played() == [3])
         }
     }
 
@@ -148,8 +139,8 @@ import Testing
 
     @Test("can be passed to peers and called back, as long as they live")
     func passed() throws {
-        try meeting.run(host: Self.publish) { side, peer in
-            let board = try Self.board(side, peer)
+        try meeting.run(host: { try $0.publishTable() }) { side, peer in
+            let board = try side.board(of: peer)
             var me: Human? = Human(side.actors, name: "Bob")
             let reference = try side.actors.share(me!, through: $Player.self)
             #expect(try await board.join(reference) == "Welcome, Bob")

@@ -88,6 +88,19 @@ distributed actor Table: Board {
     let counter = Counter()
 }
 
+extension Meeting.Side {
+    /// Publishes a table as "board".
+    func publishTable() throws {
+        let table = Table(actors) { try await sleep($0) }
+        try actors.publish(table, as: "board", through: $Board.self)
+    }
+
+    /// The table that a peer has published.
+    func board(of peer: Peer) throws -> $Board {
+        try actors.actor($Board.self, named: "board", on: peer)
+    }
+}
+
 distributed actor Human: Player {
     private let shownName: String
 

@@ -9,15 +9,6 @@ import Testing
 @Suite("Calls of actors") struct ActorCallTests {
     private let meeting = Meeting()
 
-    private static func publish(_ side: Meeting.Side) throws {
-        let table = Table(side.actors) { try await side.sleep($0) }
-        try side.actors.publish(table, as: "board", through: $Board.self)
-    }
-
-    private static func board(_ side: Meeting.Side, _ peer: Peer) throws -> $Board {
-        try side.actors.actor($Board.self, named: "board", on: peer)
-    }
-
     /// Plays in these columns, in calls that are made one after the other, of which none waits for another.
     private static func play(_ columns: Range<Int>, _ board: $Board, _ side: Meeting.Side) async throws -> Int
     {
@@ -34,9 +25,9 @@ import Testing
     func links() throws {
         var cuts = 0
         let played = try meeting.run(
-            host: Self.publish,
+            host: { try $0.publishTable() },
             guest: { side, peer in
-                let board = try Self.board(side, peer)
+                let board = try side.board(of: peer)
                 for round in 1...40 {
                     let columns = (round * 100)..<(round * 100 + 100)
                     #expect(try await Self.play(columns, board, side) == 100)
@@ -61,7 +52,7 @@ import Testing
             tables.withLock { $0 = [table] }
             try side.actors.publish(table, as: "board", through: $Board.self)
         } guest: { side, peer in
-            let board = try Self.board(side, peer)
+            let board = try side.board(of: peer)
             await withTaskGroup { group in
                 for _ in 0..<50 {
                     group.addTask {
@@ -83,8 +74,8 @@ import Testing
 
     @Test("fail when their time has passed, which counts for the calls that they lead to, too")
     func timeouts() throws {
-        try meeting.run(host: Self.publish) { side, peer in
-            let board = try Self.board(side, peer)
+        try meeting.run(host: { try $0.publishTable() }) { side, peer in
+            let board = try side.board(of: peer)
             let begin = side.session.loop.now
             let error = await #expect(throws: NighError.self) {
                 try await side.actors.withTimeout(.seconds(5)) {
@@ -148,7 +139,7 @@ import Testing
                 session.connectsAutomatically = true
                 let side = Meeting.Side(session: session, actors: try ActorSystem(session))
                 let error = await #expect(throws: NighError.self) {
-                    try await Self.board(side, await side.other()).reset()
+                    try await side.board(of: await side.other()).reset()
                 }
                 return "\(error!)"
             }
@@ -160,8 +151,8 @@ import Testing
 
     @Test("return sequences, whose values come in order with their end or their error")
     func sequences() throws {
-        try meeting.run(host: Self.publish) { side, peer in
-            let board = try Self.board(side, peer)
+        try meeting.run(host: { try $0.publishTable() }) { side, peer in
+            let board = try side.board(of: peer)
             for count in [0, 1, 10_000] {
                 var discs: [Int] = []
                 for try await score in try await board.moves(count) { discs.append(score.discs) }
@@ -177,7 +168,7 @@ import Testing
 
     @Test("of a program to an actor of its own, through a reference, carry sequences both ways")
     func ownSequences() throws {
-        try meeting.run(host: Self.publish) { side, _ in
+        try meeting.run(host: { try $0.publishTable() }) { side, _ in
             let table = Table(side.actors)
             let board = try side.actors.share(table, through: $Board.self)
             #expect(try await board.sum(RemoteStream(Moves(count: 10, counter: Counter()))) == 55)
@@ -190,8 +181,8 @@ import Testing
 
     @Test("get sequences as arguments, which the actor reads")
     func sequenceArguments() throws {
-        let sum = try meeting.run(host: Self.publish) { side, peer in
-            try await Self.board(side, peer).sum(RemoteStream(Moves(count: 1_000, counter: Counter())))
+        let sum = try meeting.run(host: { try $0.publishTable() }) { side, peer in
+            try await side.board(of: peer).sum(RemoteStream(Moves(count: 1_000, counter: Counter())))
         }
         #expect(sum == 500_500)
     }
@@ -208,7 +199,7 @@ import Testing
             let table = tables.withLock { $0[0] }
             func produced() async -> Int { await table.whenLocal { $0.counter.count }! }
             do {
-                let moves = try await Self.board(side, peer).moves(10_000_000)
+                let moves = try await side.board(of: peer).moves(10_000_000)
                 try await side.sleep(.seconds(60))
                 let first = await produced()
                 try await side.sleep(.seconds(600))

@@ -79,7 +79,7 @@ import Testing
         return simulation.start(on: device) { try await play(program) }
     }
 
-    /// What a device has shown.
+    /// The lines that a device has shown.
     private func lines(on device: String) -> [String] { screens.lines(on: device) }
 
     private func wait(for words: String, on device: String) throws {
@@ -94,7 +94,7 @@ import Testing
     }
 }
 
-/// What each device has shown.
+/// The lines that the devices have shown.
 private final class Screens: Sendable {
     private let shown = Mutex<[String: [String]]>([:])
 
