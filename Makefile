@@ -133,6 +133,9 @@ install: setup ## Install nigh and fourinarow, with manual pages, completions an
 	    $$built completion zsh | install -D -m 644 /dev/stdin $(SHARE)/zsh/site-functions/_$$name; \
 	    $$built completion fish | install -D -m 644 /dev/stdin $(SHARE)/fish/vendor_completions.d/$$name.fish; \
 	done
+	set -eo pipefail; for page in $$(.build/release/nigh manual --list); do \
+	    .build/release/nigh manual $$page | install -D -m 644 /dev/stdin $(SHARE)/man/man1/nigh-$$page.1; \
+	done
 	set -e; for guide in $(GUIDES); do install -D -m 644 $$guide $(SHARE)/doc/nigh/$${guide#docs/}; done
 	if [[ -e .build/docs/index.html ]]; then rm -rf $(SHARE)/doc/nigh/html; cp -r .build/docs $(SHARE)/doc/nigh/html; fi
 

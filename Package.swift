@@ -56,6 +56,7 @@ let package = Package(
             exclude: ["CMalloc"]),
         .target(name: "NighCalls", dependencies: ["NighCore"], path: "Sources/Calls"),
         .target(name: "NighChannels", dependencies: ["NighCore"], path: "Sources/Channels"),
+        .target(name: "NighCodes", dependencies: ["COpenSSL", "NighCore"], path: "Sources/Codes"),
         .target(name: "NighGroups", dependencies: ["NighCore"], path: "Sources/Groups"),
         .target(name: "NighRelays", dependencies: ["NighCore"], path: "Sources/Relays"),
         .target(
@@ -133,7 +134,8 @@ let package = Package(
         .executableTarget(
             name: "nigh",
             dependencies: [
-                "Arguments", "JSONText", "Measuring", "NighCalls", "NighCore", "NighFiles", "NighGroups",
+                "Arguments", "JSONText", "Measuring", "NighCalls", "NighCodes", "NighCore", "NighFiles",
+                "NighGroups",
                 "NighIntroductions", "NighLoop", "NighMemory", "NighPlugins", "NighRecord", "NighRelays",
                 "NighTCP", "NighTestKit",
                 "ProgramSupport", "SessionArguments", "Terminal",
@@ -170,7 +172,8 @@ let package = Package(
             name: "fuzz",
             dependencies: [
                 "FourInARow", "Measuring", "Nigh", "NighActors", "NighBluetooth", "NighCalls", "NighChannels",
-                "NighCore", "NighFiles", "NighGroups", "NighIntroductions", "NighMDNS", "NighRecord",
+                "NighCodes", "NighCore", "NighFiles", "NighGroups", "NighIntroductions", "NighMDNS",
+                "NighRecord",
                 "NighTCP",
                 "NighTestKit", "ProgramSupport",
             ],
@@ -213,6 +216,8 @@ let package = Package(
         .testTarget(
             name: "CallsTests", dependencies: ["NighCalls", "NighCore", "NighMemory", "NighTestKit"],
             path: "Tests/Calls"),
+        .testTarget(
+            name: "CodesTests", dependencies: ["NighCodes", "NighCore", "NighTestKit"], path: "Tests/Codes"),
         .testTarget(
             name: "ActorsTests",
             dependencies: ["Nigh", "NighActors", "NighCalls", "NighCore", "NighTestKit"],

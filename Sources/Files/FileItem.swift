@@ -20,6 +20,8 @@ public struct FileItem: Hashable, Sendable {
     public var size: Int?
     /// When the content last changed, in nanoseconds since 1970; nil if that is unknown.
     public var modified: Int?
+    /// Whether the file is a program that its owner may run. A receiver keeps this only of senders that it trusts.
+    public var isExecutable: Bool
     /// The media type, such as "image/jpeg"; empty if the sender does not say.
     public var type: String
     /// What the sender's program adds, at most 1,024 bytes.
@@ -27,13 +29,15 @@ public struct FileItem: Hashable, Sendable {
 
     /// Creates an item.
     public init(
-        _ kind: Kind = .file, path: String, size: Int?, modified: Int? = nil, type: String = "",
+        _ kind: Kind = .file, path: String, size: Int?, modified: Int? = nil,
+        isExecutable: Bool = false, type: String = "",
         metadata: [UInt8] = []
     ) {
         self.kind = kind
         self.path = path
         self.size = size
         self.modified = modified
+        self.isExecutable = isExecutable && kind == .file
         self.type = type
         self.metadata = metadata
     }

@@ -8,7 +8,7 @@ package enum FileRecord: Equatable {
     // From the sender.
 
     /// The sender offers this number of items, which follow. Its first record.
-    case offer(count: Int, metadata: [UInt8])
+    case offer(count: Int, metadata: [UInt8], version: FileVersion = .first)
     case item(FileItem)
     /// The bytes in the next `data` records belong to this item, from this offset on.
     case begin(index: Int, offset: Int)
@@ -20,6 +20,8 @@ package enum FileRecord: Equatable {
     case same(index: Int)
     /// The sender cannot send this item.
     case missing(index: Int, FileFault)
+    /// The hash of the whole file, for which the receiver has asked.
+    case claim(index: Int, size: Int, hash: [UInt8])
 
     // From the receiver.
 
@@ -37,6 +39,8 @@ package enum FileRecord: Equatable {
     case kept(index: Int)
     /// The receiver cannot take this item.
     case failed(index: Int, FileFault)
+    /// The receiver has a file of this name and size, and asks for the hash of the sender's.
+    case compare(index: Int)
 
     // From either side.
 
@@ -48,8 +52,6 @@ package enum FileRecord: Equatable {
 }
 
 extension FileRecord {
-    /// The version of these records, which an offer states.
-    static let version: UInt8 = 1
     /// The most items in an offer.
     package static let mostItems = 100_000
     /// The most bytes that the sender's program can add to an offer.
@@ -64,6 +66,8 @@ extension FileRecord {
     static let longest = 16 << 10
     static let headerLength = 5
     private static let longestWords = 255
+    /// The number of the kind of an executable file.
+    private static let executable: UInt8 = 2
     private static let unknown = Int64.min
 
     private enum Kind: UInt8 {
@@ -74,6 +78,7 @@ extension FileRecord {
         case end = 5
         case same = 6
         case missing = 7
+        case claim = 8
         case accept = 16
         case have = 17
         case ready = 18
@@ -81,6 +86,7 @@ extension FileRecord {
         case stored = 20
         case kept = 21
         case failed = 22
+        case compare = 23
         case stop = 32
         case paused = 33
         case resumed = 34
@@ -95,6 +101,7 @@ extension FileRecord {
         case .end: .end
         case .same: .same
         case .missing: .missing
+        case .claim: .claim
         case .accept: .accept
         case .have: .have
         case .ready: .ready
@@ -102,6 +109,7 @@ extension FileRecord {
         case .stored: .stored
         case .kept: .kept
         case .failed: .failed
+        case .compare: .compare
         case .stop: .stop
         case .paused: .paused
         case .resumed: .resumed
@@ -114,8 +122,8 @@ extension FileRecord {
     package var bytes: [UInt8] {
         var fields = FieldWriter(behind: [kind.rawValue, 0, 0, 0, 0])
         switch self {
-        case .offer(let count, let metadata):
-            fields.write(Self.version)
+        case .offer(let count, let metadata, let version):
+            fields.write(version.rawValue)
             fields.write(UInt32(count))
             fields.write(block: metadata)
         case .item(let item): Self.write(item, to: &fields)
@@ -123,11 +131,12 @@ extension FileRecord {
             fields.write(UInt32(index))
             fields.write(UInt64(offset))
         case .data(let count): fields.overwrite(UInt32(count), at: 1)
-        case .end(let index, let size, let hash):
+        case .end(let index, let size, let hash), .claim(let index, let size, let hash):
             fields.write(UInt32(index))
             fields.write(UInt64(size))
             fields.write(raw: hash)
-        case .same(let index), .ready(let index), .kept(let index): fields.write(UInt32(index))
+        case .same(let index), .ready(let index), .kept(let index), .compare(let index):
+            fields.write(UInt32(index))
         case .missing(let index, let fault), .failed(let index, let fault):
             fields.write(UInt32(index))
             Self.write(fault, to: &fields)
@@ -147,7 +156,7 @@ extension FileRecord {
     }
 
     private static func write(_ item: FileItem, to fields: inout FieldWriter) {
-        fields.write(item.kind.rawValue)
+        fields.write(item.isExecutable ? executable : item.kind.rawValue)
         fields.write(item.size.map(Int64.init) ?? -1)
         fields.write(item.modified.map(Int64.init) ?? Self.unknown)
         fields.write(long: item.path, atMost: FileItem.longestPath)
@@ -180,19 +189,26 @@ extension FileRecord {
         _ = try reader.number(UInt32.self, "a record's length")
         switch Kind(rawValue: number) {
         case .offer:
-            let version = try reader.number(UInt8.self, "an offer's version")
-            guard version == Self.version else { throw .malformed("version \(version) of an offer") }
+            let number = try reader.number(UInt8.self, "an offer's version")
+            guard let version = FileVersion(rawValue: number) else {
+                throw .malformed("version \(number) of an offer")
+            }
             let count = Int(try reader.number(UInt32.self, "an offer's count"))
             guard (1...Self.mostItems).contains(count) else { throw .malformed("an offer of \(count) items") }
             self = .offer(
                 count: count,
-                metadata: try reader.bytes(atMost: Self.longestMetadata, "what is added to an offer"))
+                metadata: try reader.bytes(atMost: Self.longestMetadata, "what is added to an offer"),
+                version: version)
         case .item: self = .item(try Self.item(&reader))
         case .begin:
             self = .begin(index: try Self.index(&reader), offset: try Self.size(&reader))
         case .end:
             self = .end(
                 index: try Self.index(&reader), size: try Self.size(&reader), hash: try Self.hash(&reader))
+        case .claim:
+            self = .claim(
+                index: try Self.index(&reader), size: try Self.size(&reader), hash: try Self.hash(&reader))
+        case .compare: self = .compare(index: try Self.index(&reader))
         case .same: self = .same(index: try Self.index(&reader))
         case .missing: self = .missing(index: try Self.index(&reader), try Self.fault(&reader))
         case .accept: self = .accept
@@ -245,7 +261,7 @@ extension FileRecord {
 
     private static func item(_ reader: inout FieldReader) throws(WireError) -> FileItem {
         let number = try reader.number(UInt8.self, "an item's kind")
-        guard let kind = FileItem.Kind(rawValue: number) else {
+        guard let kind = number == executable ? .file : FileItem.Kind(rawValue: number) else {
             throw .malformed("an item of kind \(number)")
         }
         let size = try reader.number(Int64.self, "an item's size")
@@ -257,10 +273,18 @@ extension FileRecord {
         }
         return FileItem(
             kind, path: path, size: size < 0 ? nil : Int(size),
-            modified: modified == unknown ? nil : Int(modified),
+            modified: modified == unknown ? nil : Int(modified), isExecutable: number == executable,
             type: try reader.shortText("an item's type"),
             metadata: try reader.bytes(atMost: FileItem.longestMetadata, "what is added to an item"))
     }
+}
+
+/// The version of the records, which an offer states.
+package enum FileVersion: UInt8, Sendable {
+    /// Nothing is compared, and no file is executable.
+    case first = 1
+    /// The receiver may ask for the hash of a file, and items say whether a file is executable.
+    case comparing = 2
 }
 
 /// Cuts the bytes of a stream into records and the bytes of files.

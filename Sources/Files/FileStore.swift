@@ -53,4 +53,26 @@ package protocol StoredPart: AnyObject {
 
     /// Drops what is there.
     func discard()
+
+    /// Whether a file is there under the name of this one, with the same size.
+    func mayBeThere() -> Bool
+
+    /// Compares the next bytes of those files with a hash.
+    func compareNext(with hash: [UInt8]) throws(FileFailure) -> Comparison
+}
+
+/// The result of comparing files that are there with the hash of the one that is offered.
+package enum Comparison {
+    /// More bytes have to be read.
+    case undecided
+    /// None of them is the same.
+    case other
+    /// One of them is. The part was dropped in its favour.
+    case same(path: String?)
+}
+
+extension StoredPart {
+    package func mayBeThere() -> Bool { false }
+
+    package func compareNext(with hash: [UInt8]) throws(FileFailure) -> Comparison { .other }
 }

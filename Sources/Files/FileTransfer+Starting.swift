@@ -11,7 +11,8 @@ extension FileTransfer {
         _ source: sending any FileSource, metadata: [UInt8] = [], on stream: ByteStream,
         onAllKept: @escaping @Sendable () -> Void = {}
     ) -> FileTransfer {
-        let side = OutgoingFiles(source, metadata: metadata)
+        let version: FileVersion = stream.purpose == .comparedFiles ? .comparing : .first
+        let side = OutgoingFiles(source, metadata: metadata, version: version)
         side.onDecided = { outcomes in
             let areAllKept = outcomes.allSatisfy { if case .kept = $0 { true } else { false } }
             if areAllKept { onAllKept() }
@@ -29,6 +30,18 @@ extension FileTransfer {
             transfer.end(ending, side.outcomes)
         }
         return transfer
+    }
+}
+
+extension Peer {
+    /// Opens a stream to send files: one on which they are compared, if the peer can do that.
+    package nonisolated(nonsending) func openFileStream() async throws(NighError) -> ByteStream {
+        do throws(NighError) {
+            return try await openStream(named: "files", for: .comparedFiles)
+        } catch {
+            guard case .unsupported = error.cause else { throw error }
+            return try await openStream(named: "files", for: .files)
+        }
     }
 }
 
@@ -65,7 +78,9 @@ package final class IncomingOffers: ConversationLayer {
     package func isOffering(_ peer: PeerID) -> Bool { state.withLock { $0.undecided[peer] != nil } }
 
     /// Those for files.
-    package var purposes: [StreamPurpose] { [.files] }
+    package static let purposes: [StreamPurpose] = [.files, .comparedFiles]
+
+    package var purposes: [StreamPurpose] { Self.purposes }
 
     /// Takes a stream that a peer has opened to send files.
     package func receive(_ stream: ByteStream) {

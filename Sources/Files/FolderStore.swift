@@ -12,6 +12,7 @@ package final class FolderStore: FileStore {
     private let replaces: Bool
     private let finalName: SafeFileName?
     private let skipsCopies: Bool
+    private let keepsModes: Bool
 
     /// A file that is offered by itself, or a folder that is offered with all that is in it. There may be one for each
     /// item, so it takes little memory.
@@ -44,9 +45,10 @@ package final class FolderStore: FileStore {
     ///   - finalName: the name that a single file gets, whatever the sender calls it.
     ///   - skipsCopies: whether a file that is there already, in its place and with the same content, is not stored a
     ///     second time. The result then names the file that was there.
+    ///   - keepsModes: whether files are executable that are so at the sender's.
     package init(
         _ folder: ReceivingFolder, sender: PeerID, items: [FileItem], replacing: Bool = false,
-        finalName: SafeFileName? = nil, skipsCopies: Bool = false
+        finalName: SafeFileName? = nil, skipsCopies: Bool = false, keepsModes: Bool = false
     ) {
         destination = folder.folder
         self.sender = sender
@@ -55,6 +57,7 @@ package final class FolderStore: FileStore {
         self.finalName = finalName
         topIndices.reserveCapacity(items.count)
         self.skipsCopies = skipsCopies
+        self.keepsModes = keepsModes
         var indices: [[UInt8]: Int] = [:]
         for (index, item) in items.enumerated() {
             let components = item.components
@@ -104,14 +107,15 @@ package final class FolderStore: FileStore {
             return .kept(path: destination.path(of: kept.path), hash: kept.hash)
         }
         return .part(
-            try PartFile(item, key, in: part, replacing: replaces, skipsCopies: skipsCopies))
+            try PartFile(
+                item, key, in: part, replacing: replaces, skipsCopies: skipsCopies, keepsMode: keepsModes))
     }
 
     package func openAnew(_ index: Int) throws(FileFailure) -> any StoredPart {
         let item = items[index]
         return try PartFile(
             item, PartFolder.key(of: item.path), in: try part(for: index), replacing: replaces,
-            skipsCopies: skipsCopies)
+            skipsCopies: skipsCopies, keepsMode: keepsModes)
     }
 
     package func finish() {

@@ -11,6 +11,8 @@ package final class IncomingFiles: TransferSide {
         case report(IncomingPart)
         /// Read all again and hash it.
         case verify(IncomingPart)
+        /// Compare what is there under the name of the file with what the sender says of its own.
+        case compare(IncomingPart, hash: [UInt8])
     }
 
     private enum State {
@@ -29,6 +31,7 @@ package final class IncomingFiles: TransferSide {
     private(set) var heldBytes = 0
     package private(set) var metadata: [UInt8] = []
     private var state = State.listing(missing: -1)
+    private var version = FileVersion.first
     private var cutter = RecordCutter()
     package private(set) var outcomes: [ItemOutcome] = []
     package private(set) var progress = TransferCount()
@@ -168,8 +171,9 @@ package final class IncomingFiles: TransferSide {
         case (.stop(let fault), _): return end(.stopped(fault))
         case (.paused(let reason), _): return output.notePause(because: reason, in: &progress)
         case (.resumed, _): return output.notePause(because: nil, in: &progress)
-        case (.offer(let count, let metadata), .listing(missing: -1)):
+        case (.offer(let count, let metadata, let version), .listing(missing: -1)):
             self.metadata = metadata
+            self.version = version
             state = .listing(missing: count)
             return
         case (.item(let item), .listing(let missing)) where missing > 0: return try add(item, missing - 1)
@@ -181,6 +185,14 @@ package final class IncomingFiles: TransferSide {
             progress.resumed += items[index].size ?? 0
             output.write(.kept(index: index))
             return conclude(index, .kept(path: kept.path, hash: kept.hash))
+        case (.claim(let index, let size, let hash), .receiving):
+            guard items.indices.contains(index) else { break }
+            // It has failed meanwhile.
+            guard let part = parts[index] else { return }
+            guard part.isCompared else { break }
+            part.isCompared = false
+            tasks.append(size == items[index].size ? .compare(part, hash: hash) : .report(part))
+            return
         case (.missing(let index, let fault), .receiving):
             guard items.indices.contains(index) else { break }
             return conclude(index, .failed(fault, words: fault.explanation))
@@ -217,7 +229,7 @@ package final class IncomingFiles: TransferSide {
             receiving = (nil, 0)
             return
         }
-        guard offset <= part.count, part.expected == nil else {
+        guard offset <= part.count, part.expected == nil, !part.isCompared else {
             throw .malformed("bytes that leave a gap in a file")
         }
         receiving = (part, offset)
@@ -296,7 +308,7 @@ package final class IncomingFiles: TransferSide {
             }
             return
         }
-        guard part.expected == nil, items[index].size ?? size == size else {
+        guard part.expected == nil, !part.isCompared, items[index].size ?? size == size else {
             throw .malformed("a file of another size than was offered")
         }
         part.expected = (size, hash)
@@ -378,7 +390,36 @@ package final class IncomingFiles: TransferSide {
         parts[part.index] = part
         progress.resumed += part.count
         progress.done += part.count
-        tasks.append(.report(part))
+        // To learn whether it has the file already, this side asks, and does not tell: otherwise a sender could find
+        // out what is in files that it only names.
+        if version != .first, part.count == 0, items[part.index].size != nil, part.file.mayBeThere() {
+            part.isCompared = true
+            output.write(.compare(index: part.index))
+        } else {
+            tasks.append(.report(part))
+        }
+    }
+
+    /// Compares the next bytes of what is there under the file's name. If all are the sender's, the file is kept as it
+    /// is.
+    private func compare(_ part: IncomingPart, _ hash: [UInt8]) throws(FileFailure) {
+        guard parts[part.index] === part else {
+            tasks.removeFirst()
+            return
+        }
+        switch try part.file.compareNext(with: hash) {
+        case .undecided: return
+        case .other:
+            tasks.removeFirst()
+            tasks.append(.report(part))
+        case .same(let path):
+            tasks.removeFirst()
+            let size = items[part.index].size ?? 0
+            progress.done += size
+            progress.resumed += size
+            output.write(.kept(index: part.index))
+            conclude(part.index, .kept(path: path, hash: hash))
+        }
     }
 
     /// The sender has another file now than the one that was kept: receives it beside that.
@@ -399,13 +440,14 @@ package final class IncomingFiles: TransferSide {
             switch task {
             case .report(let part): try report(part)
             case .verify(let part): try verify(part)
+            case .compare(let part, let hash): try compare(part, hash)
             }
             endPauseForRoom()
         } catch {
             // The task is done again.
             if error.lacksDescriptors { return waitForRoom(error) }
             switch task {
-            case .report(let part), .verify(let part): fail(part.index, error)
+            case .report(let part), .verify(let part), .compare(let part, _): fail(part.index, error)
             }
         }
         return .again

@@ -15,6 +15,8 @@ final class IncomingPart {
     var isReadAgain = false
     /// The size and hash that the sender has stated.
     var expected: (size: Int, hash: [UInt8])?
+    /// Whether the sender was asked for the hash of its file, and has not answered.
+    var isCompared = false
     /// How often what was written was not what was sent.
     var mismatches = 0
     /// How many of the bytes the sender knows to be written.

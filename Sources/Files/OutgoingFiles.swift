@@ -17,6 +17,8 @@ package final class OutgoingFiles: TransferSide {
         var isComplete = false
         /// The hash of the file that the receiver kept earlier.
         var wholeHash: [UInt8]?
+        /// Whether the receiver only asks for the hash.
+        var isQuestion = false
 
         init(_ index: Int) { self.index = index }
 
@@ -58,6 +60,7 @@ package final class OutgoingFiles: TransferSide {
     }
 
     package let items: [FileItem]
+    private let version: FileVersion
     private let source: any FileSource
     private let metadata: [UInt8]
     private var state = State.offering(next: -1)
@@ -75,8 +78,9 @@ package final class OutgoingFiles: TransferSide {
     /// them now.
     package var onDecided: (([ItemOutcome]) -> Void)?
 
-    package init(_ source: any FileSource, metadata: [UInt8] = []) {
+    package init(_ source: any FileSource, metadata: [UInt8] = [], version: FileVersion = .first) {
         self.source = source
+        self.version = version
         items = source.items
         self.metadata = metadata
         outcomes = Array(repeating: .pending, count: items.count)
@@ -161,6 +165,12 @@ package final class OutgoingFiles: TransferSide {
                 try report.add(Piece(count: count, hash: hash), ofAtMost: items[index].size ?? 0)
             }
         case .ready(let index): return try report(index) { $0.isComplete = true }
+        case .compare(let index):
+            guard version != .first, items.indices.contains(index), items[index].size != nil else { break }
+            return try report(index) { report in
+                report.isQuestion = true
+                report.isComplete = true
+            }
         case .whole(let index, let hash):
             return try report(index) { report in
                 report.wholeHash = hash
@@ -180,7 +190,7 @@ package final class OutgoingFiles: TransferSide {
         case .failed(let index, let fault):
             guard items.indices.contains(index) else { break }
             return conclude(index, .failed(fault, words: fault.explanation))
-        case .offer, .item, .begin, .data, .end, .same, .missing: break
+        case .offer, .item, .begin, .data, .end, .same, .missing, .claim: break
         }
         throw .malformed("a record of files comes out of turn")
     }
@@ -274,10 +284,13 @@ package final class OutgoingFiles: TransferSide {
     }
 
     private func offer(_ next: Int) -> TransferWork {
-        if next < 0 { output.write(.offer(count: items.count, metadata: metadata)) }
+        if next < 0 { output.write(.offer(count: items.count, metadata: metadata, version: version)) }
         let first = max(next, 0)
         let last = min(first + 256, items.count)
-        for index in first..<last { output.write(.item(items[index])) }
+        for var item in items[first..<last] {
+            if version == .first { item.isExecutable = false }
+            output.write(.item(item))
+        }
         state = last < items.count ? .offering(next: last) : .waitingForAnswer
         return .again
     }
@@ -324,12 +337,24 @@ package final class OutgoingFiles: TransferSide {
             current = nil
             return .again
         }
+        if report.isQuestion { return try claim(file) }
         if file.position < file.sendingEnd { return try send(file, atMost: file.sendingEnd - file.position) }
         if report.compared < report.pieces.count { return try compare(report, file) }
         guard report.isComplete else { return .wait }
         // The bytes of a pipe can be read only once, so they cannot be verified.
         if let hash = report.wholeHash, file.file.isSeekable { return try verify(hash, file) }
         return try send(file, atMost: FileRecord.mostData)
+    }
+
+    /// Hashes the whole file, and tells the receiver, which has asked.
+    private func claim(_ file: Current) throws(FileFailure) -> TransferWork {
+        let bytes = try read(file, atMost: FileRecord.longestPiece)
+        guard bytes.isEmpty else {
+            file.hash.update(bytes)
+            current?.position += bytes.count
+            return .again
+        }
+        return try finish(file, .claim(index: file.index, size: file.position, hash: file.hash.value))
     }
 
     /// Reads what the receiver has reported, and has it sent if it is another here.

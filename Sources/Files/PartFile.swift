@@ -19,9 +19,16 @@ final class PartFile: StoredPart {
     private static let mostSlack = 1 << 20
     /// Whether it has become a whole file, or was removed.
     private var isOver = false
+    private let keepsMode: Bool
+    /// The files that are there under its name and have not been compared; nil before the first is looked for.
+    private var others: [(file: OpenDescriptor, PartFolder.Final)]?
+    /// The hash of the first bytes of the first of them.
+    private var otherHash = RunningHash()
+    private var otherPosition = 0
 
     init(
-        _ item: FileItem, _ key: String, in part: PartFolder, replacing: Bool, skipsCopies: Bool
+        _ item: FileItem, _ key: String, in part: PartFolder, replacing: Bool, skipsCopies: Bool,
+        keepsMode: Bool
     ) throws(FileFailure) {
         file = try part.openData(key)
         guard let status = file.status else { throw .system("reading \(part.folder.path(of: key))") }
@@ -32,6 +39,7 @@ final class PartFile: StoredPart {
         names = item.components
         replaces = replacing
         self.skipsCopies = skipsCopies
+        self.keepsMode = keepsMode
         self.item = item
         self.key = key
         self.part = part
@@ -92,7 +100,9 @@ final class PartFile: StoredPart {
     /// Sets mode and time, and flushes the file to the disk.
     private func prepare() throws(FileFailure) {
         guard let status = file.status else { throw failedWriting() }
-        let mode = status.st_mode & 0o644
+        let readable = status.st_mode & 0o644
+        // Whoever may read a program may run it.
+        let mode = keepsMode && item.isExecutable ? readable | (readable & 0o444) >> 2 : readable
         guard status.st_mode & 0o7777 == mode || fchmod(file.number, mode) == 0 else { throw failedWriting() }
         if let modified = item.modified {
             let (seconds, rest) = modified.quotientAndRemainder(dividingBy: 1_000_000_000)
@@ -106,6 +116,33 @@ final class PartFile: StoredPart {
             }
         }
         guard fsync(file.number) == 0 else { throw failedWriting() }
+    }
+
+    func mayBeThere() -> Bool {
+        guard skipsCopies, let size = item.size, size > 0 else { return false }
+        others = try? part.earlierFiles(names, size: size)
+        return others?.isEmpty == false
+    }
+
+    func compareNext(with hash: [UInt8]) throws(FileFailure) -> Comparison {
+        guard let (file, final) = others?.first else { return .other }
+        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 1 << 20, alignment: 16)
+        defer { buffer.deallocate() }
+        let count = file.fill(buffer, at: otherPosition)
+        if count > 0 {
+            otherHash.update(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
+            otherPosition += count
+            return .undecided
+        }
+        guard count == 0, otherPosition == item.size, otherHash.value == hash, fsync(file.number) == 0 else {
+            others?.removeFirst()
+            (otherHash, otherPosition) = (RunningHash(), 0)
+            return others?.isEmpty == true ? .other : .undecided
+        }
+        others = nil
+        discard()
+        try part.record(key, final, size: otherPosition, hash)
+        return .same(path: part.destination.path(of: final.path))
     }
 
     func discard() {

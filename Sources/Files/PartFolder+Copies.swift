@@ -4,8 +4,9 @@ import NighCore
 /// Finds what was there before this transfer: the files and folders whose names would be those of this transfer, if
 /// they were free.
 ///
-/// Only what has the same content counts. To learn that, the whole file is received: a receiver that told the sender
-/// the hash of a file that the sender has only named would tell it what is in that file.
+/// Only what has the same content counts. To learn that, the receiver asks for the hash of the sender's file, or
+/// receives the whole file: a receiver that told the sender the hash of a file that the sender has only named would
+/// tell it what is in that file.
 extension PartFolder {
     /// Returns the folders that were there before, each in the place of an offered folder.
     func earlierFolders(_ names: some Collection<String>) throws(FileFailure) -> [Final] {
@@ -24,20 +25,29 @@ extension PartFolder {
     func earlierCopy(
         of file: OpenDescriptor, _ names: [String], _ hash: [UInt8]
     ) throws(FileFailure) -> Final? {
+        for (other, final) in try earlierFiles(names, size: Int(file.status?.st_size ?? -1))
+        where Self.isCopy(other, of: file, hash) && fsync(other.number) == 0 {
+            return final
+        }
+        return nil
+    }
+
+    /// Returns the files that were there before, in the place of an offered file and with its size.
+    func earlierFiles(_ names: [String], size: Int) throws(FileFailure) -> [(file: OpenDescriptor, Final)] {
         let places =
             names.count < 2
             ? (1..<number).map { (Final(folder: destination, path: ""), base.numbered($0).text) }
             : try earlierFolders(names.dropLast()).map {
                 ($0, SafeFileName(names.last ?? "", mayBeHidden: true).text)
             }
+        var files: [(file: OpenDescriptor, Final)] = []
         for (outer, name) in places {
-            guard let other = try outer.folder.open(name, O_RDONLY), let status = other.status,
-                status.kind == S_IFREG, status.st_size == file.status?.st_size,
-                Self.isCopy(other, of: file, hash), fsync(other.number) == 0
+            guard let file = try outer.folder.open(name, O_RDONLY), let status = file.status,
+                status.kind == S_IFREG, status.st_size == size
             else { continue }
-            return Final(folder: outer.folder, path: outer.path(of: name))
+            files.append((file, Final(folder: outer.folder, path: outer.path(of: name))))
         }
-        return nil
+        return files
     }
 
     private static func isCopy(_ other: OpenDescriptor, of file: OpenDescriptor, _ hash: [UInt8]) -> Bool {

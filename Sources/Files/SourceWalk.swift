@@ -224,7 +224,8 @@ struct SourceWalk {
         let isPlain = node.status.kind == S_IFREG
         let item = FileItem(
             kind, path: path, size: kind == .folder ? 0 : size,
-            modified: isPlain && size != nil ? node.status.modified : nil)
+            modified: isPlain && size != nil ? node.status.modified : nil,
+            isExecutable: isPlain && node.status.st_mode & S_IXUSR != 0)
         listedBytes += item.listedBytes
         guard listedBytes <= FileRecord.mostListedBytes else {
             throw FileFailure(

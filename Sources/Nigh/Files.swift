@@ -38,7 +38,7 @@ final class FileReception: ConversationLayer {
         accepted.inbox.finish()
     }
 
-    var purposes: [StreamPurpose] { acceptance == .none ? [] : [.files] }
+    var purposes: [StreamPurpose] { acceptance == .none ? [] : IncomingOffers.purposes }
 
     func receive(_ stream: ByteStream) { incoming.withLock(\.self)?.receive(stream) }
 
@@ -117,7 +117,7 @@ extension Peer {
                 throw error.error(.sending, peer: label)
             }
         }
-        let stream = try await openStream(named: "files", for: .files)
+        let stream = try await openFileStream()
         return FileTransfer.begin(source.tree, metadata: metadata, on: stream)
     }
 

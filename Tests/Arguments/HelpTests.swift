@@ -12,8 +12,6 @@ struct HelpTests {
 
                 Shows what a table can say.
 
-                It has it all.
-
                 Commands:
                   scan           Looks for others
                   send           Sends files to others
@@ -23,6 +21,8 @@ struct HelpTests {
                 Options:
                   -h, --help     shows this help
                       --version  shows the version
+
+                It has it all.
 
                 Exit status:
                   0 when all went well, 2 when the call was wrong.
@@ -42,12 +42,9 @@ struct HelpTests {
 
                 Sends files to others.
 
-                What is sent arrives whole or not at all, and whoever gets it is asked first.
-                This text is long enough that it has to be broken into lines wherever they end.
-
-                  as it stands
-
-                The end.
+                Examples:
+                  two files:
+                    try-it send --limit 5 a.txt b.txt there
 
                 Operands:
                   FILE                  what to send
@@ -66,9 +63,12 @@ struct HelpTests {
                   -l, --limit NUMBER    how much at once (1 to 100; required)
                   -h, --help            shows this help
 
-                Examples:
-                  two files:
-                    try-it send --limit 5 a.txt b.txt there
+                What is sent arrives whole or not at all, and whoever gets it is asked first.
+                This text is long enough that it has to be broken into lines wherever they end.
+
+                  as it stands
+
+                The end.
 
                 """)
     }

@@ -18,7 +18,7 @@ struct ManualTests {
             "--limit NUMBER FILE... PLACE",
             "--[no-]animation", "says more: [all] of it, that's it", "as it stands",
             "try-it scan --name 'The Puma' 4",
-            "EXIT STATUS", "for how long (10ms to 1m; default 5s)", "try-it 0.1", "2026-02-28",
+            "EXIT STATUS", "for how long (10ms to 1min; default 5s)", "try-it 0.1", "2026-02-28",
         ] {
             #expect(lines.contains { $0.contains(words) }, "\(words): \(lines)")
         }

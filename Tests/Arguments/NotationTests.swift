@@ -40,7 +40,7 @@ struct NotationTests {
     @Test(
         "A value that is not a whole quantity is refused",
         arguments: [
-            "5", "s", "-1s", "1e3s", "1.s", ".5s", "1 s", "0.0000000001s", "９s", "9999999999999999999999s",
+            "s", "-1s", "1e3s", "1.s", ".5s", "1 s", "0.0000000001s", "９s", "9999999999999999999999s",
             "9223372036854775807h", "1S",
         ])
     func noDurations(_ text: String) {

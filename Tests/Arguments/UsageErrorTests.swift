@@ -38,8 +38,8 @@ struct UsageErrorTests {
             ("scan --quiet=yes", "--quiet takes no value: leave out =\"yes\"", "scan"),
             ("scan 10", "COUNT: 10 is out of range: -5 to 9 is allowed", "scan"),
             ("scan many", "COUNT: \"many\" is not a whole number: -5 to 9 is allowed", "scan"),
-            ("scan --within 2m", "--within: 2m is out of range: 10ms to 1m is allowed", "scan"),
-            ("scan --within 5", "--within: \"5\" is not a duration such as 200ms, 5s or 2m", "scan"),
+            ("scan --within 2m", "--within: 2m is out of range: 10ms to 1min is allowed", "scan"),
+            ("scan --within x", "--within: \"x\" is not a duration such as 200ms, 5s or 2min", "scan"),
             ("scan --transport pigeon", "--transport: \"pigeon\" is not tcp, bluetooth or memory", "scan"),
             (
                 "scan --transport bluetoth",

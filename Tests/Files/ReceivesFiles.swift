@@ -72,11 +72,11 @@ extension ReceivesFiles {
     func store(
         _ items: [FileItem], from sender: PeerID? = nil, replacing: Bool = false,
         as name: SafeFileName? = nil,
-        skipsCopies: Bool = false
+        skipsCopies: Bool = false, keepsModes: Bool = false
     ) throws -> FolderStore {
         FolderStore(
             try ReceivingFolder(inbox), sender: sender ?? self.sender, items: items, replacing: replacing,
-            finalName: name, skipsCopies: skipsCopies)
+            finalName: name, skipsCopies: skipsCopies, keepsModes: keepsModes)
     }
 }
 

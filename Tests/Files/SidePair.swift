@@ -26,8 +26,11 @@ final class SidePair {
     /// The bytes that may be on their way in one direction.
     static let window = 256 << 10
 
-    init(_ files: MemoryFiles, on disk: MemoryDisk, seed: UInt64 = 1, metadata: [UInt8] = []) {
-        outgoing = OutgoingFiles(files, metadata: metadata)
+    init(
+        _ files: MemoryFiles, on disk: MemoryDisk, seed: UInt64 = 1, metadata: [UInt8] = [],
+        version: FileVersion = .first
+    ) {
+        outgoing = OutgoingFiles(files, metadata: metadata, version: version)
         self.disk = disk
         generator = SeededGenerator(seed: seed)
     }

@@ -145,7 +145,7 @@ final class StreamTable {
             NighError(
                 .sending, .unsupported("streams"), peer: peer,
                 advice: "update the peer's program, and check that neither side has limits.streams = 0")
-        case .files:
+        case .files, .comparedFiles:
             NighError(
                 .sending, .unsupported("files"), peer: peer, advice: "run a program there that accepts files")
         case .relay:

@@ -207,9 +207,12 @@ package final class LinkMachine {
     func takeTicket() -> ResumptionTicket? { channel?.takeTicket() }
 
     /// Keying material for pairing, which only the two ends of this link can compute. Nil in plaintext.
-    var pairingMaterial: SecretBytes? {
-        channel?.keyingMaterial(
-            label: PairingExchange.exporterLabel, context: [], count: PairingExchange.keyingMaterialByteCount)
+    var pairingMaterial: SecretBytes? { keyingMaterial(label: PairingExchange.exporterLabel) }
+
+    /// Returns 32 bytes for the purpose that the label names, which only the two ends of this link can compute. Nil in
+    /// plaintext.
+    func keyingMaterial(label: String) -> SecretBytes? {
+        channel?.keyingMaterial(label: label, context: [], count: PairingExchange.keyingMaterialByteCount)
     }
 
     /// Returns the next frame if it is a message that has come whole. Otherwise returns nil; call `next` then. The

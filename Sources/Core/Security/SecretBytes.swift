@@ -19,10 +19,10 @@ package final class SecretBytes: @unchecked Sendable {
     }
 
     /// The number of bytes.
-    var count: Int { buffer.count }
+    package var count: Int { buffer.count }
 
     /// The first half of the bytes, and the rest.
-    var halves: (SecretBytes, SecretBytes) {
+    package var halves: (SecretBytes, SecretBytes) {
         let middle = count / 2
         let (first, second) = (SecretBytes(count: middle), SecretBytes(count: count - middle))
         first.withBytes { $0.copyMemory(from: UnsafeRawBufferPointer(rebasing: buffer[..<middle])) }

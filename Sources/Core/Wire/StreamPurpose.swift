@@ -15,6 +15,8 @@ package enum StreamPurpose: UInt8, CaseIterable, Sendable {
     /// Calls of one actor of the other side's program, or something else that actors need. The first character of the
     /// name says which.
     case actors = 6
+    /// The transfer of files, of which the sides compare those that the receiver may have.
+    case comparedFiles = 8
 }
 
 extension StreamPurpose {
@@ -28,6 +30,7 @@ extension StreamPurpose {
         case .calls: Hello.Ability.calls
         case .channelStream: Hello.Ability.channelStreams
         case .actors: Hello.Ability.actors
+        case .comparedFiles: Hello.Ability.comparedFiles
         }
     }
 
@@ -37,7 +40,7 @@ extension StreamPurpose {
     package var windowGrowth: Int {
         switch self {
         case .program, .relay, .channel, .calls, .channelStream, .actors: 1
-        case .files: 4
+        case .files, .comparedFiles: 4
         }
     }
 }

@@ -119,12 +119,12 @@ package final class MemoryDisk {
                 return .folder
             }
             if let kept = disk.kept[item.path] { return .kept(path: kept.name, hash: kept.hash) }
-            return .part(try Part(disk, item.path))
+            return .part(try Part(disk, item.path, size: item.size))
         }
 
         func openAnew(_ index: Int) throws(FileFailure) -> any StoredPart {
             disk.kept[items[index].path] = nil
-            return try Part(disk, items[index].path)
+            return try Part(disk, items[index].path, size: nil)
         }
 
         func finish() { for item in items { disk.kept[item.path] = nil } }
@@ -133,14 +133,16 @@ package final class MemoryDisk {
     private final class Part: StoredPart {
         private let disk: MemoryDisk
         private let path: String
+        private let size: Int?
 
-        init(_ disk: MemoryDisk, _ path: String) throws(FileFailure) {
+        init(_ disk: MemoryDisk, _ path: String, size: Int?) throws(FileFailure) {
             guard disk.open.count < disk.mostOpen else { throw .system("opening \(path)", EMFILE) }
             guard disk.open.insert(path).inserted else {
                 throw FileFailure("\(path) is open", other: "it is being received there already")
             }
             self.disk = disk
             self.path = path
+            self.size = size
             count = disk.parts[path]?.count ?? 0
         }
 
@@ -188,5 +190,15 @@ package final class MemoryDisk {
         }
 
         func discard() { disk.parts[path] = nil }
+
+        func mayBeThere() -> Bool { size.map { disk.files[path]?.count == $0 } ?? false }
+
+        func compareNext(with hash: [UInt8]) throws(FileFailure) -> Comparison {
+            guard let there = disk.files[path], there.withUnsafeBytes({ SHA256.hash($0) }) == hash else {
+                return .other
+            }
+            disk.kept[path] = (path, hash)
+            return .same(path: path)
+        }
     }
 }

@@ -27,11 +27,14 @@ struct BashCompletion {
             done
         }
 
-        # Offers paths; the first argument is their kind.
+        # Offers paths, whose kind is the first argument, and lines of the standard input. bash quotes all of them.
         \(function)_paths() {
-            local path
+            local path line
             compopt -o filenames 2>/dev/null
             while IFS= read -r path; do COMPREPLY+=("$3$path"); done < <(compgen "$1" -- "$2")
+            while IFS= read -r line; do
+                [[ -n $line && $line == "$2"* ]] && COMPREPLY+=("$3$line")
+            done
         }
 
         \(function)() {
@@ -146,10 +149,12 @@ struct BashCompletion {
         case .words(let words):
             "\(function)_offer \"$current\" \"$prefix\" < <(printf '%s\\n' "
                 + words.map(ShellText.quoted).joined(separator: " ") + ")"
-        case .files: "\(function)_paths -f \"$current\" \"$prefix\""
-        case .directories: "\(function)_paths -d \"$current\" \"$prefix\""
+        case .files: "\(function)_paths -f \"$current\" \"$prefix\" </dev/null"
+        case .directories: "\(function)_paths -d \"$current\" \"$prefix\" </dev/null"
         case .lines(let command):
             "\(function)_offer \"$current\" \"$prefix\" < <(eval \(ShellText.quoted(command)) 2>/dev/null)"
+        case .linesAndFiles(let command):
+            "\(function)_paths -f \"$current\" \"$prefix\" < <(eval \(ShellText.quoted(command)) 2>/dev/null)"
         }
     }
 

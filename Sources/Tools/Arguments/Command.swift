@@ -10,6 +10,7 @@ public struct Command<Action: Sendable>: Sendable {
     let examples: [Example]
     let subcommands: [Command]
     let isHidden: Bool
+    private(set) var group: String?
     let make: (@Sendable (RawArguments) throws(UsageError) -> Action)?
 
     /// Creates a command that does something.
@@ -63,6 +64,14 @@ public struct Command<Action: Sendable>: Sendable {
         make = nil
     }
 
+    /// Returns the same command under a heading of its own in the help of the command above it. Commands with one
+    /// heading must follow each other.
+    public func grouped(under heading: String) -> Command {
+        var command = self
+        command.group = heading
+        return command
+    }
+
     func outline(below path: [String] = [], with common: [OptionDeclaration]) -> Outline {
         var options: [OptionDeclaration] = []
         var operands: [OperandDeclaration] = []
@@ -76,6 +85,6 @@ public struct Command<Action: Sendable>: Sendable {
         return Outline(
             path: path, summary: summary, text: text, options: options + common, operands: operands,
             examples: examples, subcommands: subcommands.map { $0.outline(below: path, with: [.help]) },
-            isHidden: isHidden, isComplete: make != nil)
+            isHidden: isHidden, isComplete: make != nil, group: group)
     }
 }

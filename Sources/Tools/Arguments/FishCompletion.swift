@@ -111,6 +111,8 @@ struct FishCompletion {
         case .directories: " --no-files --arguments '(__fish_complete_directories)'"
         case .lines(let source):
             " --no-files --arguments " + Self.quoted("(sh -c \(Self.quoted(source)) 2>/dev/null)")
+        case .linesAndFiles(let source):
+            " --force-files --arguments " + Self.quoted("(sh -c \(Self.quoted(source)) 2>/dev/null)")
         }
     }
 

@@ -18,33 +18,47 @@ struct HelpText {
         let rows: [(term: String, summary: String)]
     }
 
+    /// The number of examples above the options. The others follow the text.
+    private static let firstExamples = 2
+
     static func write(_ command: Outline, in root: Outline, _ sections: [Section], width: Int) -> String {
         var text = HelpText(width: max(width, leastWidth))
         text.addUsage(of: command)
-        text.addText(of: command)
-        let tables =
-            [
-                Table(title: "Commands", rows: command.visibleSubcommands.map { ($0.name, $0.summary) }),
+        text.lines += [""] + Paragraphs.lines(of: command.summary + ".", width: text.width)
+        text.add(command.examples.prefix(firstExamples), of: command, title: "Examples")
+        text.add(
+            command.groups.map { group in
+                Table(
+                    title: group ?? "Commands",
+                    rows: command.visibleSubcommands.filter { $0.group == group }.map {
+                        ($0.name, $0.summary)
+                    })
+            } + [
                 Table(
                     title: "Operands",
-                    rows: command.operands.map { ($0.name, summary($0.summary, $0.remarks)) }),
-            ] + optionTables(of: command)
-        let terms = tables.flatMap(\.rows).map(\.term.count).filter { $0 <= widestTerm }
-        text.column = min((terms.max() ?? 0) + 4, text.width / 2)
-        for table in tables where !table.rows.isEmpty { text.add(table) }
-        text.addExamples(of: command)
+                    rows: command.operands.map { ($0.name, summary($0.summary, $0.remarks)) })
+            ] + optionTables(of: command.visibleOptions.filter { !$0.isShared }))
+        text.addSharedOptions(of: command, in: root)
+        if !command.text.isEmpty {
+            text.lines += [""] + Paragraphs.lines(of: command.text, width: text.width)
+        }
+        text.add(command.examples.dropFirst(firstExamples), of: command, title: "More examples")
         let isRoot = command.path == root.path
-        for section in isRoot ? sections : [] {
-            text.lines += ["", "\(section.title):"] + text.indented(section.text)
-        }
+        text.add(isRoot ? sections.filter { !$0.isDetail || root.sharedOptions.isEmpty } : [])
         if !command.subcommands.isEmpty {
-            text.lines +=
-                [""]
-                + Paragraphs.wrap(
-                    "Run `\(command.title) help COMMAND` for the help of one command."
-                        .split(separator: " ").map(String.init),
-                    width: text.width)
+            text.addLine("Run `\(command.title) help COMMAND` for the help of one command.")
         }
+        return text.lines.joined(separator: "\n") + "\n"
+    }
+
+    /// The help of the options that many commands have, and of what else holds for all commands.
+    static func writeShared(of root: Outline, _ sections: [Section], width: Int) -> String {
+        var text = HelpText(width: max(width, leastWidth))
+        text.lines = Paragraphs.lines(
+            of: "Options of many commands. The help of a command says which of them it has.",
+            width: text.width)
+        text.add(optionTables(of: root.sharedOptions))
+        text.add(sections.filter(\.isDetail))
         return text.lines.joined(separator: "\n") + "\n"
     }
 
@@ -77,13 +91,7 @@ struct HelpText {
         return result
     }
 
-    private mutating func addText(of command: Outline) {
-        lines += [""] + Paragraphs.lines(of: command.summary + ".", width: width)
-        if !command.text.isEmpty { lines += [""] + Paragraphs.lines(of: command.text, width: width) }
-    }
-
-    private static func optionTables(of command: Outline) -> [Table] {
-        let options = command.visibleOptions
+    private static func optionTables(of options: [OptionDeclaration]) -> [Table] {
         var titles: [String] = []
         for title in options.compactMap(\.section) where !titles.contains(title) { titles.append(title) }
         return titles.map { title in
@@ -92,9 +100,32 @@ struct HelpText {
             + [Table(title: "Options", rows: options.filter { $0.section == nil }.map(row))]
     }
 
+    /// Names the options that many commands have.
+    private mutating func addSharedOptions(of command: Outline, in root: Outline) {
+        let names = command.visibleOptions.filter(\.isShared).map { "--\($0.name)" }
+        guard !names.isEmpty else { return }
+        addLine(
+            "Options of many commands (see `\(root.title) help options`): \(names.joined(separator: ", ")).")
+    }
+
+    private mutating func addLine(_ text: String) {
+        lines += [""] + Paragraphs.wrap(text.split(separator: " ").map(String.init), width: width)
+    }
+
     private static func row(_ option: OptionDeclaration) -> (String, String) {
         let start = option.short.map { "-\($0), " } ?? "    "
         return (start + Synopsis.long(option), summary(option.summary, option.remarks))
+    }
+
+    /// Adds tables whose summaries begin at the same column.
+    private mutating func add(_ tables: [Table]) {
+        let terms = tables.flatMap(\.rows).map(\.term.count).filter { $0 <= Self.widestTerm }
+        column = min((terms.max() ?? 0) + 4, width / 2)
+        for table in tables where !table.rows.isEmpty { add(table) }
+    }
+
+    private mutating func add(_ sections: [Section]) {
+        for section in sections { lines += ["", "\(section.title):"] + indented(section.text) }
     }
 
     private mutating func add(_ table: Table) {
@@ -111,10 +142,10 @@ struct HelpText {
         }
     }
 
-    private mutating func addExamples(of command: Outline) {
-        guard !command.examples.isEmpty else { return }
-        lines += ["", "Examples:"]
-        for example in command.examples {
+    private mutating func add(_ examples: ArraySlice<Example>, of command: Outline, title: String) {
+        guard !examples.isEmpty else { return }
+        lines += ["", "\(title):"]
+        for example in examples {
             lines += indented("\(example.summary):")
             lines.append("    \(example.written(for: command))")
         }

@@ -1,34 +1,85 @@
 /// The manual page of a program, in the `man` macros that every `man` reads.
 struct ManualPage {
-    private let root: Outline
-    private let sections: [Section]
+    let root: Outline
+    let sections: [Section]
+    /// The section of the manual.
+    let section: Int
+    let date: String
+    let source: String
 
-    init(_ root: Outline, _ sections: [Section]) {
-        self.root = root
-        self.sections = sections
-    }
-
-    func write(section: Int, date: String, source: String) -> String {
-        var lines = [".TH \(Self.word(root.name.uppercased())) \(section) \(date) \(Self.word(source))"]
-        lines += [".SH NAME", "\(Self.text(root.name)) \\- \(Self.text(root.summary))"]
-        lines += [".SH SYNOPSIS"]
-        for command in root.visible where command.isComplete { lines += synopsis(command) }
-        lines +=
-            [".SH DESCRIPTION", Self.line(root.summary + ".")] + Self.paragraphs(root.text, startsWith: ".PP")
-        lines += parameters(root, heading: ".SH")
+    /// Returns the page of the program: with everything about its commands, or with their names only if they have pages
+    /// of their own.
+    func write(hasPages: Bool) -> String {
+        var lines = beginning(root)
+        for command in root.visible where command.isComplete && !hasPages { lines += synopsis(command) }
+        if hasPages { lines += Self.anyCommand(of: root) }
+        lines += description(root)
+        lines += parameters(root.visibleOptions, root, heading: "OPTIONS", withCommon: true)
         let commands = root.visible.dropFirst()
         if !commands.isEmpty { lines.append(".SH COMMANDS") }
-        for command in commands {
-            lines += [".SS \(Self.word(command.title))", Self.line(command.summary + ".")]
-            lines += Self.paragraphs(command.text, startsWith: ".PP")
-            lines += parameters(command, heading: nil)
+        if hasPages {
+            for group in root.groups {
+                if let group { lines.append(".SS \(Self.word(group))") }
+                for command in root.visibleSubcommands where command.group == group {
+                    lines += [".TP", ".BR \(Self.word(pageName(command))) (\(section))"]
+                    lines.append(Self.line(command.summary + "."))
+                }
+            }
+            lines += parameters(
+                root.sharedOptions, root, heading: "OPTIONS OF MANY COMMANDS", withCommon: false)
+        } else {
+            for command in commands { lines += part(command) }
         }
         for section in sections {
             lines += [".SH \(Self.word(section.title.uppercased()))"]
             lines += Self.paragraphs(section.text, startsWith: nil)
         }
-        lines += examples
+        lines += examples(of: hasPages ? [root] : root.visible)
         return lines.joined(separator: "\n") + "\n"
+    }
+
+    /// Returns the page of one command and those below it.
+    func write(_ command: Outline) -> String {
+        var lines = beginning(command)
+        for command in command.visible where command.isComplete { lines += synopsis(command) }
+        lines += description(command)
+        let own = command.visibleOptions.filter { !$0.isShared }
+        lines += parameters(own, command, heading: "OPTIONS", withCommon: false)
+        let shared = command.visibleOptions.filter(\.isShared)
+        lines += parameters(shared, nil, heading: "OPTIONS OF MANY COMMANDS", withCommon: false)
+        let below = command.visible.dropFirst()
+        if !below.isEmpty { lines.append(".SH COMMANDS") }
+        for command in below { lines += part(command) }
+        lines += examples(of: command.visible)
+        lines += [".SH SEE ALSO", ".BR \(Self.word(root.name)) (\(section))"]
+        return lines.joined(separator: "\n") + "\n"
+    }
+
+    /// The name of a command's own page, such as `nigh-send`.
+    private func pageName(_ command: Outline) -> String { command.path.joined(separator: "-") }
+
+    private func beginning(_ command: Outline) -> [String] {
+        let name = pageName(command)
+        return [
+            ".TH \(Self.word(name.uppercased())) \(section) \(date) \(Self.word(source))", ".SH NAME",
+            "\(Self.text(name)) \\- \(Self.text(command.summary))", ".SH SYNOPSIS",
+        ]
+    }
+
+    private func description(_ command: Outline) -> [String] {
+        [".SH DESCRIPTION", Self.line(command.summary + ".")]
+            + Self.paragraphs(command.text, startsWith: ".PP")
+    }
+
+    /// A command as a part of another one's page.
+    private func part(_ command: Outline) -> [String] {
+        [".SS \(Self.word(command.title))", Self.line(command.summary + ".")]
+            + Self.paragraphs(command.text, startsWith: ".PP")
+            + parameters(command.visibleOptions, command, heading: nil, withCommon: false)
+    }
+
+    private static func anyCommand(of root: Outline) -> [String] {
+        [".SY \(word(root.title))", ".I COMMAND" + noEnd, ".RI [ argument ]..." + noEnd, ".YS"]
     }
 
     private func synopsis(_ command: Outline) -> [String] {
@@ -36,23 +87,26 @@ struct ManualPage {
         return [".SY \(Self.word(command.title))"] + words.map { Self.guarded($0) + Self.noEnd } + [".YS"]
     }
 
-    private func parameters(_ command: Outline, heading: String?) -> [String] {
+    /// - Parameter command: the command whose operands come first; nil for none.
+    private func parameters(
+        _ options: [OptionDeclaration], _ command: Outline?, heading: String?, withCommon: Bool
+    ) -> [String] {
         var lines: [String] = []
-        if let heading { lines.append("\(heading) OPTIONS") }
-        for operand in command.operands {
+        for operand in command?.operands ?? [] {
             lines += [".TP", ".I \(Self.word(operand.name))"]
             lines.append(Self.line(HelpText.summary(operand.summary, operand.remarks)))
         }
-        for option in command.visibleOptions where heading != nil || !Synopsis.isCommon(option) {
+        for option in options where withCommon || !Synopsis.isCommon(option) {
             let short = option.short.map { "-\($0), " } ?? ""
             lines += [".TP", ".B \(Self.word(short + Synopsis.long(option)))"]
             lines.append(Self.line(HelpText.summary(option.summary, option.remarks)))
         }
-        return lines
+        guard let heading, !lines.isEmpty else { return lines }
+        return [".SH \(heading)"] + lines
     }
 
-    private var examples: [String] {
-        let commands = root.visible.filter { !$0.examples.isEmpty }
+    private func examples(of commands: [Outline]) -> [String] {
+        let commands = commands.filter { !$0.examples.isEmpty }
         guard !commands.isEmpty else { return [] }
         return [".SH EXAMPLES"]
             + commands.flatMap { command in

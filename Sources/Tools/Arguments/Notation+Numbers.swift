@@ -41,16 +41,16 @@ extension Notation where Value == Int {
 }
 
 extension Notation where Value == Duration {
-    /// A duration with a precision of nanoseconds, such as `200ms`, `5s`, `1.5s`, `2m` or `1h`. Zero may also be `0`
-    /// without a unit.
+    /// A duration with a precision of nanoseconds, such as `200ms`, `5s`, `1.5s`, `2min` or `1h`. Without a unit it is
+    /// in seconds.
     public static func duration(
         _ placeholder: String = "DURATION",
         in range: ClosedRange<Duration> = .zero ... .nanoseconds(Int64.max)
     ) -> Self {
         let bounds = boundsText(for: range, everything: .zero ... .nanoseconds(Int64.max), write)
         return Notation(placeholder, remark: bounds, write: write) { text in
-            guard let nanoseconds = text == "0" ? 0 : durations.read(text) else {
-                throw noQuantity(text, "duration", "200ms, 5s or 2m")
+            guard let nanoseconds = durations.read(text) else {
+                throw noQuantity(text, "duration", "200ms, 5s or 2min")
             }
             let duration = Duration.nanoseconds(nanoseconds)
             guard range.contains(duration) else { throw outOfRange(text, bounds) }
@@ -104,8 +104,9 @@ extension Notation where Value: Comparable {
 
 private let durations = Quantity(units: [
     .init(name: "ns", factor: 1), .init(name: "us", factor: 1_000), .init(name: "ms", factor: 1_000_000),
-    .init(name: "s", factor: 1_000_000_000), .init(name: "m", factor: 60_000_000_000),
-    .init(name: "h", factor: 3_600_000_000_000),
+    .init(name: "s", factor: 1_000_000_000), .init(name: "", factor: 1_000_000_000, isShown: false),
+    .init(name: "min", factor: 60_000_000_000), .init(name: "m", factor: 60_000_000_000, isShown: false),
+    .init(name: "h", factor: 3_600_000_000_000), .init(name: "d", factor: 86_400_000_000_000, isShown: false),
 ])
 
 private let sizes = Quantity(units: [

@@ -35,7 +35,7 @@ public struct Notation<Value: Sendable>: Sendable {
     }
 
     /// Returns the value of `text`. `subject` is the option or operand that the value is for.
-    func value(of text: String, for subject: String) throws(UsageError) -> Value {
+    public func value(of text: String, for subject: String) throws(UsageError) -> Value {
         guard !text.isEmpty else { throw UsageError("\(subject) needs a value that is not empty") }
         do { return try read(text) } catch { throw UsageError("\(subject): \(error)") }
     }
@@ -56,10 +56,14 @@ extension Notation where Value == String {
     }
 
     /// One of these words. Without a placeholder, help shows the words in its place: `tcp|bluetooth`.
-    public static func choice(_ words: [String], _ placeholder: String? = nil) -> Self {
+    ///
+    /// - Parameter isListed: Whether help lists the words behind the summary, if there is a placeholder.
+    public static func choice(
+        _ words: [String], _ placeholder: String? = nil, isListed: Bool = true
+    ) -> Self {
         Notation(
             placeholder ?? words.joined(separator: "|"),
-            remark: placeholder.map { _ in Wording.list(words) },
+            remark: isListed ? placeholder.map { _ in Wording.list(words) } : nil,
             candidates: .words(words)
         ) { text in
             guard words.contains(text) else { throw Notation.noChoice(text, words) }

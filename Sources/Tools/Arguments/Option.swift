@@ -3,7 +3,7 @@
 /// The initializer decides the type of the value. Without a default the value may be nil; with a default it never is. A
 /// required option always has a value. A repeated option has an array, a flag a `Bool`.
 public struct Option<Value: Sendable>: Parameter {
-    let declaration: OptionDeclaration
+    private(set) var declaration: OptionDeclaration
     private let read: @Sendable ([String]) throws(UsageError) -> Value
 
     /// The option as help, completion and the parser see it.
@@ -12,6 +12,14 @@ public struct Option<Value: Sendable>: Parameter {
     /// Returns the option's value on this command line.
     public func value(in arguments: RawArguments) throws(UsageError) -> Value {
         try read(arguments.options[declaration.name] ?? [])
+    }
+
+    /// Returns the same option, which also understands the names that it had in earlier versions. One of a single
+    /// letter is short.
+    public func formerly(_ names: String...) -> Option {
+        var option = self
+        option.declaration.olderNames = names
+        return option
     }
 
     /// Creates an option that may be left out. Its value is then nil.

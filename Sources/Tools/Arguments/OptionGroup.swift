@@ -1,6 +1,7 @@
 /// Options that belong together, declared once for all commands that accept them.
 ///
-/// Help lists them under the group's title. One closure makes and checks their combined value:
+/// Help lists them under the group's title, or only names them if the group is shared by many commands. One closure
+/// makes and checks their combined value:
 ///
 ///     static let options = OptionGroup("Session options", name, transport) { name, transport in
 ///         SessionOptions(name: name, transport: transport)
@@ -12,10 +13,14 @@ public struct OptionGroup<Value: Sendable>: Parameter {
 
     /// Creates a group of options under a title.
     ///
-    /// - Parameter make: Makes one value from the options' values. It is called while a command line is parsed; an
-    ///   error that it throws is reported as a usage error.
+    /// - Parameters:
+    ///   - title: The heading.
+    ///   - isShared: Whether many commands have these options. `help options` then shows them, and the help of a
+    ///     command only names them.
+    ///   - make: Makes one value from the options' values. It is called while a command line is parsed; an error that
+    ///     it throws is reported as a usage error.
     public init<each Part: Parameter>(
-        _ title: String, _ parts: repeat each Part,
+        _ title: String, isShared: Bool = false, _ parts: repeat each Part,
         make: @escaping @Sendable (repeat (each Part).Value) throws -> Value
     ) {
         var declarations: [Declaration] = []
@@ -23,6 +28,7 @@ public struct OptionGroup<Value: Sendable>: Parameter {
         self.declarations = declarations.map { declaration in
             guard case .option(var option) = declaration.subject else { return declaration }
             option.section = option.section ?? title
+            option.isShared = option.isShared || isShared
             return Declaration(subject: .option(option))
         }
         read = { arguments throws(UsageError) in

@@ -12,6 +12,8 @@ struct Outline: Sendable {
     let isHidden: Bool
     /// Whether the command does something itself, not only through its subcommands.
     let isComplete: Bool
+    /// The heading above the command in the help of the command above it; nil for the common one.
+    let group: String?
 
     var name: String { path[path.count - 1] }
     var title: String { path.joined(separator: " ") }
@@ -20,6 +22,23 @@ struct Outline: Sendable {
 
     /// Whether its first word may be `help`. It may not if the word could be an operand.
     var offersHelpCommand: Bool { !subcommands.isEmpty || operands.isEmpty }
+
+    /// The headings under which help lists the visible subcommands, in order; nil is the common one.
+    var groups: [String?] {
+        var groups: [String?] = []
+        for group in visibleSubcommands.map(\.group) where !groups.contains(group) { groups.append(group) }
+        return groups
+    }
+
+    /// The options that many of these commands have, each once.
+    var sharedOptions: [OptionDeclaration] {
+        var options: [OptionDeclaration] = []
+        for option in visible.flatMap(\.visibleOptions)
+        where option.isShared && !options.contains(where: { $0.name == option.name }) {
+            options.append(option)
+        }
+        return options
+    }
 
     /// This command and all commands below it.
     var all: [Outline] { [self] + subcommands.flatMap(\.all) }

@@ -49,6 +49,10 @@ struct OptionDeclaration: Hashable, Sendable {
     var isHidden = false
     /// The heading under which help lists the option; nil for the common one.
     var section: String?
+    /// Whether many commands have the option, so that the help of one command only names it.
+    var isShared = false
+    /// Names of earlier versions, of which those with one letter are short. They are understood, and shown nowhere.
+    var olderNames: [String] = []
 
     var longNames: [String] { form == .negatable ? [name, Self.negation(of: name)] : [name] }
     var candidates: Candidates? {

@@ -72,8 +72,12 @@ public struct Program<Action: Sendable>: Sendable {
 
     /// Returns what `arguments` ask for. They do not include the program's own name.
     ///
-    /// - Parameter width: The number of columns of help, if that is asked for.
-    public func parse(_ arguments: [String], width: Int = 80) throws(UsageError) -> Outcome<Action> {
+    /// - Parameters:
+    ///   - defaults: The values of options that the arguments do not give.
+    ///   - width: The number of columns of help, if that is asked for.
+    public func parse(
+        _ arguments: [String], defaults: [OptionDefault] = [], width: Int = 80
+    ) throws(UsageError) -> Outcome<Action> {
         var command = root
         var outline = self.outline
         var rest = arguments[...]
@@ -93,7 +97,11 @@ public struct Program<Action: Sendable>: Sendable {
             switch try Scan.read(rest, for: outline, in: self.outline) {
             case .help: return .text(HelpText.write(outline, in: self.outline, sections, width: width))
             case .version: return .text("\(self.outline.name) \(version ?? "")\n")
-            case .arguments(let arguments):
+            case .arguments(var arguments):
+                for value in defaults {
+                    if let problem = value.problem(in: self.outline) { throw problem }
+                    try value.add(to: &arguments, of: outline)
+                }
                 guard let make = command.make else {
                     throw UsageError(
                         "a command is missing: \(Wording.list(outline.visibleSubcommands.map(\.name)))")
@@ -105,16 +113,22 @@ public struct Program<Action: Sendable>: Sendable {
         }
     }
 
+    private static var sharedOptions: String { "options" }
+
     /// The names of the commands directly below the program's own, without the hidden ones.
     public var commandNames: [String] { outline.visibleSubcommands.map(\.name) }
 
     /// Returns the help of a command; each line ends with a newline.
     ///
     /// - Parameters:
-    ///   - path: The command's names below the program's own; empty for the program's help.
+    ///   - path: The command's names below the program's own; empty for the program's help. `options` for the options
+    ///     that many commands have.
     ///   - width: The number of columns. Only a word that is longer exceeds them.
     public func help(for path: [String] = [], width: Int = 80) throws(UsageError) -> String {
         var outline = self.outline
+        if path == [Self.sharedOptions], !outline.sharedOptions.isEmpty {
+            return HelpText.writeShared(of: outline, sections, width: width)
+        }
         for name in path {
             guard let next = outline.subcommand(name) else {
                 guard !outline.subcommands.isEmpty else {
@@ -144,11 +158,21 @@ public struct Program<Action: Sendable>: Sendable {
     /// - Parameters:
     ///   - section: The section of the manual: 1 for commands, 6 for games.
     ///   - date: The date of the last change, such as `2026-02-28`.
-    public func manual(section: Int = 1, date: String) -> String {
-        ManualPage(outline, sections).write(
-            section: section, date: date,
-            source: [outline.name, version].compactMap { $0 }.joined(separator: " "))
+    ///   - hasPages: Whether each command has a manual page of its own, to which this one refers.
+    public func manual(section: Int = 1, date: String, hasPages: Bool = false) -> String {
+        ManualPage(root: outline, sections: sections, section: section, date: date, source: source)
+            .write(hasPages: hasPages)
     }
+
+    /// Returns the manual page of a command below the program's own, such as `nigh-send`; nil if there is no such
+    /// command.
+    public func manual(of name: String, section: Int = 1, date: String) -> String? {
+        guard let command = outline.visibleSubcommands.first(where: { $0.name == name }) else { return nil }
+        return ManualPage(root: outline, sections: sections, section: section, date: date, source: source)
+            .write(command)
+    }
+
+    private var source: String { [outline.name, version].compactMap { $0 }.joined(separator: " ") }
 
     /// Returns the reference of all commands that are not hidden, as Markdown. Each has a heading of the first level.
     public var markdown: String { MarkdownPage.write(outline, sections) }

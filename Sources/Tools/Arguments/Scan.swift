@@ -77,9 +77,10 @@ struct Scan {
     private mutating func parseLongOption(_ word: String) throws(UsageError) {
         let halves = word.dropFirst(2).split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
         let name = String(halves[0])
-        guard let option = command.options.first(where: { $0.longNames.contains(name) }) else {
-            throw unknown(name, written: "--\(name)")
-        }
+        guard
+            let option = command.options.first(where: { $0.longNames.contains(name) })
+                ?? command.options.first(where: { $0.olderNames.contains(name) })
+        else { throw unknown(name, written: "--\(name)") }
         try add(option, as: name, written: "--\(name)", attached: halves.count > 1 ? String(halves[1]) : nil)
     }
 
@@ -93,9 +94,10 @@ struct Scan {
             throw UsageError("there is no option \(word): write -\(word)")
         }
         while let letter = letters.popFirst() {
-            guard let option = command.options.first(where: { $0.short == letter }) else {
-                throw unknown(letter)
-            }
+            guard
+                let option = command.options.first(where: { $0.short == letter })
+                    ?? command.options.first(where: { $0.olderNames.contains(String(letter)) })
+            else { throw unknown(letter) }
             guard option.candidates != nil else {
                 try add(option, as: option.name, written: "-\(letter)", attached: nil)
                 continue

@@ -2,7 +2,9 @@
 enum TableCheck {
     static func problems(of command: Outline) -> [String] {
         var problems = nameProblems(command)
-        problems += duplicates(command.options.flatMap(\.longNames)).map { "two options are --\($0)" }
+        problems += duplicates(command.options.flatMap { $0.longNames + $0.olderNames }).map {
+            "two options are --\($0)"
+        }
         problems += duplicates(command.options.compactMap { $0.short.map(String.init) })
             .map { "two options are -\($0)" }
         problems += duplicates(command.operands.map(\.name)).map { "two operands are \($0)" }

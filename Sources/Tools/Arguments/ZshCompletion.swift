@@ -25,14 +25,10 @@ struct ZshCompletion {
         var functions = [main(command)]
         if !command.subcommands.isEmpty { functions.append(commands(command)) }
         for option in command.options {
-            if case .lines(let source)? = option.candidates {
-                functions.append(lines(of: source, as: name(command, option.name)))
-            }
+            functions += lines(of: option.candidates, as: name(command, option.name))
         }
         for operand in command.operands {
-            if case .lines(let source) = operand.candidates {
-                functions.append(lines(of: source, as: name(command, operand.name)))
-            }
+            functions += lines(of: operand.candidates, as: name(command, operand.name))
         }
         return functions
     }
@@ -79,13 +75,22 @@ struct ZshCompletion {
             """
     }
 
-    private func lines(of source: String, as function: String) -> String {
-        """
-        \(function)() {
-            local -a found=("${(@f)$(eval \(ShellText.quoted(source)) 2>/dev/null)}")
-            compadd -a found
+    /// Returns the function that offers lines, if the candidates are some.
+    private func lines(of candidates: Candidates?, as function: String) -> [String] {
+        let (source, files): (String, String)
+        switch candidates {
+        case .lines(let command)?: (source, files) = (command, "")
+        case .linesAndFiles(let command)?: (source, files) = (command, "\n    _files")
+        default: return []
         }
-        """
+        return [
+            """
+            \(function)() {
+                local -a found=("${(@f)$(eval \(ShellText.quoted(source)) 2>/dev/null)}")
+                compadd -a found\(files)
+            }
+            """
+        ]
     }
 
     private func specification(_ option: OptionDeclaration, _ command: Outline) -> [String] {
@@ -119,7 +124,7 @@ struct ZshCompletion {
                 "(" + words.map { ShellText.escaped($0, Self.special) }.joined(separator: " ") + ")"
             case .files: "_files"
             case .directories: "_files -/"
-            case .lines: function
+            case .lines, .linesAndFiles: function
             }
         return "\(message):\(action)"
     }

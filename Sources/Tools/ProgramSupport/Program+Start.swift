@@ -4,9 +4,13 @@ import Glibc
 extension Program {
     /// Returns what `arguments` ask the program to do. If they ask for help or contain a mistake, prints that and ends
     /// the program.
-    public func parseOrExit(_ arguments: [String], as name: String, width: Int = 80) -> Action {
+    ///
+    /// - Parameter defaults: The values of options that the arguments do not give.
+    public func parseOrExit(
+        _ arguments: [String], defaults: [OptionDefault] = [], as name: String, width: Int = 80
+    ) -> Action {
         do throws(UsageError) {
-            switch try parse(arguments, width: width) {
+            switch try parse(arguments, defaults: defaults, width: width) {
             case .action(let action): return action
             case .text(let text):
                 LineOutput.write(text, to: STDOUT_FILENO)

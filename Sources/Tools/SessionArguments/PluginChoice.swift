@@ -24,7 +24,7 @@ public struct PluginChoice: Sendable {
 
     /// The option that names plugins.
     public static let options = OptionGroup(
-        "Plugins",
+        "Plugins", isShared: true,
         Option(
             repeated: "plugin", .file("FILE.so"),
             "adds the transport of this plugin; plugins in a plugin folder are found by their scheme")
@@ -32,7 +32,7 @@ public struct PluginChoice: Sendable {
 
     /// The same for commands with a session, which can also check transports against their contract.
     public static let sessionOptions = OptionGroup(
-        "Plugins", options,
+        "Plugins", isShared: true, options,
         Option(
             flag: "check-transports",
             "checks that transports keep their contract; one that does not is cut off, and the rule is named"

@@ -13,7 +13,7 @@ public struct RecordChoice: Sendable {
 
     /// The options; nil if the command line asks for no record.
     public static let options = OptionGroup(
-        "Record",
+        "Record", isShared: true,
         Option(
             "record", .text("FILE", candidates: .files),
             "records everything that passes on the links, for `nigh trace FILE`: unencrypted, readable only by you"
@@ -21,11 +21,12 @@ public struct RecordChoice: Sendable {
         Option(
             "record-bytes", .size("BYTES", in: 0...(1 << 24)),
             "records at most this many bytes of each payload; by default all"),
-        Option(flag: "record-overwrite", "replaces the file of the record if it exists")
+        Option(flag: "record-force", "replaces the file of the record if it exists").formerly(
+            "record-overwrite")
     ) { path, headLimit, overwrites -> RecordChoice? in
         guard let path else {
             if headLimit != nil || overwrites {
-                throw UsageError("--record-bytes and --record-overwrite need --record FILE")
+                throw UsageError("--record-bytes and --record-force need --record FILE")
             }
             return nil
         }

@@ -45,6 +45,8 @@ enum Target: String, CaseIterable {
     case actors
     /// Values as CBOR.
     case cbor
+    /// Two sides of a code exchange, with somebody in between.
+    case codes
     /// What peers say about each other, and the tokens with which they are introduced.
     case introductions
     /// A table of Four in a Row, with everybody at it.
@@ -75,6 +77,7 @@ enum Target: String, CaseIterable {
         case .calls: try CallTarget.run(&mutator)
         case .actors: try ActorTarget.run(&mutator)
         case .cbor: try CBORTarget.run(&mutator)
+        case .codes: try CodeTarget.run(&mutator)
         case .introductions: try IntroductionTarget.run(&mutator)
         case .table: try TableTarget.run(&mutator)
         }

@@ -1,4 +1,5 @@
 import Arguments
+import Glibc
 import NighLoop
 import ProgramSupport
 import SessionArguments
@@ -10,56 +11,74 @@ enum NighProgram {
 
     static let table: Program<any Subcommand> = Program(
         Command<any Subcommand>(
-            name, "See what a link is doing: find peers, measure, send files, show what passes",
-            text: """
-                For devices that do not find each other, or whose connection is slow or breaks. Start with `nigh doctor`. Then run \
-                `nigh discover` on one device while a program runs on the other, or `nigh host` on one and `nigh ping` on the other.
-                """,
+            name, "Sends files, finds people nearby, and shows what a link does",
             subcommands: [
-                DoctorCommand.description,
-                TransportsCommand.description,
-                DiscoverCommand.description,
-                HostCommand.description,
-                PingCommand.description,
-                BenchCommand.description,
-                SendCommand.description,
-                ReceiveCommand.description,
-                TransfersCommand.description,
-                ChatCommand.description,
-                TraceCommand.description,
-                InjectCommand.description,
-                IdentityCommand.description,
-                PairCommand.description,
-                PeersCommand.description,
-                ConformanceCommand.description,
-                ErrorsCommand.description,
-                PrintCommand.completion, PrintCommand.manual,
+                SendCommand.description.grouped(under: files),
+                ReceiveCommand.description.grouped(under: files),
+                TransfersCommand.description.grouped(under: files),
+                ClipCommand.description.grouped(under: files),
+                StatusCommand.description.grouped(under: people),
+                DiscoverCommand.description.grouped(under: people),
+                MapCommand.description.grouped(under: people),
+                ChatCommand.description.grouped(under: people),
+                PairCommand.description.grouped(under: people),
+                PeersCommand.description.grouped(under: people),
+                IdentityCommand.description.grouped(under: people),
+                DoctorCommand.description.grouped(under: diagnosis),
+                PingCommand.description.grouped(under: diagnosis),
+                BenchCommand.description.grouped(under: diagnosis),
+                HostCommand.description.grouped(under: diagnosis),
+                TraceCommand.description.grouped(under: diagnosis),
+                ErrorsCommand.description.grouped(under: diagnosis),
+                TransportsCommand.description.grouped(under: advanced),
+                InjectCommand.description.grouped(under: advanced),
+                ConformanceCommand.description.grouped(under: advanced),
+                PrintCommand.completion.grouped(under: advanced),
+                PrintCommand.manual.grouped(under: advanced),
+                CompleteCommand.description,
             ]),
         version: NighVersion.text,
         sections: [
             Section(
                 "Guides",
-                "`nigh help guides` lists the guides, and `nigh help GUIDE` shows one. `nigh help N17` explains a check of the "
-                    + "doctor. `nigh help --open` opens all pages in a browser."
+                "`nigh help guides` lists them, `nigh help GUIDE` shows one, and `nigh help --open` opens all pages in a "
+                    + "browser. `nigh help options` shows the options of many commands."
             ),
             Section(
                 "Exit status",
-                "0 on success, 1 if something failed or no peer replied, 2 if the command line is wrong, 3 if none of the requested "
-                    + "transports works here or the system has too few descriptors or threads for any command, 4 if a given "
-                    + "threshold is missed."
+                "0 on success, 1 if something failed or no peer replied, 2 if the command line is wrong, 3 if none of the "
+                    + "requested transports works here or the system has too few descriptors or threads for any command, 4 if "
+                    + "a given threshold is missed.", isDetail: true
             ),
             Section(
                 "Output",
                 "Results go to the standard output. Everything else goes to the standard error; lines that change in place "
                     + "appear only at a terminal. With --json the results are one JSON object, with --json-lines one object "
-                    + "per line; docs/reference/schemas has the schemas."
+                    + "per line; docs/reference/schemas has the schemas.", isDetail: true
+            ),
+            Section(
+                "Durations and sizes",
+                "A duration is a number with ms, s, min, h or d; without a unit it is in seconds. A size is a number of bytes, "
+                    + "or a number with kB, KiB, MB and so on.", isDetail: true
+            ),
+            Section(
+                "Settings",
+                "The file nigh/settings in $XDG_CONFIG_HOME (or ~/.config) has defaults for options, a line each: option = "
+                    + "value. Lines behind [command] are for that command. A flag is yes or no. The command line overrides "
+                    + "them, and NIGH_SETTINGS names another file, or none if it is empty.", isDetail: true
             ),
             Section(
                 "Environment",
                 "NO_COLOR, if it is not empty, turns colours off. XDG_DATA_HOME is the folder under which your identity, the "
                     + "peers you know, your unfinished sends and your plugins are kept. NIGH_PLUGIN_PATH lists the folders to "
-                    + "search for plugins instead of the default ones."),
+                    + "search for plugins instead of the default ones.", isDetail: true
+            ),
         ])
+
+    private static let files = "Files"
+    private static let people = "People"
+    private static let diagnosis = "Diagnosis"
+    private static let advanced = "Advanced"
 
     /// Reports that the system has too few descriptors or threads for any command, in the output form that was asked
     /// for. Returns the exit status.
@@ -71,7 +90,23 @@ enum NighProgram {
     /// Returns the command that the arguments ask for. If they ask for help or contain a mistake, prints that and ends
     /// the program.
     static func parse(_ arguments: [String]) -> any Subcommand {
-        table.parseOrExit(arguments, as: name, width: TerminalWidth.forHelp)
+        var defaults: [OptionDefault] = []
+        do {
+            defaults = try SettingsFile.ofThisUser?.read() ?? []
+        } catch {
+            LineOutput.printError("\(error)", by: name)
+            exit(UsageError.status)
+        }
+        return table.parseOrExit(
+            current(arguments), defaults: defaults, as: name, width: TerminalWidth.forHelp)
+    }
+
+    /// Returns the arguments as this version spells them, if they are those of an earlier one.
+    static func current(_ arguments: [String]) -> [String] {
+        guard arguments.first == "peers", arguments.prefix(while: { $0 != "--" }).contains("--map") else {
+            return arguments
+        }
+        return ["map"] + arguments.dropFirst().filter { $0 != "--map" }
     }
 
     static func run(_ command: any Subcommand) async -> Int32 {

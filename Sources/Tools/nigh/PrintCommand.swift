@@ -16,12 +16,25 @@ struct PrintCommand: Subcommand {
 
     static let manual = Command<any Subcommand>(
         "manual", "Prints the manual page; read it with man -l -",
-        Option(flag: "markdown", "as Markdown, with a heading for each command")
-    ) { isMarkdown in
-        PrintCommand(commandName: "manual") {
-            isMarkdown ? NighProgram.table.markdown : NighProgram.table.manual(section: 1, date: "2026-11-21")
+        Operand(optional: "COMMAND", .text("COMMAND"), "the command whose page is printed"),
+        Option(flag: "list", "lists the commands that have a page of their own"),
+        Option(flag: "markdown", "as Markdown, with a heading for each command"),
+        examples: [Example("send", "prints the page of `nigh send`")]
+    ) { command, isList, isMarkdown in
+        let table = NighProgram.table
+        if let command, table.manual(of: command, date: date) == nil {
+            throw UsageError("there is no command \(command): `nigh manual --list` lists them")
+        }
+        return PrintCommand(commandName: "manual") {
+            if isMarkdown { return table.markdown }
+            if isList { return table.commandNames.map { "\($0)\n" }.joined() }
+            return command.flatMap { table.manual(of: $0, date: date) }
+                ?? table.manual(date: date, hasPages: true)
         }
     }
+
+    /// The date of the last change of the table.
+    private static let date = "2026-11-29"
 
     func run(_ results: Results, _ interruption: Interruption) async throws -> ExitStatus {
         // A reader that has gone is no failure, and any other one changes the exit status at the end.

@@ -40,7 +40,7 @@ local stream_kinds = {
     [6] = "open-for",
 }
 local stream_purposes = {
-    [1] = "files", [2] = "relay", [3] = "channel", [4] = "calls", [5] = "channelStream", [6] = "actors",
+    [1] = "files", [2] = "relay", [3] = "channel", [4] = "calls", [5] = "channelStream", [6] = "actors", [8] = "comparedFiles",
 }
 local kinds = { [1] = "groups", [2] = "introductions" }
 local introduction_kinds = {

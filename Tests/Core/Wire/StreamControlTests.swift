@@ -47,10 +47,11 @@ import Testing
         let rows = try page.table("| kind | name | then | what it says |", in: "4.5 Streams")
         #expect(rows.map { $0[0] } == kinds.map { "\($0.payload(for: 1)[4])" })
         let purposes = try page.table("| purpose | name | who gets the stream |", in: "4.5 Streams")
-        #expect(purposes.map { $0[0] } == ["1", "2", "3", "4", "5", "6"])
+        #expect(purposes.map { $0[0] } == ["1", "2", "3", "4", "5", "6", "8"])
         #expect(
             purposes.map { $0[1] }
-                == [StreamPurpose.files, .relay, .channel, .calls, .channelStream, .actors].map { "\($0)" })
+                == [StreamPurpose.files, .relay, .channel, .calls, .channelStream, .actors, .comparedFiles]
+                .map { "\($0)" })
         for number in UInt8.min ... .max {
             let isRead = (try? read([0, 0, 0, 1, 6, number, 1, 0x78])) != nil
             #expect(isRead == purposes.contains { $0[0] == "\(number)" }, "\(number)")
@@ -60,7 +61,7 @@ import Testing
     @Test("are refused with an unknown kind or purpose, or with a name that would move a terminal's cursor")
     func violations() {
         #expect(throws: WireError.self) { try read([0, 0, 0, 1, 7]) }
-        for purpose in [0, UInt8(StreamPurpose.allCases.count)] {
+        for purpose in [0, 1 + (StreamPurpose.allCases.map(\.rawValue).max() ?? 0)] {
             #expect(throws: WireError.malformed("a stream for the purpose \(purpose)")) {
                 try read([0, 0, 0, 1, 6, purpose, 0])
             }

@@ -10,7 +10,9 @@ final class NighUser {
     /// The folder with the user's identity and peers.
     var dataFolder: String { "\(folder.path)/nigh" }
 
-    var environment: [String: String] { ["XDG_DATA_HOME": folder.path, "NO_COLOR": ""] }
+    var environment: [String: String] {
+        ["XDG_DATA_HOME": folder.path, "XDG_CONFIG_HOME": folder.path, "NO_COLOR": ""]
+    }
 
     func start(_ arguments: String..., reads: Bool = false) throws -> Child {
         try Child("nigh", arguments, environment: environment, reads: reads)

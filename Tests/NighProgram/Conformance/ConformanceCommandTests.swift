@@ -8,7 +8,7 @@ import Testing
 
     @Test("The memory transport passes, and the output matches the schema")
     func memory() throws {
-        let call = try user.run("conformance", "memory", "--json", "--quiet", "10ms")
+        let call = try user.run("conformance", "memory", "--json", "--settle", "10ms")
         #expect(call.status == 0)
         try call.expectSchema("conformance")
         let object = try call.object()

@@ -302,16 +302,6 @@ import Testing
         #expect(call.status == 1 && call.errors.count == 1, "\(call)")
     }
 
-    @Test("A file in the place of the device is refused, with the line that was meant")
-    func noDevice() throws {
-        try file("a b.txt", bytes: 1)
-        let call = try sender.run(["send", path("a b.txt")] + Self.transportOptions)
-        #expect(call.status == 2 && call.errors.count == 1, "\(call)")
-        #expect(
-            call.errors.joined().contains("PEER is missing: write `nigh send PEER '\(path("a b.txt"))'`"),
-            "\(call)")
-    }
-
     @Test("A sender waits for a missing receiver, but not for ever")
     func nobody() throws {
         try file("a", bytes: 1)

@@ -59,7 +59,7 @@ import Testing
         await refuser.end()
     }
 
-    @Test("A receiver that leaves at each offer is not called for longer than --give-up")
+    @Test("A receiver that leaves at each offer is not called for longer than --wait")
     func leavesAtEachOffer() async throws {
         let refuser = try Refuser(refusesFiles: true) { $1.accept() }
         let call = try user.run(
@@ -67,7 +67,7 @@ import Testing
                 + Self.transportOptions)
         // If a call takes the last of the time, its error names the time.
         let text = call.errors.joined()
-        #expect(call.status == 1 && (text.contains("--give-up") || text.contains("tried for")), "\(call)")
+        #expect(call.status == 1 && (text.contains("--wait") || text.contains("tried for")), "\(call)")
         await refuser.end()
     }
 

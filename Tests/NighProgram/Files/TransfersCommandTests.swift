@@ -84,21 +84,24 @@ import Testing
     @Test("A record has every option by which the peer was found")
     func arguments() throws {
         let line = [
-            "send", "Hare", "--transport", "tcp", "--service", "films", "--name", "Puma", "--identity",
-            "ephemeral", "--security", "paired", "--relays", "everyone", "--through", "Lynx", "--give-up",
+            "send", "--to", "Hare", "--transport", "tcp", "--service", "films", "--name", "Puma",
+            "--identity",
+            "ephemeral", "--security", "paired", "--relays", "everyone", "--through", "Lynx", "--wait",
             "90s", "--as", "f", "--", "/tmp/f",
         ]
         var command = try send(line)
-        #expect(command.arguments == line)
+        let hare = PeerChoice.named("Hare")
+        #expect(command.arguments(to: hare, ["/tmp/f"]) == line)
         let identity = Identity.ephemeral().peerID
         command.identity = identity
-        #expect(command.called == .named("\(identity)") && command.arguments == line)
+        #expect(command.called(hare) == .named("\(identity)"))
+        #expect(command.arguments(to: hare, ["/tmp/f"]) == line)
     }
 
     @Test("No plugin is recorded")
     func withoutPlugins() throws {
         let line = ["send", "Hare", "--plugin", "odd.so", "-t", "odd", "/tmp/f"]
-        let arguments = try send(line).arguments
+        let arguments = try send(line).arguments(to: .named("Hare"), ["/tmp/f"])
         #expect(arguments.contains("odd") && !arguments.contains { $0.contains("plugin") }, "\(arguments)")
     }
 

@@ -66,7 +66,7 @@ import Testing
                 && conversations.count { ($0["told_by"] as? [String])?.count == 2 } >= 3
         }
         #expect(whole.status == 0, "\(whole)")
-        try whole.expectSchema("peers")
+        try whole.expectSchema("map")
         let conversations = try #require(try whole.object()["conversations"] as? [[String: Any]])
         #expect(conversations.allSatisfy { $0["transport"] as? String == "tcp" })
         // Both ends of a conversation between two others tell of it.
@@ -79,7 +79,7 @@ import Testing
         let unwritten = try user.run(
             ["peers", "--map", "--once", "--json", "--timeout", "60s", "--svg", pipe, "--force"] + session)
         #expect(unwritten.status == 1 && unwritten.errors.count == 1, "\(unwritten)")
-        try unwritten.expectSchema("peers")
+        try unwritten.expectSchema("map")
         #expect(try unwritten.object()["svg"] is NSNull)
         try end(chatting)
     }
@@ -95,7 +95,7 @@ import Testing
         watching.send(SIGINT)
         let call = try NighCall(finishing: watching)
         #expect(call.status == 0, "\(call)")
-        try call.expectSchema("peers", lines: true)
+        try call.expectSchema("map", lines: true)
         try end([chatting[0], chatting[1]])
     }
 
@@ -120,7 +120,7 @@ import Testing
         let call = try user.run(
             ["peers", "--map", "--once", "--timeout", "300ms", "--json", "--svg", picture] + session)
         #expect(call.status == 1)
-        try call.expectSchema("peers")
+        try call.expectSchema("map")
         #expect(call.errors.count == 1 && call.errors[0].contains("nigh discover"), "\(call)")
         #expect(!FileManager.default.fileExists(atPath: picture))
     }

@@ -153,6 +153,17 @@ extension Peer {
         }
     }
 
+    /// Returns 32 bytes that only the two ends of the link can compute that carries the conversation now: the TLS
+    /// exporter (RFC 8446, 7.5) with this label and no context. Nil without such a link, and in plaintext. The call
+    /// waits for nobody, so cancelling its task changes nothing.
+    package nonisolated(nonsending) func keyingMaterial(label: String) async throws(NighError) -> SecretBytes?
+    {
+        let id = id
+        return try await outcome(.conversing, cancelledBy: { _ in }) { driver, completion in
+            completion(.success(driver.machine.peers[id]?.link?.machine.keyingMaterial(label: label)))
+        }
+    }
+
     /// How the session that knows the peer is reached.
     package var session: SessionReference { handle.session }
 

@@ -184,7 +184,8 @@ extension SessionMachine {
     private func report(_ stream: ByteStream) {
         switch stream.purpose {
         case .program: report(.streamOpened(stream))
-        case .files, .relay, .channel, .calls, .channelStream, .actors: output(.reportStream(stream))
+        case .files, .comparedFiles, .relay, .channel, .calls, .channelStream, .actors:
+            output(.reportStream(stream))
         }
     }
 

@@ -14,7 +14,7 @@ struct BenchCommand: Subcommand {
     let timeout: Duration
 
     static let description = Command<any Subcommand>(
-        "bench", "Measures the throughput to and from a `nigh host`, and the round trip under load",
+        "bench", "Measures throughput, and round trips under load",
         text: """
             PEER is a name, the beginning of a PeerID, or an address of a peer that runs `nigh host`. The sender sends messages \
             of one size as fast as its session takes them, reliably and in order. Both ends count: the result is what was \
@@ -22,7 +22,7 @@ struct BenchCommand: Subcommand {
 
             Up is from here to PEER. Meanwhile ten pings per second are sent: how much longer they take than without load shows \
             what a full link does to all other traffic on it. On a full link all buffers on the path are full, so a slow link \
-            with large buffers needs some seconds more than --seconds.
+            with large buffers needs some seconds more than --duration.
 
             With --datagrams, 50 packets of 200 bytes a second also travel beside the link, as a program's unreliable messages do. \
             A table shows their loss, order, jitter and round trips, without load and in each run, beside those of the link.
@@ -35,13 +35,13 @@ struct BenchCommand: Subcommand {
         examples: [
             Example("Puma", "measures up, down, and both at once, five seconds each"),
             Example(
-                "Puma --direction up --size 64,1k,16k,64k,1m --seconds 2",
+                "Puma --direction up --size 64,1k,16k,64k,1m --duration 2s",
                 "shows how the throughput depends on the message size"),
             Example(
                 "tcp://192.168.1.7:4000 --min-rate 100M",
                 "checks that the link is at least as fast as Fast Ethernet; exit status 4 if not"),
             Example(
-                "Puma -d up --datagrams",
+                "Puma --direction up --datagrams",
                 "shows how much sooner unreliable messages arrive while the link is full"),
             Example("Puma --report link.html", "writes a report with plots, as one page to keep or send on"),
         ]
@@ -54,15 +54,17 @@ struct BenchCommand: Subcommand {
     private static let planOptions = OptionGroup(
         "Runs",
         Option(
-            "direction", short: "d", .choice(of: BenchPlan.Directions.self), default: .each,
-            "the direction; each measures up, then down, then both at once"),
+            "direction", .choice(of: BenchPlan.Directions.self), default: .each,
+            "the direction; each measures up, then down, then both at once"
+        ).formerly("d"),
         Option(
             "size", .list(of: .size("SIZES", in: Int(BenchLimits.smallestMessage)...(16 << 20)), atMost: 16),
             default: [16 << 10],
             "the message size in bytes; several sizes are measured one after the other, as in 64,1k,16k"),
         Option(
-            "seconds", .seconds(in: .milliseconds(100) ... .seconds(590)), default: .seconds(5),
-            "how long each run is measured"),
+            "duration", .duration(in: .milliseconds(100) ... .seconds(590)), default: .seconds(5),
+            "how long each run is measured"
+        ).formerly("seconds"),
         Option(
             "warm-up", .duration(in: .zero ... .seconds(10)), default: .seconds(1),
             "how long each run sends before it is measured"),
@@ -79,7 +81,7 @@ struct BenchCommand: Subcommand {
         Option(
             "report", .file(),
             "writes a report with tables and plots, as one page that needs only a browser"),
-        Option(flag: "force", "overwrites the report's file if it exists")
+        Option(flag: "force", "replaces the report's file if it exists")
     ) { path, force in
         if force, path == nil { throw UsageError("--force needs --report") }
         return path.map { ReportFile($0, option: "--report", overwrites: force) }

@@ -149,7 +149,7 @@ extension CommandSession {
                     advice: "name its transport: --transport \(address.scheme)")
             }
             return .address(address)
-        case .named:
+        case .named, .code:
             return .peer(
                 try await find(choice, for: purpose, until: deadline, isAnnounced: isAnnounced).id)
         }

@@ -134,12 +134,16 @@ extension CommandSession {
         }
         guard suitable.allSatisfy({ $0.identity == first.identity }) else {
             let names = suitable.map { label(of: $0.id) }.sorted().joined(separator: ", ")
+            let advice =
+                if case .code = search.choice { "name the right one with --from" } else {
+                    "choose one by the beginning of its PeerID"
+                }
             return end(
                 search,
                 .failure(
                     NighError(
                         .browsing, .invalid("choice \"\(search.choice)\": it matches \(names)"),
-                        advice: "choose one by the beginning of its PeerID")))
+                        advice: advice)))
         }
         end(search, .success(first))
     }

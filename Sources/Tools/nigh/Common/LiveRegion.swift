@@ -20,9 +20,9 @@ final class LiveRegion: @unchecked Sendable {
     private var question: String?
     private var hasEnded = false
 
-    init(hasColours: Bool) {
+    init(hasColours: Bool, isQuiet: Bool) {
         self.hasColours = hasColours
-        isVisible = isTerminal(STDERR_FILENO) && !TerminalTraits.ofThisProcess.isDumb
+        isVisible = !isQuiet && isTerminal(STDERR_FILENO) && !TerminalTraits.ofThisProcess.isDumb
     }
 
     /// Shows these lines in place of the previous ones; at most one less than the terminal has rows. If the terminal is

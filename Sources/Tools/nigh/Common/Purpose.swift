@@ -8,6 +8,8 @@ enum Purpose: String, CaseIterable, Sendable {
     case bench
     /// Sending files.
     case send
+    /// Taking the files for which a one-time code is shown.
+    case code
     /// Chatting.
     case chat
     /// Pairing: two people check that nobody is between their devices.
@@ -41,12 +43,20 @@ enum Purpose: String, CaseIterable, Sendable {
 
     static let infoKey = "nigh"
 
-    /// The discovery info of a session that takes these purposes.
-    static func info(accepting purposes: [Purpose]) -> DiscoveryInfo {
-        let names = purposes.map(\.rawValue).joined(separator: " ")
-        // Four short names are far below every limit.
-        return (try? DiscoveryInfo(names.isEmpty ? [:] : [infoKey: names])) ?? .none
+    /// The key of the number of a one-time code.
+    private static let codeKey = "code"
+
+    /// The discovery info of a session that takes these purposes, and shows a one-time code with this number.
+    static func info(accepting purposes: [Purpose], codeNumber: Int? = nil) -> DiscoveryInfo {
+        var info: [String: String] = [:]
+        if !purposes.isEmpty { info[infoKey] = purposes.map(\.rawValue).joined(separator: " ") }
+        if let codeNumber { info[codeKey] = "\(codeNumber)" }
+        // A few short names are far below every limit.
+        return (try? DiscoveryInfo(info)) ?? .none
     }
+
+    /// The number of the one-time code that a peer shows; nil if it shows none.
+    static func codeNumber(of peer: Peer) -> Int? { peer.info[codeKey].flatMap { Int($0) } }
 
     /// Returns whether `peer` advertises that it takes this purpose, or nil if it advertises nothing about purposes, as
     /// other programs do.
@@ -92,13 +102,14 @@ enum Purpose: String, CaseIterable, Sendable {
     }
 
     /// The command that asks for this purpose; `join` has none of its own.
-    var counterpart: String { "nigh \(rawValue)" }
+    var counterpart: String { self == .code ? "nigh receive CODE" : "nigh \(rawValue)" }
 
     /// The command that accepts this purpose on the other device; nil for `join`, which is no command's own.
     var acceptor: String? {
         switch self {
         case .ping, .bench: "nigh host"
         case .send: "nigh receive"
+        case .code: "nigh send FILE"
         case .chat: "nigh chat"
         case .pair: "nigh pair"
         case .join: nil

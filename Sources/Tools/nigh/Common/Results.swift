@@ -31,6 +31,8 @@ final class Results: @unchecked Sendable {
     /// The live lines on the standard error, if that is a terminal.
     let live: LiveRegion
 
+    /// Whether remarks are left out.
+    private let isQuiet: Bool
     private let command: String
     private let hasColours: Bool
     private let output: LineOutput
@@ -52,8 +54,9 @@ final class Results: @unchecked Sendable {
     ) {
         self.command = command
         form = options.form
+        isQuiet = options.isQuiet
         hasColours = options.showsColours(on: STDOUT_FILENO)
-        live = LiveRegion(hasColours: options.showsColours(on: STDERR_FILENO))
+        live = LiveRegion(hasColours: options.showsColours(on: STDERR_FILENO), isQuiet: options.isQuiet)
         output = LineOutput(onFailure: onFailure)
         lists = kinds.map { ($0, []) }
     }
@@ -104,7 +107,10 @@ final class Results: @unchecked Sendable {
     }
 
     /// Writes a remark for a person to the standard error; programs do not depend on it.
-    func remark(_ text: String) { live.writeAbove { LineOutput.printError(text, by: "nigh") } }
+    func remark(_ text: String) {
+        if isQuiet { return }
+        live.writeAbove { LineOutput.printError(text, by: "nigh") }
+    }
 
     /// Writes an error that does not end the command as a remark.
     func remark(_ error: any Error) {

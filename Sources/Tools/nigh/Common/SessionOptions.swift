@@ -49,7 +49,7 @@ struct SessionOptions: Sendable {
     static let ownService: ServiceName = "nigh"
 
     static let options = OptionGroup(
-        "Session",
+        "Session", isShared: true,
         Option(
             "transport", short: "t", .transports,
             "the transports to use, with options as in tcp:port=4000,interface=wlan0; by default all that reach other programs"

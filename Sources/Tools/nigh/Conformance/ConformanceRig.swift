@@ -24,11 +24,12 @@ struct ConformanceRig: Sendable {
     static let options = OptionGroup(
         "Properties of the transport",
         Option(
-            "patience", .duration(in: .milliseconds(10) ... .seconds(3_600)), default: .seconds(10),
-            "how long to wait for an outcome"),
+            "wait", .duration(in: .milliseconds(10) ... .seconds(3_600)), default: .seconds(10),
+            "the time limit for each outcome"
+        ).formerly("patience"),
         Option(
-            "quiet", .duration(in: .milliseconds(1) ... .seconds(3_600)), default: .milliseconds(100),
-            "how long to wait before concluding that nothing happens"),
+            "settle", .duration(in: .milliseconds(1) ... .seconds(3_600)), default: .milliseconds(100),
+            "the time without an event after which nothing is expected any more"),
         Option(
             "bulk", .size(in: 1_024...1 << 30), default: 32 << 20,
             "how many bytes a check writes if it needs many"),

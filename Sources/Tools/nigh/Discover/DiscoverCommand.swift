@@ -30,10 +30,11 @@ struct DiscoverCommand: Subcommand {
             members; those notice.
             """,
         OutputOptions.options, SessionOptions.options,
-        Option(flag: "once", short: "1", "shows the peers that are seen at the end of the timeout, and ends"),
+        Option(flag: "once", short: "1", "shows the peers that are seen at the end, and ends after 3s"),
         Option(
-            "timeout", .duration(),
-            "ends after this time, as in 10s; by default after 3s with --once, else at Ctrl-C"),
+            "duration", short: "d", .duration(),
+            "ends after this time, as in 10s; by default after 3s with --once, else at Ctrl-C"
+        ).formerly("timeout"),
         Option(flag: "mesh", "joins the mesh of the peer that --through names, and also shows its members"),
         Operand(optional: "SERVICE", .serviceName, "the service to look for; the same as --service"),
         examples: [

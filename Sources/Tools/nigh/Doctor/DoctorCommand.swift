@@ -25,7 +25,7 @@ struct DoctorCommand: Subcommand {
     static let name = DisplayName(fitting: "nigh doctor")
 
     static let description = Command<any Subcommand>(
-        "doctor", "Finds what is wrong on this machine, and says what to do about it",
+        "doctor", "Finds what is wrong on this machine, and says what to do",
         text: """
             Checks everything that devices need to find each other, in the order in which it can break: your identity, the \
             event loop, the network or the Bluetooth adapter, the listener, the firewall, the advertisement. Each line is a \
@@ -55,8 +55,9 @@ struct DoctorCommand: Subcommand {
             "security", .choice(of: SessionSecurity.self), default: .encrypted,
             "the security of the link to the peer; none if the peer uses none"),
         Option(
-            "timeout", .duration(in: .milliseconds(100)...(.seconds(600))), default: .seconds(15),
-            "how long to look for the peer"),
+            "wait", .duration(in: .milliseconds(100)...(.seconds(600))), default: .seconds(15),
+            "the time limit for finding the peer"
+        ).formerly("timeout"),
         Option("through", .peer, "a peer to ask if there is no direct way to the one that --peer names"),
         examples: [
             Example("", "checks this machine"),

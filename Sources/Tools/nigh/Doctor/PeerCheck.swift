@@ -108,6 +108,7 @@ struct PeerCheck: Sendable {
                 return []
             }
             return await places(behind: address, announced: nil, by: runner, reporter)
+        case .code: return []
         case .named(let text):
             guard let sightings = try await find(text, reporter) else { return [] }
             var places: [Place] = []

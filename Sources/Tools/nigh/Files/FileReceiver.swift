@@ -38,6 +38,8 @@ actor FileReceiver {
         var hasWholeTransfer = false
         /// The failure that ended the command, if one did.
         var error: FileFailure?
+        /// The reason why the device that shows the code was not visited.
+        var failure: (any Error)?
     }
 
     nonisolated let thread: ThreadEventLoop
@@ -49,6 +51,8 @@ actor FileReceiver {
     private let offers: IncomingOffers
     /// Nil if the person is not asked.
     private let questions: FileQuestions?
+    /// Nil if nothing else happens when a file has arrived.
+    let hooks: ReceivedFileHooks?
     /// The standard output. One transfer at a time uses it, on its thread.
     nonisolated(unsafe) private let output = StandardOutput()
 
@@ -56,6 +60,8 @@ actor FileReceiver {
     var transfers: [PeerID: IncomingTransfer] = [:]
     /// The peers whose transfer has ended and that have not left, and since when. They may offer more.
     private var leaving: [PeerID: (peer: Peer, since: Moment)] = [:]
+    /// The peer whose code the person here has typed.
+    private var expected: PeerID?
     private var transferCount = 0
     var outcome = Outcome()
     private var isInterrupted = false
@@ -73,8 +79,9 @@ actor FileReceiver {
 
     init(
         _ plan: Plan, _ offers: IncomingOffers, over session: CommandSession, on thread: ThreadEventLoop,
-        _ results: Results, asking questions: FileQuestions?
+        _ results: Results, asking questions: FileQuestions?, hooks: ReceivedFileHooks?
     ) {
+        self.hooks = hooks
         self.plan = plan
         self.offers = offers
         self.session = session
@@ -111,6 +118,27 @@ actor FileReceiver {
     /// Passes on what a peer offers. Callable from any thread.
     nonisolated func enqueue(_ offer: FileOffer) {
         thread.execute { self.assumeIsolated { $0.handle(offer) } }
+    }
+
+    /// Accepts the files of a peer whose code the person here has typed. Callable from any thread.
+    nonisolated func expect(_ peer: Peer) {
+        thread.execute {
+            self.assumeIsolated { receiver in
+                receiver.expected = peer.id
+                receiver.transfers[peer.id] = nil
+                _ = receiver.takePlace(peer)
+            }
+        }
+    }
+
+    /// Ends the command with an error. Callable from any thread.
+    nonisolated func fail(with error: any Error) {
+        thread.execute {
+            self.assumeIsolated { receiver in
+                receiver.outcome.failure = error
+                receiver.end()
+            }
+        }
     }
 
     /// Tells a sender of version 0.1, which sends files as messages, that it has to be updated, and leaves it. Called
@@ -311,14 +339,20 @@ actor FileReceiver {
             self.thread.execute { self.assumeIsolated { $0.reportItem(result, incoming) } }
         }
         let (items, sender, replaces) = (offer.items, offer.transfer.identity, plan.replaces)
+        // A stranger's file should not look like a program that may be run.
+        let isTrusted = incoming.peer.trust == .paired || expected == incoming.peer.id
         switch plan.destination {
         case .folder(let folder):
             offer.accept(atMost: plan.mostBytes, onResult: onResult) {
-                FolderStore(folder, sender: sender, items: items, replacing: replaces, skipsCopies: true)
+                FolderStore(
+                    folder, sender: sender, items: items, replacing: replaces, skipsCopies: true,
+                    keepsModes: isTrusted)
             }
         case .file(let folder, let name):
             offer.accept(atMost: plan.mostBytes, onResult: onResult) {
-                FolderStore(folder, sender: sender, items: items, replacing: replaces, finalName: name)
+                FolderStore(
+                    folder, sender: sender, items: items, replacing: replaces, finalName: name,
+                    keepsModes: isTrusted)
             }
         case .standardOutput:
             nonisolated(unsafe) let output = output

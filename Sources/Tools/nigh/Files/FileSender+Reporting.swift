@@ -24,24 +24,36 @@ extension FileSender {
 
     func showProgress() {
         guard let progress else {
-            return results.live.show([TransferText.line(files.label, nil, remark: linkRemark)])
+            if let linkRemark { display.show([TransferText.line(label, nil, remark: linkRemark)]) }
+            return
         }
         if progress.state != .ended {
             let waiting = progress.state == .waiting ? "waiting for the answer" : nil
-            results.live.show(
-                TransferText.lines(files.label, progress, remark: linkRemark ?? waiting))
+            display.show(TransferText.lines(label, progress, remark: linkRemark ?? waiting))
         } else if let linkRemark {
-            results.live.show(TransferText.lines(files.label, progress, remark: linkRemark))
+            display.show(TransferText.lines(label, progress, remark: linkRemark))
+        } else {
+            display.show([])
         }
         guard thread.now - reportedAt >= .seconds(1), progress.done != reportedCount else { return }
         reportProgress(progress)
+    }
+
+    /// The files, and the peer if there are several.
+    private var label: String {
+        display.isOnly ? files.label : "\(peer.map { "\($0.name)" } ?? target.description): \(files.label)"
     }
 
     private func reportProgress(_ progress: FileProgress) {
         guard results.form == .jsonLines else { return }
         reportedAt = thread.now
         reportedCount = progress.done
-        results.report(Self.progress, TransferText.members(progress), lines: [])
+        results.report(Self.progress, receiver + TransferText.members(progress), lines: [])
+    }
+
+    /// The peer that a line of JSON is about, if there are several.
+    private var receiver: [JSON.Member] {
+        display.isOnly ? [] : [.init("peer_id", JSON(peer.map { "\($0.id)" }))]
     }
 
     /// Reports that the transfer has paused or goes on.
@@ -56,7 +68,7 @@ extension FileSender {
         guard results.isText else {
             return results.report(
                 Self.link,
-                [
+                receiver + [
                     .init("state", .text(state)), .init("transport", JSON(peer?.transport)),
                     .init("error", error.map(Results.json) ?? .null),
                 ], lines: [])
@@ -69,7 +81,8 @@ extension FileSender {
             case "moved": "it goes on over \(transport)"
             default: "the conversation has ended; looking for the other side again"
             }
-        results.remark(text + (error.map { " (\($0.cause))" } ?? ""))
+        let whose = display.isOnly ? "" : "\(outcome.peer.map { "\($0.name)" } ?? target.description): "
+        results.remark(whose + text + (error.map { " (\($0.cause))" } ?? ""))
     }
 }
 

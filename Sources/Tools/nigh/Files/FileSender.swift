@@ -5,9 +5,16 @@ import NighMemory
 
 /// Sends files to one peer: offers them in a conversation, and again in another one whenever that ends too early.
 actor FileSender {
+    /// The peer to send to.
+    enum Target: Sendable {
+        case peer(PeerChoice)
+        /// The device whose person types a code, or that the person here chooses.
+        case offer(CodeOffer)
+    }
+
     /// The settings of `nigh send`.
     struct Plan: Sendable {
-        let choice: PeerChoice
+        let target: Target
         /// How long nothing may move; nil if the user did not say.
         let giveUp: Duration?
         /// The identity to which the files were offered before; nil if this is the first time.
@@ -41,12 +48,16 @@ actor FileSender {
     let files: FilesToSend
     let plan: Plan
     let results: Results
+    /// The place of this transfer's lines in the display.
+    let display: SendDisplay.Place
+    var target: Target
     /// What is written down of this transfer for `nigh transfers`.
     private let record: SendRecord?
 
     var peer: Peer?
     private var transfer: FileTransfer?
     private var connecting: Task<Peer, any Error>?
+    private var waitingForVisit: Task<CodeOffer.Receiver, any Error>?
     private var isInterrupted = false
     /// For how long nothing had moved when this side gave up.
     private var stuckFor: Moment.Span?
@@ -71,9 +82,11 @@ actor FileSender {
 
     init(
         _ plan: Plan, _ files: FilesToSend, recordedIn record: SendRecord?, over session: CommandSession,
-        on thread: ThreadEventLoop, _ results: Results
+        on thread: ThreadEventLoop, _ results: Results, display: SendDisplay.Place
     ) {
         self.plan = plan
+        self.display = display
+        target = plan.target
         self.files = files
         self.record = record
         self.session = session
@@ -120,11 +133,44 @@ actor FileSender {
     }
 
     private func connect() async throws -> Peer {
+        switch target {
+        case .peer(let choice): return try await connect(to: choice)
+        case .offer(let offer):
+            linkRemark = outcome.conversations == 0 ? nil : linkRemark
+            let visit = Task { try await offer.receiver() }
+            // Nobody else than the device that has typed the code may come back, and not for ever.
+            var limit: Task<Void, Never>?
+            if plan.giveUp != nil || outcome.conversations > 0 {
+                limit = Task { [patience] in
+                    try? await Task.sleep(for: patience.untilAccepted.duration)
+                    if !Task.isCancelled { visit.cancel() }
+                }
+            }
+            defer { limit?.cancel() }
+            waitingForVisit = visit
+            defer { waitingForVisit = nil }
+            if isInterrupted { visit.cancel() }
+            do {
+                switch try await visit.value {
+                case .guest(let peer): return peer
+                case .chosen(let choice):
+                    target = .peer(choice)
+                    return try await connect(to: choice)
+                }
+            } catch is CancellationError {
+                guard !isInterrupted else { throw CancellationError() }
+                throw outcome.conversations > 0
+                    ? stuck : FileFailure("nobody has typed the code in time; --wait sets the time")
+            }
+        }
+    }
+
+    private func connect(to choice: PeerChoice) async throws -> Peer {
         // Waiting longer than the time for which nothing may move is of no use.
         let left = max(patience.untilAccepted.duration - (thread.now - advancedAt).duration, .seconds(1))
         let limits = CommandSession.CallLimits(
             timeLimit: left, retriesAddresses: true, identity: plan.identity)
-        let connecting = Task { [session, choice = plan.choice] in
+        let connecting = Task { [session] in
             try await session.connect(to: choice, for: .send, limits) { error in
                 self.thread.execute {
                     self.assumeIsolated { $0.linkRemark = "\(error.cause); trying again" }
@@ -157,7 +203,7 @@ actor FileSender {
         patience.begin(at: thread.now)
         stuckFor = nil
         do {
-            let stream = try await peer.openStream(named: "files", for: .files)
+            let stream = try await peer.openFileStream()
             record?.begin(with: peer)
             nonisolated(unsafe) let tree = files.tree
             let transfer = FileTransfer.begin(tree, on: stream) { [record] in record?.forget() }
@@ -200,7 +246,7 @@ actor FileSender {
 
     private var stuck: FileFailure {
         FileFailure(
-            "nothing has moved for \(stuckFor ?? patience.untilAccepted); --give-up sets this time",
+            "nothing has moved for \(stuckFor ?? patience.untilAccepted); --wait sets this time",
             .cancelled)
     }
 
@@ -217,6 +263,7 @@ actor FileSender {
             self.assumeIsolated { sender in
                 sender.isInterrupted = true
                 sender.connecting?.cancel()
+                sender.waitingForVisit?.cancel()
                 sender.transfer?.cancel(because: "interrupted")
             }
         }
@@ -281,20 +328,32 @@ actor FileSender {
     }
 }
 
+extension FileSender.Target: CustomStringConvertible {
+    var description: String {
+        switch self {
+        case .peer(let choice): "\(choice)"
+        case .offer: "the other device"
+        }
+    }
+}
+
 /// The files of one `nigh send`.
 ///
 /// `@unchecked Sendable`: only the transfer that was begun last uses the tree, after the one before it has ended.
 final class FilesToSend: @unchecked Sendable {
     fileprivate let tree: SourceTree
     let items: [FileItem]
+    /// The paths that the user named.
+    let paths: [String]
     /// What is not sent.
     let skipped: [SourceTree.Skipped]
     /// What a person calls them.
     let label: String
 
     /// - Parameter label: nil for the names of the files, or their number.
-    init(_ tree: SourceTree, label: String?) {
+    init(_ tree: SourceTree, at paths: [String], label: String?) {
         self.tree = tree
+        self.paths = paths
         self.label = label ?? TransferText.label(tree.items)
         items = tree.items
         skipped = tree.skipped

@@ -122,6 +122,7 @@ extension FileReceiver {
         outcome.bytes += size
         incoming.receivedBytes += size
         let name = result.path.map(Self.lastName) ?? incoming.label
+        if let path = result.path { hooks?.run(for: .init(path: path, size: size, peer: incoming.peer)) }
         let hash = result.hash?.hexadecimal ?? ""
         let line =
             Line("received ", .good) + Line(result.path ?? name, .strong)

@@ -1,6 +1,7 @@
 import Arguments
 import Glibc
 import JSONText
+import NighCodes
 import NighLoop
 import NighCore
 import NighFiles
@@ -22,13 +23,15 @@ struct ReceiveCommand: Subcommand {
     let commandName = "receive"
     let output: OutputOptions
     let session: SessionOptions
+    let code: OneTimeCode?
     let options: ReceiveOptions
 
     static let description = Command<any Subcommand>(
         "receive", "Receives files and folders sent with `nigh send`",
         text: """
-            Waits for files and folders until Ctrl-C, and receives from several devices at once. It asks about each offer, \
-            unless --accept says whose files to accept.
+            With the CODE that `nigh send` shows on the other device, takes the files for which it is shown, and ends. \
+            Without a code, waits for files and folders until Ctrl-C, and receives from several devices at once. It asks about \
+            each offer, unless --accept says whose files to accept.
 
             They go into the current directory or that of --into, and nowhere else: names lose dots at their front and \
             control characters. What exists is left alone; a new file is then called `name (2).txt`, unless it has the same \
@@ -38,14 +41,21 @@ struct ReceiveCommand: Subcommand {
             device sends the same again, it continues from there. `nigh transfers` lists and removes such folders. --force \
             replaces plain files only, never a device, pipe or folder.
             """,
+        Operand(optional: "CODE", .oneTimeCode, "the code on the other device, such as 7-crisp-otter-lamp"),
         OutputOptions.options, SessionOptions.options, ReceiveOptions.options,
         examples: [
+            Example("7-crisp-otter-lamp", "takes the files for which the other device shows this code"),
             Example("", "asks about each offer, and puts the files here"),
             Example("--accept paired --into ~/Downloads", "accepts all files from paired devices"),
             Example(
                 "--accept any -o -", "receives one file to the standard output, for another program to read"),
         ]
-    ) { output, session, options in ReceiveCommand(output: output, session: session, options: options) }
+    ) { code, output, session, options in
+        if code == nil, options.source != nil || options.patience != nil {
+            throw UsageError("--from and --wait are for receiving with a code")
+        }
+        return ReceiveCommand(output: output, session: session, code: code, options: options)
+    }
 
     func run(_ results: Results, _ interruption: Interruption) async throws -> ExitStatus {
         let isToOutput = options.file == ReceiveOptions.standardOutput
@@ -54,7 +64,9 @@ struct ReceiveCommand: Subcommand {
                 "--output - writes the file to the standard output, so it cannot be used with --json or --json-lines"
             )
         }
-        guard options.policy != .ask || isTerminal(STDIN_FILENO) else {
+        // A person who types a code has accepted the files for which it is shown.
+        let policy = code == nil ? options.policy ?? .ask : .any
+        guard policy != .ask || isTerminal(STDIN_FILENO) else {
             throw UsageError(
                 "nobody can be asked without a terminal: use --accept any for the files of all devices, or --accept paired for those of paired devices"
             )
@@ -65,24 +77,43 @@ struct ReceiveCommand: Subcommand {
         let (complete, incoming) = AsyncStream.makeStream(of: FileOffer.self)
         let offers = IncomingOffers { incoming.yield($0) }
         let session = try CommandSession(
-            self.session, role: .server, accepting: [.send], results: results
+            self.session, role: code == nil ? .server : .client, accepting: code == nil ? [.send] : [],
+            results: results
         ) {
             $0.layers.append(offers)
             $0.limits.peers = FileReceiver.mostPeers
             $0.timings.linger = .seconds(2)
         }
         let plan = FileReceiver.Plan(
-            destination: destination, policy: options.policy, mostBytes: options.mostBytes ?? .max,
-            isOnce: options.isOnce || destination.isForOne, replaces: options.replaces,
+            destination: destination, policy: policy, mostBytes: options.mostBytes ?? .max,
+            isOnce: options.isOnce || destination.isForOne || code != nil, replaces: options.replaces,
             showsHashes: self.session.isVerbose)
-        let questions = options.policy == .ask ? try FileQuestions(results.live) : nil
+        let hooks =
+            options.command != nil || options.notifies
+            ? ReceivedFileHooks(command: options.command, notifies: options.notifies, results) : nil
+        let questions = policy == .ask ? try FileQuestions(results.live) : nil
         let receiver = FileReceiver(
-            plan, offers, over: session, on: ThreadEventLoop(), results, asking: questions)
+            plan, offers, over: session, on: ThreadEventLoop(), results, asking: questions,
+            hooks: hooks)
         Task { for await offer in complete { receiver.enqueue(offer) } }
+        let visit = code.map { CodeVisit($0, at: options.source, within: options.patience, over: session) }
         session.start(
-            onEvent: { receiver.enqueue($0) },
+            onEvent: { event in
+                receiver.enqueue(event)
+                visit?.handle(event)
+            },
             onMessage: { _, origin in receiver.refuseMessages(of: origin.peer) })
         interruption.onRequest { receiver.interrupt() }
+        let visiting = visit.map { visit in
+            Task {
+                do {
+                    try await visit.run { receiver.expect($0) }
+                } catch is CancellationError {
+                } catch {
+                    receiver.fail(with: error)
+                }
+            }
+        }
         let loss = Task {
             let unusable = await session.unusableTransports()
             if unusable != nil { receiver.interrupt() }
@@ -90,11 +121,14 @@ struct ReceiveCommand: Subcommand {
         }
         interruption.onRequest { loss.cancel() }
         let outcome = await receiver.run()
+        visiting?.cancel()
         loss.cancel()
         let unavailable = await loss.value
         await session.close()
+        await hooks?.finish()
         incoming.finish()
         if let unavailable { throw unavailable }
+        if let failure = outcome.failure { throw failure }
         return report(outcome, results)
     }
 
@@ -137,7 +171,7 @@ struct ReceiveCommand: Subcommand {
 
     private func report(_ outcome: FileReceiver.Outcome, _ results: Results) -> ExitStatus {
         // Without an end of its own, the command was to receive until it was interrupted.
-        let isEnough = outcome.hasWholeTransfer || !options.isOnce && options.file == nil
+        let isEnough = outcome.hasWholeTransfer || !options.isOnce && options.file == nil && code == nil
         var members: [JSON.Member] = [
             .init("received", .integer(outcome.received)), .init("failed", .integer(outcome.failed)),
             .init("received_bytes", .integer(outcome.bytes)),
@@ -153,10 +187,19 @@ struct ReceiveOptions: Sendable {
     var folder: String?
     /// The path of the one file; nil unless `--output` names it.
     var file: String?
-    var policy: AcceptPolicy
+    /// Nil if the user did not say.
+    var policy: AcceptPolicy?
+    /// The device that shows the code; nil for the one that announces its number.
+    var source: PeerChoice?
+    /// The time for finding that device; nil if the user did not say.
+    var patience: Duration?
     var mostBytes: Int?
     var isOnce: Bool
     var replaces: Bool
+    /// The shell command to run for each file that has arrived.
+    var command: String?
+    /// Whether the desktop shows a notice of each file that has arrived.
+    var notifies: Bool
 
     static let standardOutput = "-"
 
@@ -169,16 +212,46 @@ struct ReceiveOptions: Sendable {
             "output", short: "o", .text("FILE|-", candidates: .files),
             "receives a single file and gives it that name; - is the standard output"),
         Option(
-            "accept", .choice(of: AcceptPolicy.self), default: .ask,
-            "whose files to accept: you are asked about each offer; those of any device; those of paired devices"
+            "accept", .choice(of: AcceptPolicy.self),
+            "whose files to accept without a code: you are asked about each offer, as by default; those of any device; those "
+                + "of paired devices"
         ),
+        Option(
+            "from", .peer,
+            "the device that shows the code, if several have codes with one number, or its address"),
+        Option(
+            "wait", .duration(in: .seconds(1)...(.seconds(86_400))),
+            "the time limit for finding the device that shows the code; by default 1min"),
         Option("max-size", .size(in: 1 ... .max), "the maximum size of a file"),
-        Option(flag: "once", "ends after one transfer"),
-        Option(flag: "force", "replaces an existing file")
-    ) { folder, file, policy, mostBytes, isOnce, replaces in
+        Option(flag: "once", short: "1", "ends after one transfer"),
+        Option(flag: "force", "replaces an existing file"),
+        Option(
+            "exec", .text("COMMAND"),
+            "runs this shell command for each file that has arrived: its path is in $1 and $NIGH_FILE, the sender in $NIGH_PEER"
+        ),
+        Option(flag: "notify", "shows a notice on the desktop for each file that has arrived")
+    ) { folder, file, policy, source, patience, mostBytes, isOnce, replaces, command, notifies in
         if folder != nil, file != nil { throw UsageError("--into and --output cannot be used together") }
         return ReceiveOptions(
-            folder: folder, file: file, policy: policy, mostBytes: mostBytes, isOnce: isOnce,
-            replaces: replaces)
+            folder: folder, file: file, policy: policy, source: source, patience: patience,
+            mostBytes: mostBytes, isOnce: isOnce,
+            replaces: replaces, command: command, notifies: notifies)
+    }
+}
+
+extension Notation where Value == OneTimeCode {
+    /// A one-time code.
+    static var oneTimeCode: Notation {
+        Notation("CODE", candidates: .none) { text in
+            do throws(OneTimeCode.Fault) {
+                return try OneTimeCode(text)
+            } catch {
+                guard case .unknownWord(let word) = error,
+                    let meant = SpellingSuggestion.closest(
+                        to: word.lowercased(), among: OneTimeCode.vocabulary.map(String.init))
+                else { throw error }
+                throw UsageError("\(error): did you mean \(meant)?")
+            }
+        }
     }
 }

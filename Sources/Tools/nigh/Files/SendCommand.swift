@@ -5,19 +5,23 @@ import NighCore
 import NighFiles
 import NighLoop
 import NighMemory
+import SessionArguments
+import Terminal
 
-/// `nigh send`: sends files and folders to a `nigh receive`.
+/// `nigh send`: sends files and folders to devices that run `nigh receive`, or to the one on which a person types the
+/// code that it shows.
 struct SendCommand: Subcommand {
     let commandName = "send"
     var output: OutputOptions
     var session: SessionOptions
-    /// The peer as the user wrote it, by which a record is found again.
-    let peer: PeerChoice
+    /// The operands as they were typed. The first one may name the peer.
+    let words: [String]
+    /// The peers that `--to` names.
+    let named: [PeerChoice]
     /// The identity to which the files were offered before; nil if this is the first time.
     var identity: PeerID?
-    let paths: [String]
-    /// Whether no FILE was given, so that the standard input is sent.
-    let leavesFilesOut: Bool
+    /// The ID of the record that this command continues; nil if it continues none.
+    var record: String?
     let name: String?
     /// How long nothing may move; nil if the user did not say.
     let giveUp: Duration?
@@ -25,48 +29,53 @@ struct SendCommand: Subcommand {
     static let standardInput = "-"
 
     static let description = Command<any Subcommand>(
-        "send", "Sends files and folders to a `nigh receive`, and resumes them after an interruption",
+        "send", "Sends files and folders, and resumes them after an interruption",
         text: """
-            The other device runs `nigh receive`. PEER is its name, the beginning of its PeerID, or its address. A folder is \
-            sent with all that is in it, except links, pipes and devices. Both sides compare the hash of each whole file at \
-            the end, so a file that is reported as sent has arrived, byte for byte.
+            The other device runs `nigh receive`; PEER is its name, the beginning of its PeerID, or its address. If the first \
+            operand is a file here, it is sent, too: then name the device with --to. Without a device this command shows a \
+            code, which the person at the other device types: it needs no pairing, is good for one transfer, and one wrong \
+            guess ends it. At a terminal you can also choose a receiver nearby.
+
+            A folder is sent with all that is in it, except links, pipes and devices. Both sides compare the hash of each \
+            whole file at the end, so a file that is reported as sent has arrived, byte for byte. A file that the receiver \
+            already has is not sent again.
 
             If the link breaks, the transfer waits for another one. If the conversation ends or a program is killed, the \
             other side keeps what it has. The transfer continues from there if the identity and the names are the same, and \
             sends only what is missing or has changed. `nigh transfers` lists what is unfinished. A pipe can be read only \
             once, so its transfer ends with the conversation.
             """,
-        Operand("PEER", .peer, "the peer to send to"),
+        Operand(
+            optional: "PEER",
+            .text("PEER", candidates: .linesAndFiles(of: CompleteCommand.line(for: .peers))),
+            "the device to send to"),
         Operand(
             repeated: "FILE", .text("FILE", candidates: .files),
-            "the files and folders to send; - is the standard input, as if there is none"),
+            "the files and folders to send; - is the standard input"),
         OutputOptions.options, SessionOptions.options,
+        Option(repeated: "to", .peer, "sends to this device; then all operands are files"),
         Option(
             "as", .text("NAME"), "the name of the file or folder at the other side; by default its own name"),
         Option(
-            "give-up", .duration(in: .seconds(1)...(.seconds(86_400))),
-            "gives up if nothing moves for this time; by default 60s until the other side has accepted, and 10min from then on"
-        ),
+            "wait", .duration(in: .seconds(1)...(.seconds(86_400))),
+            "gives up if nothing moves for this time; by default 1min until the other side has accepted, then 10min, and "
+                + "never while a code waits to be typed"
+        ).formerly("give-up"),
         examples: [
+            Example("holiday.mov", "shows a code for the other device; there: nigh receive CODE"),
             Example("puma holiday.mov photos", "sends that file and that folder to the device called puma"),
+            Example("--to puma --to lynx photos", "sends to both at once"),
             Example(
-                "tcp://192.168.1.7:4000 backup.iso --give-up 1h",
+                "tcp://192.168.1.7:4000 backup.iso --wait 1h",
                 "sends to an address, and waits for up to an hour"),
             Example("puma - --as notes.txt", "sends what is typed, until Ctrl-D"),
         ]
-    ) { peer, paths, output, session, name, giveUp in
-        let leavesFilesOut = paths.isEmpty
-        let paths = leavesFilesOut ? [standardInput] : paths
-        if paths.count > 1 {
-            if name != nil { throw UsageError("--as names a single FILE, and here are \(paths.count)") }
-            if paths.contains(standardInput) {
-                throw UsageError("the standard input cannot be sent together with files")
-            }
-        }
-        return SendCommand(
-            output: output, session: session, peer: peer, identity: nil, paths: paths,
-            leavesFilesOut: leavesFilesOut,
-            name: name, giveUp: giveUp)
+    ) { first, rest, output, session, named, name, giveUp in
+        SendCommand(
+            output: output, session: session, words: (first.map { [$0] } ?? []) + rest, named: named,
+            identity: nil,
+            record: nil, name: name,
+            giveUp: giveUp)
     }
 
     var kinds: [Results.Kind] { [FileSender.file] }
@@ -75,122 +84,150 @@ struct SendCommand: Subcommand {
         if let name, name.isEmpty || name.utf8.count > Self.longestName || name.utf8.contains(0) {
             throw UsageError("--as: a name has 1 to \(Self.longestName) bytes")
         }
-        if let problem = missingDevice { throw problem }
-        let files = try FilesToSend(
-            SourceTree(entries, giveUp: giveUp ?? SendPatience.untilAccepted),
-            label: paths == [Self.standardInput] ? "the standard input" : nil)
-        for skipped in files.skipped {
+        let order = try SendOrder(of: self)
+        if name != nil, order.paths.count > 1 {
+            throw UsageError("--as names a single FILE, and here are \(order.paths.count)")
+        }
+        let isStandardInput = order.paths == [Self.standardInput]
+        // Each transfer reads the files by itself.
+        let files = try (0..<max(order.peers.count, 1)).map { _ in
+            try FilesToSend(
+                SourceTree(entries(order.paths), giveUp: giveUp ?? SendPatience.untilAccepted),
+                at: order.paths, label: isStandardInput ? "the standard input" : nil)
+        }
+        if let remark = order.remark { results.remark(remark) }
+        for skipped in files[0].skipped {
             results.report(
                 FileSender.skipped,
                 [.init("path", .text(skipped.path)), .init("reason", .text(skipped.reason))], lines: [])
             results.remark("\(skipped.path) is not sent: \(skipped.reason)")
         }
-        let session = try CommandSession(self.session, role: .client, results: results) {
+        guard !isStandardInput || files.count == 1 else {
+            throw UsageError("the standard input can be read only once, so it is sent to one device")
+        }
+        let showsCode = order.peers.isEmpty
+        let session = try CommandSession(
+            self.session, role: showsCode ? .peer : .client, accepting: showsCode ? [.code] : [],
+            results: results
+        ) {
             $0.timings.linger = .seconds(2)
         }
-        let record = files.canBeRepeated && paths != [Self.standardInput] ? SendRecord(of: self, files) : nil
-        let sender = FileSender(
-            FileSender.Plan(choice: called, giveUp: giveUp, identity: identity), files, recordedIn: record,
-            over: session,
-            on: ThreadEventLoop(), results)
-        session.start(onEvent: { sender.enqueue($0) })
-        interruption.onRequest { sender.interrupt() }
-        let outcome = await sender.deliver()
+        let offer =
+            showsCode
+            ? try CodeOffer(
+                session, results,
+                mayChoose: !isStandardInput && results.isText && isTerminal(STDIN_FILENO)) : nil
+        let senders = senders(of: files, to: order.peers, offer, over: session, results)
+        session.start(onEvent: { event in
+            for sender in senders { sender.enqueue(event) }
+            offer?.handle(event)
+        })
+        interruption.onRequest { for sender in senders { sender.interrupt() } }
+        let loss = offer.map { _ in
+            Task {
+                let unusable = await session.unusableTransports()
+                if unusable != nil { interruption.request() }
+                return unusable
+            }
+        }
+        interruption.onRequest { loss?.cancel() }
+        try await offer?.begin()
+        let outcomes = await withTaskGroup { group in
+            for (index, sender) in senders.enumerated() { group.addTask { (index, await sender.deliver()) } }
+            var outcomes = [FileSender.Outcome](repeating: .init(), count: senders.count)
+            for await (index, outcome) in group { outcomes[index] = outcome }
+            return outcomes
+        }
+        loss?.cancel()
+        let unavailable = await loss?.value
+        offer?.end()
         await session.close()
+        if let unavailable { throw unavailable }
+        let report = SendReport(command: self, results)
+        guard outcomes.count == 1 else { return report.write(outcomes, files, to: order.peers) }
         // Before a peer was found there is nothing to sum up.
-        if outcome.peer == nil, let error = outcome.error { throw error }
-        return report(outcome, files, results)
+        if outcomes[0].peer == nil, let error = outcomes[0].error { throw error }
+        return report.write(outcomes[0], files[0])
+    }
+
+    private func senders(
+        of files: [FilesToSend], to peers: [PeerChoice], _ offer: CodeOffer?, over session: CommandSession,
+        _ results: Results
+    ) -> [FileSender] {
+        let places = SendDisplay(results.live, transfers: files.count).places
+        return files.indices.map { index in
+            let target: FileSender.Target =
+                if let offer { .offer(offer) } else { .peer(called(peers[index])) }
+            var record: SendRecord?
+            // A code cannot be used again, so there is nothing that could be continued later.
+            if !peers.isEmpty, files[index].canBeRepeated, files[index].paths != [Self.standardInput] {
+                record = SendRecord(of: self, to: peers[index], files[index])
+            }
+            return FileSender(
+                FileSender.Plan(target: target, giveUp: giveUp, identity: identity), files[index],
+                recordedIn: record, over: session, on: ThreadEventLoop(), results, display: places[index])
+        }
     }
 
     /// The peer to call. Somebody else may have the name of the one to which the files were offered before.
-    var called: PeerChoice {
+    func called(_ peer: PeerChoice) -> PeerChoice {
         if let identity, case .named = peer { .named("\(identity)") } else { peer }
-    }
-
-    /// The error for a command line that has a file in the place of the device, as if the device were forgotten.
-    private var missingDevice: UsageError? {
-        guard leavesFilesOut, case .named(let text) = peer, access(text, F_OK) == 0 else { return nil }
-        let word = ShellWord.operand(text)
-        return UsageError(
-            "PEER is missing: write `nigh send PEER \(word)`, or `nigh send \(word) -` if that is a device "
-                + "and the standard input is to be sent")
     }
 
     /// The longest name that a sender may give a file, in bytes.
     private static let longestName = 1_024
 
-    private var entries: [SourceTree.Entry] {
+    private func entries(_ paths: [String]) -> [SourceTree.Entry] {
         if paths == [Self.standardInput] { return [.standardInput(as: name ?? "stdin")] }
         return paths.map { .path($0, as: name) }
     }
+}
 
-    // MARK: The report
+/// The meaning of the operands of `nigh send`: who gets which files.
+struct SendOrder {
+    /// Empty if nobody is named: then a code is shown.
+    let peers: [PeerChoice]
+    /// Only `-` if the standard input is sent.
+    let paths: [String]
+    /// A sentence about how the first operand was understood; nil if that is clear.
+    private(set) var remark: String?
 
-    private func report(_ outcome: FileSender.Outcome, _ files: FilesToSend, _ results: Results) -> ExitStatus
-    {
-        for result in outcome.results where result.item.kind == .file || result.error != nil {
-            var members: [JSON.Member] = [
-                .init("path", .text(result.item.path)),
-                .init("size_bytes", JSON(result.item.size ?? (result.isComplete ? outcome.stored : nil))),
-                .init("sha256", JSON(result.hash?.hexadecimal)),
-            ]
-            if let error = result.error { members.append(.init("error", Results.json(of: error))) }
-            results.report(FileSender.file, members, lines: [])
-        }
-        let failed = outcome.results.filter { $0.error != nil }
-        let error = outcome.error ?? (failed.isEmpty ? nil : failure(failed, of: outcome))
-        guard let error else {
-            results.summarize(members(outcome), lines: lines(outcome, files))
-            return .success
-        }
-        if outcome.error == nil, outcome.results.count > 1 {
-            for result in failed { results.remark("\(result.item.path) did not arrive: \(reason(result))") }
-        }
-        results.summarize(members(outcome) + [.init("error", Results.json(of: error))], lines: [])
-        if results.isText { results.fail(error) } else { results.remark("\(error)") }
-        return .failed
+    init(of command: SendCommand) throws(UsageError) {
+        try self.init(
+            words: command.words, named: command.named, isRepeated: command.identity != nil,
+            exists: { access($0, F_OK) == 0 })
     }
 
-    /// The failure of a transfer in which it was decided what becomes of each file.
-    private func failure(_ failed: [FileResult], of outcome: FileSender.Outcome) -> FileFailure {
-        guard outcome.results.count > 1 else { return FileFailure(reason(failed[0])) }
-        let count = outcome.results.count
-        return FileFailure("\(failed.count) of \(count) files and folders did not arrive")
-    }
-
-    private func reason(_ result: FileResult) -> String {
-        if case .file(let fault)? = result.error?.cause { return fault.explanation }
-        return result.error.map { "\($0.cause)" } ?? ""
-    }
-
-    private func members(_ outcome: FileSender.Outcome) -> [JSON.Member] {
-        [
-            .init("peer_id", JSON(outcome.peer.map { "\($0.id)" })),
-            .init("peer_name", JSON(outcome.peer.map { "\($0.name)" })),
-            .init("transport", JSON(outcome.peer?.transport)),
-            .init(
-                "size_bytes", JSON(outcome.progress?.total ?? (outcome.error == nil ? outcome.stored : nil))),
-            .init("stored_bytes", .integer(outcome.stored)), .init("sent_bytes", .integer(outcome.sent)),
-            .init("resumed_bytes", .integer(outcome.progress?.resumed ?? 0)),
-            .init("conversations", .integer(outcome.conversations)), .init("cuts", .integer(outcome.cuts)),
-            .init("duration_ms", .number(outcome.time.milliseconds)),
-            .init("bytes_per_second", JSON(rate(of: outcome.sent, in: outcome.time))),
-        ]
-    }
-
-    private func lines(_ outcome: FileSender.Outcome, _ files: FilesToSend) -> [Line] {
-        let speed = rate(of: outcome.sent, in: outcome.time).map { ", \(ByteCount(Int($0)))/s" } ?? ""
-        let cuts = outcome.cuts > 0 ? ", cut \(outcome.cuts == 1 ? "once" : "\(outcome.cuts) times")" : ""
-        let resumed = outcome.progress?.resumed ?? 0
-        let rest = resumed > 0 ? ", \(ByteCount(resumed)) of it was there before" : ""
-        let line =
-            Line("sent ", .good)
-            + Line(files.items.count == 1 ? files.label : TransferText.count(files.items), .strong)
-            + Line(" to \(outcome.peer.map { "\($0.name)" } ?? ""): \(ByteCount(outcome.stored)) in ")
-            + Line("\(durationText(outcome.time))\(speed)\(cuts)\(rest)")
-        guard session.isVerbose, outcome.results.count == 1, let hash = outcome.results[0].hash else {
-            return [line]
+    /// - Parameters:
+    ///   - isRepeated: whether the words come from a record, in which the first one names the peer.
+    ///   - exists: whether there is a file with a path.
+    init(
+        words: [String], named: [PeerChoice], isRepeated: Bool = false,
+        exists: (String) -> Bool
+    ) throws(UsageError) {
+        var words = words
+        var peers = named
+        if peers.isEmpty, let first = words.first, first != SendCommand.standardInput {
+            let address = try? TransportAddress.typed(first)
+            let isFile = address == nil && exists(first)
+            if isRepeated || !isFile {
+                peers = [address.map(PeerChoice.address) ?? .named(first)]
+                words.removeFirst()
+            } else if words.count > 1, !first.contains(where: { "./".contains($0) }) {
+                remark =
+                    "\(first) is a file here, and is sent; to send to a device of that name, write --to \(first)"
+            }
         }
-        return [line + Line(", ") + Line("sha256 \(hash.hexadecimal)", .faint)]
+        if words.isEmpty {
+            guard !peers.isEmpty else {
+                throw UsageError("FILE is missing: name what to send; - is the standard input")
+            }
+            words = [SendCommand.standardInput]
+        }
+        guard words.count == 1 || !words.contains(SendCommand.standardInput) else {
+            throw UsageError("the standard input cannot be sent together with files")
+        }
+        self.peers = peers
+        paths = words
     }
 }

@@ -26,12 +26,13 @@ final class SendRecord: @unchecked Sendable {
     private static let interval = Moment.Span.seconds(2)
 
     /// Creates the record of a command. It is written when the files are offered. Nil if there is no data folder.
-    init?(of command: SendCommand, _ files: FilesToSend) {
+    init?(of command: SendCommand, to peer: PeerChoice, _ files: FilesToSend) {
         guard let folder = Self.folder else { return nil }
         self.folder = folder
         content = Content(
-            names: TransferText.names(files.items), total: files.size, arguments: command.arguments)
-        id = Self.id(of: content.arguments.joined(separator: "\n"))
+            names: TransferText.names(files.items), total: files.size,
+            arguments: command.arguments(to: peer, files.paths))
+        id = command.record ?? Self.id(of: content.arguments.joined(separator: "\n"))
     }
 
     /// The folder with the records of this user; nil if there is no data folder.
@@ -239,8 +240,8 @@ extension SendRecord {
 
 extension SendCommand {
     /// The command line that does the same in any folder, without the plugins: no code is run because a file says so.
-    var arguments: [String] {
-        var arguments = ["send", "\(peer)"]
+    func arguments(to peer: PeerChoice, _ paths: [String]) -> [String] {
+        var arguments = ["send", "--to", "\(peer)"]
         func add(_ option: String, _ value: String?) { if let value { arguments += [option, value] } }
         add("--transport", session.transports)
         if session.service != SessionOptions.ownService { add("--service", "\(session.service)") }
@@ -253,7 +254,7 @@ extension SendCommand {
         if session.security != .encrypted { add("--security", session.security.rawValue) }
         if session.relays != .paired { add("--relays", session.relays.rawValue) }
         add("--through", session.through.map { "\($0)" })
-        add("--give-up", giveUp.map { "\(Int($0.seconds))s" })
+        add("--wait", giveUp.map { "\(Int($0.seconds))s" })
         add("--as", name)
         return arguments + ["--"] + paths.map(Self.absolute)
     }

@@ -54,7 +54,9 @@ struct TransfersCommand: Subcommand {
     private static let intoOption = Option(
         "into", .text("DIRECTORY", candidates: .directories),
         "the folder that files were received into; by default the current one")
-    private static let idOperand = Operand("ID", .text("ID"), "the ID of a transfer, or its beginning")
+    private static let idOperand = Operand(
+        "ID", .text("ID", candidates: .lines(of: CompleteCommand.line(for: .transfers))),
+        "the ID of a transfer, or its beginning")
 
     static let kind = Results.Kind("transfer", plural: "transfers")
 
@@ -73,7 +75,8 @@ struct TransfersCommand: Subcommand {
         case .list: show(try outgoing + incoming(), results)
         case .resume(let id, let plugins):
             let content: SendRecord.Content
-            switch try choose(id, from: outgoing).origin {
+            let transfer = try choose(id, from: outgoing)
+            switch transfer.origin {
             case .outgoing(let recorded): content = recorded
             case .refused(let error): throw error
             case .incoming: return .failed
@@ -86,6 +89,7 @@ struct TransfersCommand: Subcommand {
             send.output = output
             send.session.plugins = plugins
             send.identity = content.peer
+            send.record = transfer.id
             return try await send.run(results, interruption)
         case .remove(let id):
             let transfer = try choose(id, from: outgoing + incoming())
@@ -101,8 +105,8 @@ struct TransfersCommand: Subcommand {
 
     // MARK: The transfers
 
-    private struct Unfinished {
-        enum Origin {
+    struct Unfinished {
+        fileprivate enum Origin {
             case outgoing(SendRecord.Content)
             /// A record that others could have written.
             case refused(NighError)
@@ -110,7 +114,7 @@ struct TransfersCommand: Subcommand {
         }
 
         let id: String
-        let origin: Origin
+        fileprivate let origin: Origin
         let peer: PeerID?
         let peerName: String?
         let names: [String]
@@ -135,7 +139,16 @@ struct TransfersCommand: Subcommand {
             ]
         }
 
-        static func date(
+        /// The transfer in one line, for a person.
+        var line: Line {
+            let size = size.map { " of \(ByteCount($0))" } ?? ""
+            let who = peerName ?? peer?.short ?? "?"
+            return Line(id, .strong) + Line(" \(direction) \(who): \(names.joined(separator: ", ")), ")
+                + Line("\(ByteCount(done))\(size)")
+                + Line(isOutgoing ? "; nigh transfers resume \(id)" : "", .faint)
+        }
+
+        fileprivate static func date(
             _ seconds: Int,
             _ convert: (UnsafePointer<time_t>, UnsafeMutablePointer<tm>) -> UnsafeMutablePointer<tm>?
         ) -> String {
@@ -145,6 +158,12 @@ struct TransfersCommand: Subcommand {
             strftime(&text, text.count, "%Y-%m-%dT%H:%M:%S", &parts)
             return String(decoding: text.prefix { $0 != 0 }.map(UInt8.init(bitPattern:)), as: UTF8.self)
         }
+    }
+
+    /// What this user sends, and what is unfinished in the folder.
+    func unfinished() -> [Unfinished] {
+        let readable = outgoing.filter { if case .refused = $0.origin { false } else { true } }
+        return readable + ((try? incoming()) ?? [])
     }
 
     private var outgoing: [Unfinished] {

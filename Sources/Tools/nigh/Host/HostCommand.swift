@@ -11,7 +11,7 @@ struct HostCommand: Subcommand {
     let isOnce: Bool
 
     static let description = Command<any Subcommand>(
-        "host", "Waits for peers that run `nigh ping` or `nigh bench`, and answers them",
+        "host", "Answers peers that run `nigh ping` or `nigh bench`",
         text: """
             It advertises itself, prints its name at once and then its addresses, and answers every peer until Ctrl-C. Any number \
             of peers may ping it. Only one at a time measures throughput, since two would measure each other. It also takes peers \
@@ -21,7 +21,7 @@ struct HostCommand: Subcommand {
             then needs --service with the same name.
             """,
         OutputOptions.options, SessionOptions.options,
-        Option(flag: "once", "ends when the first peer has left"),
+        Option(flag: "once", short: "1", "ends when the first peer has left"),
         Operand(optional: "SERVICE", .serviceName, "the service to offer; the same as --service"),
         examples: [
             Example("", "on one device; then `nigh ping NAME` or `nigh bench NAME` on another"),

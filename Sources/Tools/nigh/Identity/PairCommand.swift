@@ -13,7 +13,7 @@ struct PairCommand: Subcommand {
     let timeout: Duration
 
     static let description = Command<any Subcommand>(
-        "pair", "Pairs you with another person, so that each trusts the other's key",
+        "pair", "Pairs you with another person, so that each trusts the other",
         text: """
             Start it on both devices: without PEER on the one that waits, with PEER on the other. Both show six digits. \
             Compare them, side by side or on the phone. If they are the same, answer y on both: then nobody is in between, \
@@ -25,8 +25,9 @@ struct PairCommand: Subcommand {
             """,
         OutputOptions.options, SessionOptions.options,
         Option(
-            "timeout", .duration(in: .seconds(1) ... .seconds(86_400)), default: .seconds(120),
-            "how long to wait for the other peer"),
+            "wait", .duration(in: .seconds(1) ... .seconds(86_400)), default: .seconds(120),
+            "the time limit for the other peer, and for both people's answers"
+        ).formerly("timeout"),
         Operand(
             optional: "PEER", .peer,
             "the peer to pair with: a name, the beginning of a PeerID, or an address"),

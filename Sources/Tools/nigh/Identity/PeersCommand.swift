@@ -20,22 +20,12 @@ struct PeersCommand: Subcommand {
         "peers", "Shows the peers that your programs know, or forgets them",
         text: """
             A peer that was met over an encrypted link is known: its key is remembered. A paired peer is trusted, because \
-            two people have compared digits (see `nigh pair`).
-
-            With --map it shows something else: who is connected to whom among the peers nearby, and over what. The command \
-            joins them for that, as a member of their mesh: it calls a peer that it sees, or the one that --through names, and \
-            asks everybody what their conversations run over. Their programs see it come and go. Peers that are in no mesh \
-            tell nothing of others, and peers of an earlier version do not say over what they are connected. The options of a \
-            session count with --map only.
+            two people have compared digits (see `nigh pair`). `nigh discover` shows who is nearby, and `nigh map` who is \
+            connected to whom.
             """,
-        OutputOptions.options, Option(flag: "paired", "shows only paired peers"), MapPlan.options,
-        SessionOptions.options,
+        OutputOptions.options, Option(flag: "paired", "shows only paired peers"),
         examples: [
             Example("", "shows all known peers"), Example("forget Puma", "removes all that is known of Puma"),
-            Example("--map", "shows who is connected to whom, until Ctrl-C"),
-            Example(
-                "--map --once --svg mesh.svg -s whiteboard",
-                "draws the mesh of the programs that offer whiteboard"),
         ],
         subcommands: [
             Command(
@@ -47,14 +37,11 @@ struct PeersCommand: Subcommand {
                 examples: [Example("Puma", "removes all that is known of Puma")]
             ) { PeersCommand(output: $0, action: .forget($1)) },
         ]
-    ) { output, onlyPaired, plan, session in
-        guard let plan else { return PeersCommand(output: output, action: .show(onlyPaired: onlyPaired)) }
-        if onlyPaired { throw UsageError("--paired and --map cannot be used together") }
-        return MapCommand(output: output, session: session, plan: plan)
-    }
+    ) { PeersCommand(output: $0, action: .show(onlyPaired: $1)) }
 
     private static let peerOperand = Operand(
-        "PEER", .text("PEER"), "a name, a PeerID, or the beginning of a PeerID")
+        "PEER", .text("PEER", candidates: .lines(of: CompleteCommand.line(for: .peers))),
+        "a name, a PeerID, or the beginning of a PeerID")
 
     static let kind = Results.Kind("peer", plural: "peers")
     var kinds: [Results.Kind] { if case .show = action { [Self.kind] } else { [] } }

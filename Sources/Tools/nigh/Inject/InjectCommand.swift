@@ -21,7 +21,7 @@ struct InjectCommand: Subcommand {
     let plugins: PluginChoice
 
     static let description = Command<any Subcommand>(
-        "inject", "Relays connections between two programs, and makes them slow or faulty", text: help,
+        "inject", "Relays connections, and makes them slow or faulty", text: help,
         OutputOptions.options,
         Operand(
             "FAULTS", .faultsOrNone, "the faults, as in delay=200ms,cut=5%; none to begin without faults"),

@@ -4,12 +4,28 @@ import Measuring
 import NighCore
 import NighLoop
 
-/// `nigh peers --map`: shows who is connected to whom among the peers nearby, and over what.
+/// `nigh map`: shows who is connected to whom among the peers nearby, and over what.
 struct MapCommand: Subcommand {
-    let commandName = "peers"
+    let commandName = "map"
     let output: OutputOptions
     let session: SessionOptions
     let plan: MapPlan
+
+    static let description = Command<any Subcommand>(
+        "map", "Shows who is connected to whom nearby, and over what",
+        text: """
+            The command joins the mesh of the peers nearby: it calls a peer that it sees, or the one that --through names, \
+            and asks everybody what their conversations run over. Their programs see it come and go. Peers that are in no mesh \
+            tell nothing of others, and peers of an earlier version do not say over what they are connected.
+            """,
+        OutputOptions.options, MapPlan.options, SessionOptions.options,
+        examples: [
+            Example("", "shows who is connected to whom, until Ctrl-C"),
+            Example(
+                "--once --svg mesh.svg -s whiteboard",
+                "draws the mesh of the programs that offer whiteboard"),
+        ]
+    ) { MapCommand(output: $0, session: $2, plan: $1) }
 
     static let change = Results.Kind("change", plural: "changes")
     var kinds: [Results.Kind] { [Self.change] }
@@ -50,7 +66,7 @@ struct MapCommand: Subcommand {
     }
 }
 
-/// What `nigh peers --map` does beyond its session.
+/// The settings of `nigh map` beyond its session.
 struct MapPlan: Sendable {
     /// Whether the command ends once the map has not changed for a while.
     var isOnce: Bool
@@ -59,26 +75,16 @@ struct MapPlan: Sendable {
     /// The file for a picture of the map.
     var picture: ReportFile?
 
-    /// The options; nil without `--map`.
     static let options = OptionGroup(
         "Map",
+        Option(flag: "once", short: "1", "ends when the map has not changed for 2s, or after --duration"),
         Option(
-            flag: "map",
-            "shows who is connected to whom nearby, and over what, instead of the known peers; joins their mesh for that"
-        ),
-        Option(flag: "once", short: "1", "ends when the map has not changed for 2s, or at the timeout"),
-        Option(
-            "timeout", .duration(in: .milliseconds(100) ... .seconds(86_400)),
-            "ends after this time; by default after 15s with --once, else at Ctrl-C"),
+            "duration", short: "d", .duration(in: .milliseconds(100) ... .seconds(86_400)),
+            "ends after this time; by default after 15s with --once, else at Ctrl-C"
+        ).formerly("timeout"),
         Option("svg", .file(), "writes the map at the end as a picture, which any browser shows"),
-        Option(flag: "force", "overwrites the picture's file if it exists")
-    ) { isMap, isOnce, timeout, path, force -> MapPlan? in
-        guard isMap else {
-            let given = [(isOnce, "--once"), (timeout != nil, "--timeout"), (path != nil, "--svg")]
-            if let option = given.first(where: \.0)?.1 { throw UsageError("\(option) needs --map") }
-            if force { throw UsageError("--force needs --map and --svg") }
-            return nil
-        }
+        Option(flag: "force", "replaces the picture's file if it exists")
+    ) { isOnce, timeout, path, force in
         if force, path == nil { throw UsageError("--force needs --svg") }
         return MapPlan(
             isOnce: isOnce, timeout: timeout ?? (isOnce ? defaultTimeout : nil),

@@ -51,7 +51,9 @@ struct PingCommand: Subcommand {
             Example("Puma --datagrams -i 20ms", "measures the loss and the jitter of the network itself"),
         ]
     ) { output, session, plan, thresholds, timeout, choice in
-        PingCommand(
+        var plan = plan
+        plan.isQuiet = output.isQuiet
+        return PingCommand(
             output: output, session: session, choice: choice, plan: plan, thresholds: thresholds,
             timeout: timeout ?? (plan.endsWithReply ? nil : .seconds(20)))
     }
@@ -75,16 +77,14 @@ struct PingCommand: Subcommand {
         ),
         Option(
             flag: "datagrams",
-            "pings beside the link, with packets that are neither queued nor sent again"),
-        Option(flag: "quiet", short: "q", "leaves out single replies and losses")
-    ) { count, interval, size, timeout, until, datagrams, quiet in
+            "pings beside the link, with packets that are neither queued nor sent again")
+    ) { count, interval, size, timeout, until, datagrams in
         if until, count != nil {
             throw UsageError("--until ends with the first reply, so it cannot be used with --count")
         }
         return PingPlan(
             count: count, interval: interval, size: size, timeout: timeout,
-            path: datagrams ? .packets : .link, endsWithReply: until,
-            isQuiet: quiet)
+            path: datagrams ? .packets : .link, endsWithReply: until, isQuiet: false)
     }
 
     private static let thresholdOptions = OptionGroup(

@@ -46,7 +46,7 @@ struct TraceCommand: Subcommand {
     }
 
     static let description = Command<any Subcommand>(
-        "trace", "Shows what passes on links, frame by frame: from a record, or live",
+        "trace", "Shows what passes on links, frame by frame",
         text: """
             With FILE it reads a record that --record of nigh or fourinarow has written; - is the standard input. Without FILE it \
             runs a session of its own and shows what passes there, until Ctrl-C. Peers that find this session may connect to it, and \
@@ -54,6 +54,8 @@ struct TraceCommand: Subcommand {
             the direction (-> sent, <- received), the type of the frame, the size of its payload in bytes, the peer at the other end, \
             and what the frame says. Packets beside a link have lines, too, with their numbers. Records and traces show all messages in plain text, so keep them to yourself: only you can read a \
             record's file.
+
+            The types for --type are \(TraceFilter.typeNames.joined(separator: ", ")). `packet` means all packets.
             """,
         OutputOptions.options, Operand(optional: "FILE", .file(), "the record; a live session without it"),
         Options.options, TraceFilter.options, SessionOptions.options,

@@ -21,8 +21,8 @@ struct TraceFilter: Hashable, Sendable {
             "only links to the peer with this name, or with a PeerID that begins with this"),
         Option("link", .integer("NUMBER", in: 1 ... .max), "only this link"),
         Option(
-            repeated: "type", .choice(typeNames, "TYPE"),
-            "only frames or packets of this type; packet means all packets"),
+            repeated: "type", .choice(typeNames, "TYPE", isListed: false),
+            "only frames or packets of this type"),
         Option(
             "direction", .choice(of: DirectionName.self), "only received frames, or only sent ones"),
         Option("since", .duration(), "only from this time after the beginning on"),

@@ -1,0 +1,48 @@
+import NighCore
+import Testing
+
+@testable import NighCodes
+
+@Suite struct OneTimeCodeTests {
+    @Test("There are 2,048 words, and the first four letters tell them apart")
+    func words() {
+        #expect(CodeWords.all.count == 1 << CodeWords.bits)
+        #expect(Set(CodeWords.all.map { $0.prefix(4) }).count == CodeWords.all.count)
+        for word in CodeWords.all { #expect(word.allSatisfy { $0.isASCII && $0.isLowercase }) }
+    }
+
+    @Test(
+        "A code is read as it is written, in capitals, with blanks, and from the first four letters of its words"
+    )
+    func reading() throws {
+        let code = OneTimeCode.random(number: 7)
+        #expect(try OneTimeCode("\(code)") == code)
+        #expect(try OneTimeCode("\(code)".uppercased()) == code)
+        let parts = "\(code)".split(separator: "-")
+        #expect(try OneTimeCode(parts.joined(separator: " ")) == code)
+        let short = parts.dropFirst().map { String($0.prefix(4)) }.joined(separator: "-")
+        #expect(try OneTimeCode("7-\(short)") == code)
+    }
+
+    @Test("A mistyped code names what is wrong with it, before anybody is called")
+    func faults() {
+        #expect(throws: OneTimeCode.Fault.noNumber) { try OneTimeCode("crisp-otter-lamp") }
+        #expect(throws: OneTimeCode.Fault.noNumber) { try OneTimeCode("1000-able-acid-army") }
+        #expect(throws: OneTimeCode.Fault.wrongCount(2)) { try OneTimeCode("7-able-acid") }
+        #expect(throws: OneTimeCode.Fault.unknownWord("xqzt")) { try OneTimeCode("7-able-xqzt-acid") }
+    }
+
+    @Test("Two codes in a row have different words")
+    func randomness() {
+        #expect(Set((0..<100).map { _ in "\(OneTimeCode.random(number: 7))" }).count == 100)
+    }
+
+    @Test("Only what looks like a code is taken for one")
+    func meant() {
+        for text in ["7-able-acid-army", "42-x", "999-able"] { #expect(OneTimeCode.isMeant(by: text)) }
+        for text in ["7", "7-", "holiday-2.mov", "2026-11-28", "7-zip.exe", "-7-able", "1000-able-acid-army"]
+        {
+            #expect(!OneTimeCode.isMeant(by: text), "\(text)")
+        }
+    }
+}
