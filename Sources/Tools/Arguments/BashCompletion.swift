@@ -132,7 +132,9 @@ struct BashCompletion {
                     let own = ShellText.quoted("\(command.title) 0")
                     let help = ShellText.helpWays(to: command, in: root).map { ShellText.quoted("\($0) 0") }
                     lines.append("\(own)) \(offer(.words(names + ["help"])) ?? ":") ;;")
-                    lines.append("\(help.joined(separator: " | "))) \(offer(.words(names)) ?? ":") ;;")
+                    let topics = offer(command.helpTopics).map { "; \($0)" } ?? ""
+                    lines.append(
+                        "\(help.joined(separator: " | "))) \(offer(.words(names)) ?? ":")\(topics) ;;")
                 }
                 for (index, operand) in command.operands.enumerated() {
                     let place =

@@ -75,6 +75,11 @@ struct FishCompletion {
             commands.isEmpty
             ? []
             : [line(when: command.title, "0 0", candidates: .words(["help"]), "shows the help of a command")]
+                + (command.helpTopics == .none
+                    ? []
+                    : ways.dropFirst().map {
+                        line(when: $0, "0 0", candidates: command.helpTopics, "a guide")
+                    })
         let operands = command.operands.enumerated().map { index, operand in
             let most = operand.isRepeated ? "9999" : "\(index)"
             return line(

@@ -14,6 +14,8 @@ struct Outline: Sendable {
     let isComplete: Bool
     /// The heading above the command in the help of the command above it; nil for the common one.
     let group: String?
+    /// The words that may follow `help` besides commands. Only the program's own command has some.
+    var helpTopics = Candidates.none
 
     var name: String { path[path.count - 1] }
     var title: String { path.joined(separator: " ") }

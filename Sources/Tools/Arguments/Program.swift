@@ -63,11 +63,17 @@ public struct Program<Action: Sendable>: Sendable {
     ///   - root: The first command, whose name is the program's name.
     ///   - version: What `--version` shows; without it, there is no such option.
     ///   - sections: Further sections of the program's help and manual.
-    public init(_ root: Command<Action>, version: String? = nil, sections: [Section] = []) {
+    ///   - helpTopics: The words that the program itself takes behind `help`, besides its commands, for completion.
+    public init(
+        _ root: Command<Action>, version: String? = nil, sections: [Section] = [],
+        helpTopics: Candidates = .none
+    ) {
         self.root = root
         self.version = version
         self.sections = sections
-        outline = root.outline(with: version == nil ? [.help] : [.help, .version])
+        var outline = root.outline(with: version == nil ? [.help] : [.help, .version])
+        outline.helpTopics = helpTopics
+        self.outline = outline
     }
 
     /// Returns what `arguments` ask for. They do not include the program's own name.

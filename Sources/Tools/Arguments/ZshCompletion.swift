@@ -24,6 +24,7 @@ struct ZshCompletion {
     private func functions(of command: Outline) -> [String] {
         var functions = [main(command)]
         if !command.subcommands.isEmpty { functions.append(commands(command)) }
+        functions += lines(of: command.helpTopics, as: name(command, "help-topics"))
         for option in command.options {
             functions += lines(of: option.candidates, as: name(command, option.name))
         }
@@ -45,6 +46,7 @@ struct ZshCompletion {
         let branches = command.subcommands.map { next in
             "        \(next.name)) \(ShellText.functionName(next.path)) ;;"
         }
+        let topics = command.helpTopics == .none ? ";" : "; \(name(command, "help-topics"));"
         return """
             \(function)() {
                 local curcontext=$curcontext state line ret=1
@@ -53,7 +55,7 @@ struct ZshCompletion {
                 [[ $state == behind ]] || return ret
                 case $line[1] in
             \(branches.joined(separator: "\n"))
-                    help) ((CURRENT > 2)) || \(function)_commands ;;
+                    help) ((CURRENT > 2)) || { \(function)_commands\(topics) } ;;
                 esac
             }
             """

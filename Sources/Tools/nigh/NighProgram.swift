@@ -73,7 +73,7 @@ enum NighProgram {
                     + "peers you know, your unfinished sends and your plugins are kept. NIGH_PLUGIN_PATH lists the folders to "
                     + "search for plugins instead of the default ones.", isDetail: true
             ),
-        ])
+        ], helpTopics: .lines(of: CompleteCommand.line(for: .guides)))
 
     private static let files = "Files"
     private static let people = "People"

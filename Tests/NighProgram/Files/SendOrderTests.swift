@@ -42,6 +42,19 @@ import Testing
         #expect(try self.order("puma", "a.txt", isRepeated: true).peers == [.named("puma")])
     }
 
+    @Test("At a terminal a mistyped file is not taken for a device; with a pipe, the word is the device")
+    func mistyped() throws {
+        for word in ["holidy.mov", "./puma2", "fotos/a"] {
+            #expect(throws: UsageError.self, "\(word)") {
+                try SendOrder(words: [word], named: [], readsTerminal: true) { _ in false }
+            }
+            let piped = try SendOrder(words: [word], named: []) { _ in false }
+            #expect(piped.peers == [.named(word)])
+        }
+        let device = try SendOrder(words: ["Anna's laptop"], named: [], readsTerminal: true) { _ in false }
+        #expect(device.peers == [.named("Anna's laptop")])
+    }
+
     @Test("Nothing to send, and the standard input with files, are mistakes")
     func mistakes() {
         #expect(throws: UsageError.self) { try order() }

@@ -90,6 +90,12 @@ extension CommandSession {
 
     private func notFound(_ search: PeerSearch) -> any Error {
         let choice = search.choice
+        if case .code = choice {
+            return NighError(
+                .browsing, .unknownPeer, peer: "\(choice)",
+                advice: "check that `nigh send` still runs there and that both are on one network; with --from and its "
+                    + "address nothing has to be found; `nigh doctor` finds what is wrong")
+        }
         let seen = visiblePeers
         if let purpose = search.purpose, let other = choice.matching(seen).min(by: { $0.id < $1.id }) {
             return NighError(

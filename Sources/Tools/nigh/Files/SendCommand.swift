@@ -195,21 +195,25 @@ struct SendOrder {
     init(of command: SendCommand) throws(UsageError) {
         try self.init(
             words: command.words, named: command.named, isRepeated: command.identity != nil,
-            exists: { access($0, F_OK) == 0 })
+            readsTerminal: isTerminal(STDIN_FILENO), exists: { access($0, F_OK) == 0 })
     }
 
     /// - Parameters:
     ///   - isRepeated: whether the words come from a record, in which the first one names the peer.
+    ///   - readsTerminal: whether the standard input is a terminal.
     ///   - exists: whether there is a file with a path.
     init(
         words: [String], named: [PeerChoice], isRepeated: Bool = false,
-        exists: (String) -> Bool
+        readsTerminal: Bool = false, exists: (String) -> Bool
     ) throws(UsageError) {
         var words = words
         var peers = named
         if peers.isEmpty, let first = words.first, first != SendCommand.standardInput {
             let address = try? TransportAddress.typed(first)
             let isFile = address == nil && exists(first)
+            if address == nil, !isFile, words.count == 1, readsTerminal, Self.isMeantAsFile(first) {
+                throw UsageError("there is no file \(first) here; if it is a device, write --to \(first)")
+            }
             if isRepeated || !isFile {
                 peers = [address.map(PeerChoice.address) ?? .named(first)]
                 words.removeFirst()
@@ -229,5 +233,12 @@ struct SendOrder {
         }
         self.peers = peers
         paths = words
+    }
+
+    /// Whether a word looks like the path of a file: with a slash, or with an ending such as `.mov`.
+    private static func isMeantAsFile(_ word: String) -> Bool {
+        guard let dot = word.lastIndex(of: "."), !word.contains("/") else { return word.contains("/") }
+        let ending = word[dot...].dropFirst()
+        return (1...4).contains(ending.count) && ending.allSatisfy { $0.isLetter || $0.isNumber }
     }
 }
