@@ -98,12 +98,21 @@ enum Sample {
             Command("hidden", "Does what nobody knows", isHidden: true) { .forget([]) },
         ])
 
+    private static let give = Command<Request>(
+        "give", "Gives a file to somebody",
+        Operand(
+            optional: "PEER", .text(candidates: .linesAndFiles(of: "printf 'puma one\\nlynx\\n'")),
+            "one of them"),
+        isHidden: true
+    ) { _ in .forget([]) }
+
     static let program = Program(
         Command(
             "try-it", "Shows what a table can say", text: "It has it all.",
-            subcommands: [scan, send, offer, trust]),
+            subcommands: [scan, send, offer, trust, give]),
         version: "0.1",
-        sections: [Section("Exit status", "0 when all went well, 2 when the call was wrong.")])
+        sections: [Section("Exit status", "0 when all went well, 2 when the call was wrong.")],
+        helpTopics: .lines(of: "printf 'chapter\\n'"))
 
     static func request(_ line: String) throws -> Request {
         let arguments = line.split(separator: " ").map(String.init)
