@@ -66,6 +66,8 @@ let package = Package(
         .systemLibrary(name: "CUV", path: "Sources/Transports/CUV"),
         .target(name: "NighUV", dependencies: ["CUV", "NighCore"], path: "Sources/Transports/UV"),
         .target(
+            name: "NighForwarding", dependencies: ["CUV", "NighCore", "NighUV"], path: "Sources/Forwarding"),
+        .target(
             name: "NighTCP", dependencies: ["CUV", "NighCore", "NighMDNS", "NighUV"],
             path: "Sources/Transports/TCP"),
         .systemLibrary(name: "CBluetooth", path: "Sources/Transports/CBluetooth"),
@@ -135,9 +137,9 @@ let package = Package(
             name: "nigh",
             dependencies: [
                 "Arguments", "JSONText", "Measuring", "NighCalls", "NighCodes", "NighCore", "NighFiles",
-                "NighGroups",
-                "NighIntroductions", "NighLoop", "NighMemory", "NighPlugins", "NighRecord", "NighRelays",
-                "NighTCP", "NighTestKit",
+                "NighForwarding",
+                "NighGroups", "NighIntroductions", "NighLoop", "NighMemory", "NighPlugins", "NighRecord",
+                "NighRelays", "NighTCP", "NighTestKit",
                 "ProgramSupport", "SessionArguments", "Terminal",
             ],
             path: "Sources/Tools/nigh", linkerSettings: presentsNigh),
@@ -172,10 +174,8 @@ let package = Package(
             name: "fuzz",
             dependencies: [
                 "FourInARow", "Measuring", "Nigh", "NighActors", "NighBluetooth", "NighCalls", "NighChannels",
-                "NighCodes", "NighCore", "NighFiles", "NighGroups", "NighIntroductions", "NighMDNS",
-                "NighRecord",
-                "NighTCP",
-                "NighTestKit", "ProgramSupport",
+                "NighCodes", "NighCore", "NighFiles", "NighForwarding", "NighGroups", "NighIntroductions", "NighMDNS",
+                "NighRecord", "NighTCP", "NighTestKit", "ProgramSupport",
             ],
             path: "Sources/Tools/fuzz"),
         .systemLibrary(name: "CHeap", path: "Tests/CHeap"),
@@ -199,8 +199,8 @@ let package = Package(
         .testTarget(
             name: "CoreTests",
             dependencies: [
-                "COpenSSL", "NighCalls", "NighChannels", "NighCore", "NighFiles", "NighGroups",
-                "NighIntroductions", "NighMemory", "NighRelays", "NighTestKit",
+                "COpenSSL", "NighCalls", "NighChannels", "NighCore", "NighFiles", "NighForwarding",
+                "NighGroups", "NighIntroductions", "NighMemory", "NighRelays", "NighTestKit",
             ],
             path: "Tests/Core"),
         .testTarget(
@@ -232,6 +232,10 @@ let package = Package(
             name: "IntroductionsTests",
             dependencies: ["NighCore", "NighIntroductions", "NighMemory", "NighRelays", "NighTestKit"],
             path: "Tests/Introductions"),
+        .testTarget(
+            name: "ForwardingTests",
+            dependencies: ["NighCore", "NighForwarding", "NighMemory", "NighTestKit", "NighUV"],
+            path: "Tests/Forwarding"),
         .testTarget(
             name: "RelaysTests", dependencies: ["NighCore", "NighMemory", "NighRelays", "NighTestKit"],
             path: "Tests/Relays"),

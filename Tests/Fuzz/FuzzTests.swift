@@ -53,7 +53,7 @@ import Testing
         let frames = Mutator.frames(of: corpus)
         var (paired, understood, delivered) = (0, 0, 0)
         var (entries, contents, members) = (0, 0, 0)
-        var (messages, calls) = (0, CallTarget.Reach())
+        var (messages, answers, calls) = (0, 0, CallTarget.Reach())
         var (values, actors) = (0, ActorTarget.Reach())
         var (invitations, introduced, paths) = (0, 0, 0)
         var reach = DatagramPathTarget.Reach()
@@ -65,6 +65,7 @@ import Testing
             if try FilesTarget.run(&mutator) { delivered += 1 }
             members += try GroupTarget.run(&mutator)
             messages += try ChannelTarget.run(&mutator)
+            if try ForwardingTarget.run(&mutator) { answers += 1 }
             values += try CBORTarget.run(&mutator)
             let called = try CallTarget.run(&mutator)
             calls.answered += called.answered
@@ -98,6 +99,7 @@ import Testing
         #expect(contents > 1_000, "\(contents)")
         #expect(members > 200, "\(members)")
         #expect(messages > 2_000, "\(messages)")
+        #expect(answers > 1_500, "\(answers)")
         #expect(values > 1_000, "\(values)")
         #expect(calls.answered > 4_000 && calls.cancelled > 500 && calls.timedOut > 500, "\(calls)")
         #expect(calls.refused > 200, "\(calls)")

@@ -29,9 +29,8 @@ final class StreamTable {
         /// The bytes that have come, and that the other side was told it may send.
         var received: UInt64 = 0
         var granted: UInt64
-        /// By how many bytes more than what the program has read that is, and the most that it may become.
-        var window: UInt64
-        let largestWindow: UInt64
+        /// By how many bytes more than what the program has read that is.
+        var window: StreamWindow
         /// Whether the other side was told that the stream is open.
         var isAnnounced: Bool
         var hasSendingEnded = false
@@ -45,8 +44,7 @@ final class StreamTable {
             self.port = port
             self.credit = UInt64(credit)
             granted = UInt64(window)
-            self.window = granted
-            largestWindow = granted * UInt64(port.purpose.windowGrowth)
+            self.window = StreamWindow(window, for: port.purpose)
             isAnnounced = !port.isOwn
         }
 
@@ -87,6 +85,15 @@ final class StreamTable {
             for stream in orderedStreams { stream.port.setReconnecting(isReconnecting) }
         }
     }
+    /// The shortest round trip that was measured on the present link, which windows follow; nil before that.
+    var roundTrip: Moment.Span?
+    /// Whether a measurement was asked for on the present link.
+    private var isMeasured = false
+    /// The streams whose windows follow the link, and by how many bytes these are larger than at first.
+    private var followers = 0
+    private(set) var windowGrowth: UInt64 = 0
+    /// The most bytes by which the windows of a conversation that follow the link are together larger than at first.
+    static let growthLimit: UInt64 = 16 << 20
     /// Whether this side leaves only after it has ended its writing to all streams for relays.
     private var waitsForRelays = false
 
@@ -138,39 +145,6 @@ final class StreamTable {
         return stream.port
     }
 
-    /// Returns the error of a stream that a peer does not accept, because it has no streams or none for this purpose.
-    static func unsupported(_ purpose: StreamPurpose, by peer: String) -> NighError {
-        switch purpose {
-        case .program:
-            NighError(
-                .sending, .unsupported("streams"), peer: peer,
-                advice: "update the peer's program, and check that neither side has limits.streams = 0")
-        case .files, .comparedFiles:
-            NighError(
-                .sending, .unsupported("files"), peer: peer, advice: "run a program there that accepts files")
-        case .relay:
-            NighError(
-                .sending, .unsupported("relays"), peer: peer,
-                advice: "update the peer's program, and allow it to carry pipes for others")
-        case .channel:
-            NighError(
-                .sending, .unsupported("channels"), peer: peer,
-                advice: "update the peer's program, and make its session by its service")
-        case .channelStream:
-            NighError(
-                .sending, .unsupported("streams of channels"), peer: peer,
-                advice: "update the peer's program, and make its session by its service")
-        case .calls:
-            NighError(
-                .asking, .unsupported("questions"), peer: peer,
-                advice: "update the peer's program, and make its session by its service")
-        case .actors:
-            NighError(
-                .calling, .unsupported("actors"), peer: peer,
-                advice: "update the peer's program, and make its session by its service")
-        }
-    }
-
     private var label: String { agreement.peerName.label(of: agreement.identity) }
 
     private func add(_ number: UInt32, _ name: String, _ purpose: StreamPurpose, isOwn: Bool) -> Stream {
@@ -183,6 +157,7 @@ final class StreamTable {
         if isReconnecting { port.setReconnecting(true) }
         let stream = Stream(port, credit: agreement.theirs.window, window: window)
         streams[number] = stream
+        if stream.window.followsLink { followers += 1 }
         opened += 1
         return stream
     }
@@ -275,16 +250,10 @@ final class StreamTable {
     }
 
     /// Tells the other side how much more it may send, once that is worth a frame.
-    ///
-    /// A window grows when half of it was not read: then the link brings bytes faster than they are read, at least for
-    /// a while, and a larger window lets neither wait for the other. On a slow link it would only make messages wait
-    /// behind it.
     private func grantMore(_ stream: Stream) {
         guard !stream.hasReceivingEnded, let read = stream.port.takeRead() else { return }
-        if stream.received &- read >= stream.window / 2 {
-            stream.window = min(stream.window * 2, stream.largestWindow)
-        }
-        stream.granted = read &+ stream.window
+        stream.window.note(unread: stream.received &- read)
+        stream.granted = read &+ stream.window.size
         append(.credit(stream.granted), stream.port.number)
     }
 
@@ -307,8 +276,15 @@ final class StreamTable {
     private func releaseIfOver(_ stream: Stream) {
         guard !stream.port.isOwn, stream.isOver else { return }
         append(.release, stream.port.number)
-        streams[stream.port.number] = nil
+        forget(stream)
         openedByThem -= 1
+    }
+
+    private func forget(_ stream: Stream) {
+        streams[stream.port.number] = nil
+        guard stream.window.followsLink else { return }
+        followers -= 1
+        windowGrowth &-= stream.window.growth
     }
 
     // MARK: Links
@@ -330,11 +306,29 @@ final class StreamTable {
         _ = lane.startLink()
     }
 
+    /// Notes that another link carries the streams, on which this round trip was measured, if any was.
+    func linkChanged(roundTrip: Moment.Span?) {
+        self.roundTrip = roundTrip
+        isMeasured = roundTrip != nil
+        guard followers > 0 else { return }
+        for stream in streams.values { stream.window.noteLink() }
+    }
+
+    /// Whether windows follow the link, and its round trip is not known and was not asked for. True once a link.
+    func takeRoundTripWish() -> Bool {
+        guard followers > 0, !isMeasured else { return false }
+        isMeasured = true
+        return true
+    }
+
     /// Whether the counts agree with each other.
     var isConsistent: Bool {
         lane.isConsistent && lane.heldCost == unacknowledged
             && openedByUs == streams.values.count { $0.port.isOwn }
             && openedByThem == streams.values.count { !$0.port.isOwn }
+            && followers == streams.values.count { $0.window.followsLink }
+            && windowGrowth
+                == streams.values.reduce(0) { $0 + ($1.window.followsLink ? $1.window.growth : 0) }
             && streams.values.allSatisfy { $0.received <= $0.granted &+ UInt64(agreement.pieceLimit) }
     }
 
@@ -354,6 +348,7 @@ final class StreamTable {
     func end(_ error: NighError) {
         for stream in orderedStreams { stream.port.end(error) }
         streams.removeAll()
+        (followers, windowGrowth) = (0, 0)
         turns.removeAll()
     }
 
@@ -361,7 +356,7 @@ final class StreamTable {
 
     /// Takes the next bytes of a stream. `retain` returns a slice of the bytes that it is given.
     func receivedData(
-        _ payload: UnsafeRawBufferPointer, retain: (UnsafeRawBufferPointer) -> ByteSlice
+        _ payload: UnsafeRawBufferPointer, now: Moment, retain: (UnsafeRawBufferPointer) -> ByteSlice
     ) throws(WireError) {
         let number = try StreamData.number(of: payload)
         guard let stream = streams[number], !stream.hasReceivingEnded else {
@@ -374,6 +369,11 @@ final class StreamTable {
         let bytes = UnsafeRawBufferPointer(rebasing: payload[StreamData.numberLength...])
         stream.received &+= UInt64(bytes.count)
         bytesReceived &+= bytes.count
+        if stream.window.followsLink, let roundTrip {
+            windowGrowth &+= stream.window.note(
+                received: bytes.count, at: now, roundTrip: roundTrip,
+                room: Self.growthLimit &- windowGrowth)
+        }
         if stream.port.deliver(bytes, retained: { retain(bytes) }), streamsToWake.last !== stream.port {
             streamsToWake.append(stream.port)
         }
@@ -422,7 +422,7 @@ final class StreamTable {
             guard stream.port.isOwn, stream.hasSendingEnded, stream.hasReceivingEnded else {
                 throw .malformed("the release of a stream that is not over")
             }
-            streams[frame.number] = nil
+            forget(stream)
             openedByUs -= 1
             return nil
         }

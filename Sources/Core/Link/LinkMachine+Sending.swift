@@ -66,6 +66,9 @@ extension LinkMachine {
         nextAutomaticPing = (nextAutomaticPing &+ 1) | Self.firstAutomaticPing
     }
 
+    /// The shortest round trip that pings have measured; nil before the first.
+    var shortestRoundTrip: Moment.Span? { statistics.roundTrip.minimum.map { Moment.Span($0) } }
+
     /// Handles a pong. Returns nil if it does not answer a ping of this side.
     func interpretPong(_ frame: FrameDecoder.Frame, now: Moment) throws(WireError) -> Step? {
         var reader = FieldReader(frame.bytes)

@@ -98,6 +98,8 @@ package struct Hello: Equatable {
         static let channelStreams: UInt32 = 1 << 8
         /// The sender accepts streams for actors. Without `streams` it means nothing.
         static let actors: UInt32 = 1 << 9
+        /// The sender accepts streams for forwarded connections. Without `streams` it means nothing.
+        static let forwarding: UInt32 = 1 << 10
         /// The sender accepts streams for compared files. Without `streams` it means nothing.
         static let comparedFiles: UInt32 = 1 << 11
 

@@ -15,6 +15,9 @@ package enum StreamPurpose: UInt8, CaseIterable, Sendable {
     /// Calls of one actor of the other side's program, or something else that actors need. The first character of the
     /// name says which.
     case actors = 6
+    /// A connection that a program at the opening side has made, and that goes on to a port of the other side's device.
+    /// The name is the number of the port.
+    case forward = 7
     /// The transfer of files, of which the sides compare those that the receiver may have.
     case comparedFiles = 8
 }
@@ -30,17 +33,23 @@ extension StreamPurpose {
         case .calls: Hello.Ability.calls
         case .channelStream: Hello.Ability.channelStreams
         case .actors: Hello.Ability.actors
+        case .forward: Hello.Ability.forwarding
         case .comparedFiles: Hello.Ability.comparedFiles
         }
     }
 
     /// How many times as large as at first the window of such a stream may become.
     ///
-    /// Files are written to a disk, in longer strokes than a link's.
+    /// Files are written to a disk, in longer strokes than a link's. Forwarded connections are read at once, so their
+    /// speed is a window in each round trip: 256 KiB would be 13 MB/s over a link of 20 ms.
     package var windowGrowth: Int {
         switch self {
         case .program, .relay, .channel, .calls, .channelStream, .actors: 1
         case .files, .comparedFiles: 4
+        case .forward: 16
         }
     }
+
+    /// Whether the window of such a stream grows with what the link carries in a round trip.
+    var windowFollowsLink: Bool { self == .forward }
 }

@@ -43,6 +43,8 @@ enum Target: String, CaseIterable {
     case calls
     /// The actors of a program, and a peer that calls, lists and answers what it likes.
     case actors
+    /// The answer at the beginning of a forwarded connection.
+    case forwarding
     /// Values as CBOR.
     case cbor
     /// Two sides of a code exchange, with somebody in between.
@@ -76,6 +78,7 @@ enum Target: String, CaseIterable {
         case .channels: try ChannelTarget.run(&mutator)
         case .calls: try CallTarget.run(&mutator)
         case .actors: try ActorTarget.run(&mutator)
+        case .forwarding: try ForwardingTarget.run(&mutator)
         case .cbor: try CBORTarget.run(&mutator)
         case .codes: try CodeTarget.run(&mutator)
         case .introductions: try IntroductionTarget.run(&mutator)

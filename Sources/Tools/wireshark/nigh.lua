@@ -40,7 +40,8 @@ local stream_kinds = {
     [6] = "open-for",
 }
 local stream_purposes = {
-    [1] = "files", [2] = "relay", [3] = "channel", [4] = "calls", [5] = "channelStream", [6] = "actors", [8] = "comparedFiles",
+    [1] = "files", [2] = "relay", [3] = "channel", [4] = "calls", [5] = "channelStream", [6] = "actors",
+    [7] = "forward", [8] = "comparedFiles",
 }
 local kinds = { [1] = "groups", [2] = "introductions" }
 local introduction_kinds = {
@@ -125,6 +126,9 @@ local f = {
     accepts_channels = ProtoField.bool("nigh.hello.accepts_channels", "Accepts streams for channels", 32, nil, 0x40),
     accepts_calls = ProtoField.bool("nigh.hello.accepts_calls", "Accepts streams for calls", 32, nil, 0x80),
     accepts_channel_streams = ProtoField.bool("nigh.hello.accepts_channel_streams", "Accepts streams of channels", 32, nil, 0x100),
+    accepts_actors = ProtoField.bool("nigh.hello.accepts_actors", "Accepts streams for actors", 32, nil, 0x200),
+    accepts_forwarding = ProtoField.bool(
+        "nigh.hello.accepts_forwarding", "Accepts forwarded connections", 32, nil, 0x400),
     record_kind = ProtoField.uint8("nigh.introduction.kind", "Record", base.DEC, introduction_kinds),
     record_length = ProtoField.uint16("nigh.introduction.length", "Length of the record"),
     record_bytes = ProtoField.bytes("nigh.introduction.bytes", "Content of the record"),
@@ -306,6 +310,8 @@ dissect[0x01] = function(r, context)
         r.tree:add(f.accepts_channels, abilities)
         r.tree:add(f.accepts_calls, abilities)
         r.tree:add(f.accepts_channel_streams, abilities)
+        r.tree:add(f.accepts_actors, abilities)
+        r.tree:add(f.accepts_forwarding, abilities)
     end
     local peer = r:take(32, "the hello's PeerID")
     local id = ""

@@ -51,7 +51,7 @@ public struct SocketFault: Error, Hashable, Sendable {
 
 extension SocketFault {
     /// Takes the pending error from a socket; nil if there is none.
-    static func taken(from descriptor: Int32) -> SocketFault? {
+    package static func taken(from descriptor: Int32) -> SocketFault? {
         var number: Int32 = 0
         var size = socklen_t(MemoryLayout<Int32>.size)
         if getsockopt(descriptor, SOL_SOCKET, SO_ERROR, &number, &size) != 0 { number = errno }

@@ -48,7 +48,7 @@ package struct SocketStream {
     }
 
     /// Whether to watch for the end of both directions, which reading reports as well.
-    var watchesHangUp = false {
+    package var watchesHangUp = false {
         didSet { if watchesHangUp != oldValue { watchWhatIsWanted() } }
     }
 

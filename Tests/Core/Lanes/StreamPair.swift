@@ -12,6 +12,8 @@ final class StreamPair {
         var header = ControlWriter()
         /// What the present link was given and the other side has not read.
         var wire = ByteQueue()
+        /// When what comes now comes.
+        var now = Moment(nanoseconds: 0)
 
         private final class Relay: StreamAttention, @unchecked Sendable {
             // Confined to the test's thread.
@@ -51,7 +53,7 @@ final class StreamPair {
             let isData = frame[3] == FrameType.streamData.rawValue
             let port = try ByteSlice(frame[4...]).withUnsafeBytes { bytes throws(WireError) -> StreamPort? in
                 guard isData else { return try table.receivedControl(StreamControlFrame(reading: bytes)) }
-                try table.receivedData(bytes) { ByteSlice(copying: $0) }
+                try table.receivedData(bytes, now: now) { ByteSlice(copying: $0) }
                 return nil
             }
             if let port { opened.append(ByteStream(port)) }

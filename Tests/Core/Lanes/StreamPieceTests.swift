@@ -60,7 +60,7 @@ import Testing
             let start = chunk.filled
             frame.withUnsafeBytes { chunk.append(.init(rebasing: $0[FrameHeader.byteCount...])) }
             let payload = UnsafeRawBufferPointer(start: chunk.base + start, count: chunk.filled - start)
-            try pair.even.table.receivedData(payload) { bytes in
+            try pair.even.table.receivedData(payload, now: pair.even.now) { bytes in
                 let offset = bytes.baseAddress.unsafelyUnwrapped - UnsafeRawPointer(chunk.base)
                 return ByteSlice(chunk: chunk, start: offset, end: offset + bytes.count)
             }

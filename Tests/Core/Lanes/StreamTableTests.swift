@@ -1,4 +1,5 @@
 import NighCalls
+import NighForwarding
 import Testing
 
 @testable import NighCore
@@ -530,6 +531,30 @@ import Testing
         try pair.even.opened[0].put(CallRecord.answer(number: 1, .answer(ByteSlice([]))).frame.bytes)
         pair.even.write()
         #expect(pair.even.wire.bytes == exact[4])
+    }
+
+    @Test("have the bytes of the example in the page of the protocol, about forwarded connections")
+    func forwardingPage() throws {
+        let exact = try ProtocolPage().example(in: "4.14 Forwarded connections").map {
+            try #require($0.bytes.exact)
+        }
+        let pair = StreamPair(StreamTerms(streams: 4, window: 10_000, for: [.forward]))
+        let stream = try pair.odd.open("22", for: .forward)
+        pair.odd.write()
+        #expect(pair.odd.wire.bytes == exact[0])
+        try pair.settle()
+        let other = try #require(pair.even.opened.first)
+        for bytes in [
+            ForwardingAnswer.connected(grace: .seconds(600)).bytes, Array("SSH-2.0-puma\r\n".utf8),
+        ] {
+            try other.put(bytes)
+            pair.even.write()
+        }
+        #expect(pair.even.wire.bytes == exact[1...2].flatMap(\.self))
+        try pair.settle()
+        stream.finish()
+        pair.odd.write()
+        #expect(pair.odd.wire.bytes == exact[3])
     }
 
     @Test("end with the reason for which the conversation ended, after what had come")

@@ -130,7 +130,8 @@ import Testing
             ([6, 4], true, "a stream for calls, which this side does not accept"),
             ([6, 5], true, "a stream for channelStream, which this side does not accept"),
             ([6, 6], true, "a stream for actors, which this side does not accept"),
-            ([6, 7], true, "a stream for the purpose 7"), ([6, 0], true, "a stream for the purpose 0"),
+            ([6, 7], true, "a stream for forward, which this side does not accept"),
+            ([6, 255], true, "a stream for the purpose 255"), ([6, 0], true, "a stream for the purpose 0"),
         ]
         for fault in faults {
             let received = Received()

@@ -47,11 +47,11 @@ import Testing
         let rows = try page.table("| kind | name | then | what it says |", in: "4.5 Streams")
         #expect(rows.map { $0[0] } == kinds.map { "\($0.payload(for: 1)[4])" })
         let purposes = try page.table("| purpose | name | who gets the stream |", in: "4.5 Streams")
-        #expect(purposes.map { $0[0] } == ["1", "2", "3", "4", "5", "6", "8"])
-        #expect(
-            purposes.map { $0[1] }
-                == [StreamPurpose.files, .relay, .channel, .calls, .channelStream, .actors, .comparedFiles]
-                .map { "\($0)" })
+        #expect(purposes.map { $0[0] } == ["1", "2", "3", "4", "5", "6", "7", "8"])
+        let named: [StreamPurpose] = [
+            .files, .relay, .channel, .calls, .channelStream, .actors, .forward, .comparedFiles,
+        ]
+        #expect(purposes.map { $0[1] } == named.map { "\($0)" })
         for number in UInt8.min ... .max {
             let isRead = (try? read([0, 0, 0, 1, 6, number, 1, 0x78])) != nil
             #expect(isRead == purposes.contains { $0[0] == "\(number)" }, "\(number)")

@@ -24,7 +24,8 @@ extension SessionDriver {
         var opened: Result<ByteStream, NighError> = .failure(NighError(.sending, .closed))
         inTurn {
             opened = Result { () throws(NighError) in
-                ByteStream(try machine.openStream(named: name, to: peer, for: purpose))
+                ByteStream(
+                    try machine.openStream(named: name, to: peer, for: purpose, now: loop.now))
             }
         }
         completion(opened)

@@ -8,6 +8,7 @@ extension Conversation {
         let table = StreamTable(
             streamAgreement, largeChunks: port.largeChunks, chunks: port.chunks, attention: port)
         table.isReconnecting = link == nil
+        table.linkChanged(roundTrip: link?.machine.shortestRoundTrip)
         streams = table
         return table
     }
@@ -26,7 +27,7 @@ extension Conversation {
         _ frame: FrameDecoder.Frame, now: Moment, retain: (UnsafeRawBufferPointer) -> ByteSlice
     ) throws(WireError) {
         guard let streams else { throw .malformed("bytes of a stream that is not open") }
-        try streams.receivedData(frame.bytes, retain: retain)
+        try streams.receivedData(frame.bytes, now: now, retain: retain)
         noteReceived(frame.wireBytes, now: now)
     }
 

@@ -38,6 +38,8 @@ extension SessionMachine {
         link.conversation = conversation
         replaceLink(of: peer, by: link, now: now)
         conversation.link = link
+        conversation.streams?.linkChanged(roundTrip: link.machine.shortestRoundTrip)
+        measureRoundTrip(for: conversation, on: link, now: now)
         if !conversation.flushes.isEmpty { finishFlushes(of: conversation) }
         let phase = PeerPhase.connected(conversation, Carrier(link: link))
         switch peer.phase {

@@ -156,9 +156,13 @@ extension SessionMachine {
                 let conversation = try conversation(on: link)
                 let opened = try conversation.receivedStreamControl(frame, wireBytes: wireBytes, now: now)
                 if let opened { report(ByteStream(opened)) }
+                measureRoundTrip(for: conversation, on: link, now: now)
                 if conversation.streams?.hasUnsent ?? false { markDirty(link) }
             case .datagrams(let offer): try datagramsOffered(offer, on: link)
             case .pong(let token, let roundTrip):
+                if let conversation = link.conversation, conversation.link === link {
+                    conversation.streams?.roundTrip = link.machine.shortestRoundTrip
+                }
                 if let waiting = pings.removeValue(forKey: token) {
                     output(.answerPing(waiting.token, .success(roundTrip)))
                 }
@@ -173,6 +177,13 @@ extension SessionMachine {
         return nil
     }
 
+    /// Measures the round trip of the link if windows of streams are to follow it and nothing has measured it yet.
+    func measureRoundTrip(for conversation: Conversation, on link: Link, now: Moment) {
+        guard conversation.streams?.takeRoundTripWish() ?? false else { return }
+        link.machine.sendAutomaticPing(now: now)
+        markDirty(link)
+    }
+
     /// Tells the program that the peer responds again, if it was told that the peer does not.
     func reportResponsive(_ peer: PeerRecord) {
         guard let conversation = peer.conversation, conversation.isReportedUnresponsive else { return }
@@ -184,7 +195,7 @@ extension SessionMachine {
     private func report(_ stream: ByteStream) {
         switch stream.purpose {
         case .program: report(.streamOpened(stream))
-        case .files, .comparedFiles, .relay, .channel, .calls, .channelStream, .actors:
+        case .files, .comparedFiles, .relay, .channel, .calls, .channelStream, .actors, .forward:
             output(.reportStream(stream))
         }
     }

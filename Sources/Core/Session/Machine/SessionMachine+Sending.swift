@@ -121,11 +121,14 @@ extension SessionMachine {
 
     /// Opens a stream to a peer.
     func openStream(
-        named name: String, to id: PeerID, for purpose: StreamPurpose
+        named name: String, to id: PeerID, for purpose: StreamPurpose, now: Moment
     ) throws(NighError) -> StreamPort {
         let conversation = try conversation(with: id)
         let port = try conversation.openStream(named: name, for: purpose)
-        conversation.link.map(markDirty)
+        if let link = conversation.link {
+            measureRoundTrip(for: conversation, on: link, now: now)
+            markDirty(link)
+        }
         return port
     }
 

@@ -253,6 +253,7 @@ struct FrameSummary {
             + [
                 ("files", .files), ("relays", .relay), ("channels", .channel), ("calls", .calls),
                 ("streams of channels", .channelStream), ("actors", .actors),
+                ("forwarded connections", .forward),
                 ("compared files", .comparedFiles),
             ]
             .filter { (_, purpose: StreamPurpose) in streams.accept(purpose) }.map { ", \($0.0)" }.joined()

@@ -1,0 +1,184 @@
+import NighCore
+
+/// One forwarded connection: carries the bytes between the stream of a conversation and the program's connection on
+/// this device.
+///
+/// Of each direction it holds one read at most, and reads on only when all of that has its place. So a slow reader
+/// slows the writer at the other end. Each direction ends as it ended at its source; a reset ends both.
+///
+/// `@unchecked Sendable`: confined to the session's loop.
+final class CarriedConnection: @unchecked Sendable {
+    /// The most bytes that pass to the program in one turn, so that others get theirs.
+    private static let turnLimit = 256 << 10
+
+    let stream: ByteStream
+    let port: UInt16
+    private let local: any LocalConnection
+    private let loop: any EventLoop
+    /// Called once, when both directions are over; with the reason if the connection did not end in good order.
+    private let whenOver: (CarriedConnection, NighError?) -> Void
+    /// The bytes of the program that the stream has no room for yet.
+    private var held = ByteSlice([])
+    /// The bytes of the stream that came with the answer.
+    private var early: ByteSlice
+    private var hasProgramEnded = false
+    private var isOutOver = false
+    private var isInOver = false
+    private var isLocalClosed = false
+    private var isTurnDue = false
+    private var isOver = false
+    /// The bytes that went to the peer, and that came from it.
+    private(set) var sent = 0
+    private(set) var received = 0
+
+    init(
+        _ stream: ByteStream, _ local: any LocalConnection, port: UInt16, early: ByteSlice = ByteSlice([]),
+        on loop: any EventLoop, whenOver: @escaping (CarriedConnection, NighError?) -> Void
+    ) {
+        self.stream = stream
+        self.local = local
+        self.port = port
+        self.early = early
+        self.loop = loop
+        self.whenOver = whenOver
+    }
+
+    /// Begins to carry. Call it in the turn in which the local connection was opened.
+    func start() {
+        local.start(handler: self)
+        takeTurnSoon()
+    }
+
+    /// The bytes that were taken from one side and not given to the other yet.
+    var heldByteCount: Int { held.count + early.count }
+
+    /// Ends the connection on both sides for this reason.
+    func end(because reason: String) { reset(NighError(.conversing, .streamCancelled(reason)), reason) }
+
+    // MARK: Turns
+
+    private func takeTurnSoon() {
+        guard !isTurnDue, !isOver else { return }
+        isTurnDue = true
+        loop.execute { [self] in
+            isTurnDue = false
+            guard !isOver else { return }
+            sendHeld()
+            deliver()
+            watch()
+        }
+    }
+
+    private func watch() {
+        if isLocalClosed, isOutOver, isInOver { finish(nil) }
+        guard !isOver else { return }
+        stream.notify(
+            bytes: !isInOver && local.writableBytes > 0, room: !isOutOver && !held.isEmpty, on: loop
+        ) { [self] in takeTurnSoon() }
+    }
+
+    // MARK: From the program to the peer
+
+    /// Sends what is held. Reading goes on once nothing is.
+    private func sendHeld() {
+        guard !isOutOver, !isOver else { return }
+        do throws(NighError) {
+            // An empty write shows whether the peer still reads.
+            let count = try stream.tryWrite(held)
+            sent += count
+            held = held[count..<held.count]
+        } catch {
+            return fail(error)
+        }
+        guard held.isEmpty else { return }
+        held = ByteSlice([])
+        if hasProgramEnded {
+            isOutOver = true
+            stream.finish()
+        } else {
+            local.resumeReading()
+        }
+    }
+
+    // MARK: From the peer to the program
+
+    private func deliver() {
+        var left = Self.turnLimit
+        while !isInOver, !isOver, local.writableBytes > 0 {
+            guard left > 0 else { return takeTurnSoon() }
+            let bytes: ByteSlice
+            if early.isEmpty {
+                switch stream.poll() {
+                case .bytes(let next): bytes = next
+                case .nothing: return
+                case .end:
+                    isInOver = true
+                    return local.finishWriting()
+                case .failed(let error): return fail(error)
+                }
+            } else {
+                bytes = early
+                early = ByteSlice([])
+            }
+            left -= bytes.count
+            received += bytes.count
+            local.write(bytes)
+        }
+    }
+
+    // MARK: The end
+
+    private func fail(_ error: NighError) { reset(error, "the connection at the other end was reset") }
+
+    private func reset(_ error: NighError, _ reason: String) {
+        guard !isOver else { return }
+        local.reset()
+        stream.cancel(because: reason)
+        finish(error)
+    }
+
+    private func finish(_ error: NighError?) {
+        isOver = true
+        held = ByteSlice([])
+        early = ByteSlice([])
+        // The stream holds what it runs, and with it this connection.
+        stream.notify(bytes: false, room: false, on: loop) {}
+        whenOver(self, error)
+    }
+}
+
+extension CarriedConnection: LocalConnectionHandler {
+    func received(_ bytes: ByteSlice) {
+        guard !isOver, !isOutOver else { return }
+        do throws(NighError) {
+            let count = held.isEmpty ? try stream.tryWrite(bytes) : 0
+            sent += count
+            guard count < bytes.count else { return }
+            // A copy, since a part of it would hold all that was read with it.
+            let rest = bytes[count..<bytes.count].copy()
+            held = held.isEmpty ? rest : ByteSlice(held.bytes, then: rest)
+            local.pauseReading()
+            watch()
+        } catch {
+            fail(error)
+        }
+    }
+
+    func becameWritable() { takeTurnSoon() }
+
+    func ended() {
+        hasProgramEnded = true
+        takeTurnSoon()
+    }
+
+    func closed(_ error: NighError?) {
+        guard !isOver else { return }
+        if let error {
+            stream.cancel(because: "the program's connection was reset")
+            return finish(error)
+        }
+        // What it has sent may still wait for room in the stream.
+        isLocalClosed = true
+        takeTurnSoon()
+    }
+}

@@ -1,0 +1,163 @@
+import Glibc
+import NighCore
+import NighUV
+
+/// A TCP connection to or from a program of this device.
+///
+/// Unlike a `SocketPipe`, which is a link's, it ends each direction by itself, and can be reset. It owns the
+/// descriptor, and lives until it is over.
+///
+/// `@unchecked Sendable`: used on its loop only.
+package final class SocketConnection: LocalConnection, @unchecked Sendable {
+    private enum Writing {
+        case open
+        /// What waits is sent, and then the end.
+        case finishing
+        case over
+    }
+
+    /// How many bytes may wait before the program counts as slow.
+    package static let highWaterMark = 256 << 10
+    private static let sizes = SocketStream.Sizes(
+        highWaterMark: highWaterMark, pieceSize: 1 << 20, piecesPerWakeUp: 2)
+    /// How many times one wake-up reads before others have their turn.
+    private static let readsPerWakeUp = 4
+
+    private let descriptor: Int32
+    private let loop: UVEventLoop
+    @exclusivity(unchecked) private var stream: SocketStream
+    @exclusivity(unchecked) private var handler: (any LocalConnectionHandler)?
+    @exclusivity(unchecked) private var writing = Writing.open
+    @exclusivity(unchecked) private var hasEnded = false
+    @exclusivity(unchecked) private var isOver = false
+
+    /// Takes over a connected, non-blocking socket. Fails if the loop cannot wait for it; then the caller closes it.
+    package init(_ descriptor: Int32, on loop: UVEventLoop) throws(NighError) {
+        loop.checkIsolated()
+        self.descriptor = descriptor
+        self.loop = loop
+        // What a person types must not wait for the answer to what was typed before.
+        var isOn: Int32 = 1
+        setsockopt(
+            descriptor, Int32(IPPROTO_TCP), TCP_NODELAY, &isOn, socklen_t(MemoryLayout<Int32>.size))
+        stream = SocketStream(descriptor, Self.sizes, on: loop)
+        do throws(NighError) {
+            // The closure keeps this connection alive until it is over.
+            try stream.begin(on: loop) { self.handle($0) }
+        } catch {
+            isOver = true
+            throw error
+        }
+    }
+
+    deinit { if !isOver { Glibc.close(descriptor) } }
+
+    package var writableBytes: Int { writing == .open ? stream.writableBytes : 0 }
+
+    package func start(handler: any LocalConnectionHandler) {
+        self.handler = handler
+        if !isOver { stream.isReading = true }
+    }
+
+    package func write(_ bytes: ByteSlice) {
+        guard writing == .open, !isOver else { return }
+        var queue = ByteQueue()
+        queue.append(bytes)
+        let number = stream.write(&queue)
+        if number != 0 { failLater(number) }
+    }
+
+    package func finishWriting() {
+        guard writing == .open, !isOver else { return }
+        writing = .finishing
+        // The handler is not called from inside a call.
+        if stream.waiting.isEmpty { loop.execute { self.finishIfSent() } }
+    }
+
+    package func pauseReading() {
+        guard !isOver, !hasEnded else { return }
+        stream.isReading = false
+        // A reset is noticed meanwhile.
+        stream.watchesHangUp = true
+    }
+
+    package func resumeReading() {
+        guard !isOver, !hasEnded, handler != nil, !stream.isReading else { return }
+        stream.watchesHangUp = false
+        stream.isReading = true
+    }
+
+    package func reset() {
+        guard !isOver else { return }
+        var now = linger(l_onoff: 1, l_linger: 0)
+        setsockopt(descriptor, SOL_SOCKET, SO_LINGER, &now, socklen_t(MemoryLayout<linger>.size))
+        finish()
+    }
+
+    // MARK: Events
+
+    private func handle(_ events: DescriptorEvents) {
+        // An error comes as no event.
+        let mayBeError = events.isEmpty || events.contains(.hungUp)
+        if events.isEmpty || events.contains(.readable) { read() }
+        if events.isEmpty || events.contains(.writable) { writeWaiting() }
+        guard mayBeError, !isOver else { return }
+        if let fault = SocketFault.taken(from: descriptor) { return close(with: fault) }
+        // It was something else, and would be reported forever.
+        stream.watchesHangUp = false
+        stream.resume()
+    }
+
+    private func read() {
+        for _ in 0..<Self.readsPerWakeUp {
+            guard !isOver, stream.isReading, let handler else { return }
+            switch stream.receive() {
+            case .bytes(let bytes, let isAll):
+                handler.received(bytes)
+                if isAll { return }
+            case .end:
+                hasEnded = true
+                stream.isReading = false
+                handler.ended()
+                return closeIfDone()
+            case .failed(EAGAIN), .failed(EINTR): return
+            case .failed(let number): return close(with: SocketFault(number))
+            }
+        }
+    }
+
+    private func writeWaiting() {
+        guard !isOver, !stream.waiting.isEmpty else { return }
+        let number = stream.writeWaiting()
+        guard number == 0 else { return close(with: SocketFault(number)) }
+        if stream.takeWritableNotice(), writing == .open { handler?.becameWritable() }
+        finishIfSent()
+    }
+
+    private func finishIfSent() {
+        guard writing == .finishing, stream.waiting.isEmpty, !isOver else { return }
+        writing = .over
+        Glibc.shutdown(descriptor, Int32(SHUT_WR))
+        closeIfDone()
+    }
+
+    private func closeIfDone() { if hasEnded, writing == .over { close(with: nil) } }
+
+    private func failLater(_ number: Int32) {
+        loop.execute { self.close(with: SocketFault(number)) }
+    }
+
+    private func close(with fault: SocketFault?) {
+        guard !isOver else { return }
+        let handler = handler
+        finish()
+        handler?.closed(fault.map { NighError(.conversing, $0.cause) })
+    }
+
+    private func finish() {
+        isOver = true
+        handler = nil
+        stream.end()
+        Glibc.close(descriptor)
+    }
+}
