@@ -17,6 +17,9 @@ enum NighProgram {
                 ReceiveCommand.description.grouped(under: files),
                 TransfersCommand.description.grouped(under: files),
                 ClipCommand.description.grouped(under: files),
+                ForwardCommand.description.grouped(under: ports),
+                ConnectCommand.description.grouped(under: ports),
+                ExposeCommand.description.grouped(under: ports),
                 StatusCommand.description.grouped(under: people),
                 DiscoverCommand.description.grouped(under: people),
                 MapCommand.description.grouped(under: people),
@@ -76,6 +79,7 @@ enum NighProgram {
         ], helpTopics: .lines(of: CompleteCommand.line(for: .guides)))
 
     private static let files = "Files"
+    private static let ports = "Ports"
     private static let people = "People"
     private static let diagnosis = "Diagnosis"
     private static let advanced = "Advanced"

@@ -14,6 +14,8 @@ enum Purpose: String, CaseIterable, Sendable {
     case chat
     /// Pairing: two people check that nobody is between their devices.
     case pair
+    /// Connecting to ports of the other device.
+    case forward
     /// Being connected only: to be told of others, and to have connections carried to them.
     case join
 
@@ -112,6 +114,7 @@ enum Purpose: String, CaseIterable, Sendable {
         case .code: "nigh send FILE"
         case .chat: "nigh chat"
         case .pair: "nigh pair"
+        case .forward: "nigh expose"
         case .join: nil
         }
     }
