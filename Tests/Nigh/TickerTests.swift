@@ -19,7 +19,9 @@ func listen() async throws -> [Int] {
         session.connectsAutomatically = true
         var heard: [Int] = []
         for await case .connected(let peer) in session.events {
-            for await minute in try await peer.messages(of: Int.self) { heard.append(minute.content) }
+            for await minute in try await peer.messages(of: Int.self) {
+                heard.append(minute.content)
+            }
             break
         }
         return heard
@@ -28,7 +30,9 @@ func listen() async throws -> [Int] {
 
 @Suite("The ticker")
 struct TickerTests {
-    @Test("is heard whole, although the link breaks and the device is away for a while")
+    @Test(
+        "is heard whole, although the link breaks and the device is away"
+    )
     func heard() throws {
         let simulation = Simulation()
         simulation.start(on: "Clock") { try await tick(30) }
@@ -39,6 +43,8 @@ struct TickerTests {
         simulation.takeOffline("Radio")
         try simulation.run(for: .seconds(5))
         simulation.bringOnline("Radio")
-        #expect(try simulation.result(of: hearing, within: .seconds(3_600)) == Array(1...30))
+        #expect(
+            try simulation.result(of: hearing, within: .seconds(3_600))
+                == Array(1...30))
     }
 }

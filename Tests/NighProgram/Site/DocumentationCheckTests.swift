@@ -21,6 +21,9 @@ import Testing
         ),
         (String(repeating: "many words ", count: 11), "is wider than 100 columns"),
         ("```sh\nmake no-such-target\n```", "there is no `make no-such-target`"),
+        (
+            "```\nnigh discover \(String(repeating: "x", count: 80))\n```", "code is wider than 80 columns"
+        ),
         ("```swift\nimport Nigh\n\nfunc f(_ peer: Peer) { peer.noSuch() }\n```", "has no member 'noSuch'"),
     ]
 

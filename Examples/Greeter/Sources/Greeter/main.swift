@@ -2,7 +2,8 @@ import Distributed
 import Nigh
 import NighActors
 
-@Resolvable protocol Greeter: DistributedActor where ActorSystem == NighActors.ActorSystem {
+@Resolvable protocol Greeter: DistributedActor
+where ActorSystem == NighActors.ActorSystem {
     distributed func greet(_ name: String) -> String
 }
 
@@ -14,8 +15,11 @@ distributed actor Polite: Greeter {
 try await withSession(service: "greetings", endsOnInterrupt: true) { session in
     session.connectsAutomatically = true
     let actors = try ActorSystem(session)
-    try actors.publish(Polite(actorSystem: actors), as: "greeter", through: $Greeter.self)
+    try actors.publish(
+        Polite(actorSystem: actors), as: "greeter", through: $Greeter.self)
     for await greeters in actors.listing(of: $Greeter.self) {
-        for greeter in greeters { print(try await greeter.actor.greet(greeter.peer.name)) }
+        for greeter in greeters {
+            print(try await greeter.actor.greet(greeter.peer.name))
+        }
     }
 }
