@@ -5,7 +5,9 @@ let package = Package(
     name: "Hello",
     dependencies: [.package(name: "Nigh", path: "../..")],
     targets: [
-        .executableTarget(name: "Hello", dependencies: [.product(name: "Nigh", package: "Nigh")])
+        .executableTarget(
+            name: "Hello",
+            dependencies: [.product(name: "Nigh", package: "Nigh")])
     ],
     swiftLanguageModes: [.v6]
 )

@@ -42,7 +42,7 @@ extension Session {
         configuration.seed = ground.seed
         let problems = UnreadProblems(
             transports: ground.transports.map(\.scheme), areNamed: transports != nil,
-            print: settings.printsProblems && settings.onEvent == nil ? settings.printProblem : nil)
+            print: settings.printsUnreadProblems ? settings.printProblem : nil)
         configuration.layers = [ground.identity, ProblemPrinter(problems)]
         if let owner = ground.loopOwner { configuration.layers.insert(owner, at: 0) }
         configuration.layers += settings.layers(ground.identity.identity, for: configuration)

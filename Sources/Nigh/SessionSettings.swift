@@ -32,12 +32,14 @@ public struct SessionSettings: Sendable {
     /// Plugin files to load transports from, besides those in the plugin folders. A program can load plugins only if it
     /// is linked to the product `NighShared`.
     public var plugins: [String] = []
-    /// Whether a program that reads no ``Session/events`` gets a line on its standard error when the session cannot
-    /// find peers or be found, for instance because a transport that it named does not work, and no other line while
-    /// the problem lasts.
+    /// Whether a program that reads no ``Session/events`` and has no ``log`` gets a line on its standard error when the
+    /// session cannot find peers or be found, for instance because a transport that it named does not work, and no
+    /// other line while the problem lasts.
     public var printsProblems = true
     /// Prints such a line.
     package var printProblem: @Sendable (String) -> Void = { StandardError.print($0) }
+    /// Whether the session prints its problems itself, because neither a handler nor a log gets them.
+    var printsUnreadProblems: Bool { printsProblems && onEvent == nil && log == nil }
     /// Writes a line to the program's own log for each event and each question that was not answered, with a level and
     /// facts by name: `peer`, `peer-name`, `transport`, `cause`, `question`. Called on the session's own thread, which
     /// it must not block.

@@ -107,7 +107,7 @@ import Testing
         await session.close()
     }
 
-    @Test("is the only one that gets the line, unless it does not want it")
+    @Test("is the only one that gets the line, unless it does not want it or has a log")
     func printed() async throws {
         let (others, othersLines) = AsyncStream.makeStream(of: String.self)
         let (lines, ownLines) = AsyncStream.makeStream(of: String.self)
@@ -116,12 +116,13 @@ import Testing
         let events = reader.events
         let handler = try session(othersLines) { $0.onEvent = { _ in } }
         let silent = try session(othersLines) { $0.printsProblems = false }
+        let logger = try session(othersLines) { $0.log = { _, _, _ in } }
         let deaf = try session(ownLines)
         for await line in lines {
             #expect(line.hasPrefix("Nigh: bluetooth cannot be used: "))
             break
         }
-        for session in [reader, handler, silent, deaf] { await session.close() }
+        for session in [reader, handler, silent, logger, deaf] { await session.close() }
         othersLines.finish()
         for await line in others { Issue.record("\(line)") }
         withExtendedLifetime(events) {}

@@ -1,19 +1,20 @@
 import Nigh
-
-struct Note: Codable { var text: String }
-let (name, transports) = (CommandLine.arguments.dropFirst(1).first, CommandLine.arguments.dropFirst(2).first)
-
+let words = CommandLine.arguments.dropFirst()  // a name, and what carries it
 do {
     try await withSession(
-        service: "hello", name: name, transports: transports, endsOnInterrupt: true
-    ) { session in
-        session.connectsAutomatically = true
-        async let _: Void = { for await event in session.events { print(event) } }()
+        service: "hello", name: words.first,
+        transports: words.dropFirst().first, endsOnInterrupt: true
+    ) { settings in
+        settings.connectsAutomatically = true
+        settings.log = { level, text, _ in if level != .debug { print(text) } }
+    } _: { session in
         async let _: Void = {
-            for await note in session.messages(of: Note.self) {
-                print("\(note.sender.name): \(note.content.text)")
+            for await note in session.messages(of: String.self) {
+                print("\(note.sender.name): \(note.content)")
             }
         }()
-        for await line in StandardInput.lines { try await session.broadcast(Note(text: line)) }
+        for await line in StandardInput.lines {
+            try await session.broadcast(line)
+        }
     }
 } catch { print(error) }
