@@ -272,7 +272,11 @@ let package = Package(
                 "NighFiles", "NighIntroductions", "NighLoop", "NighMemory", "NighRecord", "NighTestKit",
                 "ProgramSupport", "SessionArguments", "Terminal", "nigh",
             ],
-            path: "Tests/NighProgram", exclude: ["Common/check-json", "Site/look.html", "Upgrade/0.2.0"]),
+            path: "Tests/NighProgram",
+            exclude: [
+                "Common/check-json", "Site/look.html", "Site/search.html", "Site/searches.js",
+                "Upgrade/0.2.0",
+            ]),
         .testTarget(
             name: "LabTests", dependencies: ["ChildPrograms", "NighTestKit", "fourinarow", "lab", "nigh"],
             path: "Tests/Lab/Scenarios"),

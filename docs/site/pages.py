@@ -7,6 +7,10 @@ import re
 import urllib.parse
 
 
+# The two tracks of guides, as docs/README.md and the navigation have them.
+TRACKS = ("Use the commands", "Write programs")
+
+
 @dataclasses.dataclass
 class Heading:
     level: int
@@ -120,6 +124,12 @@ class Site:
         return "\n".join(lines)
 
     @staticmethod
+    def in_parts(body):
+        """The home page: what follows each heading of the second level is a part, which the style places."""
+        first, *parts = re.split(r"(?=<h2 )", body)
+        return f'<div class="opening">{first}</div>' + "".join(f'<section>{part}</section>' for part in parts)
+
+    @staticmethod
     def with_contents(body, aside):
         """The text with its table of contents below the heading and the first sentences, which say what the page is for."""
         place = re.search(r"<h1.*?</h1>\s*(?:<p>.*?</p>)?", body, re.DOTALL)
@@ -133,21 +143,22 @@ class Site:
         details = [heading for heading in page.headings if heading.level == 3]
         if len(contents) + len(details) <= 24:
             contents = [heading for heading in page.headings if heading.level in (2, 3)]
+        is_home = page.url == "index.html"
         aside = ""
-        if len(contents) > 1:
+        if len(contents) > 1 and not is_home:
             entries = "\n".join(
                 f'<li class="l{heading.level}"><a href="{relative(page.url, page.url + "#" + heading.id)}">'
                 f'{quoted(heading.text)}</a></li>' for heading in contents)
             aside = f'<nav class="contents" aria-labelledby="site-contents">' \
                     f'<h2 id="site-contents">On this page</h2><ul>\n{entries}\n</ul></nav>'
         steps = ""
-        if before or after:
+        if (before or after) and not is_home:
             steps = '<nav class="steps" aria-label="Previous and next page">'
             steps += f'<a rel="prev" href="{link(before.url)}"><small>Previous</small> {quoted(before.title)}</a>' if before else "<span></span>"
             steps += f'<a rel="next" href="{link(after.url)}"><small>Next</small> {quoted(after.title)}</a>' if after else "<span></span>"
             steps += "</nav>"
         made_of = f"This page is made of <code>{quoted(page.source)}</code>. " if page.source else ""
-        title = page.title if page.url == "index.html" else f"{page.title} · Nigh"
+        title = page.title if is_home else f"{page.title} · Nigh"
         return f"""<!doctype html>
 <html lang="en">
 <head>
@@ -171,8 +182,8 @@ class Site:
 </header>
 <div class="columns">
 <main id="site-text">
-<article>
-{self.with_contents(page.body, aside)}
+<article{' class="front"' if is_home else ""}>
+{self.in_parts(page.body) if is_home else self.with_contents(page.body, aside)}
 </article>
 {steps}
 </main>

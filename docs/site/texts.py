@@ -9,7 +9,7 @@ import re
 from markdown_it import MarkdownIt
 
 import highlight
-from pages import Heading, Page, Section, quoted, relative, slug
+from pages import TRACKS, Heading, Page, Section, quoted, relative, slug
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 CODE = re.compile(r"^N\d\d\b")
@@ -149,7 +149,7 @@ class Texts:
         address = None if is_link or not CALL.match(words) else self.symbols.get(words)
         if not address:
             return f"<code>{html.escape(words)}</code>"
-        if page.group == "Guides":
+        if page.group in TRACKS:
             self.mentions.setdefault(address.partition("#")[0], {})[page.url] = page
         return f'<a href="{relative(page.url, address)}"><code>{html.escape(words)}</code></a>'
 

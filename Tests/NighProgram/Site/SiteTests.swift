@@ -52,10 +52,23 @@ import Testing
         let counts = report.matches(of: #/\d+/#).compactMap { Int($0.0) }
         #expect(counts.count == 2 && counts[0] > 5_000 && counts[1] == 4 * Self.pages.count, "\(report)")
 
-        let found = try browse("file://\(site)/search.html?q=multicast%20%3Cb%3E")
-        #expect(found.contains("Nothing found for “multicast &lt;b&gt;”"))
+        let found = try browse("file://\(site)/search.html?q=quokka%20%3Cb%3E")
+        #expect(found.contains("Nothing found for “quokka &lt;b&gt;”"))
         let better = try browse("file://\(site)/search.html?q=multicast")
         #expect(better.contains("guides/why-not-found.html#n17-multicast-tcpmulticast"))
+    }
+
+    @Test("Search finds first what people mean: words of other systems, beginnings, sentences")
+    func searches() throws {
+        let site = try build()
+        let page = "\(BuiltPackages.root)/Tests/NighProgram/Site/search.html"
+        let document = try browse("file://\(page)?folder=file://\(site)")
+        let report = document.components(separatedBy: "<pre>").last?.components(separatedBy: "</pre>").first
+        #expect(report == "tried 20")
+
+        let partly = try browse("file://\(site)/search.html?q=multicast%20quokka")
+        #expect(partly.contains("No place has all words of “multicast quokka”"))
+        #expect(partly.contains("guides/why-not-found.html#n17-multicast-tcpmulticast"))
     }
 
     @Test("No page asks another host for anything, and without scripts the search page leads to the index")
