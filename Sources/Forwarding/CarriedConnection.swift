@@ -103,26 +103,29 @@ final class CarriedConnection: @unchecked Sendable {
     // MARK: From the peer to the program
 
     private func deliver() {
-        var left = Self.turnLimit
-        while !isInOver, !isOver, local.writableBytes > 0 {
-            guard left > 0 else { return takeTurnSoon() }
-            let bytes: ByteSlice
-            if early.isEmpty {
-                switch stream.poll() {
-                case .bytes(let next): bytes = next
-                case .nothing: return
-                case .end:
-                    isInOver = true
-                    return local.finishWriting()
-                case .failed(let error): return fail(error)
-                }
-            } else {
-                bytes = early
-                early = ByteSlice([])
-            }
-            left -= bytes.count
-            received += bytes.count
-            local.write(bytes)
+        guard !isInOver, !isOver else { return }
+        // All that has come leaves with one call of the system.
+        var queue = ByteQueue()
+        let room = min(local.writableBytes, Self.turnLimit)
+        var reading = ByteStream.Reading.nothing
+        if room > 0, !early.isEmpty {
+            queue.append(early)
+            early = ByteSlice([])
+        }
+        while queue.byteCount < room {
+            reading = stream.poll()
+            guard case .bytes(let bytes) = reading else { break }
+            queue.append(bytes)
+        }
+        received += queue.byteCount
+        if !queue.isEmpty { local.write(&queue) }
+        switch reading {
+        case .bytes: takeTurnSoon()
+        case .nothing: break
+        case .end:
+            isInOver = true
+            local.finishWriting()
+        case .failed(let error): fail(error)
         }
     }
 
@@ -154,7 +157,7 @@ extension CarriedConnection: LocalConnectionHandler {
             let count = held.isEmpty ? try stream.tryWrite(bytes) : 0
             sent += count
             guard count < bytes.count else { return }
-            // A copy, since a part of it would hold all that was read with it.
+            // A copy, because a part of it would hold all of the memory that reads go into.
             let rest = bytes[count..<bytes.count].copy()
             held = held.isEmpty ? rest : ByteSlice(held.bytes, then: rest)
             local.pauseReading()

@@ -9,8 +9,9 @@ package protocol LocalConnection: AnyObject {
     /// Begins to read.
     func start(handler: any LocalConnectionHandler)
 
-    /// Sends these bytes, now or as soon as the program reads. The caller checks `writableBytes` first.
-    func write(_ bytes: ByteSlice)
+    /// Takes all bytes out of `queue` and sends them, now or as soon as the program reads. The caller checks
+    /// `writableBytes` first.
+    func write(_ queue: inout ByteQueue)
 
     /// Ends writing once everything was sent. Reading goes on.
     func finishWriting()

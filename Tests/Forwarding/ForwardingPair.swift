@@ -67,10 +67,11 @@ final class Program: LocalConnection, @unchecked Sendable {
         resumeReading()
     }
 
-    func write(_ bytes: ByteSlice) {
+    func write(_ queue: inout ByteQueue) {
         #expect(!hasEnd && !wasReset)
-        receivedCount += bytes.count
-        if keeps { received += bytes.bytes }
+        receivedCount += queue.byteCount
+        if keeps { received += queue.bytes }
+        queue.removeAll()
         if writableBytes <= 0 { owesRoom = true }
     }
 

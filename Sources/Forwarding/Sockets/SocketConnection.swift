@@ -20,8 +20,10 @@ package final class SocketConnection: LocalConnection, @unchecked Sendable {
     package static let highWaterMark = 256 << 10
     private static let sizes = SocketStream.Sizes(
         highWaterMark: highWaterMark, pieceSize: 1 << 20, piecesPerWakeUp: 2)
+    /// The most bytes of one read. What the stream has no room for is copied, and more would leave the cache.
+    private static let readSize = 64 << 10
     /// How many times one wake-up reads before others have their turn.
-    private static let readsPerWakeUp = 4
+    private static let readsPerWakeUp = 8
 
     private let descriptor: Int32
     private let loop: UVEventLoop
@@ -59,10 +61,8 @@ package final class SocketConnection: LocalConnection, @unchecked Sendable {
         if !isOver { stream.isReading = true }
     }
 
-    package func write(_ bytes: ByteSlice) {
-        guard writing == .open, !isOver else { return }
-        var queue = ByteQueue()
-        queue.append(bytes)
+    package func write(_ queue: inout ByteQueue) {
+        guard writing == .open, !isOver else { return queue.removeAll() }
         let number = stream.write(&queue)
         if number != 0 { failLater(number) }
     }
@@ -76,15 +76,15 @@ package final class SocketConnection: LocalConnection, @unchecked Sendable {
 
     package func pauseReading() {
         guard !isOver, !hasEnded else { return }
-        stream.isReading = false
-        // A reset is noticed meanwhile.
+        // A reset is noticed meanwhile. In this order the loop never stops to watch.
         stream.watchesHangUp = true
+        stream.isReading = false
     }
 
     package func resumeReading() {
         guard !isOver, !hasEnded, handler != nil, !stream.isReading else { return }
-        stream.watchesHangUp = false
         stream.isReading = true
+        stream.watchesHangUp = false
     }
 
     package func reset() {
@@ -111,19 +111,25 @@ package final class SocketConnection: LocalConnection, @unchecked Sendable {
     private func read() {
         for _ in 0..<Self.readsPerWakeUp {
             guard !isOver, stream.isReading, let handler else { return }
-            switch stream.receive() {
-            case .bytes(let bytes, let isAll):
-                handler.received(bytes)
-                if isAll { return }
-            case .end:
-                hasEnded = true
-                stream.isReading = false
-                handler.ended()
-                return closeIfDone()
-            case .failed(EAGAIN), .failed(EINTR): return
-            case .failed(let number): return close(with: SocketFault(number))
+            let room = loop.readBuffer.room()
+            let size = min(room.count, Self.readSize)
+            let count = recv(descriptor, room.baseAddress, size, Int32(MSG_DONTWAIT))
+            guard count > 0 else {
+                let number = errno
+                if count == 0 { return end() }
+                return [EAGAIN, EINTR].contains(number) ? () : close(with: SocketFault(number))
             }
+            handler.received(loop.readBuffer.take(count))
+            // If more comes after that, it is reported again.
+            if count < size { return }
         }
+    }
+
+    private func end() {
+        hasEnded = true
+        stream.isReading = false
+        handler?.ended()
+        closeIfDone()
     }
 
     private func writeWaiting() {

@@ -3,6 +3,7 @@ import Glibc
 import NighCore
 import NighForwarding
 import NighLoop
+import Synchronization
 
 /// `nigh connect`: connects the standard input and output to a port of another device.
 struct ConnectCommand: Subcommand {
@@ -52,6 +53,7 @@ struct ConnectCommand: Subcommand {
             $0.timings.linger = .seconds(2)
         }
         session.start()
+        let isConnected = Atomic(false)
         do {
             try await interruption.cancelling { [self] in
                 let peer = try await session.connect(to: peer, for: .forward, .init(timeLimit: wait))
@@ -60,11 +62,15 @@ struct ConnectCommand: Subcommand {
                 {
                     results.remark(remark)
                 }
+                isConnected.store(true, ordering: .relaxed)
                 try await StandardStreamsConnection(opened).run()
             }
         } catch {
             await session.close()
-            throw interruption.isRequested ? CancellationError() : error
+            guard interruption.isRequested else { throw error }
+            // ssh ends its ProxyCommand in this way, and its user should see nothing of that.
+            if isConnected.load(ordering: .relaxed) { return .failed }
+            throw CancellationError()
         }
         await session.close()
         return .success
