@@ -105,6 +105,7 @@ extension Work {
         case .packets: isEncrypted ? Program.encryptedPacketBase : Program.packetBase
         case .calls, .callsAtOnce: isEncrypted ? Program.encryptedCallBase : Program.callBase
         case .files: Program.fileBase
+        case .forwarded: Program.forwardBase
         case .idle, .found: nil
         }
     }

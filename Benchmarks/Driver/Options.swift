@@ -21,6 +21,8 @@ struct Options: Sendable {
     let peersFolder: String
     let discovery: String
     let copying: String
+    /// The script that sends bytes through a forwarded port.
+    let forwarding: String
     let resultsFolder: String
     /// The results of an earlier run to compare with.
     let comparedFile: String?
@@ -58,7 +60,7 @@ struct Options: Sendable {
                 pinning: how.pinning, peersFolder: files.peers,
                 discovery: files.discovery
                     ?? "Benchmarks/\(isOverBluetooth ? "BluetoothDiscovery" : "Discovery")",
-                copying: files.copying,
+                copying: files.copying, forwarding: files.forwarding,
                 resultsFolder: files.results, comparedFile: files.compared)
             let known = Program.all(options, ownIn: "").map(\.name)
             for name in options.programs ?? [] where !known.contains(name) {
@@ -80,7 +82,7 @@ struct Options: Sendable {
             ours-tls, ours-tls-inbox; for packets udp, enet-unreliable, ours-packets, udp-sealed, ours-tls-packets; for bytes also ours-bytes, ours-tls-bytes; for beside ours-quiet, ours-beside, \
             ours-tls-quiet, ours-tls-beside; for calls grpc, grpc-stream, ours-pool, ours-questions, ours-actor, encrypted \
             grpc-tls, grpc-tls-stream, ours-tls-pool, ours-tls-questions, ours-tls-actor; for found avahi, ours-daemon, ours-embedded; for files tls-file, scp, socat, \
-            ours-file, iperf3; over Bluetooth rfcomm, bluetoothctl, \
+            ours-file, iperf3; for forwarded ssh, ours-forward; over Bluetooth rfcomm, bluetoothctl, \
             sdptool, ours, ours-tls; by default all
             """),
         Option(
@@ -115,11 +117,17 @@ struct Options: Sendable {
         Option("discovery", .file(), "the script that makes two hosts, in Benchmarks"),
         Option("copying", .file(), default: "Benchmarks/Files", "the script that copies files"),
         Option(
+            "forwarding", .file(), default: "Benchmarks/Forwarding",
+            "the script that sends bytes through a forwarded port"),
+        Option(
             "results", .directory(), default: ".build/bench", "where results.json and results.md go"),
         Option(
             "compare", .file(),
             "a results.json of an earlier run; every row of both runs is printed as before, after and ratio")
-    ) { peers, discovery, copying, results, compared in
-        (peers: peers, discovery: discovery, copying: copying, results: results, compared: compared)
+    ) { peers, discovery, copying, forwarding, results, compared in
+        (
+            peers: peers, discovery: discovery, copying: copying, forwarding: forwarding, results: results,
+            compared: compared
+        )
     }
 }

@@ -196,6 +196,7 @@ extension Work {
                 ? "From the start of a search to finding a peer that was there"
                 : "From publishing to being found and resolved on another host"
         case .files: "A file from memory to memory"
+        case .forwarded: "Bytes of one connection through a forwarded port"
         }
     }
 
@@ -206,6 +207,7 @@ extension Work {
         case .processor where self == .callsAtOnce:
             "Processor time of both sides a call, ratio to \(base) (less is better):"
         case .rate: "Messages that arrived a second, ratio to \(base) (more is better):"
+        case .throughput where self == .forwarded: "Bytes a second, ratio to \(base) (more is better):"
         case .throughput: "Bytes a second, ratio to the \(base) (more is better):"
         case .processor: "Processor time of both sides a message, ratio to \(base) (less is better):"
         default: "\(metric.rawValue), ratio to \(base) (less is better):"

@@ -78,6 +78,12 @@ struct Target {
                 + [Metric.sending, .receiving].map {
                     Target(work: work, metric: $0, program: "ours-file", base: nil, bound: 64 * 1_048_576)
                 }
+        case .forwarded:
+            return [
+                Target(
+                    work: work, metric: .throughput, program: "ours-forward", base: Program.forwardBase,
+                    bound: 1)
+            ]
         case .idle:
             return [("ours", 8), ("ours-tls", 24)].flatMap { program, kibibytes in
                 [Metric.accepting, .calling].map {

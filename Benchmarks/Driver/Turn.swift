@@ -32,9 +32,10 @@ struct Turn {
             let hosts = try Child([options.discovery, program.way ?? "", program.executable], processor: nil)
             try Child.waitForResults([(hosts, "found")], until: deadline)
             return try [.median: number("found", hosts)]
-        case .files:
+        case .files, .forwarded:
+            let script = work == .files ? options.copying : options.forwarding
             let arguments = [program.way ?? "", program.executable, "\(column.size)", Self.source(column)]
-            let copy = try Child([options.copying] + arguments, processor: nil)
+            let copy = try Child([script] + arguments, processor: nil)
             try Child.waitForResults([(copy, "nanoseconds")], until: deadline)
             return try [
                 .throughput: 1e9 / number("nanoseconds", copy), .sending: copy.number("sending"),
@@ -67,7 +68,7 @@ struct Turn {
     }
 
     private var deadline: UInt64 {
-        let forFile = work == .files ? UInt64(column.size) * Self.timeoutPerByte : 0
+        let forFile = [.files, .forwarded].contains(work) ? UInt64(column.size) * Self.timeoutPerByte : 0
         return benchmark_now() + UInt64(options.seconds * 2e9) + Self.timeout + forFile
     }
 
@@ -137,6 +138,7 @@ extension Work {
         case .connect, .found: [.median]
         case .idle: [.accepting, .calling]
         case .files: [.throughput, .sending, .receiving]
+        case .forwarded: [.throughput]
         }
     }
 }

@@ -14,6 +14,7 @@ enum Work: String, CaseIterable {
     case idle
     case found
     case files
+    case forwarded
 
     /// A column of its table.
     struct Column: Hashable {
@@ -36,7 +37,7 @@ enum Work: String, CaseIterable {
         case .connect: [Column(size: 16, peers: 1)]
         case .idle: [Column(size: 16, peers: 1_000)]
         case .found: [Column(size: 16, peers: 1)]
-        case .files: [Column(size: options.fileSize, peers: 1)]
+        case .files, .forwarded: [Column(size: options.fileSize, peers: 1)]
         }
     }
 
@@ -48,7 +49,8 @@ enum Work: String, CaseIterable {
 
     func title(of column: Column) -> String {
         switch self {
-        case .roundTrip, .packets, .stream, .bytes, .beside, .calls, .callsAtOnce, .files:
+        case .roundTrip, .packets, .stream, .bytes, .beside, .calls, .callsAtOnce, .files,
+            .forwarded:
             Figures.size(column.size)
         case .broadcast: "\(Figures.size(column.size)) to \(Text.grouped(column.peers))"
         case .connect: "p50"
@@ -64,7 +66,7 @@ enum Work: String, CaseIterable {
         case .broadcast, .callsAtOnce: ("processor", "nanoseconds")
         case .idle: ("resident", "resident")
         case .found: (nil, "found")
-        case .files: (nil, "nanoseconds")
+        case .files, .forwarded: (nil, "nanoseconds")
         }
     }
 
@@ -82,7 +84,9 @@ enum Work: String, CaseIterable {
     var runsOnOneProcessor: Bool { [.roundTrip, .packets, .calls, .connect].contains(self) }
 
     /// Whether less is better, except of a metric that always is better when less.
-    var measuresCost: Bool { ![.stream, .bytes, .callsAtOnce, .broadcast, .files].contains(self) }
+    var measuresCost: Bool {
+        ![.stream, .bytes, .callsAtOnce, .broadcast, .files, .forwarded].contains(self)
+    }
 }
 
 /// A program that does the work.
@@ -105,13 +109,14 @@ struct Program: Hashable {
     static let base = "libuv"
     static let encryptedBase = "tls"
     static let fileBase = "tls-file"
+    static let forwardBase = "ssh"
     static let packetBase = "udp"
     static let encryptedPacketBase = "udp-sealed"
     static let callBase = "grpc"
     static let encryptedCallBase = "grpc-tls"
     static let bluetoothBase = "rfcomm"
     /// The programs to which the report has ratios.
-    static let bases = [limit, base, bluetoothBase, fileBase, packetBase, callBase]
+    static let bases = [limit, base, bluetoothBase, fileBase, packetBase, callBase, forwardBase]
 
     static func all(_ options: Options, ownIn own: String) -> [Program] {
         let (peers, session) = (options.peersFolder, "\(own)/bench-session")
@@ -237,6 +242,12 @@ struct Program: Hashable {
             Program(
                 name: "iperf3", executable: "\(system)/iperf3", way: "iperf3",
                 title: "iperf3, plaintext from memory to memory", works: [.files]),
+            Program(
+                name: forwardBase, executable: "\(system)/ssh", way: "ssh", title: "ssh -L",
+                works: [.forwarded], isEncrypted: true),
+            Program(
+                name: "ours-forward", executable: "\(own)/nigh", way: "nigh",
+                title: "nigh expose, nigh forward", works: [.forwarded], isEncrypted: true),
         ]
     }
 
