@@ -4,7 +4,7 @@ import Glibc
 enum MachineScenarios {
     static let all =
         sessions + MachineGames.all + MachineFiles.all + MachineCarriers.all + MachineQuestions.all
-        + MachineDoctors.all
+        + MachineDoctors.all + MachineForwarding.all
 
     private static let sessions = [
         Scenario("meets", "two programs find each other, talk, and disconnect") { lab throws(Failure) in

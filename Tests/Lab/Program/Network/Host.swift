@@ -171,9 +171,10 @@ final class Host {
 
     /// Starts `nigh` on the host, with a command and its arguments.
     func nigh(
-        _ name: String, _ arguments: [String], over transport: String = "tcp:mdns=embedded"
+        _ name: String, _ arguments: [String], over transport: String = "tcp:mdns=embedded",
+        as identity: GameProcess.Identity = .ephemeral
     ) throws(Failure) -> GameProcess {
-        let process = try GameProcess(name, arguments, of: "nigh", over: transport, as: .ephemeral, on: self)
+        let process = try GameProcess(name, arguments, of: "nigh", over: transport, as: identity, on: self)
         games.append(process)
         return process
     }
