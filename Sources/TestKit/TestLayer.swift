@@ -1,6 +1,6 @@
 import NighCore
 
-/// A layer that passes the messages of some kinds, or the streams for one purpose, to a closure.
+/// A layer that passes the messages of some kinds, or the streams for some purposes, to a closure.
 package final class TestLayer: ConversationLayer {
     /// All kinds that there are.
     package static let allKinds = (1...UInt8.max).compactMap(MessageKind.init)
@@ -20,9 +20,9 @@ package final class TestLayer: ConversationLayer {
         onStream = { _ in }
     }
 
-    /// Takes streams for this purpose.
-    package init(streams purpose: StreamPurpose, _ onStream: @escaping @Sendable (ByteStream) -> Void) {
-        purposes = [purpose]
+    /// Takes streams for these purposes.
+    package init(streams purposes: StreamPurpose..., onStream: @escaping @Sendable (ByteStream) -> Void) {
+        self.purposes = purposes
         self.onStream = onStream
         kinds = []
         onMessage = { _, _, _ in }

@@ -113,7 +113,8 @@ final class SessionRun: @unchecked Sendable {
         configuration.timings = member.timings
         if world.acceptsFiles(owner.index) {
             configuration.layers.append(
-                TestLayer(streams: .files) { [unowned world, index = owner.index] stream in
+                TestLayer(streams: world.filePurpose(of: owner.index)) {
+                    [unowned world, index = owner.index] stream in
                     if let run = world.peers[index].currentRun { world.filesOffered(run, stream) }
                 })
         }

@@ -13,6 +13,11 @@ extension World {
             && (seed &+ UInt64(index)) % 5 != 0
     }
 
+    /// The purpose of the streams on which a user is offered files. Some compare nothing, as peers of an earlier version.
+    func filePurpose(of index: Int) -> StreamPurpose {
+        (seed &+ UInt64(index)) % 3 == 0 ? .files : .comparedFiles
+    }
+
     /// Whether a user allows so much of a stream to be under way that more than a few bytes get through it.
     func hasRoom(_ index: Int) -> Bool {
         peers[index].member.limits.streamWindow >= Self.leastWindow
@@ -54,13 +59,18 @@ extension World {
     private func offer(_ delivery: WorldDelivery, _ run: SessionRun) {
         guard let session = run.session else { return }
         let other = delivery.receiver
-        session.openStream(named: "files", to: id(other), for: .files) { [self] result in
+        let purpose = filePurpose(of: other)
+        if delivery.isThere(for: purpose) {
+            peers[other].disk.files.merge(delivery.copies) { there, _ in there }
+        }
+        session.openStream(named: "files", to: id(other), for: purpose) { [self] result in
             switch result {
             case .success(let stream):
                 run.note(.event, other, 22, "offers files \(delivery.number) to \(other)")
                 counts.offers += 1
                 delivery.offers += 1
-                let side = OutgoingFiles(delivery.files)
+                let side = OutgoingFiles(
+                    delivery.files, version: purpose == .comparedFiles ? .comparing : .first)
                 side.onDecided = { outcomes in
                     let areAllKept = outcomes.allSatisfy { if case .kept = $0 { true } else { false } }
                     if areAllKept { delivery.isDelivered = true }
@@ -194,6 +204,10 @@ extension World {
             * (StreamPurpose.files.windowGrowth * peers[delivery.receiver].member.limits.streamWindow
                 + peers[delivery.sender].member.limits.streamWindow
                 + 2 * FileRecord.mostData)
+        let isThere = delivery.number % 4 == 0 && filePurpose(of: delivery.receiver) == .comparedFiles
+        if isThere, delivery.transferred > 0 {
+            run.report(.exactlyOnce, "files \(delivery.number) were sent although the receiver had them")
+        }
         if delivery.transferred > most {
             run.report(
                 .exactlyOnce,

@@ -37,7 +37,7 @@ struct HelpText {
                 Table(
                     title: "Operands",
                     rows: command.operands.map { ($0.name, summary($0.summary, $0.remarks)) })
-            ] + optionTables(of: command.visibleOptions.filter { !$0.isShared }))
+            ] + optionTables(of: ownOptions(of: command)))
         text.addSharedOptions(of: command, in: root)
         if !command.text.isEmpty {
             text.lines += [""] + Paragraphs.lines(of: command.text, width: text.width)
@@ -46,7 +46,7 @@ struct HelpText {
         let isRoot = command.path == root.path
         text.add(isRoot ? sections.filter { !$0.isDetail || root.sharedOptions.isEmpty } : [])
         if !command.subcommands.isEmpty {
-            text.addLine("Run `\(command.title) help COMMAND` for the help of one command.")
+            text.addLine(command.footer ?? "Run `\(command.title) help COMMAND` for the help of one command.")
         }
         return text.lines.joined(separator: "\n") + "\n"
     }
@@ -89,6 +89,13 @@ struct HelpText {
             }
         }
         return result
+    }
+
+    /// The options that the help of a command shows: its own. A command that only has subcommands needs none of those
+    /// that every command has.
+    private static func ownOptions(of command: Outline) -> [OptionDeclaration] {
+        let options = command.visibleOptions.filter { !$0.isShared }
+        return command.footer != nil && options.allSatisfy(Synopsis.isCommon) ? [] : options
     }
 
     private static func optionTables(of options: [OptionDeclaration]) -> [Table] {

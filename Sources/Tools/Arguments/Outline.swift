@@ -16,6 +16,8 @@ struct Outline: Sendable {
     let group: String?
     /// The words that may follow `help` besides commands. Only the program's own command has some.
     var helpTopics = Candidates.none
+    /// The last paragraph of the help, if it is not the one about the help of subcommands.
+    var footer: String?
 
     var name: String { path[path.count - 1] }
     var title: String { path.joined(separator: " ") }

@@ -64,15 +64,18 @@ public struct Program<Action: Sendable>: Sendable {
     ///   - version: What `--version` shows; without it, there is no such option.
     ///   - sections: Further sections of the program's help and manual.
     ///   - helpTopics: The words that the program itself takes behind `help`, besides its commands, for completion.
+    ///   - footer: The last paragraph of the program's help; nil for a sentence about the help of its commands.
     public init(
         _ root: Command<Action>, version: String? = nil, sections: [Section] = [],
-        helpTopics: Candidates = .none
+        helpTopics: Candidates = .none,
+        footer: String? = nil
     ) {
         self.root = root
         self.version = version
         self.sections = sections
         var outline = root.outline(with: version == nil ? [.help] : [.help, .version])
         outline.helpTopics = helpTopics
+        outline.footer = footer
         self.outline = outline
     }
 

@@ -17,9 +17,9 @@ enum NighProgram {
                 ReceiveCommand.description.grouped(under: files),
                 TransfersCommand.description.grouped(under: files),
                 ClipCommand.description.grouped(under: files),
-                ForwardCommand.description.grouped(under: ports),
-                ConnectCommand.description.grouped(under: ports),
-                ExposeCommand.description.grouped(under: ports),
+                ForwardCommand.description.grouped(under: files),
+                ConnectCommand.description.grouped(under: files),
+                ExposeCommand.description.grouped(under: files),
                 StatusCommand.description.grouped(under: people),
                 DiscoverCommand.description.grouped(under: people),
                 MapCommand.description.grouped(under: people),
@@ -42,11 +42,6 @@ enum NighProgram {
             ]),
         version: NighVersion.text,
         sections: [
-            Section(
-                "Guides",
-                "`nigh help guides` lists them, `nigh help GUIDE` shows one, and `nigh help --open` opens all pages in a "
-                    + "browser. `nigh help options` shows the options of many commands."
-            ),
             Section(
                 "Exit status",
                 "0 on success, 1 if something failed or no peer replied, 2 if the command line is wrong, 3 if none of the "
@@ -76,10 +71,12 @@ enum NighProgram {
                     + "peers you know, your unfinished sends and your plugins are kept. NIGH_PLUGIN_PATH lists the folders to "
                     + "search for plugins instead of the default ones.", isDetail: true
             ),
-        ], helpTopics: .lines(of: CompleteCommand.line(for: .guides)))
+        ], helpTopics: .lines(of: CompleteCommand.line(for: .guides)),
+        footer:
+            "Run `nigh help COMMAND` for one command, `nigh help options` for the options of many commands, and `nigh help "
+            + "guides` for the guides, which `nigh help --open` opens in a browser.")
 
-    private static let files = "Files"
-    private static let ports = "Ports"
+    private static let files = "Files and ports"
     private static let people = "People"
     private static let diagnosis = "Diagnosis"
     private static let advanced = "Advanced"

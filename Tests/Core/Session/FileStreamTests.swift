@@ -27,7 +27,7 @@ import Testing
     ) throws -> (puma: SessionProbe, lynx: SessionProbe) {
         let puma = place.join("puma")
         let lynx = place.join("lynx") {
-            $0.layers.append(TestLayer(streams: .files, onStream))
+            $0.layers.append(TestLayer(streams: .files, onStream: onStream))
             $0.limits.streams = streams
         }
         try place.run(.seconds(1))

@@ -23,6 +23,8 @@ actor FileReceiver {
         /// Whether the command ends after the first transfer.
         let isOnce: Bool
         let replaces: Bool
+        /// Whether the sender has to prove first that it shows the code that was typed here.
+        let waitsForProof: Bool
         /// Whether a person sees the hash of each file.
         let showsHashes: Bool
     }
@@ -60,8 +62,10 @@ actor FileReceiver {
     var transfers: [PeerID: IncomingTransfer] = [:]
     /// The peers whose transfer has ended and that have not left, and since when. They may offer more.
     private var leaving: [PeerID: (peer: Peer, since: Moment)] = [:]
-    /// The peer whose code the person here has typed.
+    /// The peer that has proven to show the code which the person here has typed.
     private var expected: PeerID?
+    /// Offers that came before this side knew of the proof. The other side may know of it sooner.
+    private var early: [PeerID: FileOffer] = [:]
     private var transferCount = 0
     var outcome = Outcome()
     private var isInterrupted = false
@@ -127,6 +131,7 @@ actor FileReceiver {
                 receiver.expected = peer.id
                 receiver.transfers[peer.id] = nil
                 _ = receiver.takePlace(peer)
+                if let offer = receiver.early.removeValue(forKey: peer.id) { receiver.handle(offer) }
             }
         }
     }
@@ -185,6 +190,9 @@ actor FileReceiver {
             reportLink("back", incoming, nil)
         case .disconnected(let peer, _), .available(let peer, _), .peerLost(let peer):
             if peer.state != .available { leaving[peer.id] = nil }
+            // The next conversation has a proof of its own.
+            if peer.id == expected { expected = nil }
+            early[peer.id] = nil
             // A transfer that has begun ends by itself, for the same reason.
             if transfers[peer.id]?.offer == nil { transfers[peer.id] = nil }
         case .peerChanged(let peer):
@@ -285,6 +293,10 @@ actor FileReceiver {
         // The peer may know of the end of its transfer before this side has noted that.
         if let current = transfers[offer.peer], current.isEnding, current.next == nil {
             current.next = offer
+            return
+        }
+        if plan.waitsForProof, offer.peer != expected {
+            early[offer.peer] = offer
             return
         }
         let next = leaving[offer.peer].flatMap { takePlace($0.peer) }

@@ -87,6 +87,7 @@ struct ReceiveCommand: Subcommand {
         let plan = FileReceiver.Plan(
             destination: destination, policy: policy, mostBytes: options.mostBytes ?? .max,
             isOnce: options.isOnce || destination.isForOne || code != nil, replaces: options.replaces,
+            waitsForProof: code != nil,
             showsHashes: self.session.isVerbose)
         let hooks =
             options.command != nil || options.notifies

@@ -16,7 +16,7 @@ struct ConnectCommand: Subcommand {
     let grace: Duration
 
     static let description = Command<any Subcommand>(
-        "connect", "Connects the standard input and output to a port of another device",
+        "connect", "Connects standard input and output to a port of another device",
         text: """
             The other device runs `nigh expose PORT`, and the two are paired. What is read from the standard input goes to that \
             port, and what comes back goes to the standard output. The connection goes on when the conversation moves from one \

@@ -14,7 +14,7 @@ struct ExposeCommand: Subcommand {
     let grace: Duration
 
     static let description = Command<any Subcommand>(
-        "expose", "Lets paired devices connect to ports of this one, with `nigh forward` or `nigh connect`",
+        "expose", "Lets paired devices connect to ports of this one",
         text: """
             Until Ctrl-C, other devices may connect to the named TCP ports of this device, and to no others. Connections go to \
             127.0.0.1, or to ::1 if nothing listens there: never to another device. They are encrypted between the two \

@@ -15,7 +15,7 @@ struct ForwardCommand: Subcommand {
     let grace: Duration
 
     static let description = Command<any Subcommand>(
-        "forward", "Makes ports of another device ports of this one, over whatever wire there is",
+        "forward", "Makes ports of another device ports of this one",
         text: """
             The other device runs `nigh expose PORT`, and the two are paired. Programs here then connect to LOCALPORT of \
             127.0.0.1, and reach PORT of the other device. One number means the same port on both. LOCALPORT 0 takes a free port.
