@@ -7,7 +7,7 @@ import NighCore
 ///
 /// `@unchecked Sendable`: confined to the session's loop, but for what does not change.
 package final class ExposedPorts: ConversationLayer, @unchecked Sendable {
-    /// What happens, for the program. Called on the loop.
+    /// Gets what happens, for the program. Called on the loop.
     package struct Observer {
         /// A peer is connected to a port.
         package var opened: (PeerID, _ port: UInt16) -> Void = { _, _ in }
@@ -50,7 +50,7 @@ package final class ExposedPorts: ConversationLayer, @unchecked Sendable {
     /// Reports what happens from now on. Call it before the session has started.
     package func report(to observer: Observer) { self.observer = observer }
 
-    /// What has passed so far. Loop only.
+    /// The connections so far, and the bytes that passed. Loop only.
     package var counts: ForwardingCounts {
         var counts = totals
         counts.open = connections.count

@@ -1,6 +1,6 @@
 import NighCore
 
-/// What the side that is asked for a connection to one of its ports answers first, before the connection's bytes.
+/// The first bytes of the side that is asked for a connection to one of its ports, before those of the connection.
 package enum ForwardingAnswer: Hashable, Sendable {
     /// The connection is open. The side keeps a conversation that no link carries for this time.
     case connected(grace: Duration)

@@ -26,7 +26,7 @@ package final class ForwardingClient: @unchecked Sendable {
 
     package init(_ session: Session) { self.session = session }
 
-    /// What has passed so far. Loop only.
+    /// The connections so far, and the bytes that passed. Loop only.
     package var counts: ForwardingCounts {
         var counts = totals
         counts.open = connections.count

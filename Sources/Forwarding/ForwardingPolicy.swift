@@ -41,7 +41,7 @@ package struct ForwardingLimits: Hashable, Sendable {
     package init() {}
 }
 
-/// What has passed through forwarded connections.
+/// Counts of forwarded connections.
 package struct ForwardingCounts: Hashable, Sendable {
     /// The connections that are open now, and those that ever were.
     package var open = 0

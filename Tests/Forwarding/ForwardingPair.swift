@@ -15,14 +15,14 @@ final class Program: LocalConnection, @unchecked Sendable {
     private var isTurnDue = false
     private var owesRoom = false
 
-    /// What the program sends and the connection has not read.
+    /// The bytes that the program sends and the connection has not read.
     private(set) var unsent: [UInt8] = []
     private var hasFinished = false
     /// Whether the program sends without end.
     var sendsForever = false { didSet { tellLater() } }
     /// The bytes that were read from the program.
     private(set) var taken = 0
-    /// What the program was sent.
+    /// The bytes that the program was sent.
     private(set) var received: [UInt8] = []
     private(set) var receivedCount = 0
     /// How many bytes the program reads of what it is sent; the others wait, up to 64 KiB.
@@ -158,7 +158,7 @@ final class Ports: LocalDialler, @unchecked Sendable {
 
 /// Two connected sessions in virtual time: Puma's programs connect to ports of Lynx.
 final class ForwardingPair {
-    /// What became of one connection at Puma.
+    /// The outcome of one connection at Puma.
     ///
     /// `@unchecked Sendable`: everything happens on the one virtual loop.
     final class Outcome: @unchecked Sendable {

@@ -11,7 +11,7 @@ import NighUV
 package final class SocketConnection: LocalConnection, @unchecked Sendable {
     private enum Writing {
         case open
-        /// What waits is sent, and then the end.
+        /// The bytes that wait are sent, and then the end.
         case finishing
         case over
     }

@@ -54,7 +54,7 @@ final class LoopbackSocket {
         close(other)
     }
 
-    /// What comes up to the end; nil if the connection is reset.
+    /// Reads up to the end; nil if the connection is reset.
     func readAll() -> String? {
         var all: [UInt8] = []
         var bytes = [UInt8](repeating: 0, count: 4_096)

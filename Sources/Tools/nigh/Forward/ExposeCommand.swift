@@ -157,7 +157,7 @@ extension ForwardingCounts {
         ]
     }
 
-    /// The same for a person.
+    /// The counts in a line for a person.
     var line: Line {
         let connections = openedEver == 1 ? "1 connection" : "\(openedEver) connections"
         return Line(

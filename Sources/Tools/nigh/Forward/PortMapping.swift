@@ -36,7 +36,7 @@ extension Notation where Value == UInt16 {
     }
 }
 
-/// What `nigh forward`, `nigh connect` and `nigh expose` share.
+/// The options that `nigh forward`, `nigh connect` and `nigh expose` share.
 enum Forwarding {
     /// How long a conversation without a link is kept, so that a connection survives a walk to another room.
     static let grace = Option(
