@@ -46,6 +46,21 @@ let package = Package(
                 "NighRelays", "NighTCP", "NighTestKit", "NighTransport", "NighUV",
             ]),
     ],
+    // Off by default. Without them none of the packages below is fetched, and nothing is resolved.
+    traits: [
+        .trait(name: "LoggingSupport", description: "settings.log(to:) writes to a Logger of swift-log"),
+        .trait(
+            name: "MetricsSupport",
+            description: "session.reportMetrics() passes on all counts to the backend of swift-metrics"),
+        .trait(
+            name: "ServiceLifecycleSupport",
+            description: "SessionService is a session as a Service of swift-service-lifecycle"),
+    ],
+    dependencies: [
+        .package(url: "https://github.com/apple/swift-log.git", from: "1.6.0"),
+        .package(url: "https://github.com/apple/swift-metrics.git", from: "2.5.0"),
+        .package(url: "https://github.com/swift-server/swift-service-lifecycle.git", from: "2.6.0"),
+    ],
     targets: [
         .systemLibrary(name: "COpenSSL", path: "Sources/Transports/COpenSSL"),
         .target(name: "NighCore", dependencies: ["COpenSSL"], path: "Sources/Core"),
@@ -87,6 +102,14 @@ let package = Package(
             dependencies: [
                 "NighCalls", "NighChannels", "NighCore", "NighFiles", "NighGroups", "NighIntroductions",
                 "NighLoop", "NighRelays",
+                .product(
+                    name: "Logging", package: "swift-log", condition: .when(traits: ["LoggingSupport"])),
+                .product(
+                    name: "CoreMetrics", package: "swift-metrics",
+                    condition: .when(traits: ["MetricsSupport"])),
+                .product(
+                    name: "ServiceLifecycle", package: "swift-service-lifecycle",
+                    condition: .when(traits: ["ServiceLifecycleSupport"])),
             ],
             path: "Sources/Nigh"),
         .target(

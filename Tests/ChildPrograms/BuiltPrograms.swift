@@ -3,7 +3,7 @@ import Glibc
 /// The programs of this package that were built together with the tests.
 package enum BuiltPrograms {
     /// The folder of the tests' own program, in which all other programs lie too.
-    private static let folder: String = {
+    package static let folder: String = {
         var buffer = [CChar](repeating: 0, count: 4_096)
         let count = readlink("/proc/self/exe", &buffer, buffer.count)
         let path = String(decoding: buffer.prefix(max(count, 0)).map(UInt8.init(bitPattern:)), as: UTF8.self)

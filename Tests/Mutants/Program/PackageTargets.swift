@@ -10,10 +10,20 @@ struct PackageTargets {
         let exclude: [String]
         let dependencies: [Dependency]
 
-        /// The kind of a dependency, and its name with what else is known about it.
-        typealias Dependency = [String: [String?]]
+        /// A target of this package by its name, or a product of another one, which has no name here.
+        struct Dependency: Decodable {
+            let name: String?
 
-        var needed: [String] { dependencies.compactMap { $0["byName"]?.first ?? nil } }
+            private enum Kind: CodingKey { case byName }
+
+            init(from decoder: any Decoder) throws {
+                let kinds = try decoder.container(keyedBy: Kind.self)
+                var parts = kinds.contains(.byName) ? try kinds.nestedUnkeyedContainer(forKey: .byName) : nil
+                name = try parts?.decode(String.self)
+            }
+        }
+
+        var needed: [String] { dependencies.compactMap(\.name) }
     }
 
     private struct Description: Decodable {
