@@ -171,7 +171,7 @@ reproducible: setup-deb ## Build the packages in two folders, and see that they 
 	@.ci/reproducible
 
 .PHONY: release
-release: test-deb ## Make the source archive, the packages, the site, an archive for other systems, notes and checksums in .build/deb/release
+release: test-deb ## Make the source archive, the packages, the site, an archive for other systems, notes and checksums in .build/deb/release, and tag the version
 	@.ci/release
 
 .PHONY: lab

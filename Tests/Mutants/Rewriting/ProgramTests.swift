@@ -47,7 +47,8 @@ struct ProgramTests {
     func targets() throws {
         let description = """
             {"targets": [
-              {"name": "Other", "type": "regular", "path": "O", "exclude": [], "dependencies": []},
+              {"name": "Other", "type": "regular", "path": "O", "exclude": [], "dependencies": [
+               {"product": ["Far", "far", null, {"traits": ["Away"]}]}]},
               {"name": "soak", "type": "executable", "path": "S", "exclude": [],
                "dependencies": [{"byName": ["Core", null]}, {"byName": ["CLib", null]}]},
               {"name": "Core", "type": "regular", "path": "C", "exclude": ["CLib"],
