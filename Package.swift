@@ -197,7 +197,8 @@ let package = Package(
             name: "fuzz",
             dependencies: [
                 "FourInARow", "Measuring", "Nigh", "NighActors", "NighBluetooth", "NighCalls", "NighChannels",
-                "NighCodes", "NighCore", "NighFiles", "NighForwarding", "NighGroups", "NighIntroductions", "NighMDNS",
+                "NighCodes", "NighCore", "NighFiles", "NighForwarding", "NighGroups", "NighIntroductions",
+                "NighMDNS",
                 "NighRecord", "NighTCP", "NighTestKit", "ProgramSupport",
             ],
             path: "Sources/Tools/fuzz"),

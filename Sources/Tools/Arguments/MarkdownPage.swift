@@ -7,6 +7,7 @@ struct MarkdownPage {
         for command in root.visible {
             lines += Self.command(command)
             if command.path == root.path {
+                if let footer = command.footer { lines += paragraphs(footer) }
                 for section in sections { lines += ["## \(section.title)", ""] + paragraphs(section.text) }
             }
         }

@@ -93,7 +93,8 @@ extension CommandSession {
         if case .code = choice {
             return NighError(
                 .browsing, .unknownPeer, peer: "\(choice)",
-                advice: "check that `nigh send` still runs there and that both are on one network; with --from and its "
+                advice:
+                    "check that `nigh send` still runs there and that both are on one network; with --from and its "
                     + "address nothing has to be found; `nigh doctor` finds what is wrong")
         }
         let seen = visiblePeers
