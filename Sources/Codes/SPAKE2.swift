@@ -17,7 +17,7 @@ final class SPAKE2 {
         let b: [UInt8]
     }
 
-    /// What follows from both shares and the password. Equal on both sides if the passwords were.
+    /// The keys that follow from both shares and the password. Equal on both sides if the passwords were.
     struct Keys {
         /// The key that both sides may use from now on (`Ke`).
         let shared: SecretBytes

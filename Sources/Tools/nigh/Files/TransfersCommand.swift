@@ -160,7 +160,7 @@ struct TransfersCommand: Subcommand {
         }
     }
 
-    /// What this user sends, and what is unfinished in the folder.
+    /// The unfinished transfers: those that this user sends, and those in the folder.
     func unfinished() -> [Unfinished] {
         let readable = outgoing.filter { if case .refused = $0.origin { false } else { true } }
         return readable + ((try? incoming()) ?? [])
