@@ -2,8 +2,13 @@
 .DEFAULT_GOAL := help
 SHELL := /bin/bash
 
+# The package manager's build system: native or swiftbuild, as in make test BUILD_SYSTEM=swiftbuild. Without it the
+# toolchain chooses; Swift 6.4 chooses swiftbuild.
+BUILD_SYSTEM ?=
+export BUILD_SYSTEM
+
 # The same flags for every debug build, so that linting, testing and the lab share one build.
-FLAGS := -Xswiftc -warnings-as-errors
+FLAGS := $(if $(BUILD_SYSTEM),--build-system $(BUILD_SYSTEM)) -Xswiftc -warnings-as-errors
 SOURCES := Package.swift Sources Tests Benchmarks Examples Compatibility
 
 # For one run: make test TEST_ARGUMENTS="--filter Identity"; make play ARGUMENTS="..."
@@ -11,6 +16,10 @@ TEST_ARGUMENTS ?=
 PREFIX ?= /usr/local
 ARGUMENTS ?=
 SEEDS ?= 100
+
+# Where the package manager puts programs, asked once and only where a task needs it.
+DEBUG = $(eval DEBUG := $(shell .ci/built debug))$(DEBUG)
+RELEASE = $(eval RELEASE := $(shell .ci/built release))$(RELEASE)
 
 .PHONY: help
 help: ## List what can be made
@@ -48,7 +57,7 @@ GAME_TESTS := '^LabTests[.]BluetoothGameTests'
 events = $(if $(EVENTS),--event-stream-output-path $(EVENTS)-$(1).jsonl)
 # Runs the program that `make build` has made, so many tests at once. A toolchain before 6.3 does not know the variable,
 # and runs all tests of a group at once.
-built_tests = SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH=$(1) .build/debug/NighPackageTests.xctest \
+built_tests = SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH=$(1) $(DEBUG)/NighPackageTests.xctest \
     --testing-library swift-testing $(TEST_ARGUMENTS)
 # Shows the output of a command once it is complete.
 at_its_end = >.build/$(1).log 2>&1; status=$$?; cat .build/$(1).log; exit $$status
@@ -108,12 +117,12 @@ test-release: ## Check what only a release build shows: many simulated worlds, t
 .PHONY: play
 play: setup ## Play Four in a Row against the machine, found by mDNS and joined over TCP; ARGUMENTS="host" and the like start the game as you want it
 	swift build $(FLAGS) -c release --product fourinarow
-	@.ci/play .build/release/fourinarow $(ARGUMENTS)
+	@.ci/play $(RELEASE)/fourinarow $(ARGUMENTS)
 
 .PHONY: nigh
 nigh: setup ## See what a link is doing: ARGUMENTS="doctor", ARGUMENTS="--help" and so on
 	@swift build $(FLAGS) -c release --product nigh >&2
-	@.build/release/nigh $(ARGUMENTS)
+	@$(RELEASE)/nigh $(ARGUMENTS)
 
 # The installed programs find the toolchain's libraries in the place where they were built against them.
 INSTALLED := nigh:1 fourinarow:6
@@ -125,7 +134,7 @@ GUIDES = docs/guides/*.md docs/reference/glossary.md
 .PHONY: install
 install: setup ## Install nigh and fourinarow, with manual pages, completions and guides; PREFIX=~/.local says where
 	set -eo pipefail; for entry in $(INSTALLED); do \
-	    name=$${entry%:*}; section=$${entry#*:}; built=.build/release/$$name; \
+	    name=$${entry%:*}; section=$${entry#*:}; built=$(RELEASE)/$$name; \
 	    swift build $(FLAGS) -c release --product $$name; \
 	    install -D $$built $(DESTDIR)$(PREFIX)/bin/$$name; \
 	    $$built manual | install -D -m 644 /dev/stdin $(SHARE)/man/man$$section/$$name.$$section; \
@@ -133,8 +142,8 @@ install: setup ## Install nigh and fourinarow, with manual pages, completions an
 	    $$built completion zsh | install -D -m 644 /dev/stdin $(SHARE)/zsh/site-functions/_$$name; \
 	    $$built completion fish | install -D -m 644 /dev/stdin $(SHARE)/fish/vendor_completions.d/$$name.fish; \
 	done
-	set -eo pipefail; for page in $$(.build/release/nigh manual --list); do \
-	    .build/release/nigh manual $$page | install -D -m 644 /dev/stdin $(SHARE)/man/man1/nigh-$$page.1; \
+	set -eo pipefail; for page in $$($(RELEASE)/nigh manual --list); do \
+	    $(RELEASE)/nigh manual $$page | install -D -m 644 /dev/stdin $(SHARE)/man/man1/nigh-$$page.1; \
 	done
 	set -e; for guide in $(GUIDES); do install -D -m 644 $$guide $(SHARE)/doc/nigh/$${guide#docs/}; done
 	if [[ -e .build/docs/index.html ]]; then rm -rf $(SHARE)/doc/nigh/html; cp -r .build/docs $(SHARE)/doc/nigh/html; fi
@@ -142,7 +151,7 @@ install: setup ## Install nigh and fourinarow, with manual pages, completions an
 .PHONY: docs
 docs: setup-docs ## Build the documentation as a site in .build/docs, with search and the reference of all modules
 	swift build $(FLAGS)
-	@docs/site/build
+	@docs/site/build --built $(DEBUG)
 
 .PHONY: setup-docs
 setup-docs: setup
@@ -152,7 +161,7 @@ setup-docs: setup
 pictures: setup-test ## Make the moving pictures of the docs anew, from real programs in a terminal
 	swift build $(FLAGS) -c release --product nigh
 	swift build $(FLAGS) -c release --product fourinarow
-	@docs/guides/pictures/record .build/release
+	@docs/guides/pictures/record $(RELEASE)
 
 .PHONY: setup-deb
 setup-deb: setup-docs
@@ -171,6 +180,7 @@ reproducible: setup-deb ## Build the packages in two folders, and see that they 
 	@.ci/reproducible
 
 .PHONY: release
+release: export NIGH_RELEASE := yes
 release: test-deb ## Make the source archive, the packages, the site, an archive for other systems, notes and checksums in .build/deb/release, and tag the version
 	@.ci/release
 
@@ -192,7 +202,7 @@ lint: setup-test ## Check style, Core's floors, that nothing compiles with a war
 	swift build --build-tests $(FLAGS)
 	@.ci/api check
 	@.ci/documented
-	@docs/site/check
+	@docs/site/check --built $(DEBUG)
 
 .PHONY: format
 format: ## Rewrite the sources in the style that lint asks for
@@ -212,8 +222,9 @@ TOOLCHAIN = $(shell swift -print-target-info | sed -n 's/.*"runtimeResourcePath"
 .PHONY: coverage
 coverage: setup-test bluetooth-lab ## Run every test and show what each source file has covered
 	swift test --disable-xctest --enable-code-coverage --scratch-path .build/coverage $(FLAGS)
-	$(TOOLCHAIN)/bin/llvm-cov report .build/coverage/debug/NighPackageTests.xctest \
-	    --instr-profile .build/coverage/debug/codecov/default.profdata \
+	built=$$(swift build --scratch-path .build/coverage $(FLAGS) --show-bin-path); \
+	$(TOOLCHAIN)/bin/llvm-cov report $$built/NighPackageTests.xctest \
+	    --instr-profile $$built/codecov/default.profdata \
 	    --show-region-summary=false --show-branch-summary=false Sources
 
 .PHONY: sanitize
@@ -237,14 +248,14 @@ bench-bluetooth: setup-test bluetooth-lab ## Measure sessions over Bluetooth aga
 	swift build $(FLAGS) -c release --product bench
 	@mkdir -p .build/bench/bluetooth
 	Tests/Lab/bluetooth/machine --discoverable --time-limit 3600 --writable .build/bench/bluetooth -- \
-	    .build/release/bench --bluetooth --results .build/bench/bluetooth $(ARGUMENTS)
+	    $(RELEASE)/bench --bluetooth --results .build/bench/bluetooth $(ARGUMENTS)
 
 .PHONY: bench-slow-reader
 bench-slow-reader: setup ## Measure the memory of Nigh, ZeroMQ and NNG beside a reader that sleeps, and draw it for the guide
 	@.ci/setup .ci/packages-bench
 	$(MAKE) --no-print-directory --silent -C Benchmarks OUT=$(CURDIR)/.build/bench slow-reader
 	swift build $(FLAGS) -c release --product bench-slow-reader
-	@Benchmarks/SlowReader/measure $(ARGUMENTS)
+	@Benchmarks/SlowReader/measure --programs $(RELEASE) $(ARGUMENTS)
 
 .PHONY: bench-memory
 bench-memory: setup ## Measure sessions over memory; ARGUMENTS="--help" tells how
@@ -257,17 +268,17 @@ allocations: setup ## Count what the hot path takes from the heap; fails where i
 .PHONY: counts
 counts: setup-test ## Count the instructions and allocations of common paths; fails where one has grown by more than 3 %
 	swift build $(FLAGS) -c release --product nigh-bench
-	@.ci/counts check
+	@.ci/counts check --program $(RELEASE)/nigh-bench
 
 .PHONY: counts-write
 counts-write: setup-test ## Count three times and write Benchmarks/counts anew, which acknowledges what has grown
 	swift build $(FLAGS) -c release --product nigh-bench
-	@.ci/counts write
+	@.ci/counts write --program $(RELEASE)/nigh-bench
 
 .PHONY: bench-crowd
 bench-crowd: setup ## Measure one session with up to 10,000 peers over TCP; ARGUMENTS="--help" tells how
 	@swift build $(FLAGS) -c release --product bench-crowd
-	@.build/release/bench-crowd $(ARGUMENTS)
+	@$(RELEASE)/bench-crowd $(ARGUMENTS)
 
 .PHONY: check-bot
 check-bot: setup ## Compare the game's board and bot with simple reference versions

@@ -1,10 +1,12 @@
 """The reference of the public modules. The toolchain's docc resolves every link and orders the symbols; its data become pages of
 this site, which need no script: a page for each type with its members, and one for each module."""
+import concurrent.futures
 import fcntl
 import html
 import importlib.machinery
 import importlib.util
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -28,10 +30,10 @@ def load(name):
     return module
 
 
-def toolchain(api, built):
+def toolchain(api, built, cache):
     """The toolchain with the modules in `built`, and a cache of its own: two spellings of one cache's path do not agree."""
-    found = api.Toolchain(ROOT, built / "Modules")
-    found.options[found.options.index("-module-cache-path") + 1] = str(ROOT / ".build/docc/ModuleCache")
+    found = api.Toolchain(ROOT, api.modules_in(built))
+    found.options[found.options.index("-module-cache-path") + 1] = str(cache / "ModuleCache")
     return found
 
 
@@ -39,24 +41,27 @@ class Reference:
     def __init__(self, site, texts, built, cache):
         self.site, self.texts, self.cache = site, texts, cache
         self.documented = load("documented")
-        self.toolchain = toolchain(self.documented.api, built)
-        self.built = built
+        self.toolchain = toolchain(self.documented.api, built, cache)
+        self.built = self.documented.api.modules_in(built)
         self.addresses = {}
         self.faults = []
         self.modules = FIRST + [module for module in self.documented.api.MODULES if module not in FIRST]
 
-    def convert(self, module):
-        """Lets docc read a module, unless nothing has changed since the last time. Returns the folder with its data."""
+    def convert(self):
+        """Lets docc read the modules, each beside others. Returns the folders with their data."""
         self.cache.mkdir(parents=True, exist_ok=True)
-        with open(self.cache / "lock", "w") as lock:
+        with open(self.cache / "lock", "w") as lock, concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
             fcntl.flock(lock, fcntl.LOCK_EX)
-            return self.converted(module)
+            converted = list(pool.map(self.converted, self.modules))
+        self.faults += [fault for _, faults in converted for fault in faults]
+        return {module: folder for module, (folder, _) in zip(self.modules, converted)}
 
     def converted(self, module):
+        """The folder with what docc has made of a module, the last time if nothing has changed since; and its faults."""
         folder = self.cache / module
         names = [module, *(source for _, source, _ in self.documented.api.exports(ROOT, module))]
         # Comments are in the second kind of file.
-        inputs = [self.built / "Modules" / f"{name}.{kind}" for name in names for kind in ("swiftmodule", "swiftdoc")]
+        inputs = [self.built / f"{name}.{kind}" for name in names for kind in ("swiftmodule", "swiftdoc")]
         catalog = self.documented.CATALOGS.get(module)
         inputs += sorted((ROOT / catalog).iterdir()) if catalog else []
         state = json.dumps([[str(path), path.stat().st_mtime_ns] for path in inputs if path.exists()])
@@ -74,8 +79,7 @@ class Reference:
             if result.returncode != 0:
                 raise SystemExit(f"docs: docc failed: {result.stderr[:1000]}")
             stamp.write_text(state)
-        self.faults += self.diagnostics(folder / "diagnostics.json")
-        return output / "data" / "documentation"
+        return output / "data" / "documentation", self.diagnostics(folder / "diagnostics.json")
 
     @staticmethod
     def diagnostics(path):
@@ -90,8 +94,7 @@ class Reference:
     def read(self):
         """Reads all data, and decides on the address of every symbol. Returns the pages by module."""
         found = {}
-        for module in self.modules:
-            folder = self.convert(module)
+        for module, folder in self.convert().items():
             symbols = {}
             for path in sorted(folder.rglob("*.json")):
                 data = json.loads(path.read_text())
