@@ -26,8 +26,10 @@ package enum BuiltPackages {
             if grep -q -e -warnings-as-errors "$list"; then echo -Xswiftc -warnings-as-errors; fi >"$flags"
         fi
         swift "$@" --disable-build-manifest-caching --ignore-lock --scratch-path "\(scratch)" \
-            $(cat "$flags" 2>/dev/null)
+            ${BUILD_SYSTEM:+--build-system "$BUILD_SYSTEM"} $(cat "$flags" 2>/dev/null)
         """
+    /// The folder with what is built there.
+    private static let products = Mutex<String?>(nil)
     private static let built = Mutex<Set<String>>([])
     /// Held by the thread that builds.
     private static let building = Mutex<Void>(())
@@ -46,14 +48,14 @@ package enum BuiltPackages {
     /// Builds the package in `folder` of the repository, once for all tests; returns the folder with its products.
     package static func build(_ folder: String) throws -> String {
         try once(folder) { try swift(at: "\(root)/\(folder)") }
-        return "\(scratch)/debug"
+        return try builtProducts()
     }
 
     /// Builds the tests of the package `name` in `folder` of the repository, once; returns the path of the program that
     /// runs them.
     package static func buildTests(of name: String, in folder: String) throws -> String {
         try once("tests of \(name)") { try swift(at: "\(root)/\(folder)", "--build-tests") }
-        return "\(scratch)/debug/\(name)PackageTests.xctest"
+        return try builtProducts() + "/\(name)PackageTests.xctest"
     }
 
     /// Runs the tests of the package `name` in `folder` of the repository: all of them, or those that match the filter.
@@ -68,6 +70,19 @@ package enum BuiltPackages {
         try run(
             program, ["--testing-library", "swift-testing"] + (filter.map { ["--filter", $0] } ?? []),
             environment: environment)
+    }
+
+    private static func builtProducts() throws -> String {
+        try products.withLock { known in
+            if let known { return known }
+            let call = try Child("\(root)/.ci/built", ["debug"])
+            let (status, errors) = try call.end()
+            guard status == 0, let path = call.lines.last else {
+                throw Child.Failure(description: errors.joined(separator: "\n"))
+            }
+            known = path
+            return path
+        }
     }
 
     private static func swift(at path: String, _ options: String...) throws {
@@ -103,7 +118,7 @@ package enum BuiltPackages {
             }
             try swift(at: copy)
         }
-        return "\(scratch)/debug"
+        return try builtProducts()
     }
 
     /// Returns the path of a tool of the Swift toolchain, such as its C compiler.
