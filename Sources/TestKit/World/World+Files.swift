@@ -13,7 +13,8 @@ extension World {
             && (seed &+ UInt64(index)) % 5 != 0
     }
 
-    /// The purpose of the streams on which a user is offered files. Some compare nothing, as peers of an earlier version.
+    /// The purpose of the streams on which a user is offered files. Some compare nothing, as peers of an earlier
+    /// version.
     func filePurpose(of index: Int) -> StreamPurpose {
         (seed &+ UInt64(index)) % 3 == 0 ? .files : .comparedFiles
     }

@@ -1,8 +1,8 @@
 // swift-tools-version: 6.2
 import PackageDescription
 
-// A program that uses Nigh with all of its traits. `TraitsTests` puts the imitations in Stubs where the addresses of the
-// three packages lead, so that everything else is as in a program with the real ones.
+// A program that uses Nigh with all of its traits. `TraitsTests` puts the imitations in Stubs where the addresses of
+// the three packages lead, so that everything else is as in a program with the real ones.
 let package = Package(
     name: "Traits",
     dependencies: [

@@ -4,7 +4,8 @@ import Synchronization
 public enum Backend {
     private static let values = Mutex<[String: Double]>([:])
 
-    /// The sum of a counter, or the last value of a gauge, in all dimensions; nil where it never had one or is destroyed.
+    /// The sum of a counter, or the last value of a gauge, in all dimensions; nil where it never had one or is
+    /// destroyed.
     public static func value(of label: String) -> Double? {
         values.withLock { values in
             let all = values.filter { $0.key.hasPrefix("\(label){") }.values
