@@ -2,13 +2,13 @@
 .DEFAULT_GOAL := help
 SHELL := /bin/bash
 
-# The package manager's build system: native or swiftbuild, as in make test BUILD_SYSTEM=swiftbuild. Without it the
-# toolchain chooses; Swift 6.4 chooses swiftbuild.
-BUILD_SYSTEM ?=
+# The package manager's build system: native or swiftbuild, as in make test BUILD_SYSTEM=swiftbuild. Swift 6.4 itself
+# chooses swiftbuild, with which some tests cannot be run (.ci/run-tests).
+BUILD_SYSTEM ?= native
 export BUILD_SYSTEM
 
 # The same flags for every debug build, so that linting, testing and the lab share one build.
-FLAGS := $(if $(BUILD_SYSTEM),--build-system $(BUILD_SYSTEM)) -Xswiftc -warnings-as-errors
+FLAGS := --build-system $(BUILD_SYSTEM) -Xswiftc -warnings-as-errors
 SOURCES := Package.swift Sources Tests Benchmarks Examples Compatibility
 
 # For one run: make test TEST_ARGUMENTS="--filter Identity"; make play ARGUMENTS="..."
@@ -57,8 +57,7 @@ GAME_TESTS := '^LabTests[.]BluetoothGameTests'
 events = $(if $(EVENTS),--event-stream-output-path $(EVENTS)-$(1).jsonl)
 # Runs the program that `make build` has made, so many tests at once. A toolchain before 6.3 does not know the variable,
 # and runs all tests of a group at once.
-built_tests = SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH=$(1) $(DEBUG)/NighPackageTests.xctest \
-    --testing-library swift-testing $(TEST_ARGUMENTS)
+built_tests = SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH=$(1) .ci/run-tests $(TEST_ARGUMENTS)
 # Shows the output of a command once it is complete.
 at_its_end = >.build/$(1).log 2>&1; status=$$?; cat .build/$(1).log; exit $$status
 
