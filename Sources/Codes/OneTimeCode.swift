@@ -19,13 +19,10 @@ package struct OneTimeCode: Hashable, Sendable, CustomStringConvertible {
     /// Creates a code with random words.
     package static func random(number: Int) -> OneTimeCode {
         precondition(numbers.contains(number))
-        OpenSSLLifetime.extend()
-        var random = [UInt16](repeating: 0, count: wordCount)
-        let done = random.withUnsafeMutableBytes {
-            RAND_priv_bytes($0.bindMemory(to: UInt8.self).baseAddress, Int32($0.count))
+        let words = SecretBytes.random(count: wordCount * MemoryLayout<UInt16>.size).withBytes { bytes in
+            bytes.bindMemory(to: UInt16.self).map { Int($0) % (1 << CodeWords.bits) }
         }
-        precondition(done == 1, "libcrypto has no randomness")
-        return OneTimeCode(number: number, words: random.map { Int($0) % (1 << CodeWords.bits) })
+        return OneTimeCode(number: number, words: words)
     }
 
     /// Reads a code as a person types it: in capitals or not, with hyphens or blanks, with words of which at least the
@@ -47,13 +44,6 @@ package struct OneTimeCode: Hashable, Sendable, CustomStringConvertible {
     private init(number: Int, words: [Int]) {
         self.number = number
         self.words = words
-    }
-
-    /// Returns whether a text is meant as a code: a number, and something behind a hyphen.
-    package static func isMeant(by text: String) -> Bool {
-        let parts = text.split(separator: "-", maxSplits: 1, omittingEmptySubsequences: false)
-        return parts.count == 2 && Int(parts[0]).map(numbers.contains) == true
-            && parts[1].first?.isLetter == true && parts[1].allSatisfy { $0.isLetter || $0 == "-" }
     }
 
     package var description: String {

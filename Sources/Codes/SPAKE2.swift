@@ -84,7 +84,7 @@ final class SPAKE2 {
         let (shareOfA, shareOfB) = role == .a ? (share, other) : (other, share)
         let transcript = Self.transcript(identities, shareOfA, shareOfB, product, password.bytes)
         let (shared, confirming) = transcript.withBytes { bytes in
-            Self.secret(SHA256.hash(UnsafeRawBufferPointer(bytes))).halves
+            SecretBytes(copying: SHA256.hash(UnsafeRawBufferPointer(bytes))).halves
         }
         let (keyOfA, keyOfB) = Self.confirmationKeys(from: confirming, context: context).halves
         return Keys(
@@ -128,30 +128,13 @@ final class SPAKE2 {
     /// Returns the keys of both confirmations: HKDF without a salt. One block of it is exactly both.
     private static func confirmationKeys(from key: SecretBytes, context: [UInt8]) -> SecretBytes {
         let extracted = authenticate(key, with: SecretBytes(count: SHA256.byteCount))
-        let info = secret(Array("ConfirmationKeys".utf8) + context + [1])
-        return authenticate(info, with: extracted)
+        let info = Array("ConfirmationKeys".utf8) + context + [1]
+        return info.withUnsafeBytes { SHA256.authenticate($0, with: extracted) }
     }
 
     /// Returns HMAC-SHA256.
     private static func authenticate(_ message: SecretBytes, with key: SecretBytes) -> SecretBytes {
-        let result = SecretBytes(count: SHA256.byteCount)
-        let done = result.withBytes { result in
-            message.withBytes { message in
-                key.withBytes { key in
-                    HMAC(
-                        EVP_sha256(), key.baseAddress, Int32(key.count), message.baseAddress, message.count,
-                        result.baseAddress, nil)
-                }
-            }
-        }
-        precondition(done != nil, "libcrypto cannot compute an HMAC")
-        return result
-    }
-
-    private static func secret(_ bytes: [UInt8]) -> SecretBytes {
-        let secret = SecretBytes(count: bytes.count)
-        secret.withBytes { $0.copyBytes(from: bytes) }
-        return secret
+        message.withBytes { SHA256.authenticate(UnsafeRawBufferPointer($0), with: key) }
     }
 
     private static func bytes(of secret: SecretBytes) -> [UInt8] { secret.withBytes { Array($0) } }
@@ -189,12 +172,7 @@ private final class Scalar {
 
     /// Returns a random number, of twice as many bits as the order has, so that the rest is uniform.
     static func random(on curve: Curve) -> Scalar {
-        let bytes = SecretBytes(count: 2 * SPAKE2.scalarByteCount)
-        let done = bytes.withBytes {
-            RAND_priv_bytes($0.bindMemory(to: UInt8.self).baseAddress, Int32($0.count))
-        }
-        precondition(done == 1, "libcrypto has no randomness")
-        return Scalar(bytes, on: curve)
+        Scalar(.random(count: 2 * SPAKE2.scalarByteCount), on: curve)
     }
 }
 

@@ -9,21 +9,21 @@ import Testing
     private static let sender = PeerID(bytes: (0..<32).map { UInt8(64 + $0) })!
     private static let stranger = PeerID(bytes: (0..<32).map { UInt8(96 + $0) })!
     private static let material = (0..<32).map { UInt8($0) }
-    private static let right = CodeKey(number: secret((0..<40).map { UInt8($0 + 1) }))
-    private static let wrong = CodeKey(number: secret((0..<40).map { UInt8($0 + 2) }))
+    private static let right = CodeKey(number: SecretBytes(copying: (0..<40).map { UInt8($0 + 1) }))
+    private static let wrong = CodeKey(number: SecretBytes(copying: (0..<40).map { UInt8($0 + 2) }))
 
     private func asking(
         _ key: CodeKey = right, as own: PeerID = receiver, to other: PeerID = sender,
         over link: [UInt8] = material
     ) -> CodeExchange {
-        CodeExchange(role: .asking, key: key, own: own, other: other, material: secret(link))
+        CodeExchange(role: .asking, key: key, own: own, other: other, material: SecretBytes(copying: link))
     }
 
     private func asked(
         _ key: CodeKey = right, as own: PeerID = sender, by other: PeerID = receiver,
         over link: [UInt8] = material
     ) -> CodeExchange {
-        CodeExchange(role: .asked, key: key, own: own, other: other, material: secret(link))
+        CodeExchange(role: .asked, key: key, own: own, other: other, material: SecretBytes(copying: link))
     }
 
     /// Runs both sides to their ends, and returns these.
@@ -144,8 +144,9 @@ import Testing
             -> CodeExchange
         {
             CodeExchange(
-                role: role, key: Self.right, own: own, other: other, material: secret(Self.material),
-                secret: secret(Array(repeating: number, count: 32)))
+                role: role, key: Self.right, own: own, other: other,
+                material: SecretBytes(copying: Self.material),
+                secret: SecretBytes(copying: Array(repeating: number, count: 32)))
         }
         var one = exchange(.asking, Self.receiver, Self.sender, 1)
         var two = exchange(.asked, Self.sender, Self.receiver, 2)

@@ -97,10 +97,4 @@ func bytes(_ hexadecimal: String) -> [UInt8] {
     return stride(from: 0, to: digits.count, by: 2).map { UInt8(digits[$0] * 16 + digits[$0 + 1]) }
 }
 
-func secret(_ hexadecimal: String) -> SecretBytes { secret(bytes(hexadecimal)) }
-
-func secret(_ bytes: [UInt8]) -> SecretBytes {
-    let secret = SecretBytes(count: bytes.count)
-    secret.withBytes { $0.copyBytes(from: bytes) }
-    return secret
-}
+private func secret(_ hexadecimal: String) -> SecretBytes { SecretBytes(copying: bytes(hexadecimal)) }

@@ -80,17 +80,8 @@ package final class DatagramCipher {
     }
 
     /// Returns 32 bytes that follow from a secret: HMAC-SHA256 of the label.
-    private static func derive(_ label: String, from secret: SecretBytes) -> SecretBytes {
-        let result = SecretBytes(count: secretByteCount)
-        let done = result.withBytes { result in
-            secret.withBytes { secret in
-                HMAC(
-                    EVP_sha256(), secret.baseAddress, Int32(secret.count), label, label.utf8.count,
-                    result.baseAddress, nil)
-            }
-        }
-        precondition(done != nil, "libcrypto cannot compute an HMAC")
-        return result
+    private static func derive(_ label: StaticString, from secret: SecretBytes) -> SecretBytes {
+        label.withUTF8Buffer { SHA256.authenticate(UnsafeRawBufferPointer($0), with: secret) }
     }
 
     /// Returns the index of the epoch of a packet number; nil if its key is not at hand any more, or not yet.

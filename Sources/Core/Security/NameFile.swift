@@ -39,9 +39,7 @@ public struct NameFile: Hashable, Sendable {
     /// Writes `name` to the file.
     public func save(_ name: DisplayName) throws(NighError) {
         let text = Array("\(name)\n".utf8)
-        let content = SecretBytes(count: text.count)
-        content.withBytes { $0.copyBytes(from: text) }
-        try file.withLock { () throws(NighError) in try file.replace(with: content) }
+        try file.withLock { () throws(NighError) in try file.replace(with: SecretBytes(copying: text)) }
     }
 }
 

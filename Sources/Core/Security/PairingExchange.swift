@@ -1,5 +1,3 @@
-import COpenSSL
-
 /// Runs one pairing on one TLS connection: both sides show the same six digits, and two people compare them.
 ///
 /// This shows that nobody is between the two peers, as in Bluetooth's numeric comparison. A value without I/O and
@@ -87,7 +85,7 @@ package struct PairingExchange {
     package init(
         role: Role, own: PeerID, other: PeerID, keyingMaterial: SecretBytes, nonce: SecretBytes? = nil
     ) {
-        let nonce = nonce ?? Self.randomNonce()
+        let nonce = nonce ?? .random(count: PairingValue.byteCount)
         precondition(own != other, "a peer cannot be paired with itself")
         precondition(keyingMaterial.count == Self.keyingMaterialByteCount)
         precondition(nonce.count == PairingValue.byteCount)
@@ -97,15 +95,6 @@ package struct PairingExchange {
         self.keyingMaterial = keyingMaterial
         self.nonce = nonce
         phase = role == .asking ? .idle : .waitingForCommitment
-    }
-
-    private static func randomNonce() -> SecretBytes {
-        let nonce = SecretBytes(count: PairingValue.byteCount)
-        let done = nonce.withBytes {
-            RAND_priv_bytes($0.bindMemory(to: UInt8.self).baseAddress, Int32($0.count))
-        }
-        precondition(done == 1, "libcrypto has no randomness")
-        return nonce
     }
 
     /// Whether the exchange has ended: paired or refused.

@@ -12,4 +12,20 @@ package enum SHA256 {
             count = byteCount
         }
     }
+
+    /// Returns HMAC-SHA256 of a message.
+    package static func authenticate(_ message: UnsafeRawBufferPointer, with key: SecretBytes) -> SecretBytes
+    {
+        OpenSSLLifetime.extend()
+        let result = SecretBytes(count: byteCount)
+        let done = result.withBytes { result in
+            key.withBytes { key in
+                HMAC(
+                    EVP_sha256(), key.baseAddress, Int32(key.count), message.baseAddress, message.count,
+                    result.baseAddress, nil)
+            }
+        }
+        precondition(done != nil, "libcrypto cannot compute an HMAC")
+        return result
+    }
 }

@@ -13,6 +13,21 @@ package final class SecretBytes: @unchecked Sendable {
         buffer.initializeMemory(as: UInt8.self, repeating: 0)
     }
 
+    /// Creates a copy of bytes that are in an array, because they are no secret or only for a test.
+    package convenience init(copying bytes: [UInt8]) {
+        self.init(count: bytes.count)
+        buffer.copyBytes(from: bytes)
+    }
+
+    /// Returns bytes from libcrypto's private random numbers.
+    package static func random(count: Int) -> SecretBytes {
+        OpenSSLLifetime.extend()
+        let bytes = SecretBytes(count: count)
+        let done = RAND_priv_bytes(bytes.buffer.bindMemory(to: UInt8.self).baseAddress, Int32(count))
+        precondition(done == 1, "libcrypto has no randomness")
+        return bytes
+    }
+
     deinit {
         OPENSSL_cleanse(buffer.baseAddress, buffer.count)
         buffer.deallocate()

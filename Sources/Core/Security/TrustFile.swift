@@ -63,9 +63,7 @@ struct TrustFile: Sendable {
                     .trusting, .limit("bytes in the peers file", Self.kind.maximumByteCount),
                     advice: "shorten the comments in \(file.path)")
             }
-            let content = SecretBytes(count: text.count)
-            content.withBytes { $0.copyBytes(from: text) }
-            try file.replace(with: content)
+            try file.replace(with: SecretBytes(copying: text))
             return book
         }
     }

@@ -61,7 +61,7 @@ extension World {
         guard let session = run.session else { return }
         let other = delivery.receiver
         let purpose = filePurpose(of: other)
-        if delivery.isThere(for: purpose) {
+        if delivery.offers == 0, delivery.isThere(before: purpose) {
             peers[other].disk.files.merge(delivery.copies) { there, _ in there }
         }
         session.openStream(named: "files", to: id(other), for: purpose) { [self] result in
@@ -205,8 +205,7 @@ extension World {
             * (StreamPurpose.files.windowGrowth * peers[delivery.receiver].member.limits.streamWindow
                 + peers[delivery.sender].member.limits.streamWindow
                 + 2 * FileRecord.mostData)
-        let isThere = delivery.number % 4 == 0 && filePurpose(of: delivery.receiver) == .comparedFiles
-        if isThere, delivery.transferred > 0 {
+        if delivery.isThere(before: filePurpose(of: delivery.receiver)), delivery.transferred > 0 {
             run.report(.exactlyOnce, "files \(delivery.number) were sent although the receiver had them")
         }
         if delivery.transferred > most {

@@ -34,10 +34,8 @@ final class WorldDelivery: @unchecked Sendable {
     /// Distinguishes the content of a file from that of all others, and from that of streams.
     private static func key(_ number: Int, _ file: Int) -> Int { 1 << 40 | number << 4 | file }
 
-    /// Whether the receiver has all files before they are offered for the first time, so that nothing has to be sent.
-    func isThere(for purpose: StreamPurpose) -> Bool {
-        purpose == .comparedFiles && number % 4 == 0 && offers == 0
-    }
+    /// Whether the receiver has all files before they are offered on such streams, so that nothing has to be sent.
+    func isThere(before purpose: StreamPurpose) -> Bool { purpose == .comparedFiles && number % 4 == 0 }
 
     /// The files with content, by their paths.
     var copies: [String: [UInt8]] {

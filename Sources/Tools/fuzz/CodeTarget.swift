@@ -6,12 +6,13 @@ import NighCore
 /// other for one that knows the code, unless nothing was changed.
 enum CodeTarget {
     private static let peers = [1, 2, 3].map { seed in Identity.ephemeral(seed: seed).peerID }
-    private static let materials = (0..<3).map { number in secret(Array(repeating: UInt8(number), count: 32))
+    private static let materials = (0..<3).map { number in
+        SecretBytes(copying: Array(repeating: UInt8(number), count: 32))
     }
 
     static func run(_ mutator: inout Mutator) throws {
-        let right = CodeKey(number: secret(mutator.bytes(40).map { $0 | 1 }))
-        let guess = CodeKey(number: secret(mutator.bytes(40).map { $0 | 1 }))
+        let right = CodeKey(number: SecretBytes(copying: mutator.bytes(40).map { $0 | 1 }))
+        let guess = CodeKey(number: SecretBytes(copying: mutator.bytes(40).map { $0 | 1 }))
         var recorded: [CodeMessage] = []
         if mutator.oneIn(2) {
             let (asking, asked) = sides(right, right, between: 0)
@@ -79,11 +80,5 @@ enum CodeTarget {
             }
         }
         return (messages, isProven)
-    }
-
-    private static func secret(_ bytes: [UInt8]) -> SecretBytes {
-        let secret = SecretBytes(count: bytes.count)
-        secret.withBytes { $0.copyBytes(from: bytes) }
-        return secret
     }
 }

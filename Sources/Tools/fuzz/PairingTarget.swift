@@ -28,14 +28,8 @@ enum PairingTarget {
             self.material = material
             self.nonce = nonce
             exchange = PairingExchange(
-                role: role, own: self.own, other: other, keyingMaterial: Self.secret(material),
-                nonce: Self.secret(nonce))
-        }
-
-        private static func secret(_ bytes: [UInt8]) -> SecretBytes {
-            let secret = SecretBytes(count: bytes.count)
-            secret.withBytes { $0.copyBytes(from: bytes) }
-            return secret
+                role: role, own: self.own, other: other, keyingMaterial: SecretBytes(copying: material),
+                nonce: SecretBytes(copying: nonce))
         }
 
         /// Computes a hash as section 7 of docs/reference/PROTOCOL.md defines it.

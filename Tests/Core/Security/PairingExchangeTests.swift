@@ -8,11 +8,7 @@ import Testing
 
     private static func bytes(from first: UInt8) -> [UInt8] { (0..<32).map { first + $0 } }
 
-    private static func secret(_ bytes: [UInt8]) -> SecretBytes {
-        let secret = SecretBytes(count: bytes.count)
-        secret.withBytes { $0.copyBytes(from: bytes) }
-        return secret
-    }
+    private static func secret(_ bytes: [UInt8]) -> SecretBytes { SecretBytes(copying: bytes) }
 
     /// The peers, the connection and the nonces of the example in docs/reference/PROTOCOL.md.
     private static let asking = PeerID(bytes: bytes(from: 32))!

@@ -106,12 +106,6 @@ import Testing
 
     // MARK: Pairing
 
-    private func secret(_ bytes: [UInt8]) -> SecretBytes {
-        let secret = SecretBytes(count: bytes.count)
-        secret.withBytes { $0.copyBytes(from: bytes) }
-        return secret
-    }
-
     /// The values that the section defines for its letters.
     private func values() throws -> [String: [UInt8]] {
         let line = try page.line("`E` =", in: "7.2")
@@ -130,8 +124,9 @@ import Testing
             -> PairingExchange
         {
             PairingExchange(
-                role: role, own: own, other: other, keyingMaterial: secret(try #require(values["E"])),
-                nonce: secret(try #require(values[nonce])))
+                role: role, own: own, other: other,
+                keyingMaterial: SecretBytes(copying: try #require(values["E"])),
+                nonce: SecretBytes(copying: try #require(values[nonce])))
         }
         var (one, two) = (try side(.asking, a, b, "Na"), try side(.asked, b, a, "Nb"))
         let commitment = one.begin()
