@@ -85,6 +85,7 @@ let package = Package(
         .target(
             name: "NighTCP", dependencies: ["CUV", "NighCore", "NighMDNS", "NighUV"],
             path: "Sources/Transports/TCP"),
+        .target(name: "NighBroker", dependencies: ["NighCore"], path: "Sources/Transports/Broker"),
         .systemLibrary(name: "CBluetooth", path: "Sources/Transports/CBluetooth"),
         .systemLibrary(name: "CSystemBus", path: "Sources/Transports/CSystemBus"),
         .target(
@@ -227,6 +228,9 @@ let package = Package(
                 "NighGroups", "NighIntroductions", "NighMemory", "NighRelays", "NighTestKit",
             ],
             path: "Tests/Core"),
+        .testTarget(
+            name: "BrokerTests", dependencies: ["NighBroker", "NighCore", "NighTestKit"], path: "Tests/Broker"
+        ),
         .testTarget(
             name: "BluetoothTests",
             dependencies: ["CSystemBus", "NighBluetooth", "NighCore", "NighLoop", "NighTestKit", "NighUV"],

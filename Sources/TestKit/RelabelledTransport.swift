@@ -35,6 +35,8 @@ package final class RelabelledTransport: Transport, TransportEvents, @unchecked 
         self.capabilities = capabilities
     }
 
+    package func prepare(for peer: PeerID, of identity: PeerID) { inner.prepare(for: peer, of: identity) }
+
     package func start(on loop: any EventLoop, events: any TransportEvents) {
         self.events = events
         self.loop = loop

@@ -4,7 +4,8 @@
 /// loop and does everything there. Only the session calls it, and only the session receives its events.
 ///
 /// ## The contract, for every member
-/// - `start` is called first and once, `shutdown` last and once. Nothing is called before or after.
+/// - `start` is called first and once, `shutdown` last and once. Nothing is called before, except `prepare`, and nothing
+///   after.
 /// - The session calls on the loop. The transport calls its `events` on the loop too, and **never from inside a call**
 ///   that the session makes: it reports what a call brings about in a later turn (`EventLoop.execute`). Only `places`
 ///   may be answered at once.
@@ -25,6 +26,11 @@ public protocol Transport: AnyObject, Sendable {
 
     /// What this transport offers and costs, stated honestly. Constant; may be read on any thread.
     var capabilities: TransportCapabilities { get }
+
+    /// Names the peer that the transport works for, and the identity that this peer acts for. A transport needs both if
+    /// others find this side by them. Called once at most, before `start`, on any thread. Without an implementation
+    /// nothing happens.
+    func prepare(for peer: PeerID, of identity: PeerID)
 
     /// Starts the transport. From now on everything happens on `loop`, and `events` receives the reports. A transport
     /// that lacks what it depends on (no adapter, no daemon) still starts, reports `transportChanged(.down)` and
@@ -81,6 +87,9 @@ public protocol Transport: AnyObject, Sendable {
 }
 
 extension Transport {
+    /// Does nothing, for transports that find peers by other means.
+    public func prepare(for peer: PeerID, of identity: PeerID) {}
+
     /// Returns the address itself, for transports whose addresses are one place each.
     public func places(
         behind address: TransportAddress,
@@ -211,6 +220,9 @@ public struct TransportCapabilities: Hashable, Sendable {
     public var priority: Int
     /// Whether people know addresses of the transport, so that errors offer it.
     package var isForPeople = true
+    /// How long a conversation should wait for another link after one of this transport has broken, if it takes longer
+    /// than others to come back. Programs that have chosen a `SessionTimings.grace` keep theirs.
+    package var suggestedGrace: Duration?
 
     /// Creates capabilities with all values given.
     public init(

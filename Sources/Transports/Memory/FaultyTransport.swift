@@ -84,6 +84,8 @@ public final class FaultyTransport: @unchecked Sendable {
 extension FaultyTransport: Transport {
     public var scheme: String { inner.scheme }
 
+    public func prepare(for peer: PeerID, of identity: PeerID) { inner.prepare(for: peer, of: identity) }
+
     public func start(on loop: any EventLoop, events: any TransportEvents) {
         self.loop = loop
         self.events = events

@@ -250,6 +250,8 @@ public final class CheckedTransport: @unchecked Sendable {
 // The protocol documents these members.
 // swift-format-ignore: AllPublicDeclarationsHaveDocumentation
 extension CheckedTransport: Transport {
+    public func prepare(for peer: PeerID, of identity: PeerID) { inner.prepare(for: peer, of: identity) }
+
     public func start(on loop: any EventLoop, events: any TransportEvents) {
         loop.checkIsolated()
         precondition(running == nil, "a transport was started twice")

@@ -65,6 +65,7 @@ public final class Session: Sendable {
         }
         let layers = try LayerCalls(configuration.layers)
         let offer = try Self.offer(configuration.security, identity)
+        for transport in transports { transport.prepare(for: identity.peerID, of: identity.principal) }
         if configuration.checksTransports { transports = transports.map(Self.checked) }
         var seeds = SeededGenerator(seed: configuration.seed ?? .random(in: .min ... .max))
         var hello = Hello(
@@ -91,7 +92,8 @@ public final class Session: Sendable {
             transports: transports.map {
                 .init(
                     scheme: $0.scheme, priority: $0.capabilities.priority,
-                    hasDatagrams: $0.capabilities.datagrams, isForPeople: $0.capabilities.isForPeople)
+                    hasDatagrams: $0.capabilities.datagrams, isForPeople: $0.capabilities.isForPeople,
+                    suggestedGrace: $0.capabilities.suggestedGrace)
             },
             offer: offer, security: configuration.security,
             trust: trust, identity: hello.delegation == nil ? identity.peerID : identity.principal,

@@ -117,7 +117,7 @@ extension SessionMachine {
         let pause = min(
             timings.firstRetry * (1 << min(max(conversation.briefLinks - 1, 0), 16)), timings.longestRetry)
         let recovery = Recovery(
-            deadline: now + Moment.Span(timings.grace), retryAt: redials ? now : now + jittered(pause),
+            deadline: now + grace(after: link), retryAt: redials ? now : now + jittered(pause),
             pause: pause, cause: end.cause, lastResort: betterRouteFailed ? link.transport : nil)
         conversation.keepCounts(of: link)
         move(
@@ -125,6 +125,13 @@ extension SessionMachine {
             cause: NighError(.conversing, end.cause, peer: peer.label))
         if redials { beginResuming(peer, now: now) }
         watch(peer)
+    }
+
+    /// How long a conversation waits for another link.
+    private func grace(after link: Link) -> Moment.Span {
+        let suggested = transports[link.transport].suggestedGrace
+        let isChosen = timings.grace != SessionTimings().grace
+        return Moment.Span(isChosen ? timings.grace : max(timings.grace, suggested ?? .zero))
     }
 
     /// Handles that the peer does not know the conversation. It may know it by the ID of this side's own invitation.

@@ -12,6 +12,7 @@ final class SessionMachine {
         let priority: Int
         var hasDatagrams = false
         var isForPeople = true
+        var suggestedGrace: Duration?
     }
 
     // All of this is touched on the loop only, and no access lasts across a call to other code. So nothing needs a

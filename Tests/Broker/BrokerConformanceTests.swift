@@ -1,0 +1,54 @@
+import NighCore
+import NighTestKit
+import Testing
+
+@testable import NighBroker
+
+/// Both suites over the simulated broker, in virtual time.
+private func rig(bytesPerSecond: Int = 100 << 20, longestPacket: Int = 1 << 20) -> TransportRig {
+    let loop = VirtualEventLoop()
+    let broker = SimulatedBroker(on: loop)
+    broker.bytesPerSecond = bytesPerSecond
+    broker.limits.longestPacket = longestPacket
+    // Somebody who subscribes there and never answers.
+    let mute = broker.makeClient()
+    mute.start(on: loop, events: Mute.shared)
+    loop.schedule(at: loop.now + .milliseconds(2)) { mute.subscribe(to: "test.1.to.mute.mute.conformance") }
+    return TransportRig(
+        "broker", on: loop,
+        refusedAddress: TransportAddress(scheme: "sim", value: "nobody.nobody.conformance"),
+        silentAddress: TransportAddress(scheme: "sim", value: "mute.mute.conformance"),
+        makeTransport: { broker.makeTransport() })
+}
+
+private final class Mute: BrokerEvents, Sendable {
+    static let shared = Mute()
+    func brokerConnected(_ limits: BrokerLimits) {}
+    func brokerDisconnected(_ error: NighError) {}
+    func brokerReceived(_ packet: ByteSlice, under subject: String, answers: String?) {}
+    func brokerFoundNobody(answeringTo answers: String) {}
+    func brokerHasRoom() {}
+    func brokerHasReceived(mark: UInt64) {}
+}
+
+@Suite struct BrokerConformanceTests {
+    @Test("a transport over a broker keeps to the contract", arguments: TransportConformance.checks)
+    func holds(_ check: ConformanceCheck) {
+        let outcome = check.run { rig() }
+        #expect(outcome.isPassed, "\(outcome)")
+    }
+
+    @Test(
+        "it keeps to the contract with packets of 4 KiB on a slow line",
+        arguments: TransportConformance.checks)
+    func holdsOnASlowLine(_ check: ConformanceCheck) {
+        let outcome = check.run { rig(bytesPerSecond: 8 << 20, longestPacket: 4 << 10) }
+        #expect(outcome.isPassed, "\(outcome)")
+    }
+
+    @Test("it carries sessions", arguments: SessionConformance.checks)
+    func carriesSessions(_ check: ConformanceCheck) {
+        let outcome = check.run { rig() }
+        #expect(outcome.isPassed, "\(outcome)")
+    }
+}

@@ -1,0 +1,114 @@
+import NighCore
+import NighTestKit
+import Testing
+
+@testable import NighBroker
+
+/// How many announcements a realm carries, and how soon everybody knows of a change.
+@Suite struct BrokerPresenceTests {
+    private let loop = VirtualEventLoop(workLimit: 100_000_000)
+
+    /// A transport that advertises and browses, and the peers that it sees.
+    private final class Member: TransportEvents, @unchecked Sendable {  // Confined to the one loop.
+        let transport: BrokerTransport
+        let advertisement: Advertisement
+        var seen: Set<TransportAddress> = []
+
+        init(_ number: Int, on broker: SimulatedBroker) {
+            transport = broker.makeTransport()
+            let identity = Identity.ephemeral(seed: UInt64(number + 1))
+            transport.prepare(for: identity.peerID, of: identity.peerID)
+            advertisement = Advertisement(
+                service: "crowd", peer: identity.peerID, name: DisplayName(fitting: "Member \(number)"))
+            transport.start(on: broker.loop, events: self)
+            transport.browse("crowd")
+            transport.advertise(advertisement)
+        }
+
+        func routeFound(_ sighting: Sighting, by transport: any Transport) { seen.insert(sighting.address) }
+        func routeChanged(_ sighting: Sighting, by transport: any Transport) {}
+        func routeLost(_ address: TransportAddress, by transport: any Transport) { seen.remove(address) }
+        func addressKnown(_ address: TransportAddress, by transport: any Transport) {}
+        func pipeOpened(_ pipe: any Pipe, dial: DialID?, by transport: any Transport) { pipe.close(.now) }
+        func dialFailed(_ dial: DialID, error: NighError, by transport: any Transport) {}
+        func advertised(as name: DisplayName, by transport: any Transport) {}
+        func advertisingFailed(_ error: NighError, by transport: any Transport) {}
+        func browsingFailed(_ error: NighError, by transport: any Transport) {}
+        func listeningChanged(_ addresses: [TransportAddress], by transport: any Transport) {}
+        func transportChanged(_ condition: TransportCondition, by transport: any Transport) {}
+    }
+
+    @Test("a crowd knows of who comes and goes within 5 s, with at most 50 announcements a second")
+    func crowd() throws {
+        let broker = SimulatedBroker(on: loop)
+        let count = 100
+        var members = (0..<count).map { Member($0, on: broker) }
+        let all = { members.allSatisfy { $0.seen.count == count - 1 } }
+        #expect(try loop.run(until: all, within: .seconds(5)))
+        // The beginning, when all come at once, is over.
+        try loop.run(for: .seconds(60))
+        let before = broker.published["here"] ?? 0
+        try loop.run(for: .seconds(120))
+        let perSecond = Double((broker.published["here"] ?? 0) - before) / 120
+        #expect(perSecond <= Double(BrokerPresence.announcementsPerSecond) && perSecond > 1)
+        #expect(members.allSatisfy { $0.seen.count == count - 1 })
+        members.append(Member(count, on: broker))
+        let known = { members.allSatisfy { $0.seen.count == count } }
+        #expect(try loop.run(until: known, within: .seconds(5)))
+        members.removeLast().transport.shutdown()
+        #expect(try loop.run(until: all, within: .seconds(5)))
+        for member in members { member.transport.shutdown() }
+    }
+
+    /// The announcements that so many sessions make in a second, once each has heard how many there are. A session hears
+    /// all others, so the sum of what they say is what each of them counts.
+    private func announcementsPerSecond(of population: Int) -> Double {
+        var now = Moment(nanoseconds: 0)
+        var presence = BrokerPresence(scheme: "sim", seed: 1, at: now)
+        let identity = Identity.ephemeral(seed: 1)
+        let advertisement = Advertisement(
+            service: "crowd", peer: identity.peerID, name: DisplayName(fitting: "One"))
+        presence.beginAdvertising(at: now)
+        var pause = 30.0
+        for _ in 0..<8 {
+            // The others announce themselves evenly, with the pause that this session has come to.
+            let end = now + .seconds(60)
+            let perSecond = Double(population) / pause
+            let step = Int64(1_000_000_000 / perSecond)
+            var number = 0
+            while now < end {
+                now = now + Moment.Span(nanoseconds: step)
+                let address = BrokerAddress(
+                    identity: "i\(number % population)", peer: "p", service: "crowd")
+                number += 1
+                _ = presence.heard(
+                    advertisement, from: address, again: .seconds(Int64(pause.rounded(.up))), at: now)
+                for case .announce(let again) in presence.due(at: now).actions {
+                    pause = Double(again.components.seconds)
+                }
+            }
+        }
+        return Double(population) / pause
+    }
+
+    @Test("the larger the crowd, the longer the pauses", arguments: [100, 1_000, 5_000, 20_000])
+    func curve(population: Int) {
+        let rate = announcementsPerSecond(of: population)
+        // Pauses vary by a quarter.
+        #expect(rate <= Double(BrokerPresence.announcementsPerSecond) * 1.4, "\(rate) a second")
+    }
+
+    @Test("a storm of questions is answered at a bounded rate")
+    func storm() {
+        let now = Moment(nanoseconds: 0)
+        var presence = BrokerPresence(scheme: "sim", seed: 1, at: now)
+        presence.beginAdvertising(at: now)
+        for number in 0..<10_000 {
+            presence.asked(by: BrokerPlace(identity: "i", nonce: "n\(number)"), at: now)
+        }
+        let answers = presence.due(at: now + .seconds(1)).actions.filter {
+            if case .answer = $0 { true } else { false }
+        }
+        #expect(answers.count == BrokerPresence.answersPerSecond)
+    }
+}

@@ -1,0 +1,116 @@
+import NighCore
+import NighTestKit
+import Testing
+
+@testable import NighBroker
+
+/// Sessions over the simulated broker: what they see when it loses packets and connections.
+@Suite struct BrokerSessionTests {
+    private let loop = VirtualEventLoop(workLimit: 20_000_000)
+
+    /// A session that accepts everybody, and what it has seen.
+    private final class Member: @unchecked Sendable {  // Confined to the one loop.
+        let session: LowLevelSession
+        let client: SimulatedBrokerClient
+        var states: [PeerState] = []
+        var numbers: [UInt32] = []
+
+        init(_ name: String, number: Int, on broker: SimulatedBroker) {
+            let transport = broker.makeTransport()
+            client = broker.clients.last!
+            let configuration = SessionConfiguration(
+                service: "broker-test", name: DisplayName(fitting: name), role: .peer)
+            session = LowLevelSession(
+                configuration, identity: .ephemeral(seed: UInt64(number)), transports: [transport],
+                loop: broker.loop)
+            session.start(
+                onEvent: { [self] event in
+                    if case .invited(let invitation) = event { invitation.accept() }
+                    if let peer = event.stateChange?.peer { states.append(peer.state) }
+                },
+                onMessage: { [self] bytes, _ in
+                    bytes.withUnsafeBytes { numbers.append($0.loadUnaligned(as: UInt32.self)) }
+                })
+        }
+    }
+
+    private func connectedPair(on broker: SimulatedBroker) throws -> (Member, Member) {
+        let puma = Member("Puma", number: 1, on: broker)
+        let lynx = Member("Lynx", number: 2, on: broker)
+        let seen = { puma.states.last == .available && lynx.states.last == .available }
+        #expect(try loop.run(until: seen, within: .seconds(5)))
+        puma.session.invite(lynx.session.id) { _ in }
+        let connected = { puma.states.last == .connected && lynx.states.last == .connected }
+        #expect(try loop.run(until: connected, within: .seconds(5)))
+        return (puma, lynx)
+    }
+
+    private func send(_ numbers: Range<UInt32>, from sender: Member, to receiver: Member) throws {
+        for number in numbers {
+            var number = number
+            let bytes = withUnsafeBytes(of: &number) { Array($0) + [UInt8](repeating: 7, count: 3_000) }
+            while (try? sender.session.trySend(bytes, to: receiver.session.id)) == nil {
+                try loop.run(for: .milliseconds(10))
+            }
+        }
+    }
+
+    @Test("nothing is lost or doubled when the servers of both sides die twenty times in mid-stream")
+    func failover() throws {
+        let broker = SimulatedBroker(on: loop)
+        let (puma, lynx) = try connectedPair(on: broker)
+        var longest = Duration.zero
+        for round in 0..<20 as Range<UInt32> {
+            try send(round * 200..<round * 200 + 200, from: puma, to: lynx)
+            try loop.run(for: .milliseconds(3))
+            (round % 2 == 0 ? puma : lynx).client.cut()
+            let before = loop.now
+            let last = round * 200 + 199
+            #expect(try loop.run(until: { lynx.numbers.last == last }, within: .seconds(20)))
+            longest = max(longest, (loop.now - before).duration)
+        }
+        #expect(lynx.numbers == Array(0..<4_000))
+        #expect(!puma.states.contains(.disconnected) && !lynx.states.contains(.disconnected))
+        #expect(longest < .seconds(3), "the longest silence was \(longest)")
+    }
+
+    @Test("packets that a cluster loses end links and lose no message")
+    func lossyCluster() throws {
+        let broker = SimulatedBroker(on: loop)
+        let (puma, lynx) = try connectedPair(on: broker)
+        broker.lossOneIn = 400
+        try send(0..<3_000, from: puma, to: lynx)
+        broker.lossOneIn = .max
+        #expect(try loop.run(until: { lynx.numbers.count >= 3_000 }, within: .seconds(120)))
+        #expect(lynx.numbers == Array(0..<3_000))
+        #expect(puma.states.contains(.reconnecting))
+    }
+
+    @Test("a conversation waits half a minute for a broker that is down, and then goes on")
+    func outage() throws {
+        let broker = SimulatedBroker(on: loop)
+        let (puma, lynx) = try connectedPair(on: broker)
+        broker.reconnectTime = .seconds(25)
+        puma.client.cut()
+        lynx.client.cut()
+        try send(0..<1, from: puma, to: lynx)
+        #expect(try loop.run(until: { lynx.numbers == [0] }, within: .seconds(29)))
+        #expect(!puma.states.contains(.disconnected))
+    }
+
+    @Test("a peer that closes its session is gone at once, and one whose connection dies after its time")
+    func leaves() throws {
+        let broker = SimulatedBroker(on: loop)
+        let puma = Member("Puma", number: 1, on: broker)
+        let lynx = Member("Lynx", number: 2, on: broker)
+        let lion = Member("Lion", number: 3, on: broker)
+        let all = { puma.states.filter { $0 == .available }.count == 2 }
+        #expect(try loop.run(until: all, within: .seconds(5)))
+        lynx.session.close {}
+        let oneGone = { puma.states.filter { $0 == .unavailable }.count == 1 }
+        #expect(try loop.run(until: oneGone, within: .seconds(1)))
+        lion.client.cut(forGood: true)
+        let bothGone = { puma.states.filter { $0 == .unavailable }.count == 2 }
+        #expect(try loop.run(until: bothGone, within: .seconds(120)))
+    }
+}
