@@ -3,23 +3,24 @@ import NighCore
 /// One forwarded connection: carries the bytes between the stream of a conversation and the program's connection on
 /// this device.
 ///
-/// Of each direction it holds one read at most, and reads on only when all of that has its place. So a slow reader
-/// slows the writer at the other end. Each direction ends as it ended at its source; a reset ends both.
+/// In each direction it holds at most the bytes of one read, and reads again only after it has passed on all of them.
+/// So a slow reader slows down the writer at the other end. The end of one direction is passed on, and the other
+/// direction goes on. A reset ends both.
 ///
 /// `@unchecked Sendable`: confined to the session's loop.
 final class CarriedConnection: @unchecked Sendable {
-    /// The most bytes that pass to the program in one turn, so that others get theirs.
+    /// The most bytes that pass to the program in one turn of the loop, so that other connections get their turn.
     private static let turnLimit = 256 << 10
 
     let stream: ByteStream
     let port: UInt16
     private let local: any LocalConnection
     private let loop: any EventLoop
-    /// Called once, when both directions are over; with the reason if the connection did not end in good order.
+    /// Called once, when both directions are over. The error is the reason if they did not end in good order.
     private let whenOver: (CarriedConnection, NighError?) -> Void
-    /// The bytes of the program that the stream has no room for yet.
+    /// Bytes of the program for which the stream has no room yet.
     private var held = ByteSlice([])
-    /// The bytes of the stream that came with the answer.
+    /// The bytes of the connection that came together with the answer.
     private var early: ByteSlice
     private var hasProgramEnded = false
     private var isOutOver = false
@@ -27,8 +28,9 @@ final class CarriedConnection: @unchecked Sendable {
     private var isLocalClosed = false
     private var isTurnDue = false
     private var isOver = false
-    /// The bytes that went to the peer, and that came from it.
+    /// The number of bytes sent to the peer.
     private(set) var sent = 0
+    /// The number of bytes received from the peer.
     private(set) var received = 0
 
     init(
@@ -43,13 +45,13 @@ final class CarriedConnection: @unchecked Sendable {
         self.whenOver = whenOver
     }
 
-    /// Begins to carry. Call it in the turn in which the local connection was opened.
+    /// Starts carrying bytes. Call it in the turn of the loop in which the local connection was opened.
     func start() {
         local.start(handler: self)
         takeTurnSoon()
     }
 
-    /// The bytes that were taken from one side and not given to the other yet.
+    /// The number of bytes that were taken from one side and not given to the other yet.
     var heldByteCount: Int { held.count + early.count }
 
     /// Ends the connection on both sides for this reason.
@@ -79,11 +81,11 @@ final class CarriedConnection: @unchecked Sendable {
 
     // MARK: From the program to the peer
 
-    /// Sends what is held. Reading goes on once nothing is.
+    /// Sends the held bytes. Reads from the program again once none are left.
     private func sendHeld() {
         guard !isOutOver, !isOver else { return }
         do throws(NighError) {
-            // An empty write shows whether the peer still reads.
+            // Also if nothing is held: an empty write fails if the peer no longer reads.
             let count = try stream.tryWrite(held)
             sent += count
             held = held[count..<held.count]
@@ -104,7 +106,7 @@ final class CarriedConnection: @unchecked Sendable {
 
     private func deliver() {
         guard !isInOver, !isOver else { return }
-        // All that has come leaves with one call of the system.
+        // Everything that has arrived goes to the program in one system call.
         var queue = ByteQueue()
         let room = min(local.writableBytes, Self.turnLimit)
         var reading = ByteStream.Reading.nothing
@@ -144,7 +146,7 @@ final class CarriedConnection: @unchecked Sendable {
         isOver = true
         held = ByteSlice([])
         early = ByteSlice([])
-        // The stream holds what it runs, and with it this connection.
+        // The stream keeps the last closure, and the closure keeps this connection: replace it.
         stream.notify(bytes: false, room: false, on: loop) {}
         whenOver(self, error)
     }
@@ -157,7 +159,7 @@ extension CarriedConnection: LocalConnectionHandler {
             let count = held.isEmpty ? try stream.tryWrite(bytes) : 0
             sent += count
             guard count < bytes.count else { return }
-            // A copy, because a part of it would hold all of the memory that reads go into.
+            // A copy, because a slice would keep the loop's whole read buffer in memory.
             let rest = bytes[count..<bytes.count].copy()
             held = held.isEmpty ? rest : ByteSlice(held.bytes, then: rest)
             local.pauseReading()
@@ -180,7 +182,7 @@ extension CarriedConnection: LocalConnectionHandler {
             stream.cancel(because: "the program's connection was reset")
             return finish(error)
         }
-        // What it has sent may still wait for room in the stream.
+        // Its last bytes may still wait for room in the stream.
         isLocalClosed = true
         takeTurnSoon()
     }

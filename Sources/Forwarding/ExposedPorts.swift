@@ -2,18 +2,20 @@ import NighCore
 
 /// Connects peers to ports of this device that were exposed to them.
 ///
-/// A layer of its session. Each stream for a forwarded connection is answered first: it is refused by the policy, or
-/// goes on to the port over loopback. Bytes that come meanwhile wait in the stream.
+/// A layer of its session. A peer asks for a connection with a stream. The policy refuses it, or this side connects to
+/// the port over loopback; the answer is the first thing that this side writes. Until then, the peer's bytes wait in
+/// the stream.
 ///
-/// `@unchecked Sendable`: confined to the session's loop, but for what does not change.
+/// `@unchecked Sendable`: the constants may be read anywhere, and everything else is confined to the session's loop.
 package final class ExposedPorts: ConversationLayer, @unchecked Sendable {
-    /// Gets what happens, for the program. Called on the loop.
+    /// The program's handlers, which are called on the loop.
     package struct Observer {
-        /// A peer is connected to a port.
+        /// A peer was connected to a port.
         package var opened: (PeerID, _ port: UInt16) -> Void = { _, _ in }
-        /// A peer was refused a connection to what it called a port.
+        /// A peer was refused a connection. The name is what it asked for, which need not be a port.
         package var refused: (PeerID, _ name: String, ForwardingRefusal) -> Void = { _, _, _ in }
-        /// A connection is over, after so many bytes to the peer and from it; with the reason if it was broken off.
+        /// A connection is over. The bytes are those sent to the peer, and those received from it. The error is the
+        /// reason if the connection did not end in good order.
         package var closed: (PeerID, _ port: UInt16, _ sent: Int, _ received: Int, NighError?) -> Void = {
             _, _, _, _, _ in
         }
@@ -26,11 +28,8 @@ package final class ExposedPorts: ConversationLayer, @unchecked Sendable {
     private let dialler: any LocalDialler
     private weak var session: Session?
     private var observer = Observer()
-    private var connections: [ObjectIdentifier: CarriedConnection] = [:]
-    /// The connections of each peer, with those that are being opened.
-    private var places: [PeerID: Int] = [:]
+    private let connections = CarriedConnections()
     private var isClosing = false
-    private var totals = ForwardingCounts()
 
     package init(
         _ policy: ForwardingPolicy, limits: ForwardingLimits = ForwardingLimits(),
@@ -41,7 +40,6 @@ package final class ExposedPorts: ConversationLayer, @unchecked Sendable {
         self.dialler = dialler
     }
 
-    /// Those for forwarded connections.
     package var purposes: [StreamPurpose] { [.forward] }
 
     /// Begins to follow a session.
@@ -50,31 +48,27 @@ package final class ExposedPorts: ConversationLayer, @unchecked Sendable {
     /// Reports what happens from now on. Call it before the session has started.
     package func report(to observer: Observer) { self.observer = observer }
 
-    /// The connections so far, and the bytes that passed. Loop only.
-    package var counts: ForwardingCounts {
-        var counts = totals
-        counts.open = connections.count
-        return counts
-    }
+    /// The connections so far, and the bytes of those that are over. Loop only.
+    package var counts: ForwardingCounts { connections.counts }
 
     /// The bytes that were taken from one side of a connection and not given to the other yet. Loop only.
-    package var heldByteCount: Int { connections.values.reduce(0) { $0 + $1.heldByteCount } }
+    package var heldByteCount: Int { connections.heldByteCount }
 
-    /// Takes a stream with which a peer asks for a connection. Loop only.
+    /// Answers a stream with which a peer asks for a connection. Loop only.
     package func receive(_ stream: ByteStream) {
         let peer = stream.peer
         let port = ForwardingName.port(stream.name)
         guard let session, !isClosing else { return stream.cancel(because: "the session is closing") }
         let refusal = policy.refusal(
             port: port, isPaired: session.isPaired(with: peer),
-            connections: (places.values.reduce(0, +), places[peer, default: 0]), limits: limits)
+            connections: (connections.count, connections.count(of: peer)), limits: limits)
         guard let port, refusal == nil else { return refuse(stream, refusal ?? .notAllowed) }
-        places[peer, default: 0] += 1
+        connections.takePlace(for: peer)
         dialler.connect(to: port) { [self] result in
             switch result {
             case .success(let local): open(stream, local, port)
             case .failure(let refusal):
-                freePlace(of: peer)
+                connections.freePlace(of: peer)
                 refuse(stream, refusal)
             }
         }
@@ -83,57 +77,40 @@ package final class ExposedPorts: ConversationLayer, @unchecked Sendable {
     private func open(_ stream: ByteStream, _ local: any LocalConnection, _ port: UInt16) {
         guard let session, !isClosing, answer(.connected(grace: session.configuration.timings.grace), stream)
         else {
-            freePlace(of: stream.peer)
+            connections.freePlace(of: stream.peer)
             local.reset()
             return stream.cancel(because: "the connection was given up before it was open")
         }
-        let connection = CarriedConnection(stream, local, port: port, on: session.loop) { [self] in
-            closed($0, $1)
+        let connection = connections.add(stream, local, port: port, on: session.loop) { [self] in
+            observer.closed($0.stream.peer, $0.port, $0.sent, $0.received, $1)
         }
-        connections[ObjectIdentifier(connection)] = connection
-        totals.openedEver += 1
         observer.opened(stream.peer, port)
         connection.start()
     }
 
     private func refuse(_ stream: ByteStream, _ refusal: ForwardingRefusal) {
-        totals.refused += 1
+        connections.noteRefusal()
         observer.refused(stream.peer, stream.name, refusal)
         if answer(.refused(refusal), stream) { stream.finish() }
         stream.cancelReading(because: "the connection was refused")
     }
 
-    /// Returns whether the answer was taken: the stream is new, so it has room, but the peer may have given it up.
+    /// Writes the answer. Returns false if the peer has given up the stream. A new stream always has room for it.
     private func answer(_ answer: ForwardingAnswer, _ stream: ByteStream) -> Bool {
         (try? stream.tryWrite(ByteSlice(answer.bytes))) == ForwardingAnswer.byteCount
     }
 
-    private func closed(_ connection: CarriedConnection, _ error: NighError?) {
-        connections[ObjectIdentifier(connection)] = nil
-        freePlace(of: connection.stream.peer)
-        totals.sent += connection.sent
-        totals.received += connection.received
-        observer.closed(
-            connection.stream.peer, connection.port, connection.sent, connection.received, error)
-    }
-
-    private func freePlace(of peer: PeerID) {
-        places[peer] = places[peer].flatMap { $0 > 1 ? $0 - 1 : nil }
-    }
-
-    /// Ends the connections of peers that are no longer paired with this device.
+    /// Ends the connections of a peer that is no longer paired with this device.
     package func handle(_ event: SessionEvent) {
         guard policy.peers == .paired, let session, let peer = event.changedPeer,
-            places[peer.id] != nil, !session.isPaired(with: peer.id)
+            connections.count(of: peer.id) > 0, !session.isPaired(with: peer.id)
         else { return }
-        for connection in connections.values where connection.stream.peer == peer.id {
-            connection.end(because: "the two devices are no longer paired")
-        }
+        connections.end(with: peer.id, because: "the two devices are no longer paired")
     }
 
-    /// Ends all connections, so that their ends hear of it at once.
+    /// Ends all connections, so that the programs at both ends learn of it at once.
     package func sessionWillClose() {
         isClosing = true
-        for connection in connections.values { connection.end(because: "the other side closes its session") }
+        connections.end(because: "the other side closes its session")
     }
 }

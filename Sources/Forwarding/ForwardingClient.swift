@@ -2,7 +2,7 @@ import NighCore
 
 /// Opens connections to ports of other devices, through the conversations of a session. Needs no layer of the session.
 ///
-/// `@unchecked Sendable`: confined to the session's loop, but for what does not change.
+/// `@unchecked Sendable`: confined to the session's loop.
 package final class ForwardingClient: @unchecked Sendable {
     /// A connection that the other side has opened.
     package struct Opened {
@@ -20,24 +20,18 @@ package final class ForwardingClient: @unchecked Sendable {
     package static let connectionLimit = 256
 
     private let session: Session
-    private var connections: [ObjectIdentifier: CarriedConnection] = [:]
-    private var totals = ForwardingCounts()
-    private var places = 0
+    private let connections = CarriedConnections()
 
     package init(_ session: Session) { self.session = session }
 
-    /// The connections so far, and the bytes that passed. Loop only.
-    package var counts: ForwardingCounts {
-        var counts = totals
-        counts.open = connections.count
-        return counts
-    }
+    /// The connections so far, and the bytes of those that are over. Loop only.
+    package var counts: ForwardingCounts { connections.counts }
 
     /// The bytes that were taken from one side of a connection and not given to the other yet. Loop only.
-    package var heldByteCount: Int { connections.values.reduce(0) { $0 + $1.heldByteCount } }
+    package var heldByteCount: Int { connections.heldByteCount }
 
     /// Whether one more connection may be carried. Loop only.
-    package var hasRoom: Bool { places < Self.connectionLimit }
+    package var hasRoom: Bool { connections.count < Self.connectionLimit }
 
     /// Opens a stream to a port of a peer's device and waits for the answer. Loop only.
     package func open(
@@ -64,34 +58,26 @@ package final class ForwardingClient: @unchecked Sendable {
     ) {
         guard hasRoom else {
             local.reset()
-            totals.refused += 1
+            connections.noteRefusal()
             return closed(
                 0, 0,
                 NighError(
                     .connecting, .limit("connections", Self.connectionLimit),
                     advice: "close connections that are not used"))
         }
-        places += 1
+        connections.takePlace(for: peer)
         nonisolated(unsafe) let local = local  // it is used on the loop only
         open(port, at: peer) { [self] result in
             switch result {
             case .success(let answered):
-                let connection = CarriedConnection(
+                let connection = connections.add(
                     answered.stream, local, port: port, early: answered.early, on: session.loop
-                ) { [self] connection, error in
-                    connections[ObjectIdentifier(connection)] = nil
-                    places -= 1
-                    totals.sent += connection.sent
-                    totals.received += connection.received
-                    closed(connection.sent, connection.received, error)
-                }
-                connections[ObjectIdentifier(connection)] = connection
-                totals.openedEver += 1
+                ) { closed($0.sent, $0.received, $1) }
                 opened(answered.grace)
                 connection.start()
             case .failure(let error):
-                places -= 1
-                totals.refused += 1
+                connections.freePlace(of: peer)
+                connections.noteRefusal()
                 local.reset()
                 closed(0, 0, error)
             }
@@ -100,7 +86,7 @@ package final class ForwardingClient: @unchecked Sendable {
 
     /// Ends all connections for this reason. Loop only.
     package func endAll(because reason: String) {
-        for connection in connections.values { connection.end(because: reason) }
+        connections.end(because: reason)
     }
 }
 

@@ -18,8 +18,10 @@ package struct ForwardingPolicy: Hashable, Sendable {
         self.peers = peers
     }
 
-    /// Why a peer may not connect to a port, with so many connections there are already; nil if it may. Whether it is
-    /// paired comes first, so that strangers learn nothing about ports.
+    /// Returns why a peer may not connect to a port; nil if it may. Pairing is checked first, so that a stranger learns
+    /// nothing about ports.
+    ///
+    /// - Parameter connections: how many there are already, with all peers and with this one.
     func refusal(
         port: UInt16?, isPaired: Bool, connections: (all: Int, ofPeer: Int), limits: ForwardingLimits
     ) -> ForwardingRefusal? {
@@ -43,11 +45,13 @@ package struct ForwardingLimits: Hashable, Sendable {
 
 /// Counts of forwarded connections.
 package struct ForwardingCounts: Hashable, Sendable {
-    /// The connections that are open now, and those that ever were.
+    /// The connections that are open now.
     package var open = 0
+    /// All connections that were opened, including those that are over.
     package var openedEver = 0
     package var refused = 0
-    /// The bytes of connections that are over: to peers, and from them.
+    /// The bytes that connections which are over have sent to peers.
     package var sent = 0
+    /// The bytes that connections which are over have received from peers.
     package var received = 0
 }

@@ -4,14 +4,14 @@ import NighUV
 
 /// A TCP connection to or from a program of this device.
 ///
-/// Unlike a `SocketPipe`, which is a link's, it ends each direction by itself, and can be reset. It owns the
-/// descriptor, and lives until it is over.
+/// Unlike a `SocketPipe`, which carries a link, it can end one direction and go on with the other, and it can be reset.
+/// It owns the descriptor, and stays alive until the connection is over.
 ///
 /// `@unchecked Sendable`: used on its loop only.
 package final class SocketConnection: LocalConnection, @unchecked Sendable {
     private enum Writing {
         case open
-        /// The bytes that wait are sent, and then the end.
+        /// The waiting bytes are still to be sent, then the end.
         case finishing
         case over
     }
@@ -20,9 +20,10 @@ package final class SocketConnection: LocalConnection, @unchecked Sendable {
     package static let highWaterMark = 256 << 10
     private static let sizes = SocketStream.Sizes(
         highWaterMark: highWaterMark, pieceSize: 1 << 20, piecesPerWakeUp: 2)
-    /// The most bytes of one read. What the stream has no room for is copied, and more would leave the cache.
+    /// The most bytes of one read. Bytes for which the stream has no room are copied, and the copy of a larger read
+    /// would not stay in the processor's cache.
     private static let readSize = 64 << 10
-    /// How many times one wake-up reads before others have their turn.
+    /// The most reads of one wake-up, so that other connections get their turn.
     private static let readsPerWakeUp = 8
 
     private let descriptor: Int32
@@ -38,7 +39,7 @@ package final class SocketConnection: LocalConnection, @unchecked Sendable {
         loop.checkIsolated()
         self.descriptor = descriptor
         self.loop = loop
-        // What a person types must not wait for the answer to what was typed before.
+        // A typed character must not wait until the one before it is acknowledged.
         var isOn: Int32 = 1
         setsockopt(
             descriptor, Int32(IPPROTO_TCP), TCP_NODELAY, &isOn, socklen_t(MemoryLayout<Int32>.size))
@@ -70,13 +71,13 @@ package final class SocketConnection: LocalConnection, @unchecked Sendable {
     package func finishWriting() {
         guard writing == .open, !isOver else { return }
         writing = .finishing
-        // The handler is not called from inside a call.
+        // In a later turn, because the handler is never called from inside a call.
         if stream.waiting.isEmpty { loop.execute { self.finishIfSent() } }
     }
 
     package func pauseReading() {
         guard !isOver, !hasEnded else { return }
-        // A reset is noticed meanwhile. In this order the loop never stops to watch.
+        // To notice a reset meanwhile. In this order, the loop watches the descriptor without a gap.
         stream.watchesHangUp = true
         stream.isReading = false
     }
@@ -97,13 +98,13 @@ package final class SocketConnection: LocalConnection, @unchecked Sendable {
     // MARK: Events
 
     private func handle(_ events: DescriptorEvents) {
-        // An error comes as no event.
+        // The loop reports an error as an empty set of events.
         let mayBeError = events.isEmpty || events.contains(.hungUp)
         if events.isEmpty || events.contains(.readable) { read() }
         if events.isEmpty || events.contains(.writable) { writeWaiting() }
         guard mayBeError, !isOver else { return }
         if let fault = SocketFault.taken(from: descriptor) { return close(with: fault) }
-        // It was something else, and would be reported forever.
+        // The socket has no error. Without this, the loop would report the hang-up again and again.
         stream.watchesHangUp = false
         stream.resume()
     }
@@ -120,7 +121,7 @@ package final class SocketConnection: LocalConnection, @unchecked Sendable {
                 return [EAGAIN, EINTR].contains(number) ? () : close(with: SocketFault(number))
             }
             handler.received(loop.readBuffer.take(count))
-            // If more comes after that, it is reported again.
+            // A short read has emptied the socket; the loop reports what arrives later.
             if count < size { return }
         }
     }
