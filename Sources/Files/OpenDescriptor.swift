@@ -37,6 +37,17 @@ package final class OpenDescriptor: Sendable {
         return count
     }
 
+    /// The content of the file; nil if it cannot be read, with the reason in `errno`.
+    package var content: [UInt8]? {
+        guard let status else { return nil }
+        var isRead = false
+        let content = [UInt8](unsafeUninitializedCapacity: Int(status.st_size)) { bytes, count in
+            let filled = fill(UnsafeMutableRawBufferPointer(bytes), at: 0)
+            (isRead, count) = (filled >= 0, max(0, filled))
+        }
+        return isRead ? content : nil
+    }
+
     /// Reads the next bytes into `bytes`. Returns the number of bytes read, 0 at the end, or -1 with the reason in
     /// `errno`.
     package func readNext(into bytes: UnsafeMutableRawBufferPointer) -> Int {

@@ -68,7 +68,7 @@ package final class OpenFolder: Sendable {
     }
 
     /// Returns the names in the folder, as the file system has them, in no order. Ends early after `limit` names.
-    func names(atMost limit: Int = .max) throws(FileFailure) -> [EntryName] {
+    package func names(atMost limit: Int = .max) throws(FileFailure) -> [EntryName] {
         // Another open file, since reading moves its position.
         let number = openat(descriptor.number, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         guard number >= 0, let stream = fdopendir(number) else {
@@ -122,7 +122,7 @@ package final class OpenFolder: Sendable {
 
     /// Opens a plain file, without following a link. Returns nil if that fails, with the reason in `errno`. Throws only
     /// if too many files are open, which says nothing about the name.
-    func open(_ name: String, _ flags: Int32) throws(FileFailure) -> OpenDescriptor? {
+    package func open(_ name: String, _ flags: Int32) throws(FileFailure) -> OpenDescriptor? {
         let number = openat(
             descriptor.number, name, flags | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0o644)
         if number < 0 { try throwIfDescriptorsLack(for: name) }
@@ -142,7 +142,7 @@ package final class OpenFolder: Sendable {
     }
 
     /// Removes the file of that name.
-    func remove(_ name: String) { unlinkat(descriptor.number, name, 0) }
+    package func remove(_ name: String) { unlinkat(descriptor.number, name, 0) }
 
     /// Removes the folder of that name if it is empty. Returns false if that fails.
     @discardableResult
@@ -153,7 +153,7 @@ package final class OpenFolder: Sendable {
 }
 
 /// A name in a folder, as the file system has it. It need not be text.
-struct EntryName: Comparable {
+package struct EntryName: Comparable {
     /// The bytes, with a zero behind them.
     let bytes: [CChar]
 
@@ -169,12 +169,14 @@ struct EntryName: Comparable {
     }
 
     /// The name as text. What is not UTF-8 is shown as U+FFFD.
-    var text: String { String(decoding: bytes.dropLast().map(UInt8.init(bitPattern:)), as: UTF8.self) }
+    package var text: String {
+        String(decoding: bytes.dropLast().map(UInt8.init(bitPattern:)), as: UTF8.self)
+    }
 
     /// Whether the name is UTF-8.
     var isText: Bool { text.utf8.elementsEqual(bytes.dropLast().map(UInt8.init(bitPattern:))) }
 
-    static func < (left: EntryName, right: EntryName) -> Bool {
+    package static func < (left: EntryName, right: EntryName) -> Bool {
         left.bytes.lexicographicallyPrecedes(right.bytes) { UInt8(bitPattern: $0) < UInt8(bitPattern: $1) }
     }
 }

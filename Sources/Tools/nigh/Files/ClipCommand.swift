@@ -55,13 +55,12 @@ struct ClipCommand: Subcommand {
             try Clipboard.replaceStandardInput(with: try Clipboard.read())
             let send = SendCommand(
                 output: output, session: session, words: [SendCommand.standardInput],
-                named: peer.map { [$0] } ?? [],
-                identity: nil, record: nil, name: Self.fileName, giveUp: patience)
+                named: peer.map { [$0] } ?? [], name: Self.fileName, giveUp: patience)
             return try await send.run(results, interruption)
         }
         let taken = try Taken()
         let options = ReceiveOptions(
-            folder: taken.folder, file: nil, policy: .ask, source: nil, patience: patience,
+            folder: taken.folder.path, file: nil, policy: .ask, source: nil, patience: patience,
             mostBytes: Clipboard.limit, isOnce: true, replaces: false, command: nil, notifies: false)
         let receive = ReceiveCommand(output: output, session: session, code: code, options: options)
         let status = try await receive.run(results, interruption)
@@ -74,42 +73,26 @@ struct ClipCommand: Subcommand {
 
 /// A folder for what is taken, which only this user can read. It goes with its last reference.
 private final class Taken {
-    let folder: String
+    let folder: OpenFolder
 
     init() throws(FileFailure) {
-        let base = getenv("XDG_RUNTIME_DIR").map { String(cString: $0) } ?? "/tmp"
-        var template = Array("\(base)/nigh-clip-XXXXXX".utf8CString)
-        guard mkdtemp(&template) != nil else { throw .system("making a folder in \(base)") }
-        folder = String(decoding: template.dropLast().map(UInt8.init(bitPattern:)), as: UTF8.self)
+        var template = Clipboard.temporaryPath
+        guard mkdtemp(&template) != nil else { throw .system("making a folder for the clipboard") }
+        folder = try OpenFolder(
+            String(decoding: template.dropLast().map(UInt8.init(bitPattern:)), as: UTF8.self))
     }
 
     deinit {
-        for name in names { unlink("\(folder)/\(name)") }
-        rmdir(folder)
+        for name in (try? folder.names()) ?? [] { folder.remove(name.text) }
+        rmdir(folder.path)
     }
 
     /// The content of the file that was received.
     func content() throws(FileFailure) -> [UInt8] {
-        guard let name = names.first else { throw FileFailure("nothing was received") }
-        let file = open("\(folder)/\(name)", O_RDONLY | O_CLOEXEC)
-        guard file >= 0 else { throw .system("reading what was received") }
-        defer { close(file) }
-        var bytes: [UInt8] = []
-        var piece = [UInt8](repeating: 0, count: 64 << 10)
-        while case let count = read(file, &piece, piece.count), count > 0 { bytes += piece.prefix(count) }
-        return bytes
-    }
-
-    private var names: [String] {
-        guard let stream = opendir(folder) else { return [] }
-        defer { closedir(stream) }
-        var names: [String] = []
-        while let entry = readdir(stream) {
-            let name = withUnsafePointer(to: &entry.pointee.d_name) {
-                $0.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
-            }
-            if name != ".", name != ".." { names.append(name) }
+        guard let name = try folder.names().first else { throw FileFailure("nothing was received") }
+        guard let file = try folder.open(name.text, O_RDONLY), let content = file.content else {
+            throw .system("reading what was received")
         }
-        return names
+        return content
     }
 }

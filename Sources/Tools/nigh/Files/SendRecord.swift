@@ -110,15 +110,8 @@ final class SendRecord: @unchecked Sendable {
 
     /// Reads all records in a folder, by ID. One that others could have written is refused.
     static func all(in folder: String? = folder) -> [(id: String, content: Result<Content, NighError>)] {
-        guard let folder, let stream = opendir(folder) else { return [] }
-        defer { closedir(stream) }
-        var ids: [String] = []
-        while let entry = readdir(stream) {
-            let name = withUnsafePointer(to: &entry.pointee.d_name) {
-                $0.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
-            }
-            if name.utf8.count == 8, !name.hasPrefix(".") { ids.append(name) }
-        }
+        guard let folder, let names = try? OpenFolder(folder).names() else { return [] }
+        let ids = names.map(\.text).filter { $0.utf8.count == 8 && !$0.hasPrefix(".") }
         return ids.sorted().compactMap { id in
             do throws(NighError) {
                 return try content(of: "\(folder)/\(id)").map { (id, .success($0)) }

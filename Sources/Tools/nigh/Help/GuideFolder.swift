@@ -1,4 +1,5 @@
 import Glibc
+import NighFiles
 
 /// The folder with the guides: `share/doc/nigh` beside an installed program, `docs` in the tree that it was built in.
 struct GuideFolder {
@@ -30,8 +31,8 @@ struct GuideFolder {
         self.path = path
         self.sources = sources
         self.site = access("\(site)/index.html", R_OK) == 0 ? site : nil
-        let names = Self.names(in: "\(path)/guides").filter { $0.hasSuffix(".md") }.map { "guides/\($0)" }
-            .sorted()
+        let names = ((try? OpenFolder("\(path)/guides").names()) ?? []).map { "guides/\($0.text)" }
+            .filter { $0.hasSuffix(".md") }.sorted()
         guard !names.isEmpty else { return nil }
         guides = (names + ["reference/glossary.md"]).compactMap { file in
             guard let first = Self.content(of: "\(path)/\(file)")?.prefix(while: { $0 != "\n" }),
@@ -75,20 +76,6 @@ struct GuideFolder {
 
     /// Returns the Markdown of a guide; nil if it cannot be read.
     func text(of guide: Guide) -> String? { Self.content(of: "\(path)/\(guide.path)") }
-
-    private static func names(in path: String) -> [String] {
-        guard let folder = opendir(path) else { return [] }
-        defer { closedir(folder) }
-        var names: [String] = []
-        while let entry = readdir(folder) {
-            let capacity = MemoryLayout.size(ofValue: entry.pointee.d_name)
-            names.append(
-                withUnsafePointer(to: &entry.pointee.d_name) {
-                    $0.withMemoryRebound(to: CChar.self, capacity: capacity) { String(cString: $0) }
-                })
-        }
-        return names
-    }
 
     private static func content(of path: String) -> String? {
         guard let file = fopen(path, "re") else { return nil }
