@@ -312,6 +312,25 @@ final class CommandSession: @unchecked Sendable {
         return nil
     }
 
+    /// Requests the end of the command once it turns out that no transport works. The task returns the errors then, and
+    /// nil otherwise. An interruption ends the task.
+    func stopIfUnusable(_ interruption: Interruption) -> Task<TransportsUnavailable?, Never> {
+        let task = Task {
+            let unusable = await unusableTransports()
+            if unusable != nil { interruption.request() }
+            return unusable
+        }
+        interruption.onRequest { task.cancel() }
+        return task
+    }
+
+    /// Waits until the command is interrupted, or it turns out that no transport works. Returns the errors then.
+    func waitForEnd(_ interruption: Interruption) async -> TransportsUnavailable? {
+        let unusable = stopIfUnusable(interruption)
+        await withCheckedContinuation { continuation in interruption.onRequest { continuation.resume() } }
+        return await unusable.value
+    }
+
     /// Runs `body` on the loop and returns its result.
     func onLoop<Value: Sendable>(_ body: @escaping @Sendable (CommandSession) -> Value) async -> Value {
         await withCheckedContinuation { continuation in

@@ -56,8 +56,8 @@ actor FileSender {
 
     var peer: Peer?
     private var transfer: FileTransfer?
-    private var connecting: Task<Peer, any Error>?
-    private var waitingForVisit: Task<CodeOffer.Receiver, any Error>?
+    /// Ends the search for the receiver; nil while there is none.
+    private var cancelSearch: (() -> Void)?
     private var isInterrupted = false
     /// For how long nothing had moved when this side gave up.
     private var stuckFor: Moment.Span?
@@ -136,22 +136,14 @@ actor FileSender {
         switch target {
         case .peer(let choice): return try await connect(to: choice)
         case .offer(let offer):
-            linkRemark = outcome.conversations == 0 ? nil : linkRemark
-            let visit = Task { try await offer.receiver() }
-            // Nobody else than the device that has typed the code may come back, and not for ever.
-            var limit: Task<Void, Never>?
-            if plan.giveUp != nil || outcome.conversations > 0 {
-                limit = Task { [patience] in
-                    try? await Task.sleep(for: patience.untilAccepted.duration)
-                    if !Task.isCancelled { visit.cancel() }
-                }
-            }
-            defer { limit?.cancel() }
-            waitingForVisit = visit
-            defer { waitingForVisit = nil }
-            if isInterrupted { visit.cancel() }
+            if outcome.conversations == 0 { linkRemark = nil }
+            // Once a device has typed the code, only that device may come back, and only within a time limit.
+            let isLimited = plan.giveUp != nil || outcome.conversations > 0
             do {
-                switch try await visit.value {
+                let receiver = try await searching(
+                    atMost: isLimited ? patience.untilAccepted.duration : nil
+                ) { try await offer.receiver() }
+                switch receiver {
                 case .guest(let peer): return peer
                 case .chosen(let choice):
                     target = .peer(choice)
@@ -170,17 +162,31 @@ actor FileSender {
         let left = max(patience.untilAccepted.duration - (thread.now - advancedAt).duration, .seconds(1))
         let limits = CommandSession.CallLimits(
             timeLimit: left, retriesAddresses: true, identity: plan.identity)
-        let connecting = Task { [session] in
+        return try await searching { [session] in
             try await session.connect(to: choice, for: .send, limits) { error in
                 self.thread.execute {
                     self.assumeIsolated { $0.linkRemark = "\(error.cause); trying again" }
                 }
             }
         }
-        self.connecting = connecting
-        defer { self.connecting = nil }
-        if isInterrupted { connecting.cancel() }
-        return try await connecting.value
+    }
+
+    /// Returns what a search for the receiver finds. It is cancelled by an interruption, and after `limit`.
+    private func searching<Found: Sendable>(
+        atMost limit: Duration? = nil, _ search: @escaping @Sendable () async throws -> Found
+    ) async throws -> Found {
+        let task = Task(operation: search)
+        let timer = limit.map { limit in
+            Task {
+                try await Task.sleep(for: limit)
+                task.cancel()
+            }
+        }
+        defer { timer?.cancel() }
+        cancelSearch = task.cancel
+        defer { cancelSearch = nil }
+        if isInterrupted { task.cancel() }
+        return try await task.value
     }
 
     private func sleep(_ span: Moment.Span) async throws {
@@ -262,8 +268,7 @@ actor FileSender {
         thread.execute {
             self.assumeIsolated { sender in
                 sender.isInterrupted = true
-                sender.connecting?.cancel()
-                sender.waitingForVisit?.cancel()
+                sender.cancelSearch?()
                 sender.transfer?.cancel(because: "interrupted")
             }
         }

@@ -35,7 +35,7 @@ struct ReceiveCommand: Subcommand {
 
             They go into the current directory or that of --into, and nowhere else: names lose dots at their front and \
             control characters. What exists is left alone; a new file is then called `name (2).txt`, unless it has the same \
-            content. No received file is executable.
+            content. A program stays executable if it comes with a code or from a paired device.
 
             What is incomplete is in the folder NAME.part. If the transfer is interrupted, it stays, and when the same \
             device sends the same again, it continues from there. `nigh transfers` lists and removes such folders. --force \
@@ -115,16 +115,11 @@ struct ReceiveCommand: Subcommand {
                 }
             }
         }
-        let loss = Task {
-            let unusable = await session.unusableTransports()
-            if unusable != nil { receiver.interrupt() }
-            return unusable
-        }
-        interruption.onRequest { loss.cancel() }
+        let unusable = session.stopIfUnusable(interruption)
         let outcome = await receiver.run()
         visiting?.cancel()
-        loss.cancel()
-        let unavailable = await loss.value
+        unusable.cancel()
+        let unavailable = await unusable.value
         await session.close()
         await hooks?.finish()
         incoming.finish()

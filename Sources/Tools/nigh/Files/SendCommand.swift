@@ -73,9 +73,7 @@ struct SendCommand: Subcommand {
     ) { first, rest, output, session, named, name, giveUp in
         SendCommand(
             output: output, session: session, words: (first.map { [$0] } ?? []) + rest, named: named,
-            identity: nil,
-            record: nil, name: name,
-            giveUp: giveUp)
+            name: name, giveUp: giveUp)
     }
 
     var kinds: [Results.Kind] { [FileSender.file] }
@@ -123,14 +121,7 @@ struct SendCommand: Subcommand {
             offer?.handle(event)
         })
         interruption.onRequest { for sender in senders { sender.interrupt() } }
-        let loss = offer.map { _ in
-            Task {
-                let unusable = await session.unusableTransports()
-                if unusable != nil { interruption.request() }
-                return unusable
-            }
-        }
-        interruption.onRequest { loss?.cancel() }
+        let unusable = showsCode ? session.stopIfUnusable(interruption) : nil
         try await offer?.begin()
         let outcomes = await withTaskGroup { group in
             for (index, sender) in senders.enumerated() { group.addTask { (index, await sender.deliver()) } }
@@ -138,8 +129,8 @@ struct SendCommand: Subcommand {
             for await (index, outcome) in group { outcomes[index] = outcome }
             return outcomes
         }
-        loss?.cancel()
-        let unavailable = await loss?.value
+        unusable?.cancel()
+        let unavailable = await unusable?.value
         offer?.end()
         await session.close()
         if let unavailable { throw unavailable }

@@ -37,9 +37,7 @@ struct ExposeCommand: Subcommand {
         ExposeCommand(output: output, session: session, ports: ports, peers: peers, grace: grace)
     }
 
-    static let listening = Results.Kind("listening", plural: "listening")
-
-    var kinds: [Results.Kind] { [Self.listening, ConnectionReports.connection] }
+    var kinds: [Results.Kind] { [ConnectionReports.listening, ConnectionReports.connection] }
 
     func run(_ results: Results, _ interruption: Interruption) async throws -> ExitStatus {
         let dialler = LoopbackDialler()
@@ -72,7 +70,7 @@ struct ExposeCommand: Subcommand {
         let counts = await session.onLoop { _ in exposed.counts }
         await session.close()
         if let unusable { throw unusable }
-        results.summarize(counts.members, lines: [counts.line])
+        results.summarize(counts)
         return .success
     }
 
@@ -84,7 +82,7 @@ struct ExposeCommand: Subcommand {
         guard results.isText else { return }
         let name = session.session.configuration.name
         results.report(
-            Self.listening, [],
+            ConnectionReports.listening, [],
             lines: [
                 Line("\(name)", .strong) + Line(" (\(session.session.identity.short)) exposes ")
                     + Line(Self.words(ports), .strong)
@@ -98,7 +96,7 @@ struct ExposeCommand: Subcommand {
     ) {
         guard !addresses.isEmpty else { return }
         results.report(
-            listening,
+            ConnectionReports.listening,
             [
                 .init("transport", .text(transport)),
                 .init("addresses", .list(addresses.map { .text($0.description) })),
@@ -120,61 +118,18 @@ struct ExposeCommand: Subcommand {
             report(peer, "opened", [.init("port", .integer(Int(port)))], "is connected to port \(port)")
         }
         observer.refused = { peer, name, refusal in
-            let reason = refusal.error(port: ForwardingName.port(name) ?? 0, peer: "").cause
             report(
                 peer, "refused", [.init("port", JSON(ForwardingName.port(name).map(Int.init)))],
-                "is not connected to port \(name): \(Self.reason(refusal, reason))")
+                "is not connected to port \(name): \(refusal.reason)")
         }
         observer.closed = { peer, port, sent, received, error in
+            let bytes = CarriedBytes(sent: sent, received: received)
             report(
                 peer, "closed",
-                [
-                    .init("port", .integer(Int(port))), .init("sent_bytes", .integer(sent)),
-                    .init("received_bytes", .integer(received)), .init("cause", JSON(error?.cause.label)),
-                ],
-                "is no longer connected to port \(port): \(ByteCount(sent)) sent, \(ByteCount(received)) received"
-                    + (error.map { " (\($0.cause))" } ?? ""))
+                [.init("port", .integer(Int(port)))] + bytes.members
+                    + [.init("cause", JSON(error?.cause.label))],
+                "is \(bytes.endOfConnection(to: port, error))")
         }
         return observer
-    }
-
-    private static func reason(_ refusal: ForwardingRefusal, _ cause: NighError.Cause) -> String {
-        switch refusal {
-        case .notAllowed: "the port is not exposed"
-        case .nobodyListens: "no program listens there"
-        case .failed: "the connection fails"
-        case .notPaired, .full: "\(cause)"
-        }
-    }
-}
-
-extension ForwardingCounts {
-    /// The counts in the summary of a command.
-    var members: [JSON.Member] {
-        [
-            .init("opened", .integer(openedEver)), .init("refused", .integer(refused)),
-            .init("sent_bytes", .integer(sent)), .init("received_bytes", .integer(received)),
-        ]
-    }
-
-    /// The counts in a line for a person.
-    var line: Line {
-        let connections = openedEver == 1 ? "1 connection" : "\(openedEver) connections"
-        return Line(
-            "\(connections), \(refused) refused; \(ByteCount(sent)) sent, \(ByteCount(received)) received")
-    }
-}
-
-extension CommandSession {
-    /// Waits until the command is interrupted, or it turns out that no transport works. Returns the errors then.
-    func waitForEnd(_ interruption: Interruption) async -> TransportsUnavailable? {
-        let (requests, request) = AsyncStream.makeStream(of: TransportsUnavailable?.self)
-        interruption.onRequest { request.yield(nil) }
-        let loss = Task {
-            if let unusable = await unusableTransports() { request.yield(unusable) }
-        }
-        defer { loss.cancel() }
-        for await unusable in requests { return unusable }
-        return nil
     }
 }

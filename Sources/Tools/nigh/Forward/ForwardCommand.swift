@@ -37,9 +37,7 @@ struct ForwardCommand: Subcommand {
             output: output, session: session, peer: peer, mappings: mappings, wait: wait, grace: grace)
     }
 
-    static let listening = Results.Kind("listening", plural: "listening")
-
-    var kinds: [Results.Kind] { [Self.listening, ConnectionReports.connection] }
+    var kinds: [Results.Kind] { [ConnectionReports.listening, ConnectionReports.connection] }
 
     func run(_ results: Results, _ interruption: Interruption) async throws -> ExitStatus {
         let session = try CommandSession(self.session, role: .client, results: results) {
@@ -67,7 +65,7 @@ struct ForwardCommand: Subcommand {
         let counts = await session.onLoop { _ in forwarder.end() }
         await session.close()
         if let unusable { throw unusable }
-        results.summarize(counts.members, lines: [counts.line])
+        results.summarize(counts)
         return .success
     }
 }

@@ -74,7 +74,7 @@ final class PortForwarder: @unchecked Sendable {
         self.peer = now
         for (listener, mapping) in listeners where isFirst {
             results.report(
-                ForwardCommand.listening,
+                ConnectionReports.listening,
                 [
                     .init("local_port", .integer(Int(listener.port))),
                     .init("port", .integer(Int(mapping.remote))),
@@ -129,15 +129,11 @@ final class PortForwarder: @unchecked Sendable {
             },
             closed: { [self] sent, received, error in
                 if let error, sent + received == 0 { commandSession.remark(error) }
+                let bytes = CarriedBytes(sent: sent, received: received)
                 report(
                     "closed", mapping,
-                    [
-                        .init("sent_bytes", .integer(sent)), .init("received_bytes", .integer(received)),
-                        .init("error", error.map { Results.json(of: $0) } ?? .null),
-                    ],
-                    "no longer connected to port \(mapping.remote): \(ByteCount(sent)) sent, "
-                        + "\(ByteCount(received)) received"
-                        + (error.map { " (\($0.cause))" } ?? ""))
+                    bytes.members + [.init("error", error.map { Results.json(of: $0) } ?? .null)],
+                    bytes.endOfConnection(to: mapping.remote, error))
             })
     }
 
