@@ -169,19 +169,20 @@ public struct Program<Action: Sendable>: Sendable {
     ///   - date: The date of the last change, such as `2026-02-28`.
     ///   - hasPages: Whether each command has a manual page of its own, to which this one refers.
     public func manual(section: Int = 1, date: String, hasPages: Bool = false) -> String {
-        ManualPage(root: outline, sections: sections, section: section, date: date, source: source)
-            .write(hasPages: hasPages)
+        page(section, date).write(hasPages: hasPages)
     }
 
     /// Returns the manual page of a command below the program's own, such as `nigh-send`; nil if there is no such
     /// command.
     public func manual(of name: String, section: Int = 1, date: String) -> String? {
-        guard let command = outline.visibleSubcommands.first(where: { $0.name == name }) else { return nil }
-        return ManualPage(root: outline, sections: sections, section: section, date: date, source: source)
-            .write(command)
+        outline.visibleSubcommands.first { $0.name == name }.map { page(section, date).write($0) }
     }
 
-    private var source: String { [outline.name, version].compactMap { $0 }.joined(separator: " ") }
+    private func page(_ section: Int, _ date: String) -> ManualPage {
+        ManualPage(
+            root: outline, sections: sections, section: section, date: date,
+            source: [outline.name, version].compactMap { $0 }.joined(separator: " "))
+    }
 
     /// Returns the reference of all commands that are not hidden, as Markdown. Each has a heading of the first level.
     public var markdown: String { MarkdownPage.write(outline, sections) }

@@ -22,14 +22,14 @@ struct PrintCommand: Subcommand {
         examples: [Example("send", "prints the page of `nigh send`")]
     ) { command, isList, isMarkdown in
         let table = NighProgram.table
-        if let command, table.manual(of: command, date: date) == nil {
+        let page = command.flatMap { table.manual(of: $0, date: date) }
+        if let command, page == nil {
             throw UsageError("there is no command \(command): `nigh manual --list` lists them")
         }
         return PrintCommand(commandName: "manual") {
             if isMarkdown { return table.markdown }
             if isList { return table.commandNames.map { "\($0)\n" }.joined() }
-            return command.flatMap { table.manual(of: $0, date: date) }
-                ?? table.manual(date: date, hasPages: true)
+            return page ?? table.manual(date: date, hasPages: true)
         }
     }
 

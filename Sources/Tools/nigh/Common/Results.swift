@@ -31,8 +31,8 @@ final class Results: @unchecked Sendable {
     /// The live lines on the standard error, if that is a terminal.
     let live: LiveRegion
 
-    /// Whether remarks are left out.
-    private let isQuiet: Bool
+    /// Whether remarks and single items are left out.
+    let isQuiet: Bool
     private let command: String
     private let hasColours: Bool
     private let output: LineOutput

@@ -42,21 +42,21 @@ struct SettingsFile {
         var command: String?
         var defaults: [OptionDefault] = []
         for (index, line) in text.split(separator: "\n", omittingEmptySubsequences: false).enumerated() {
-            let line = trimmed(line.prefix { $0 != "#" })
+            let line = line.prefix { $0 != "#" }.trimming(where: \.isWhitespace)
             let place = "\(path), line \(index + 1)"
             if line.isEmpty { continue }
             if line.hasPrefix("[") {
                 guard line.hasSuffix("]") else {
                     throw UsageError("\(place): a section is written [command]")
                 }
-                command = String(trimmed(line.dropFirst().dropLast()))
+                command = String(line.dropFirst().dropLast().trimming(where: \.isWhitespace))
                 continue
             }
             guard let end = line.firstIndex(of: "=") else {
                 throw UsageError("\(place): a setting is written option = value")
             }
-            let option = trimmed(line[..<end])
-            var value = String(trimmed(line[line.index(after: end)...]))
+            let option = line[..<end].trimming(where: \.isWhitespace)
+            var value = String(line[line.index(after: end)...].trimming(where: \.isWhitespace))
             guard !option.isEmpty, !value.isEmpty else {
                 throw UsageError("\(place): a setting is written option = value")
             }
@@ -66,12 +66,5 @@ struct SettingsFile {
                     command: command, option: String(option.drop { $0 == "-" }), value: value, place: place))
         }
         return defaults
-    }
-
-    private static func trimmed(_ text: Substring) -> Substring {
-        var rest = text
-        while rest.first?.isWhitespace == true { rest.removeFirst() }
-        while rest.last?.isWhitespace == true { rest.removeLast() }
-        return rest
     }
 }

@@ -237,7 +237,7 @@ actor CodeOffer {
     private func typed(_ line: String?) {
         guard let line, guest == nil, !listed.isEmpty else { return }
         results.live.endQuestion(isAnswered: true)
-        guard let place = Int(line.trimmingBlanks), listed.indices.contains(place - 1) else {
+        guard let place = Int(line.trimming { $0 == " " }), listed.indices.contains(place - 1) else {
             listed = []
             return showReceivers()
         }
@@ -251,15 +251,5 @@ actor CodeOffer {
     private func endChoice() {
         results.live.endQuestion(isAnswered: false)
         listed = []
-    }
-}
-
-extension String {
-    /// The text without blanks at its beginning and end.
-    fileprivate var trimmingBlanks: Substring {
-        var rest = self[...]
-        while rest.first == " " { rest.removeFirst() }
-        while rest.last == " " { rest.removeLast() }
-        return rest
     }
 }

@@ -11,7 +11,7 @@ struct GuideText {
     private var paragraph: [Substring] = []
     /// What stands before the first line of the paragraph, such as the dash of a list.
     private var bullet = ""
-    private var columns: [String] = []
+    private var columns: [Substring] = []
 
     /// Returns the text in lines of at most `width` columns. Only code and long words exceed them.
     static func lines(of markdown: String, width: Int) -> [Line] {
@@ -88,7 +88,7 @@ struct GuideText {
             separator: "|", omittingEmptySubsequences: false
         )
         .dropFirst().dropLast()
-        .map { Self.plain($0).replacing("\u{0}", with: "|").trimmed }
+        .map { Self.plain($0).replacing("\u{0}", with: "|").trimming(where: \.isWhitespace) }
         if columns.isEmpty {
             columns = cells
             return
@@ -96,10 +96,10 @@ struct GuideText {
         guard !cells.allSatisfy({ $0.allSatisfy { "-:".contains($0) } && !$0.isEmpty }), !cells.isEmpty else {
             return
         }
-        lines += Paragraphs.wrap(Self.words(cells[0][...]), width: width - 2).map { Line("  " + $0, .strong) }
+        lines += Paragraphs.wrap(Self.words(cells[0]), width: width - 2).map { Line("  " + $0, .strong) }
         for (heading, cell) in zip(columns, cells).dropFirst() where !cell.isEmpty {
             let label = columns.count > 2 && !heading.isEmpty ? ["\(heading):"] : []
-            lines += Paragraphs.wrap(label + Self.words(cell[...]), width: width - 6).map {
+            lines += Paragraphs.wrap(label + Self.words(cell), width: width - 6).map {
                 Line("      " + $0)
             }
         }
@@ -117,11 +117,5 @@ struct GuideText {
             .replacing("**", with: "")
             .replacing(#/(^|[ (])\*([^* ][^*]*)\*/#) { "\($0.1)\($0.2)" }
             .replacing(#/^#+ /#, with: "")
-    }
-}
-
-extension String {
-    fileprivate var trimmed: String {
-        String(drop(while: \.isWhitespace).reversed().drop(while: \.isWhitespace).reversed())
     }
 }

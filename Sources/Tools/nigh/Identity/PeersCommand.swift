@@ -20,8 +20,8 @@ struct PeersCommand: Subcommand {
         "peers", "Shows the peers that your programs know, or forgets them",
         text: """
             A peer that was met over an encrypted link is known: its key is remembered. A paired peer is trusted, because \
-            two people have compared digits (see `nigh pair`). `nigh discover` shows who is nearby, and `nigh map` who is \
-            connected to whom.
+            two people have compared digits (see `nigh pair`). `nigh discover` shows who is nearby, and `nigh map` which \
+            of them are connected to each other.
             """,
         OutputOptions.options, Option(flag: "paired", "shows only paired peers"),
         examples: [

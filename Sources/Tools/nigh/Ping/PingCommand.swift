@@ -51,9 +51,7 @@ struct PingCommand: Subcommand {
             Example("Puma --datagrams -i 20ms", "measures the loss and the jitter of the network itself"),
         ]
     ) { output, session, plan, thresholds, timeout, choice in
-        var plan = plan
-        plan.isQuiet = output.isQuiet
-        return PingCommand(
+        PingCommand(
             output: output, session: session, choice: choice, plan: plan, thresholds: thresholds,
             timeout: timeout ?? (plan.endsWithReply ? nil : .seconds(20)))
     }
@@ -84,7 +82,7 @@ struct PingCommand: Subcommand {
         }
         return PingPlan(
             count: count, interval: interval, size: size, timeout: timeout,
-            path: datagrams ? .packets : .link, endsWithReply: until, isQuiet: false)
+            path: datagrams ? .packets : .link, endsWithReply: until)
     }
 
     private static let thresholdOptions = OptionGroup(
@@ -105,7 +103,7 @@ struct PingCommand: Subcommand {
         let peer: Peer
         do {
             let calling = CommandSession.CallLimits(
-                timeLimit: timeout, retriesAddresses: plan.endsWithReply, isAnnounced: !plan.isQuiet)
+                timeLimit: timeout, retriesAddresses: plan.endsWithReply, isAnnounced: !results.isQuiet)
             peer = try await interruption.cancelling { [choice] in
                 let peer = try await commandSession.connect(to: choice, for: .ping, calling)
                 try await checkPath(to: peer, by: commandSession)

@@ -16,8 +16,6 @@ struct PingPlan: Sendable {
     var path: PingPath
     /// Whether the command ends with the first reply.
     var endsWithReply: Bool
-    /// Whether single replies are left out.
-    var isQuiet: Bool
 }
 
 /// The thresholds that a link must meet for exit status 0.

@@ -118,7 +118,7 @@ final class Pinger: @unchecked Sendable {
         loop.cancel(timer)
         let transport = peer?.transport ?? "?"
         tally.receive(number, after: roundTrip, over: transport)
-        if !plan.isQuiet {
+        if !results.isQuiet {
             report(
                 Self.reply,
                 [
@@ -140,7 +140,7 @@ final class Pinger: @unchecked Sendable {
     private func lose(_ number: Int, by loss: PingTally.Loss) {
         guard !isFinished else { return }
         tally.lose(by: loss)
-        if !plan.isQuiet {
+        if !results.isQuiet {
             report(
                 Self.loss, [.init("number", .integer(number)), .init("reason", .text(loss.rawValue))],
                 Line("#\(number)  ", .faint) + Line("lost: \(loss.text)", .bad))
