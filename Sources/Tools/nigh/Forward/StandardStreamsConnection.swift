@@ -1,7 +1,8 @@
 import Glibc
 import NighCore
+import NighFiles
 import NighForwarding
-import NighLoop
+import NighMemory
 
 /// Carries the standard input to the stream of a forwarded connection, and the stream to the standard output.
 struct StandardStreamsConnection: Sendable {
@@ -20,15 +21,18 @@ struct StandardStreamsConnection: Sendable {
     /// more. A task that is cancelled gives the connection up.
     func run() async throws {
         let (outcomes, report) = AsyncStream.makeStream(of: Result<Void, any Error>.self)
-        // Not children of this task: a read of the input ends with the input or the program, and nothing else ends it.
         for direction in [readInput, writeOutput] {
-            Task.detached {
+            // Not a child of this task: a read of the input ends with the input or the program, and nothing else ends
+            // it. It blocks, so each direction has a thread, which ends with it.
+            let thread = ThreadEventLoop()
+            Task.detached(executorPreference: thread) {
                 do {
                     try await direction()
                     report.yield(.success(()))
                 } catch {
                     report.yield(.failure(error))
                 }
+                thread.shutdown()
             }
         }
         var ended = 0
@@ -47,30 +51,24 @@ struct StandardStreamsConnection: Sendable {
     }
 
     @Sendable private func readInput() async throws {
-        while let bytes = try await Self.read() { try await stream.write(bytes) }
-        stream.finish()
-    }
-
-    /// Reads the next bytes of the input; nil at its end.
-    private static func read() async throws -> ByteSlice? {
-        let result = await BlockingTask.run { () -> Result<ByteSlice?, InputOutputFault> in
-            var bytes = [UInt8](repeating: 0, count: pieceSize)
-            while true {
-                let count = Glibc.read(STDIN_FILENO, &bytes, bytes.count)
-                if count > 0 { return .success(ByteSlice(bytes[..<count])) }
-                if count == 0 { return .success(nil) }
-                guard errno == EINTR || errno == EAGAIN else {
-                    return .failure(InputOutputFault(what: "reading the standard input", number: errno))
-                }
-                wait(STDIN_FILENO, for: Int16(POLLIN))
+        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: Self.pieceSize, alignment: 16)
+        defer { buffer.deallocate() }
+        while true {
+            let count = try Self.retrying(STDIN_FILENO, POLLIN, "reading the standard input") {
+                read(STDIN_FILENO, buffer.baseAddress, buffer.count)
+            }
+            if count == 0 { return stream.finish() }
+            var rest = UnsafeRawBufferPointer(rebasing: buffer[..<count])
+            while !rest.isEmpty {
+                rest = try UnsafeRawBufferPointer(rebasing: rest[stream.tryWrite(rest)...])
+                if !rest.isEmpty { await stream.waitForRoom() }
             }
         }
-        return try result.get()
     }
 
     @Sendable private func writeOutput() async throws {
-        try await Self.write(early)
-        while let bytes = try await stream.read() { try await Self.write(bytes) }
+        try Self.write(early)
+        while let bytes = try await stream.read() { try Self.write(bytes) }
         // The program that reads the output sees its end. The number stays taken.
         let nothing = open("/dev/null", O_WRONLY | O_CLOEXEC)
         if nothing >= 0 {
@@ -79,39 +77,29 @@ struct StandardStreamsConnection: Sendable {
         }
     }
 
-    private static func write(_ bytes: ByteSlice) async throws {
-        guard !bytes.isEmpty else { return }
-        let fault = await BlockingTask.run { () -> InputOutputFault? in
-            bytes.withUnsafeBytes { bytes -> InputOutputFault? in
-                var rest = bytes
-                while !rest.isEmpty {
-                    let count = Glibc.write(STDOUT_FILENO, rest.baseAddress, rest.count)
-                    if count >= 0 {
-                        rest = UnsafeRawBufferPointer(rebasing: rest[count...])
-                    } else {
-                        guard errno == EINTR || errno == EAGAIN else {
-                            return InputOutputFault(what: "writing the standard output", number: errno)
-                        }
-                        wait(STDOUT_FILENO, for: Int16(POLLOUT))
-                    }
+    private static func write(_ bytes: ByteSlice) throws(FileFailure) {
+        try bytes.withUnsafeBytes { bytes throws(FileFailure) in
+            var rest = bytes
+            while !rest.isEmpty {
+                let count = try retrying(STDOUT_FILENO, POLLOUT, "writing the standard output") {
+                    Glibc.write(STDOUT_FILENO, rest.baseAddress, rest.count)
                 }
-                return nil
+                rest = UnsafeRawBufferPointer(rebasing: rest[count...])
             }
         }
-        if let fault { throw fault }
     }
 
-    /// Waits for a descriptor that another program has made non-blocking.
-    private static func wait(_ descriptor: Int32, for events: Int16) {
-        var one = pollfd(fd: descriptor, events: events, revents: 0)
-        _ = poll(&one, 1, -1)
+    /// Repeats a system call until it has returned a number of bytes. Waits for the descriptor if another program has
+    /// made it non-blocking.
+    private static func retrying(
+        _ descriptor: Int32, _ events: Int32, _ what: String, _ call: () -> Int
+    ) throws(FileFailure) -> Int {
+        while true {
+            let count = call()
+            if count >= 0 { return count }
+            guard errno == EINTR || errno == EAGAIN else { throw .system(what) }
+            var one = pollfd(fd: descriptor, events: Int16(events), revents: 0)
+            _ = poll(&one, 1, -1)
+        }
     }
-}
-
-/// An error of the system on the standard input or output.
-private struct InputOutputFault: Error, CustomStringConvertible {
-    let what: String
-    let number: Int32
-
-    var description: String { "\(what): \(String(cString: strerror(number)))" }
 }
