@@ -22,8 +22,9 @@ extension TransportRegistry {
         MemoryTransport.registryEntry, TCPTransport.registryEntry, BluetoothTransport.registryEntry,
     ])
 
-    /// The schemes of all transports here that reach other programs, separated by commas.
+    /// The schemes of all transports here that reach other programs without being told where, separated by commas.
     public var reachingOtherPrograms: String {
-        entries.map(\.scheme).filter { $0 != MemoryTransport.schemeName }.joined(separator: ",")
+        entries.filter { !$0.needsOptions && $0.scheme != MemoryTransport.schemeName }.map(\.scheme)
+            .joined(separator: ",")
     }
 }

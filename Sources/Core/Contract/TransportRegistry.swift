@@ -11,17 +11,21 @@ public struct TransportRegistry: Sendable {
         public let summary: String
         /// The options that the transport takes, each with one line of explanation.
         public let options: [String: String]
+        /// Whether the transport can do nothing without options, such as the address of a server. Then it is used only
+        /// where somebody names it.
+        public let needsOptions: Bool
         /// Makes the transport. Unknown keys have been rejected before; checking the values is up to this closure.
         public let make: @Sendable (TransportSpec) throws(NighError) -> any Transport
 
         /// Creates an entry.
         public init(
-            scheme: String, summary: String, options: [String: String] = [:],
+            scheme: String, summary: String, options: [String: String] = [:], needsOptions: Bool = false,
             make: @escaping @Sendable (TransportSpec) throws(NighError) -> any Transport
         ) {
             self.scheme = scheme
             self.summary = summary
             self.options = options
+            self.needsOptions = needsOptions
             self.make = make
         }
     }

@@ -40,6 +40,7 @@ public final class FaultyTransport: @unchecked Sendable {
     ) -> TransportRegistry.Entry {
         TransportRegistry.Entry(
             scheme: entry.scheme, summary: "\(entry.summary), with faults", options: entry.options,
+            needsOptions: entry.needsOptions,
             make: { spec throws(NighError) in FaultyTransport(try entry.make(spec), plan: plan) })
     }
 
