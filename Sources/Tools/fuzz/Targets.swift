@@ -33,6 +33,8 @@ enum Target: String, CaseIterable {
     case packets
     /// A datagram path between two ends, with a hostile network between them.
     case paths
+    /// The two ends of a stream over packets, with a hostile channel between them.
+    case sequenced
     /// The two sides of a transfer of files.
     case files
     /// What peers say about groups.
@@ -73,6 +75,7 @@ enum Target: String, CaseIterable {
         case .traces: try LinkRecordTarget.run(&mutator)
         case .packets: try PacketTarget.run(&mutator)
         case .paths: try DatagramPathTarget.run(&mutator)
+        case .sequenced: try SequencedTarget.run(&mutator)
         case .files: try FilesTarget.run(&mutator)
         case .groups: try GroupTarget.run(&mutator)
         case .channels: try ChannelTarget.run(&mutator)
