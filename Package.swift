@@ -125,6 +125,11 @@ let package = Package(
         .target(name: "CAvahi", path: "Sources/Transports/CAvahi"),
         .target(
             name: "NighMDNS", dependencies: ["CAvahi", "NighCore", "NighUV"], path: "Sources/Transports/MDNS"),
+        .target(name: "NighBroker", dependencies: ["NighCore"], path: "Sources/Transports/Broker"),
+        .target(name: "CNATS", path: "Sources/Transports/CNATS"),
+        .target(
+            name: "NighNATS", dependencies: ["CNATS", "COpenSSL", "NighBroker", "NighCore"],
+            path: "Sources/Transports/NATS"),
         .target(
             name: "NighTestKit",
             dependencies: [
@@ -329,6 +334,16 @@ let package = Package(
         .testTarget(
             name: "MDNSTests", dependencies: ["CAvahi", "NighCore", "NighMDNS", "NighTestKit", "NighUV"],
             path: "Tests/MDNS"),
+        .target(
+            name: "NATSServers", dependencies: ["ChildPrograms", "NighTestKit"], path: "Tests/NATSServers",
+            exclude: ["current"]),
+        .testTarget(
+            name: "NATSTests",
+            dependencies: [
+                "CNATS", "NATSServers", "NighBroker", "NighCore", "NighMemory", "NighNATS", "NighTestKit",
+                "NighUV",
+            ],
+            path: "Tests/NATS"),
         .testTarget(
             name: "TestKitTests",
             dependencies: [

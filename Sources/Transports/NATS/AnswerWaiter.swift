@@ -1,0 +1,98 @@
+import NighCore
+
+/// Waits for a server's answers, on a thread of its own: the call of the library that asks also waits.
+///
+/// It asks for every mark, when a connection begins, when somebody wants to know how long a round trip takes, and after
+/// ``interval`` without a question, to notice a server that hangs.
+///
+/// `@unchecked Sendable`: the lock guards the variables.
+final class AnswerWaiter: @unchecked Sendable {
+    /// How long nothing is asked.
+    static let interval = Moment.Span.seconds(10)
+    /// How long an answer may take before the server counts as hung.
+    static let timeout = Moment.Span.seconds(10)
+
+    private let inbox: Inbox
+    private let thread = LoopThread()
+    private let lock = Lock()
+    private let changed = Condition()
+    private var link: ServerLink?
+    private var marks: [UInt64] = []
+    private var isWanted = false
+    private var isAsking = false
+    private var hasEnded = false
+    /// Wakes the client's thread.
+    private let wake: @Sendable () -> Void
+
+    init(into inbox: Inbox, wake: @escaping @Sendable () -> Void) throws(NighError) {
+        self.inbox = inbox
+        self.wake = wake
+        try thread.start { self.run() }
+    }
+
+    /// Asks the server of `link` from now on.
+    func begin(with link: ServerLink) {
+        change {
+            self.link = link
+            isWanted = true
+        }
+    }
+
+    /// Asks nobody any more. Returns when nobody is being asked, which needs the link to be closed.
+    func stop() {
+        lock.withLock {
+            link = nil
+            marks = []
+            while isAsking { changed.wait(with: lock) }
+        }
+    }
+
+    /// Reports `mark` once the server has answered what is asked after this call.
+    func add(_ mark: UInt64) { change { marks.append(mark) } }
+
+    /// Finds out how long a round trip takes.
+    func measure() { change { isWanted = true } }
+
+    /// Has the thread end. It may have to wait for an answer first.
+    func end() { change { hasEnded = true } }
+
+    private func change(_ body: () -> Void) {
+        lock.withLock {
+            body()
+            changed.notify()
+        }
+    }
+
+    private func run() {
+        while let (link, marks) = next() {
+            let start = LoopThread.now
+            let answer = link.awaitAnswer(within: Self.timeout)
+            if answer == true {
+                inbox.add(.roundTrip(LoopThread.now - start), of: link.number)
+                for mark in marks { inbox.add(.marked(mark), of: link.number) }
+            }
+            change { isAsking = false }
+            guard answer == false else { continue }
+            link.isSilent.store(true, ordering: .releasing)
+            wake()
+        }
+    }
+
+    /// Waits until there is something to ask. Nil at the end.
+    private func next() -> (ServerLink, [UInt64])? {
+        var deadline = LoopThread.now + Self.interval
+        return lock.withLock {
+            while true {
+                if hasEnded { return nil }
+                if let link, isWanted || !marks.isEmpty || LoopThread.now >= deadline {
+                    defer { marks = [] }
+                    isWanted = false
+                    isAsking = true
+                    return (link, marks)
+                }
+                if link == nil { deadline = LoopThread.now + Self.interval }
+                changed.wait(with: lock, until: deadline)
+            }
+        }
+    }
+}
