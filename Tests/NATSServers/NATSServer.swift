@@ -40,6 +40,8 @@ package final class NATSServer: @unchecked Sendable {
 
     /// The port for clients.
     package let port: UInt16
+    /// The port of the monitor, if the configuration asks for one.
+    package let monitorPort: UInt16?
     /// The port for the other servers of a cluster; 0 if the server is alone.
     package let clusterPort: UInt16
     private let child: Child
@@ -68,7 +70,13 @@ package final class NATSServer: @unchecked Sendable {
         }
         let file = folder.file("nats.conf", lines.joined(separator: "\n") + "\n")
         child = try Child(try version.path(), ["--config", file])
-        (self.port, clusterPort) = try Self.ports(in: folder.path, isClustered: cluster != nil)
+        let text = try Self.ports(in: folder.path)
+        guard let port = Self.port(behind: "nats", in: text) else {
+            throw Child.Failure(description: "nats-server names no port: \(text)")
+        }
+        self.port = port
+        clusterPort = Self.port(behind: "cluster", in: text) ?? 0
+        monitorPort = Self.port(behind: "monitoring", in: text)
     }
 
     /// Starts a cluster of `count` servers, and waits until each knows of all.
@@ -151,15 +159,13 @@ package final class NATSServer: @unchecked Sendable {
         }
     }
 
-    /// Waits for the file in which a server names its ports.
-    private static func ports(in folder: String, isClustered: Bool) throws -> (UInt16, UInt16) {
+    /// Waits for the file in which a server names its ports, which it writes once it listens on all of them.
+    private static func ports(in folder: String) throws -> String {
         let clock = LoadAdjustedClock()
         while true {
             if let name = TemporaryFolder.names(in: folder).first(where: { $0.hasSuffix(".ports") }) {
                 let text = TemporaryFolder.text(of: folder + "/" + name)
-                let client = port(behind: "nats", in: text)
-                let cluster = port(behind: "cluster", in: text)
-                if let client, cluster != nil || !isClustered { return (client, cluster ?? 0) }
+                if text.hasSuffix("}") { return text }
             }
             guard clock.elapsed < .seconds(30) else {
                 throw Child.Failure(

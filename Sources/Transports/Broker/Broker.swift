@@ -63,6 +63,14 @@ package protocol BrokerEvents: AnyObject {
     func brokerHasRoom()
     /// Reports that the broker has received all that was published before the call of ``Broker/mark(_:)``.
     func brokerHasReceived(mark: UInt64)
+    /// Reports a failure after which the connection goes on: a subject that the broker does not let this client use, a
+    /// packet that is too long, packets that were dropped.
+    func brokerFailed(_ error: NighError)
+}
+
+extension BrokerEvents {
+    /// Ignores the failure.
+    package func brokerFailed(_ error: NighError) {}
 }
 
 /// What a connection allows.

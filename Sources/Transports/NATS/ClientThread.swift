@@ -103,7 +103,11 @@ final class ClientThread: @unchecked Sendable {
     /// Carries out `command` on the connection numbered `generation`, if that is still the one.
     func perform(_ command: Outbox.Command, on generation: UInt64) {
         if outbox.add(command, for: generation) { alarm.ring() }
-        guard bytesWaiting > Self.queue else { return }
+        if bytesWaiting >= Self.queue { awaitRoom(on: generation) }
+    }
+
+    /// Reports when at least half of ``queue`` is free.
+    func awaitRoom(on generation: UInt64) {
         wantsRoom.store(true, ordering: .sequentiallyConsistent)
         // The thread may have written everything meanwhile, and then it does not look again.
         reportRoom(to: generation)
@@ -264,7 +268,7 @@ final class ClientThread: @unchecked Sendable {
         shortLives = lived < Self.shortLife ? shortLives + 1 : 0
         if lived >= Self.longestPause { pause = Self.firstPause }
         // The first attempt at another server comes at once.
-        if shortLives > 1 { pauseBeforeNextAttempt() } else { nextAttempt = LoopThread.now }
+        if shortLives > 2 { pauseBeforeNextAttempt() } else { nextAttempt = LoopThread.now }
     }
 
     /// Connects to another server, and only then leaves the one that is about to end its connections. While there is no
@@ -281,19 +285,27 @@ final class ClientThread: @unchecked Sendable {
         begin(next)
     }
 
-    /// Writes what was published on `link`, for as long as the server takes it.
+    /// Writes what was published on `link`, and waits until the server has read it all and has ended the connection. To
+    /// close it at once would not do: if the server is just sending something, the system throws away what the server
+    /// has not read yet.
     private func finish(_ link: ServerLink) {
         let deadline = LoopThread.now + Self.lastWrites
+        var isWriting = true
         while !link.isClosed, LoopThread.now < deadline {
-            performCommands(on: link)
-            guard link.wantsToWrite.load(ordering: .acquiring) else {
-                if commandsDone == commands.count { return }
-                continue
+            if isWriting {
+                performCommands(on: link)
+                if link.wantsToWrite.load(ordering: .acquiring) {
+                    link.write()
+                } else if commandsDone == commands.count {
+                    isWriting = false
+                    link.endWriting()
+                }
             }
-            link.write()
-            guard link.wantsToWrite.load(ordering: .acquiring) else { continue }
-            var wanted = pollfd(fd: link.socket, events: Int16(POLLOUT), revents: 0)
-            _ = poll(&wanted, 1, 50)
+            let isBlocked = isWriting && link.wantsToWrite.load(ordering: .acquiring)
+            let events = POLLIN | (isBlocked ? POLLOUT : 0)
+            var wanted = pollfd(fd: link.socket, events: Int16(events), revents: 0)
+            let isReady = poll(&wanted, 1, isWriting && !isBlocked ? 0 : 50) > 0
+            if isReady, wanted.revents & ~Int16(POLLOUT) != 0 { link.read() }
         }
     }
 

@@ -101,7 +101,7 @@ package final class NATSConnection: Broker, @unchecked Sendable {
                 events.brokerReceived(bytes, under: subject, answers: answers)
             case .foundNobody(let answers): events.brokerFoundNobody(answeringTo: answers)
             case .marked(let number): events.brokerHasReceived(mark: number)
-            case .hasRoom: events.brokerHasRoom()
+            case .hasRoom: reportRoom()
             case .roundTrip(let span): roundTrip = span
             case .failed(let error): events.brokerFailed(error)
             case .refused(let refusal): note(refusal)
@@ -119,6 +119,16 @@ package final class NATSConnection: Broker, @unchecked Sendable {
                 events.brokerDisconnected(error)
             }
             return true
+        }
+    }
+
+    /// Reports that there is room, unless more has been published since the client's thread found it.
+    private func reportRoom() {
+        guard let client, let facts else { return }
+        if client.bytesWaiting <= ClientThread.queue / 2 {
+            events?.brokerHasRoom()
+        } else {
+            client.awaitRoom(on: facts.generation)
         }
     }
 

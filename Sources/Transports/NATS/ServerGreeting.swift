@@ -25,7 +25,8 @@ struct ServerGreeting: Hashable, Sendable {
         let text = String(decoding: line, as: UTF8.self)
         guard text.hasPrefix("INFO ") else { return nil }
         let fields = Self.fields(of: text.dropFirst(5))
-        guard let version = fields["version"] else { return nil }
+        // The ports for the other servers of a cluster greet as well, but number no clients.
+        guard let version = fields["version"], fields["client_id"] != nil else { return nil }
         self.version = String(version.prefix(32))
         requiresTLS = fields["tls_required"] == "true"
         offersTLS = requiresTLS || fields["tls_available"] == "true"
@@ -53,6 +54,7 @@ struct ServerGreeting: Hashable, Sendable {
                     if json[end] == "\\" { end = json.index(after: end) }
                     if end < json.endIndex { end = json.index(after: end) }
                 }
+                guard end < json.endIndex else { return [:] }
                 token = json[start..<end]
                 index = end
             case let character where isPlain(character):

@@ -367,6 +367,9 @@ final class ServerLink: @unchecked Sendable {
             text.map { String(cString: $0) } ?? "", status, server, credentials: credentialsPath)
     }
 
+    /// Tells the server that nothing more comes, so that it ends the connection once it has read everything.
+    func endWriting() { if !isClosed { shutdown(socket, Int32(SHUT_WR)) } }
+
     /// Ends the connection. What is not written yet is dropped.
     func close() {
         guard let connection else { return }

@@ -1,0 +1,86 @@
+import Glibc
+import NATSServers
+import NighBroker
+import NighCore
+import NighTestKit
+import Testing
+
+@testable import NighNATS
+
+@Suite(.serialized) struct EndingTests {
+    private func threadCount() -> Int { TemporaryFolder.names(in: "/proc/self/task").count }
+
+    private func descriptorCount() -> Int { TemporaryFolder.names(in: "/proc/self/fd").count }
+
+    @Test("After the shutdown nothing is reported, while packets still come in")
+    func silence() throws {
+        let server = try NATSServer()
+        let (sender, receiver) = (try Client(of: server), try Client(of: server))
+        defer { sender.shutdown() }
+        #expect(receiver.subscribe(to: "nigh.one"))
+        sender.onLoop {
+            for _ in 0..<20_000 {
+                sender.connection.publish([UInt8](repeating: 0, count: 1_000), to: "nigh.one", answers: nil)
+            }
+        }
+        #expect(receiver.wait { receiver.packets.count > 100 })
+        receiver.shutdown()
+        let count = receiver.monitor.read { receiver.eventCount }
+        #expect(sender.reachServer())
+        usleep(200_000)
+        #expect(receiver.monitor.read { receiver.eventCount } == count)
+    }
+
+    @Test("A client that has ended leaves no thread and no descriptor behind")
+    func leaks() throws {
+        let server = try NATSServer()
+        func round() throws {
+            let clients = try (0..<4).map { _ in try Client(of: server) }
+            for client in clients {
+                #expect(client.subscribe(to: "nigh.>"))
+                client.publish("x", to: "nigh.one")
+                client.shutdown()
+            }
+        }
+        // The threads of the library itself stay.
+        try round()
+        let clock = LoadAdjustedClock()
+        var threads = Int.max
+        while clock.elapsed < .seconds(3) {
+            usleep(50_000)
+            clock.advance()
+            threads = min(threads, threadCount())
+        }
+        let descriptors = descriptorCount()
+        for _ in 0..<3 { try round() }
+        let end = LoadAdjustedClock()
+        while threadCount() > threads + 1 || descriptorCount() > descriptors + 2, end.elapsed < .seconds(30) {
+            usleep(50_000)
+            end.advance()
+        }
+        // Tests of other suites may run meanwhile.
+        #expect(threadCount() <= threads + 3)
+        #expect(descriptorCount() <= descriptors + 4)
+    }
+
+    @Test("A client ends while its server does not answer, and before it is connected")
+    func unreachable() throws {
+        let server = try NATSServer()
+        let connected = try Client(of: server)
+        server.suspend()
+        defer { server.suspend(false) }
+        connected.onLoop {
+            for _ in 0..<1_000 {
+                connected.connection.publish([UInt8](repeating: 0, count: 65_536), to: "a", answers: nil)
+            }
+        }
+        let start = LoopThread.now
+        connected.shutdown()
+        let early = Client(NATSOptions(servers: [try ServerAddress(parsing: server.address)]))
+        early.start()
+        early.shutdown()
+        #expect(LoopThread.now - start < .seconds(5))
+        usleep(300_000)
+        #expect(early.monitor.read { early.eventCount } == 0)
+    }
+}
