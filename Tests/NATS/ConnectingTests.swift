@@ -79,6 +79,45 @@ import Testing
         #expect(late.cause == .timedOut && late.advice?.contains("it does not greet") == true)
     }
 
+    @Test("A server that hangs while the connection is encrypted is given up", .timeLimit(.minutes(2)))
+    func endlessHandshake() throws {
+        let listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
+        var address = sockaddr_in()
+        address.sin_family = sa_family_t(AF_INET)
+        address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
+        var size = socklen_t(MemoryLayout<sockaddr_in>.size)
+        let isBound = withUnsafeMutablePointer(to: &address) {
+            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                bind(listener, $0, size) == 0 && listen(listener, 8) == 0
+                    && getsockname(listener, $0, &size) == 0
+            }
+        }
+        try #require(isBound)
+        let thread = LoopThread()
+        try thread.start {
+            var accepted: [Int32] = []
+            while true {
+                let next = accept(listener, nil, nil)
+                guard next >= 0 else { break }
+                let greeting = "INFO {\"version\":\"2.10.0\",\"client_id\":1,\"tls_required\":true}\r\n"
+                _ = write(next, greeting, greeting.utf8.count)
+                accepted.append(next)
+            }
+            for socket in accepted { close(socket) }
+        }
+        defer {
+            shutdown(listener, Int32(SHUT_RDWR))
+            thread.join()
+            close(listener)
+        }
+        let client = Client(try options("tls://127.0.0.1:\(UInt16(bigEndian: address.sin_port))"))
+        defer { client.shutdown() }
+        client.start()
+        // The second time by another thread.
+        #expect(client.wait(within: 40) { client.disconnections.count == 2 })
+        #expect(client.monitor.read { client.disconnections.map(\.cause) } == [.timedOut, .timedOut])
+    }
+
     @Test("Missing credentials are told from wrong ones", arguments: NATSServer.Version.allCases)
     func credentials(_ version: NATSServer.Version) throws {
         let folder = TemporaryFolder()

@@ -73,13 +73,16 @@ import Testing
         func credentials(_ text: String) -> NATSCredentials? {
             NATSCredentials(SecretBytes(copying: Array(text.utf8)))
         }
-        func text(_ bytes: SecretBytes) -> String { bytes.withBytes { String(decoding: $0.dropLast(), as: UTF8.self) } }
+        func text(_ bytes: SecretBytes) -> String {
+            bytes.withBytes { String(decoding: $0.dropLast(), as: UTF8.self) }
+        }
         guard case .jwt(let jwt, let seed) = credentials(Self.credentials) else {
             Issue.record("no .creds file")
             return
         }
         #expect(text(jwt) == Self.userJWT && text(seed) == Self.userSeed)
-        guard case .password(let password, let user) = credentials("user=me\r\npassword= with = signs \r\n") else {
+        guard case .password(let password, let user) = credentials("user=me\r\npassword= with = signs \r\n")
+        else {
             Issue.record("no password")
             return
         }
@@ -94,7 +97,8 @@ import Testing
             return
         }
         let damaged = "SUAAGAYDAMBQGAYDAMBQGAYDAMBQGAYDAMBQGAYDAMBQGAYDAMBQGA6BEA"
-        for text in ["", "\n", "user=me", "password=x", "token=", damaged, String(repeating: "S", count: 58)] {
+        for text in ["", "\n", "user=me", "password=x", "token=", damaged, String(repeating: "S", count: 58)]
+        {
             #expect(credentials(text) == nil)
         }
         // A file of a user's JWT alone proves nothing.

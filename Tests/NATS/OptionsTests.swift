@@ -5,15 +5,18 @@ import Testing
 @testable import NighNATS
 
 @Suite struct OptionsTests {
-    private func options(_ text: String) throws -> NATSOptions { try NATSOptions(TransportSpec(parsing: text)) }
+    private func options(_ text: String) throws -> NATSOptions {
+        try NATSOptions(TransportSpec(parsing: text))
+    }
 
     @Test("A spec names servers, credentials, authorities and a realm")
     func spec() throws {
         let options = try options(
             "nats:server=tls://a.example+nats://[::1]:4333+b.example:4444,credentials=/f,ca=/c,realm=Home-2")
-        #expect(options.servers.map(\.description) == [
-            "tls://a.example:4222", "nats://[::1]:4333", "nats://b.example:4444",
-        ])
+        #expect(
+            options.servers.map(\.description) == [
+                "tls://a.example:4222", "nats://[::1]:4333", "nats://b.example:4444",
+            ])
         #expect(options.servers.map(\.host) == ["a.example", "::1", "b.example"])
         #expect(options.credentials == "/f" && options.authorities == "/c" && options.realm == "Home-2")
         #expect(try self.options("nats:server=a").realm == "nigh")
@@ -51,9 +54,10 @@ import Testing
             #expect(servers.last == first && servers.allSatisfy(\.isEncrypted))
             orders.insert(servers.map(\.host))
         }
-        #expect(orders == [
-            ["10.0.0.1", "b.example", "a.example"], ["b.example", "10.0.0.1", "a.example"],
-        ])
+        #expect(
+            orders == [
+                ["10.0.0.1", "b.example", "a.example"], ["b.example", "10.0.0.1", "a.example"],
+            ])
         // A cluster's certificate has names, and a server that is told by number has one of them.
         #expect(
             list.order(using: &generator).first { $0.host == "10.0.0.1" }?.expectedName == "a.example")
@@ -70,7 +74,8 @@ import Testing
         #expect(greeting?.requiresTLS == false && greeting?.requiresCredentials == true)
         #expect(greeting?.isLeaving == false)
         let cut = "INFO {\"client_id\":4,\"version\":\"2"
-        for text in ["", "HTTP/1.1 400", "INFO ", "INFO {", cut, cut + "\\", "INFO {\"version\":\"2.9.10\"}"] {
+        for text in ["", "HTTP/1.1 400", "INFO ", "INFO {", cut, cut + "\\", "INFO {\"version\":\"2.9.10\"}"]
+        {
             #expect(ServerGreeting(Array(text.utf8)) == nil)
         }
     }
@@ -78,6 +83,8 @@ import Testing
     @Test("Versions that get no fixes any more are known")
     func versions() {
         for old in ["2.9.10", "2.1.9", "1.4.1"] { #expect(NATSConnection.hasKnownHoles(old)) }
-        for new in ["2.10.0", "2.15.1", "3.0.0", "", "unknown"] { #expect(!NATSConnection.hasKnownHoles(new)) }
+        for new in ["2.10.0", "2.15.1", "3.0.0", "", "unknown"] {
+            #expect(!NATSConnection.hasKnownHoles(new))
+        }
     }
 }

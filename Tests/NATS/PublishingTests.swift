@@ -91,7 +91,9 @@ import Testing
         let client = try Client(of: server)
         defer { client.shutdown() }
         #expect(client.monitor.read { client.connections.map(\.longestPacket) } == [4_096])
-        client.onLoop { client.connection.publish([UInt8](repeating: 0, count: 4_097), to: "a", answers: nil) }
+        client.onLoop {
+            client.connection.publish([UInt8](repeating: 0, count: 4_097), to: "a", answers: nil)
+        }
         #expect(client.wait { !client.failures.isEmpty })
         client.monitor.read {
             #expect(client.failures.map(\.cause) == [.messageTooLarge(size: 4_097, limit: 4_096)])

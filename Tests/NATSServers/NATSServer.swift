@@ -33,7 +33,9 @@ package final class NATSServer: @unchecked Sendable {
                 "/usr/bin/env", ["bash", BuiltPackages.root + "/Tests/NATSServers/current/setup"],
                 patience: 300)
             let path = try setup.line(where: { $0.hasSuffix("/nats-server") })
-            guard try setup.end().status == 0 else { throw Child.Failure(description: "no current nats-server") }
+            guard try setup.end().status == 0 else {
+                throw Child.Failure(description: "no current nats-server")
+            }
             return path
         }
     }

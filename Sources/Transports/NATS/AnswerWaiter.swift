@@ -3,7 +3,8 @@ import NighCore
 /// Waits for a server's answers, on a thread of its own: the call of the library that asks also waits.
 ///
 /// It asks for every mark, when a connection begins, when somebody wants to know how long a round trip takes, and after
-/// ``interval`` without a question, to notice a server that hangs.
+/// ``interval`` without a question, to notice a server that hangs. It also watches the client's thread while that
+/// connects: libnats sets no limit to a TLS handshake.
 ///
 /// `@unchecked Sendable`: the lock guards the variables.
 final class AnswerWaiter: @unchecked Sendable {
@@ -12,11 +13,16 @@ final class AnswerWaiter: @unchecked Sendable {
     /// How long an answer may take before the server counts as hung.
     static let timeout = Moment.Span.seconds(10)
 
+    /// How long the library may take to connect before the client's thread counts as hung.
+    static let connectTimeout = Moment.Span.seconds(5)
+
     private let inbox: Inbox
     private let thread = LoopThread()
     private let lock = Lock()
     private let changed = Condition()
     private var link: ServerLink?
+    /// The server to which the client's thread is connecting, and how long it may.
+    private var connecting: (server: ServerAddress, deadline: Moment)?
     private var marks: [UInt64] = []
     private var isWanted = false
     private var isAsking = false
@@ -28,6 +34,15 @@ final class AnswerWaiter: @unchecked Sendable {
         self.inbox = inbox
         self.wake = wake
         try thread.start { self.run() }
+    }
+
+    /// Watches the caller while it connects to `server`.
+    func watch<Result>(
+        connectingTo server: ServerAddress, _ connect: () throws(NighError) -> Result
+    ) throws(NighError) -> Result {
+        change { connecting = (server, LoopThread.now + Self.connectTimeout) }
+        defer { change { connecting = nil } }
+        return try connect()
     }
 
     /// Asks the server of `link` from now on.
@@ -90,8 +105,12 @@ final class AnswerWaiter: @unchecked Sendable {
                     isAsking = true
                     return (link, marks)
                 }
+                if let (server, limit) = connecting, LoopThread.now >= limit {
+                    connecting = nil
+                    inbox.add(.hung(NATSProblem.endless(server)))
+                }
                 if link == nil { deadline = LoopThread.now + Self.interval }
-                changed.wait(with: lock, until: deadline)
+                changed.wait(with: lock, until: min(deadline, connecting?.deadline ?? .never))
             }
         }
     }

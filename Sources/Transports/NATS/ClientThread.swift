@@ -57,7 +57,8 @@ final class ClientThread: @unchecked Sendable {
             let kind = Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue)
             guard socketpair(AF_UNIX, kind, 0, &ends) == 0 else {
                 throw NighError(
-                    .starting, .system(errno, String(cString: strerror(errno))), transport: NATSOptions.scheme,
+                    .starting, .system(errno, String(cString: strerror(errno))),
+                    transport: NATSOptions.scheme,
                     advice: "too many descriptors are open: raise `ulimit -n`")
             }
             (sleeper, waker) = (ends[0], ends[1])
@@ -131,7 +132,9 @@ final class ClientThread: @unchecked Sendable {
 
     private func run() {
         library = CNATS()
-        if library == nil {
+        if let library {
+            inbox.add(.loaded(library.pointee.GetVersion().map { String(cString: $0) } ?? ""))
+        } else {
             inbox.disconnect(NATSProblem.missing(CNATSProblem().map { String(cString: $0) } ?? ""))
         }
         while !outbox.hasEnded {
@@ -240,7 +243,9 @@ final class ClientThread: @unchecked Sendable {
                 let link = ServerLink(
                     to: server, greeting, library, into: inbox, credentialsPath: options.credentials,
                     thread: thread, wake: { [alarm] in alarm.ring() })
-                try link.connect(credentials, authorities: options.authorities)
+                try waiter.watch(connectingTo: server) { () throws(NighError) in
+                    try link.connect(credentials, authorities: options.authorities)
+                }
                 return .success(link)
             } catch {
                 if !attempts.contains(error) { attempts.append(error) }

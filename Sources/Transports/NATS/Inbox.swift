@@ -11,6 +11,10 @@ import NighCore
 /// `@unchecked Sendable`: only the loop touches `taken`, and the lock guards the rest.
 final class Inbox: @unchecked Sendable {
     enum Event: Sendable {
+        /// The library was loaded, and this is its version.
+        case loaded(String)
+        /// The client's thread hangs in a call of the library.
+        case hung(NighError)
         case connected(ServerFacts)
         case disconnected(NighError)
         /// Something failed, and the connection goes on.
@@ -104,7 +108,9 @@ final class Inbox: @unchecked Sendable {
         change { state in
             guard generation == state.generation else { return }
             guard state.byteCount < Self.limit else {
-                if !state.isDropping { state.events.append(.failed(NATSProblem.slowReader(limit: Self.limit))) }
+                if !state.isDropping {
+                    state.events.append(.failed(NATSProblem.slowReader(limit: Self.limit)))
+                }
                 state.isDropping = true
                 return
             }

@@ -1,4 +1,3 @@
-import CNATS
 import NighCore
 
 extension NATSConnection {
@@ -8,36 +7,33 @@ extension NATSConnection {
     private static let namedRefusals = 3
 
     package func diagnose() -> [Diagnosis] {
-        guard let facts else {
-            let isKnown = problem != nil
+        guard let libraryVersion else {
+            // Nothing else is tried before the library is loaded.
             return [
-                library,
                 Diagnosis(
-                    "server", .fail,
-                    problem.map { error in
-                        error.attempts.isEmpty
-                            ? Self.finding(error) : error.attempts.map(Self.finding).joined(separator: "; ")
-                    } ?? "not reached yet: \(options.servers.map(\.description).joined(separator: ", "))",
-                    advice: problem.flatMap { $0.advice ?? $0.attempts.last?.advice }, isPending: !isKnown),
+                    "library", .fail, problem?.cause.description ?? "not loaded yet", advice: problem?.advice,
+                    isPending: problem == nil)
             ]
         }
+        let library = Diagnosis("library", .pass, "libnats \(libraryVersion)")
+        guard let facts else { return [library, missingServer] }
         measureRoundTrip()
         return [library, server(facts), encryption(facts), permissions, payload(facts)]
     }
 
-    private static func finding(_ error: NighError) -> String {
-        (error.peer.map { "\($0): " } ?? "") + error.cause.description
+    private var missingServer: Diagnosis {
+        guard let problem else {
+            let names = options.servers.map(\.description).joined(separator: ", ")
+            return Diagnosis("server", .fail, "not reached yet: \(names)", isPending: true)
+        }
+        let problems = problem.attempts.isEmpty ? [problem] : problem.attempts
+        return Diagnosis(
+            "server", .fail, problems.map(Self.finding).joined(separator: "; "),
+            advice: problem.advice ?? problems.last?.advice)
     }
 
-    private var library: Diagnosis {
-        // Loaded on the client's thread by then, because the first diagnosis comes after the start. Loading it here
-        // would take some milliseconds.
-        guard let library = CNATS() else {
-            let error = NATSProblem.missing(CNATSProblem().map { String(cString: $0) } ?? "")
-            return Diagnosis("library", .fail, error.cause.description, advice: error.advice)
-        }
-        let version = library.pointee.GetVersion().map { String(cString: $0) } ?? ""
-        return Diagnosis("library", .pass, "libnats \(version)")
+    private static func finding(_ error: NighError) -> String {
+        (error.peer.map { "\($0): " } ?? "") + error.cause.description
     }
 
     private func server(_ facts: ServerFacts) -> Diagnosis {
@@ -75,7 +71,9 @@ extension NATSConnection {
     }
 
     private var permissions: Diagnosis {
-        guard !refusals.isEmpty else { return Diagnosis("permitted", .pass, "the server has refused nothing") }
+        guard !refusals.isEmpty else {
+            return Diagnosis("permitted", .pass, "the server has refused nothing")
+        }
         let named = refusals.prefix(Self.namedRefusals).map(\.what).joined(separator: ", ")
         let more = refusals.count - Self.namedRefusals
         return Diagnosis(

@@ -22,6 +22,8 @@ package final class NATSConnection: Broker, @unchecked Sendable {
     private var timer: LoopTimer?
     private var isDropping = false
 
+    /// The version of libnats, once it is loaded.
+    private(set) var libraryVersion: String?
     /// What is known of the server while there is a connection.
     private(set) var facts: ServerFacts?
     /// Why there is no connection, if that is known.
@@ -36,12 +38,14 @@ package final class NATSConnection: Broker, @unchecked Sendable {
     package func start(on loop: any EventLoop, events: any BrokerEvents) {
         self.loop = loop
         self.events = events
-        inbox = Inbox(on: loop) { [weak self] in self?.deliver() }
         open()
     }
 
+    /// Starts a thread, with an inbox of its own: another one that hangs may report something later.
     private func open() {
-        guard let loop, let inbox else { return }
+        guard let loop else { return }
+        let inbox = Inbox(on: loop) { [weak self] in self?.deliver() }
+        self.inbox = inbox
         do throws(NighError) {
             client = try ClientThread(options, into: inbox)
         } catch {
@@ -97,6 +101,10 @@ package final class NATSConnection: Broker, @unchecked Sendable {
         inbox?.takeAll { event in
             guard let events else { return false }
             switch event {
+            case .loaded(let version): libraryVersion = version
+            case .hung(let error):
+                startOver(error)
+                return false
             case .packet(let bytes, let subject, let answers):
                 events.brokerReceived(bytes, under: subject, answers: answers)
             case .foundNobody(let answers): events.brokerFoundNobody(answeringTo: answers)
@@ -120,6 +128,17 @@ package final class NATSConnection: Broker, @unchecked Sendable {
             }
             return true
         }
+    }
+
+    /// Leaves the client's thread, which hangs, to itself. It ends when the library returns to it.
+    private func startOver(_ error: NighError) {
+        inbox?.close()
+        client?.end()
+        client = nil
+        facts = nil
+        problem = error
+        open()
+        events?.brokerDisconnected(error)
     }
 
     /// Reports that there is room, unless more has been published since the client's thread found it.

@@ -51,7 +51,8 @@ public struct NATSOptions: Hashable, Sendable {
             if !servers.contains(where: server.isSamePlace) { servers.append(server) }
         }
         guard servers.count <= Self.serverLimit else {
-            throw Self.invalid("number of servers", "name at most \(Self.serverLimit); they tell of the others")
+            throw Self.invalid(
+                "number of servers", "name at most \(Self.serverLimit); they tell of the others")
         }
         self.init(servers: servers)
         credentials = try Self.path(spec, "credentials")

@@ -59,6 +59,13 @@ enum NATSProblem {
                 + "since libnats 3.4 does not know it")
     }
 
+    /// The error for a server with which connecting does not end.
+    static func endless(_ server: ServerAddress) -> NighError {
+        error(
+            .timedOut, server,
+            advice: "it greets, and then says nothing more: is it overloaded, or the network cut?")
+    }
+
     /// The error for a port behind which something else answers.
     static func notNATS(_ server: ServerAddress) -> NighError {
         error(
@@ -176,11 +183,13 @@ enum NATSProblem {
         func mentions(_ part: String) -> Bool { contains(message.lowercased(), part) }
         if mentions("server shutdown") {
             return error(
-                .unavailable("the server was shut down"), server, advice: "`systemctl start nats-server` there")
+                .unavailable("the server was shut down"), server,
+                advice: "`systemctl start nats-server` there")
         }
         if mentions("slow consumer") {
             return error(
-                .unavailable("the server ended the connection, because this program reads too slowly"), server,
+                .unavailable("the server ended the connection, because this program reads too slowly"),
+                server,
                 advice: "raise max_pending in the server's configuration, or send less at once")
         }
         if mentions("authentication expired") || mentions("authentication revoked") {
@@ -248,7 +257,8 @@ enum NATSProblem {
     static func slowReader(limit: Int) -> NighError {
         error(
             .bufferFull(limit: limit),
-            advice: "received packets were dropped: this program's event loop is too slow for what others send")
+            advice:
+                "received packets were dropped: this program's event loop is too slow for what others send")
     }
 
     /// The error for packets that were dropped, since `limit` bytes already wait for the server.

@@ -35,7 +35,9 @@ enum NKey {
     private static func publicKey(ofSeed seed: UnsafeRawBufferPointer) -> [UInt8]? {
         OpenSSLLifetime.extend()
         let start = seed.bindMemory(to: UInt8.self).baseAddress
-        guard let key = EVP_PKEY_new_raw_private_key(EVP_PKEY_ED25519, nil, start, seed.count) else { return nil }
+        guard let key = EVP_PKEY_new_raw_private_key(EVP_PKEY_ED25519, nil, start, seed.count) else {
+            return nil
+        }
         defer { EVP_PKEY_free(key) }
         var bytes = [UInt8](repeating: 0, count: 32)
         var count = bytes.count

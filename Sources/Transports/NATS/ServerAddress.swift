@@ -67,7 +67,8 @@ package struct ServerAddress: Hashable, Sendable, CustomStringConvertible {
         return "\(isEncrypted ? "tls" : "nats")://\(written):\(port)"
     }
 
-    private static let advice = "write nats://HOST:PORT, or tls://HOST:PORT if the connection must be encrypted"
+    private static let advice =
+        "write nats://HOST:PORT, or tls://HOST:PORT if the connection must be encrypted"
 
     private static func isNumber(_ host: String) -> Bool {
         host.contains(":") || host.utf8.allSatisfy { $0 == UInt8(ascii: ".") || (48...57).contains($0) }

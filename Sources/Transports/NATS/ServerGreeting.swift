@@ -40,7 +40,9 @@ struct ServerGreeting: Hashable, Sendable {
         var depth = 0
         var key: Substring?
         var index = json.startIndex
-        func isPlain(_ character: Character) -> Bool { !",:{}[]\"".contains(character) && !character.isWhitespace }
+        func isPlain(_ character: Character) -> Bool {
+            !",:{}[]\"".contains(character) && !character.isWhitespace
+        }
         while index < json.endIndex {
             var token: Substring?
             switch json[index] {
@@ -74,7 +76,9 @@ struct ServerGreeting: Hashable, Sendable {
     // MARK: Reading it
 
     /// Connects to `server` and reads its greeting, within `timeout`. Blocks.
-    static func read(from server: ServerAddress, within timeout: Moment.Span) throws(NighError) -> ServerGreeting {
+    static func read(from server: ServerAddress, within timeout: Moment.Span) throws(NighError)
+        -> ServerGreeting
+    {
         let deadline = LoopThread.now + timeout
         var hints = addrinfo()
         hints.ai_socktype = Int32(SOCK_STREAM.rawValue)

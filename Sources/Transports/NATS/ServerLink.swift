@@ -359,8 +359,12 @@ final class ServerLink: @unchecked Sendable {
 
     /// Why the connection has ended.
     var endError: NighError {
-        guard let connection else { return NATSProblem.ended("", NATS_OK, server, credentials: credentialsPath) }
-        if isSilent.load(ordering: .acquiring) { return NATSProblem.silent(server, for: AnswerWaiter.timeout) }
+        guard let connection else {
+            return NATSProblem.ended("", NATS_OK, server, credentials: credentialsPath)
+        }
+        if isSilent.load(ordering: .acquiring) {
+            return NATSProblem.silent(server, for: AnswerWaiter.timeout)
+        }
         var text: UnsafePointer<CChar>?
         let status = library.pointee.Connection_GetLastError(connection, &text)
         return NATSProblem.ended(
