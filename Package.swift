@@ -20,8 +20,8 @@ let package = Package(
             name: "Nigh",
             targets: [
                 "Nigh", "NighBluetooth", "NighCalls", "NighChannels", "NighCore", "NighFiles", "NighGroups",
-                "NighIntroductions", "NighLoop", "NighMemory", "NighPlugins", "NighRelays", "NighTCP",
-                "NighUV",
+                "NighIntroductions", "NighLoop", "NighMemory", "NighNATS", "NighPlugins", "NighRelays",
+                "NighTCP", "NighUV",
             ]),
         // Distributed actors, for programs.
         .library(name: "NighActors", targets: ["NighActors"]),
@@ -29,8 +29,8 @@ let package = Package(
         .library(
             name: "NighLoop",
             targets: [
-                "NighBluetooth", "NighCore", "NighLoop", "NighMemory", "NighPlugins", "NighRecord", "NighTCP",
-                "NighUV",
+                "NighBluetooth", "NighCore", "NighLoop", "NighMemory", "NighNATS", "NighPlugins",
+                "NighRecord", "NighTCP", "NighUV",
             ]),
         // For a transport that is compiled into its program.
         .library(name: "NighTransport", targets: ["NighCore", "NighPlugins", "NighTransport", "NighUV"]),
@@ -42,8 +42,8 @@ let package = Package(
             name: "NighShared", type: .dynamic,
             targets: [
                 "Nigh", "NighActors", "NighBluetooth", "NighCalls", "NighChannels", "NighCore", "NighFiles",
-                "NighGroups", "NighIntroductions", "NighLoop", "NighMemory", "NighPlugins", "NighRecord",
-                "NighRelays", "NighTCP", "NighTestKit", "NighTransport", "NighUV",
+                "NighGroups", "NighIntroductions", "NighLoop", "NighMemory", "NighNATS", "NighPlugins",
+                "NighRecord", "NighRelays", "NighTCP", "NighTestKit", "NighTransport", "NighUV",
             ]),
     ],
     // Off by default. Without them none of the packages below is fetched, and nothing is resolved.
@@ -85,7 +85,6 @@ let package = Package(
         .target(
             name: "NighTCP", dependencies: ["CUV", "NighCore", "NighMDNS", "NighUV"],
             path: "Sources/Transports/TCP"),
-        .target(name: "NighBroker", dependencies: ["NighCore"], path: "Sources/Transports/Broker"),
         .systemLibrary(name: "CBluetooth", path: "Sources/Transports/CBluetooth"),
         .systemLibrary(name: "CSystemBus", path: "Sources/Transports/CSystemBus"),
         .target(
@@ -95,7 +94,7 @@ let package = Package(
         .target(
             name: "NighLoop",
             dependencies: [
-                "NighBluetooth", "NighCore", "NighMemory", "NighPlugins", "NighTCP", "NighUV",
+                "NighBluetooth", "NighCore", "NighMemory", "NighNATS", "NighPlugins", "NighTCP", "NighUV",
             ],
             path: "Sources/LowTier"),
         .target(

@@ -5,6 +5,7 @@
 // Moment.
 @_exported import NighCore
 @_exported import NighMemory
+import NighNATS
 @_exported import NighPlugins
 @_exported import NighTCP
 @_exported import NighUV
@@ -20,6 +21,7 @@ extension TransportRegistry {
     /// `try TransportRegistry.standard.makeAll("tcp")`. A program adds its own with `register`.
     public static let standard = TransportRegistry([
         MemoryTransport.registryEntry, TCPTransport.registryEntry, BluetoothTransport.registryEntry,
+        NATSTransport.registryEntry,
     ])
 
     /// The schemes of all transports here that reach other programs without being told where, separated by commas.

@@ -1,7 +1,7 @@
 import NighCore
 
 /// Settings for the transport `nats`.
-public struct NATSOptions: Hashable, Sendable {
+package struct NATSOptions: Hashable, Sendable {
     package static let scheme = "nats"
 
     /// The most servers that a spec may name.
@@ -13,11 +13,11 @@ public struct NATSOptions: Hashable, Sendable {
     /// themselves.
     package var servers: [ServerAddress]
     /// The path of the file with the credentials; nil if the servers ask for none.
-    public var credentials: String?
+    package var credentials: String?
     /// The path of the file, in PEM, with the certificates of the authorities to trust; nil for the system's own.
-    public var authorities: String?
+    package var authorities: String?
     /// The first part of every subject. Only sessions of the same realm see each other.
-    public var realm: String
+    package var realm: String
 
     /// Creates settings for these servers.
     package init(
