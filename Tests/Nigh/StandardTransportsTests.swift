@@ -8,7 +8,7 @@ import Testing
             #expect(try TransportRegistry.standard.makeAll(entry.scheme).map(\.scheme) == [entry.scheme])
         }
         let unknown = #expect(throws: NighError.self) { try TransportRegistry.standard.makeAll("pigeon") }
-        #expect(unknown?.description.hasSuffix("known are: bluetooth, memory, tcp") == true)
+        #expect(unknown?.description.hasSuffix("known are: bluetooth, memory, nats, tcp") == true)
     }
 
     @Test("reach other programs, except memory")

@@ -137,8 +137,12 @@ struct TransportsCommand: Subcommand {
         let capabilities = capabilities ?? subject.plugin?.capabilities
         let fault: NighError? = if case .down(let error) = condition { error } else { nil }
         let options = entry.options.sorted { $0.key < $1.key }
+        let lacksOptions = entry.needsOptions && transports == nil
         let verdict =
-            fault.map { Line("does not work here: ", .bad) + Line("\($0.cause)") }
+            fault.map {
+                lacksOptions
+                    ? Line("needs options") : Line("does not work here: ", .bad) + Line("\($0.cause)")
+            }
             ?? Line("works here", .good)
         var lines = [Line(entry.scheme, .strong) + "  " + Line(entry.summary), "  " + verdict]
         if let advice = fault?.advice { lines.append("  what to do: " + Line(advice)) }
