@@ -103,6 +103,10 @@ import Testing
         #expect(
             try cause(address, nil)
                 == "the server's certificate is from an authority that is not trusted here")
+        let optional = try NATSServer(
+            .debian, try authority.configuration(for: "IP:127.0.0.1") + "\nallow_non_tls: true")
+        #expect(
+            try cause("tls://127.0.0.1:\(optional.port)", nil) == "the server does not require encryption")
         let plain = try NATSServer()
         #expect(try cause("tls://127.0.0.1:\(plain.port)", nil) == "the server offers no encryption")
     }

@@ -67,12 +67,12 @@ import Testing
     func greeting() {
         let text = """
             INFO {"server_id":"N","version":"2.9.10","a":{"version":"1","tls_required":true},"connect_urls":\
-            ["a:1","b:2"],"s":"a \\"quoted\\", tls_required: true","auth_required":true,"client_id":4}
+            ["a:1","b:2"],"s":"a \\"quoted\\", tls_required: true","ldm":true,"client_id":4}
             """
         let greeting = ServerGreeting(Array(text.utf8))
         #expect(greeting?.version == "2.9.10")
-        #expect(greeting?.requiresTLS == false && greeting?.requiresCredentials == true)
-        #expect(greeting?.isLeaving == false)
+        #expect(greeting?.requiresTLS == false && greeting?.offersTLS == false)
+        #expect(greeting?.isLeaving == true)
         let cut = "INFO {\"client_id\":4,\"version\":\"2"
         for text in ["", "HTTP/1.1 400", "INFO ", "INFO {", cut, cut + "\\", "INFO {\"version\":\"2.9.10\"}"]
         {

@@ -99,12 +99,11 @@ final class ClientThread: @unchecked Sendable {
     // MARK: Calls from the loop
 
     /// The bytes that were published and are not written yet.
-    var bytesWaiting: Int { outbox.byteCount + bufferedBytes.load(ordering: .relaxed) }
+    var bytesWaiting: Int { outbox.byteCount + bufferedBytes.load(ordering: .sequentiallyConsistent) }
 
     /// Carries out `command` on the connection numbered `generation`, if that is still the one.
     func perform(_ command: Outbox.Command, on generation: UInt64) {
         if outbox.add(command, for: generation) { alarm.ring() }
-        if bytesWaiting >= Self.queue { awaitRoom(on: generation) }
     }
 
     /// Reports when at least half of ``queue`` is free.

@@ -21,6 +21,8 @@ package final class NATSConnection: Broker, @unchecked Sendable {
     private var client: ClientThread?
     private var timer: LoopTimer?
     private var isDropping = false
+    /// Whether as many bytes have waited as should, and no room was reported since.
+    private var isFull = false
 
     /// The version of libnats, once it is loaded.
     private(set) var libraryVersion: String?
@@ -82,6 +84,9 @@ package final class NATSConnection: Broker, @unchecked Sendable {
         }
         if isDropping, waiting < Outbox.limit / 2 { isDropping = false }
         client.perform(.publish(packet, subject: subject, answers: answers), on: facts.generation)
+        guard client.bytesWaiting >= ClientThread.queue else { return }
+        isFull = true
+        client.awaitRoom(on: facts.generation)
     }
 
     package func mark(_ number: UInt64) { perform(.mark(number)) }
@@ -119,6 +124,7 @@ package final class NATSConnection: Broker, @unchecked Sendable {
                 roundTrip = nil
                 refusals = []
                 isDropping = false
+                isFull = false
                 events.brokerConnected(
                     BrokerLimits(longestPacket: facts.longestPacket, queue: ClientThread.queue))
             case .disconnected(let error):
@@ -143,8 +149,9 @@ package final class NATSConnection: Broker, @unchecked Sendable {
 
     /// Reports that there is room, unless more has been published since the client's thread found it.
     private func reportRoom() {
-        guard let client, let facts else { return }
+        guard isFull, let client, let facts else { return }
         if client.bytesWaiting <= ClientThread.queue / 2 {
+            isFull = false
             events?.brokerHasRoom()
         } else {
             client.awaitRoom(on: facts.generation)

@@ -93,10 +93,6 @@ enum NATSProblem {
         let words = withoutPlace(message)
         switch status {
         case NATS_CONNECTION_AUTH_FAILED: return unauthorized(server, path)
-        case NATS_SECURE_CONNECTION_WANTED:
-            return error(
-                .unavailable("the server offers no encryption"), server,
-                advice: "write nats:// instead of tls://, or give the server a certificate")
         case NATS_SSL_ERROR: return insecure(words, server)
         default: break
         }
@@ -108,6 +104,15 @@ enum NATSProblem {
                 .reset, server, advice: "the server's log tells why: it ended the connection at once")
         default: return library(words, server)
         }
+    }
+
+    /// The error for a server that does not require encryption, which libnats 3.4 does not begin then.
+    static func unencrypted(_ server: ServerAddress, isOffered: Bool) -> NighError {
+        error(
+            .unavailable("the server \(isOffered ? "does not require" : "offers no") encryption"), server,
+            advice: isOffered
+                ? "remove allow_non_tls from its configuration, since libnats 3.4 does not encrypt otherwise"
+                : "write nats:// instead of tls://, or give the server a certificate")
     }
 
     private static func unauthorized(_ server: ServerAddress, _ path: String?) -> NighError {

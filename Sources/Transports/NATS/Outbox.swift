@@ -28,12 +28,14 @@ final class Outbox: Sendable {
     private let waiting = Atomic<Int>(0)
 
     /// The bytes of the packets that the library has not been given yet.
-    var byteCount: Int { waiting.load(ordering: .relaxed) }
+    var byteCount: Int { waiting.load(ordering: .sequentiallyConsistent) }
 
     /// Adds a command for the connection numbered `generation`. What waits for an earlier one is dropped. Returns
     /// whether the thread has to be woken.
     func add(_ command: Command, for generation: UInt64) -> Bool {
-        if case .publish(let packet, _, _) = command { waiting.add(packet.count, ordering: .relaxed) }
+        if case .publish(let packet, _, _) = command {
+            waiting.add(packet.count, ordering: .sequentiallyConsistent)
+        }
         return state.withLock { state in
             if state.generation != generation {
                 drop(state.commands)
@@ -74,7 +76,7 @@ final class Outbox: Sendable {
     func wakeUp() { state.withLock { $0.isAsleep = false } }
 
     /// Counts a packet that the library has been given, or that was dropped.
-    func packetLeft(_ byteCount: Int) { waiting.subtract(byteCount, ordering: .relaxed) }
+    func packetLeft(_ byteCount: Int) { waiting.subtract(byteCount, ordering: .sequentiallyConsistent) }
 
     /// Counts the packets among `commands`, which are not carried out.
     func drop(_ commands: some Collection<Command>) {

@@ -12,8 +12,6 @@ struct ServerGreeting: Hashable, Sendable {
     var requiresTLS: Bool
     /// Whether the server offers an encrypted connection.
     var offersTLS: Bool
-    /// Whether the server wants credentials.
-    var requiresCredentials: Bool
     /// Whether the server is about to end all its connections.
     var isLeaving: Bool
 
@@ -30,7 +28,6 @@ struct ServerGreeting: Hashable, Sendable {
         self.version = String(version.prefix(32))
         requiresTLS = fields["tls_required"] == "true"
         offersTLS = requiresTLS || fields["tls_available"] == "true"
-        requiresCredentials = fields["auth_required"] == "true"
         isLeaving = fields["ldm"] == "true"
     }
 

@@ -102,6 +102,9 @@ final class ServerLink: @unchecked Sendable {
 
     /// Connects. Blocks, usually for at most ``connectTimeout``.
     func connect(_ credentials: NATSCredentials?, authorities: String?) throws(NighError) {
+        if server.isEncrypted, !greeting.requiresTLS {
+            throw NATSProblem.unencrypted(server, isOffered: greeting.offersTLS)
+        }
         var settings: OpaquePointer?
         try check(library.pointee.Options_Create(&settings))
         defer { library.pointee.Options_Destroy(settings) }
