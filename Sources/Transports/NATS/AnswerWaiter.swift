@@ -1,3 +1,4 @@
+import CNATS
 import NighCore
 
 /// Waits for a server's answers, on a thread of its own: the call of the library that asks also waits.
@@ -79,7 +80,9 @@ final class AnswerWaiter: @unchecked Sendable {
     }
 
     private func run() {
+        var library: UnsafePointer<CNATSFunctions>?
         while let (link, marks) = next() {
+            library = link.library
             let start = LoopThread.now
             let answer = link.awaitAnswer(within: Self.timeout)
             if answer == true {
@@ -91,6 +94,9 @@ final class AnswerWaiter: @unchecked Sendable {
             link.isSilent.store(true, ordering: .releasing)
             wake()
         }
+        library?.pointee.ReleaseThreadMemory()
+        // Nobody waits for the end of the thread.
+        thread.join()
     }
 
     /// Waits until there is something to ask. Nil at the end.

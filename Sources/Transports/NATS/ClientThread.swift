@@ -149,6 +149,8 @@ final class ClientThread: @unchecked Sendable {
         leave()
         waiter.end()
         library?.pointee.ReleaseThreadMemory()
+        // Nobody waits for the end of the thread.
+        thread.join()
     }
 
     /// Works once through what there is to do with a connection, and waits if there is nothing.

@@ -32,7 +32,7 @@ final class ServerLink: @unchecked Sendable {
     let number = ServerLink.lastNumber.add(1, ordering: .relaxed).newValue
     let server: ServerAddress
     let greeting: ServerGreeting
-    private let library: UnsafePointer<CNATSFunctions>
+    let library: UnsafePointer<CNATSFunctions>
     private let inbox: Inbox
     private let credentialsPath: String?
     /// Wakes the client's thread. Callable from any thread.
