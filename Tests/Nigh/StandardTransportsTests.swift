@@ -4,13 +4,16 @@ import Testing
 @Suite("The transports of this package") struct StandardTransportsTests {
     @Test("can each be chosen by name")
     func names() throws {
+        let options = ["nats": ":server=nats://localhost:4222"]
         for entry in TransportRegistry.standard.entries {
-            #expect(try TransportRegistry.standard.makeAll(entry.scheme).map(\.scheme) == [entry.scheme])
+            let spec = entry.scheme + (options[entry.scheme] ?? "")
+            #expect(try TransportRegistry.standard.makeAll(spec).map(\.scheme) == [entry.scheme])
+            #expect(entry.needsOptions == (options[entry.scheme] != nil))
         }
         let unknown = #expect(throws: NighError.self) { try TransportRegistry.standard.makeAll("pigeon") }
         #expect(unknown?.description.hasSuffix("known are: bluetooth, memory, nats, tcp") == true)
     }
 
-    @Test("reach other programs, except memory")
+    @Test("reach other programs without options, except memory")
     func reach() { #expect(TransportRegistry.standard.reachingOtherPrograms == "bluetooth,tcp") }
 }
