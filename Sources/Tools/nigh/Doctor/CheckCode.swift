@@ -3,7 +3,8 @@
 /// `nigh help N17` and the guide "Why did they not find each other" explain the check under this code. A code keeps its
 /// meaning in every version: a check that is added gets a code that was never used.
 enum CheckCode {
-    /// The codes by the ID of the check. The tens group them: this machine, TCP, Bluetooth, the way to a peer.
+    /// The codes by the ID of the check. The tens group them: this machine, TCP, Bluetooth, the way to a peer,
+    /// NATS.
     static let all: [(code: String, id: String)] = [
         ("N01", "identity.file"), ("N02", "identity.owner"), ("N03", "identity.mode"),
         ("N04", "identity.key"),
@@ -22,6 +23,8 @@ enum CheckCode {
         ("N55", "peer.tls"), ("N56", "peer.hello"), ("N57", "peer.version"), ("N58", "peer.ping"),
         ("N59", "peer.packets"), ("N60", "peer.name"), ("N61", "peer.path"),
         ("N62", "peer.through"), ("N63", "peer.common"), ("N64", "peer.carried"),
+        ("N71", "nats.library"), ("N72", "nats.server"), ("N73", "nats.tls"), ("N74", "nats.permitted"),
+        ("N75", "nats.payload"), ("N76", "nats.sessions"),
     ]
 
     /// Returns the code of a check; nil for the checks of a plugin's transport.
