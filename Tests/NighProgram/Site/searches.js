@@ -13,7 +13,7 @@ const searches = [
   ["multicast", "guides/why-not-found.html#n17-multicast-tcpmulticast"],
   ["slow link", "guides/faq.html#why-is-my-transfer-or-link-slow"],
   ["reconnecting", "guides/changing-wires.html"],
-  ["without internet", "guides/faq.html#does-it-need-the-internet-an-account-or-a-server"],
+  ["without internet", "guides/faq.html#does-it-work-without-internet-account-and-server"],
   ["headless", "guides/recipes.html#4-send-a-folder-to-a-machine-without-a-screen"],
   ["pair two devices", "guides/security.html#pair-two-devices"],
   ["backpressure", "guides/slow-readers.html"],

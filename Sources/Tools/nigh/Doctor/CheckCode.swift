@@ -4,7 +4,7 @@
 /// meaning in every version: a check that is added gets a code that was never used.
 enum CheckCode {
     /// The codes by the ID of the check. The tens group them: this machine, TCP, Bluetooth, the way to a peer,
-    /// NATS.
+    /// NATS. The order is that of the guide.
     static let all: [(code: String, id: String)] = [
         ("N01", "identity.file"), ("N02", "identity.owner"), ("N03", "identity.mode"),
         ("N04", "identity.key"),
@@ -19,12 +19,12 @@ enum CheckCode {
         ("N34", "bluetooth.permission"), ("N35", "bluetooth.adapter"), ("N36", "bluetooth.unblocked"),
         ("N37", "bluetooth.powered"), ("N38", "bluetooth.discoverable"), ("N39", "bluetooth.listening"),
         ("N40", "bluetooth.service-record"),
+        ("N71", "nats.library"), ("N72", "nats.server"), ("N73", "nats.tls"), ("N74", "nats.permitted"),
+        ("N75", "nats.payload"), ("N76", "nats.sessions"),
         ("N51", "peer.found"), ("N52", "peer.resolve"), ("N53", "peer.address"), ("N54", "peer.connect"),
         ("N55", "peer.tls"), ("N56", "peer.hello"), ("N57", "peer.version"), ("N58", "peer.ping"),
         ("N59", "peer.packets"), ("N60", "peer.name"), ("N61", "peer.path"),
         ("N62", "peer.through"), ("N63", "peer.common"), ("N64", "peer.carried"),
-        ("N71", "nats.library"), ("N72", "nats.server"), ("N73", "nats.tls"), ("N74", "nats.permitted"),
-        ("N75", "nats.payload"), ("N76", "nats.sessions"),
     ]
 
     /// Returns the code of a check; nil for the checks of a plugin's transport.
