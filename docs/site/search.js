@@ -4,7 +4,7 @@
 // What says nothing about the subject. A query of nothing else is searched as it is.
 const STOP_WORDS = new Set(("a about am an and any are as at be been by can cannot could did do does for from get has have how i if in " +
   "into is it its make me my need of on or our should so some than that the their them then there these they this those to too use using " +
-  "want was we what when where which who why will with without would you your").split(" "));
+  "want was we what when where which who why will with would you your").split(" "));
 
 // What people call things elsewhere, and the words of these pages. A word is found if one of its own or of these words is.
 const SYNONYMS = {

@@ -14,6 +14,7 @@ const searches = [
   ["slow link", "guides/faq.html#why-is-my-transfer-or-link-slow"],
   ["reconnecting", "guides/changing-wires.html"],
   ["without internet", "guides/faq.html#does-it-work-without-internet-account-and-server"],
+  ["across the internet", "guides/across-the-internet.html"],
   ["headless", "guides/recipes.html#4-send-a-folder-to-a-machine-without-a-screen"],
   ["pair two devices", "guides/security.html#pair-two-devices"],
   ["backpressure", "guides/slow-readers.html"],
