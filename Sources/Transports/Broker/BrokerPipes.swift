@@ -11,6 +11,10 @@ final class BrokerPipes {
     struct Sizes {
         /// The most bytes of a pipe that wait unread at one end.
         var window = 256 << 10
+        /// The windows of all pipes together, roughly: what may be on its way to this end, ahead of a small packet. Beyond
+        /// it, new pipes have smaller windows, down to `leastWindow`.
+        var allWindows = 4 << 20
+        var leastWindow = 16 << 10
         /// The longest packet, also if the server takes longer ones.
         var packet = 64 << 10
         /// The most pipes at once.
@@ -60,18 +64,26 @@ final class BrokerPipes {
     var count: Int { pipes.count }
     var isFull: Bool { pipes.count >= sizes.pipes }
 
+    /// The window for the next pipe.
+    var nextWindow: Int {
+        max(sizes.leastWindow, min(sizes.window, sizes.allWindows / (pipes.count + 1)))
+    }
+
     /// The longest packet that this end takes and sends.
     var longestPacket: Int { min(sizes.packet, limits?.longestPacket ?? sizes.packet) }
 
     /// Opens an end of a pipe.
     ///
-    /// - Parameter answer: what answers the other end's request; nil if this end has asked.
+    /// - Parameters:
+    ///   - window: this end's window, which the other end knows.
+    ///   - answer: what answers the other end's request; nil if this end has asked.
     func open(
-        _ number: UInt64, to end: BrokerMessage.PipeEnd, answer: [UInt8]?, from local: TransportAddress?,
+        _ number: UInt64, to end: BrokerMessage.PipeEnd, window: Int, answer: [UInt8]?,
+        from local: TransportAddress?,
         at remote: TransportAddress?, on loop: any EventLoop
     ) -> SequencedPipe {
         let stream = SequencedStream(
-            .init(packet: min(longestPacket, Int(end.longestPacket)), window: sizes.window),
+            .init(packet: min(longestPacket, Int(end.longestPacket)), window: window),
             theirWindow: Int(min(end.window, UInt32(sizes.window))), at: loop.now)
         let pipe = SequencedPipe(
             stream, number: number, from: local, to: remote, scheme: scheme, on: loop, channel: self)

@@ -23,6 +23,8 @@ package final class BrokerTransport: @unchecked Sendable {
         let address: BrokerAddress
         /// The number of the pipe's end here.
         let number: UInt64
+        /// Its window.
+        let window: Int
         let deadline: Moment
         var timer: LoopTimer?
         /// Whether nobody was found at the address.
@@ -227,7 +229,9 @@ package final class BrokerTransport: @unchecked Sendable {
         _ dial: DialID, to address: BrokerAddress, within timeout: Duration, on loop: any EventLoop
     ) {
         lastNumber += 1
-        dials[dial] = Dial(address: address, number: lastNumber, deadline: loop.now + Moment.Span(timeout))
+        dials[dial] = Dial(
+            address: address, number: lastNumber, window: pipes.nextWindow,
+            deadline: loop.now + Moment.Span(timeout))
         dialByNumber[lastNumber] = dial
         ask(dial)
     }
@@ -240,7 +244,7 @@ package final class BrokerTransport: @unchecked Sendable {
         var pause = Self.openPause
         if isConnected {
             publish(
-                .open(end(record.number)), to: subjects.to(record.address),
+                .open(end(record.number, window: record.window)), to: subjects.to(record.address),
                 answers: subjects.at(place, BrokerSubjects.token(of: record.number)))
             if record.foundNobody { pause = Self.nobodyPause }
         }
@@ -256,9 +260,9 @@ package final class BrokerTransport: @unchecked Sendable {
         }
     }
 
-    private func end(_ number: UInt64) -> BrokerMessage.PipeEnd {
+    private func end(_ number: UInt64, window: Int) -> BrokerMessage.PipeEnd {
         BrokerMessage.PipeEnd(
-            place: place, token: BrokerSubjects.token(of: number), window: UInt32(pipes.sizes.window),
+            place: place, token: BrokerSubjects.token(of: number), window: UInt32(window),
             longestPacket: UInt32(pipes.longestPacket))
     }
 
@@ -305,8 +309,10 @@ package final class BrokerTransport: @unchecked Sendable {
             return publish(.refused, to: subjects.at(end.place, end.token))
         }
         lastNumber += 1
+        let window = pipes.nextWindow
+        let answer = BrokerMessage.opened(self.end(lastNumber, window: window)).bytes
         let pipe = pipes.open(
-            lastNumber, to: end, answer: BrokerMessage.opened(self.end(lastNumber)).bytes,
+            lastNumber, to: end, window: window, answer: answer,
             from: transportAddress(ownAddress(advertisement.service)), at: nil, on: running.loop)
         running.events.pipeOpened(pipe, dial: nil, by: self)
     }
@@ -318,7 +324,8 @@ package final class BrokerTransport: @unchecked Sendable {
             return pipes.decline(end, number)
         }
         let pipe = pipes.open(
-            number, to: end, answer: nil, from: nil, at: transportAddress(record.address), on: running.loop)
+            number, to: end, window: record.window, answer: nil, from: nil,
+            at: transportAddress(record.address), on: running.loop)
         running.events.pipeOpened(pipe, dial: dial, by: self)
     }
 }

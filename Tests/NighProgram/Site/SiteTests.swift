@@ -64,7 +64,7 @@ import Testing
         let page = "\(BuiltPackages.root)/Tests/NighProgram/Site/search.html"
         let document = try browse("file://\(page)?folder=file://\(site)")
         let report = document.components(separatedBy: "<pre>").last?.components(separatedBy: "</pre>").first
-        #expect(report == "tried 20")
+        #expect(report == "tried 21")
 
         let partly = try browse("file://\(site)/search.html?q=multicast%20quokka")
         #expect(partly.contains("No place has all words of “multicast quokka”"))
