@@ -45,8 +45,13 @@ static void open_library(void) {
 }
 
 static void load(void) {
-    handle = dlopen("libnats.so.3.4", RTLD_NOW | RTLD_LOCAL);
-    if (!handle) return fail(dlerror());
+    // Those of Debian 12 and 13. All that is used here is the same in both.
+    static const char *const names[] = {"libnats.so.3.4", "libnats.so.3.10"};
+    for (size_t i = 0; !handle && i < sizeof names / sizeof *names; i++) {
+        handle = dlopen(names[i], RTLD_NOW | RTLD_LOCAL);
+        if (!handle && i == 0) fail(dlerror());
+    }
+    if (!handle) return;
     FIND_SHARED(GetVersion);
     FIND_SHARED(GetLastError);
     FIND_SHARED(ReleaseThreadMemory);

@@ -16,7 +16,8 @@ enum NATSProblem {
     /// The error for a library that cannot be loaded. `reason` is the message of the loader.
     static func missing(_ reason: String) -> NighError {
         error(
-            .unavailable("NATS's library is missing (\(reason))"), advice: "`apt-get install libnats3.4`")
+            .unavailable("NATS's library is missing (\(reason))"),
+            advice: "`apt-get install libnats3.4`, or libnats3.10 in Debian 13")
     }
 
     /// The error for a call of the library that fails for a reason that has no sentence here.
