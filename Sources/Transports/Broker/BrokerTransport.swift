@@ -14,6 +14,7 @@ package final class BrokerTransport: @unchecked Sendable {
     /// How long a dial waits before it asks again an address where nobody was found: servers of a cluster learn of a
     /// new subscription one after the other.
     private static let nobodyPause = Moment.Span.milliseconds(250)
+
     private struct Running {
         let loop: any EventLoop
         let events: any TransportEvents
@@ -240,7 +241,9 @@ package final class BrokerTransport: @unchecked Sendable {
     private func ask(_ dial: DialID) {
         guard let running, let record = dials[dial] else { return }
         let now = running.loop.now
-        guard now < record.deadline else { return fail(dial, .timedOut) }
+        guard now < record.deadline else {
+            return fail(dial, problem?.cause ?? .timedOut, advice: problem?.advice)
+        }
         var pause = Self.openPause
         if isConnected {
             publish(
@@ -369,6 +372,16 @@ extension BrokerTransport: BrokerEvents {
     }
 
     package func brokerHasRoom() { pipes.pump() }
+
+    /// Reports a failure as one of what the session wants from the broker, which is what it ends or hinders.
+    package func brokerFailed(_ error: NighError) {
+        guard let running else { return }
+        if advertisement != nil {
+            running.events.advertisingFailed(error, by: self)
+        } else if browsed != nil {
+            running.events.browsingFailed(error, by: self)
+        }
+    }
 
     package func brokerHasReceived(mark: UInt64) { pipes.hasReceived(mark: mark) }
 }
