@@ -21,6 +21,7 @@ let package = Package(
             targets: [
                 "Nigh", "NighBluetooth", "NighCalls", "NighChannels", "NighCore", "NighFiles", "NighGroups",
                 "NighIntroductions", "NighLoop", "NighMemory", "NighNATS", "NighPlugins", "NighRelays",
+                "NighSerial",
                 "NighTCP", "NighUV",
             ]),
         // Distributed actors, for programs.
@@ -30,7 +31,7 @@ let package = Package(
             name: "NighLoop",
             targets: [
                 "NighBluetooth", "NighCore", "NighLoop", "NighMemory", "NighNATS", "NighPlugins",
-                "NighRecord", "NighTCP", "NighUV",
+                "NighRecord", "NighSerial", "NighTCP", "NighUV",
             ]),
         // For a transport that is compiled into its program.
         .library(name: "NighTransport", targets: ["NighCore", "NighPlugins", "NighTransport", "NighUV"]),
@@ -43,7 +44,8 @@ let package = Package(
             targets: [
                 "Nigh", "NighActors", "NighBluetooth", "NighCalls", "NighChannels", "NighCore", "NighFiles",
                 "NighGroups", "NighIntroductions", "NighLoop", "NighMemory", "NighNATS", "NighPlugins",
-                "NighRecord", "NighRelays", "NighTCP", "NighTestKit", "NighTransport", "NighUV",
+                "NighRecord", "NighRelays", "NighSerial", "NighTCP", "NighTestKit", "NighTransport",
+                "NighUV",
             ]),
     ],
     // Off by default. Without them none of the packages below is fetched, and nothing is resolved.
@@ -85,6 +87,8 @@ let package = Package(
         .target(
             name: "NighTCP", dependencies: ["CUV", "NighCore", "NighMDNS", "NighUV"],
             path: "Sources/Transports/TCP"),
+        .target(
+            name: "NighSerial", dependencies: ["NighCore", "NighUV"], path: "Sources/Transports/Serial"),
         .systemLibrary(name: "CBluetooth", path: "Sources/Transports/CBluetooth"),
         .systemLibrary(name: "CSystemBus", path: "Sources/Transports/CSystemBus"),
         .target(
@@ -94,7 +98,8 @@ let package = Package(
         .target(
             name: "NighLoop",
             dependencies: [
-                "NighBluetooth", "NighCore", "NighMemory", "NighNATS", "NighPlugins", "NighTCP", "NighUV",
+                "NighBluetooth", "NighCore", "NighMemory", "NighNATS", "NighPlugins", "NighSerial",
+                "NighTCP", "NighUV",
             ],
             path: "Sources/LowTier"),
         .target(
@@ -236,6 +241,10 @@ let package = Package(
             name: "BrokerTests", dependencies: ["NighBroker", "NighCore", "NighTestKit"], path: "Tests/Broker"
         ),
         .testTarget(
+            name: "SerialTests",
+            dependencies: ["ChildPrograms", "NighCore", "NighLoop", "NighSerial", "NighTestKit", "NighUV"],
+            path: "Tests/Serial"),
+        .testTarget(
             name: "BluetoothTests",
             dependencies: ["CSystemBus", "NighBluetooth", "NighCore", "NighLoop", "NighTestKit", "NighUV"],
             path: "Tests/Bluetooth"),
@@ -281,7 +290,7 @@ let package = Package(
                 "Arguments", "FourInARow", "NighCore", "NighMemory", "NighTestKit", "fourinarow-solver",
             ],
             path: "Tests/FourInARow"),
-        .target(name: "ChildPrograms", dependencies: ["NighTestKit"], path: "Tests/ChildPrograms"),
+        .target(name: "ChildPrograms", dependencies: ["NighCore", "NighTestKit"], path: "Tests/ChildPrograms"),
         .testTarget(
             name: "FourInARowProgramTests",
             dependencies: [

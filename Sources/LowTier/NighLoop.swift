@@ -7,6 +7,7 @@
 @_exported import NighMemory
 import NighNATS
 @_exported import NighPlugins
+import NighSerial
 @_exported import NighTCP
 @_exported import NighUV
 
@@ -21,7 +22,7 @@ extension TransportRegistry {
     /// `try TransportRegistry.standard.makeAll("tcp")`. A program adds its own with `register`.
     public static let standard = TransportRegistry([
         MemoryTransport.registryEntry, TCPTransport.registryEntry, BluetoothTransport.registryEntry,
-        NATSTransport.registryEntry,
+        NATSTransport.registryEntry, SerialTransport.registryEntry,
     ])
 
     /// The schemes of all transports here that reach other programs without being told where, separated by commas.

@@ -4,14 +4,14 @@ import Testing
 @Suite("The transports of this package") struct StandardTransportsTests {
     @Test("can each be chosen by name")
     func names() throws {
-        let options = ["nats": ":server=nats://localhost:4222"]
+        let options = ["nats": ":server=nats://localhost:4222", "serial": ":path=/dev/ttyUSB0"]
         for entry in TransportRegistry.standard.entries {
             let spec = entry.scheme + (options[entry.scheme] ?? "")
             #expect(try TransportRegistry.standard.makeAll(spec).map(\.scheme) == [entry.scheme])
             #expect(entry.needsOptions == (options[entry.scheme] != nil))
         }
         let unknown = #expect(throws: NighError.self) { try TransportRegistry.standard.makeAll("pigeon") }
-        #expect(unknown?.description.hasSuffix("known are: bluetooth, memory, nats, tcp") == true)
+        #expect(unknown?.description.hasSuffix("known are: bluetooth, memory, nats, serial, tcp") == true)
     }
 
     @Test("reach other programs without options, except memory")

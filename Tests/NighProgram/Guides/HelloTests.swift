@@ -73,7 +73,8 @@ import Testing
         #expect(try puma.end().status == 0)
         #expect(
             puma.lines == [
-                "checking the settings: there is no transport \"pigeon\"; known are: bluetooth, memory, nats, tcp"
+                "checking the settings: there is no transport \"pigeon\"; "
+                    + "known are: bluetooth, memory, nats, serial, tcp"
             ])
     }
 

@@ -44,7 +44,7 @@ struct ConformanceCommand: Subcommand {
             Example("tcp:interface=lo,mdns=embedded", "TCP without leaving this machine"),
             Example("bluetooth:adapter=hci0 bluetooth:adapter=hci1", "Bluetooth between two adapters"),
             Example(
-                "serial:device=a serial:device=b --ends 2 --pipes 1",
+                "serial:path=/dev/ttyUSB0 serial:path=/dev/ttyUSB1 --ends 2 --pipes 1",
                 "a plugin's cable between two ports"),
         ]
     ) { output, onlyLists, isOfSessions, names, settings, plugins, specs in

@@ -3,8 +3,8 @@
 /// `nigh help N17` and the guide "Why did they not find each other" explain the check under this code. A code keeps its
 /// meaning in every version: a check that is added gets a code that was never used.
 enum CheckCode {
-    /// The codes by the ID of the check. The tens group them: this machine, TCP, Bluetooth, the way to a peer,
-    /// NATS. The order is that of the guide.
+    /// The codes by the ID of the check. The tens group them: this machine, TCP, Bluetooth, serial lines, the way to
+    /// a peer, NATS. The order is that of the guide.
     static let all: [(code: String, id: String)] = [
         ("N01", "identity.file"), ("N02", "identity.owner"), ("N03", "identity.mode"),
         ("N04", "identity.key"),
@@ -19,6 +19,7 @@ enum CheckCode {
         ("N34", "bluetooth.permission"), ("N35", "bluetooth.adapter"), ("N36", "bluetooth.unblocked"),
         ("N37", "bluetooth.powered"), ("N38", "bluetooth.discoverable"), ("N39", "bluetooth.listening"),
         ("N40", "bluetooth.service-record"),
+        ("N41", "serial.device"), ("N42", "serial.other-end"),
         ("N71", "nats.library"), ("N72", "nats.server"), ("N73", "nats.tls"), ("N74", "nats.permitted"),
         ("N75", "nats.payload"), ("N76", "nats.sessions"),
         ("N51", "peer.found"), ("N52", "peer.resolve"), ("N53", "peer.address"), ("N54", "peer.connect"),

@@ -137,13 +137,14 @@ struct TransportsCommand: Subcommand {
         let capabilities = capabilities ?? subject.plugin?.capabilities
         let fault: NighError? = if case .down(let error) = condition { error } else { nil }
         let options = entry.options.sorted { $0.key < $1.key }
-        let lacksOptions = entry.needsOptions && transports == nil
         let verdict =
-            fault.map {
-                lacksOptions
-                    ? Line("needs options") : Line("does not work here: ", .bad) + Line("\($0.cause)")
+            if fault == nil {
+                Line("works here", .good)
+            } else if entry.needsOptions, transports == nil {
+                Line("not tried without its options", .faint)
+            } else {
+                Line("does not work here: ", .bad) + Line("\(fault.map { "\($0.cause)" } ?? "")")
             }
-            ?? Line("works here", .good)
         var lines = [Line(entry.scheme, .strong) + "  " + Line(entry.summary), "  " + verdict]
         if let advice = fault?.advice { lines.append("  what to do: " + Line(advice)) }
         if let plugin = subject.plugin {
