@@ -209,7 +209,7 @@ let package = Package(
                 "FourInARow", "Measuring", "Nigh", "NighActors", "NighBluetooth", "NighCalls", "NighChannels",
                 "NighCodes", "NighCore", "NighFiles", "NighForwarding", "NighGroups", "NighIntroductions",
                 "NighMDNS",
-                "NighRecord", "NighTCP", "NighTestKit", "ProgramSupport",
+                "NighRecord", "NighSerial", "NighTCP", "NighTestKit", "ProgramSupport",
             ],
             path: "Sources/Tools/fuzz"),
         .systemLibrary(name: "CHeap", path: "Tests/CHeap"),
@@ -290,7 +290,8 @@ let package = Package(
                 "Arguments", "FourInARow", "NighCore", "NighMemory", "NighTestKit", "fourinarow-solver",
             ],
             path: "Tests/FourInARow"),
-        .target(name: "ChildPrograms", dependencies: ["NighCore", "NighTestKit"], path: "Tests/ChildPrograms"),
+        .target(
+            name: "ChildPrograms", dependencies: ["NighCore", "NighTestKit"], path: "Tests/ChildPrograms"),
         .testTarget(
             name: "FourInARowProgramTests",
             dependencies: [

@@ -110,7 +110,9 @@ package final class SerialCable: @unchecked Sendable {
             }
             states.append(pollfd(fd: stop.read, events: Int16(POLLIN), revents: 0))
             let milliseconds = pause.map { Int32($0 / 1_000_000) + 1 } ?? -1
-            guard poll(&states, 3, milliseconds) >= 0 || errno == EINTR, states[2].revents == 0 else { return }
+            guard poll(&states, 3, milliseconds) >= 0 || errno == EINTR, states[2].revents == 0 else {
+                return
+            }
             for end in 0..<2 {
                 if Int32(states[end].revents) & POLLIN != 0 {
                     let count = read(masters[end], &buffer, buffer.count)

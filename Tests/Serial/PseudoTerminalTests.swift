@@ -7,7 +7,7 @@ import Testing
 @testable import NighSerial
 
 /// The transport on real devices of the kernel: pseudo-terminals with a cable between them.
-@Suite(.serialized) struct PseudoTerminalTests {
+@Suite struct PseudoTerminalTests {
     private func rig(_ cable: SerialCable) -> TransportRig {
         var rig = TransportRig(
             "serial", refusedAddress: TransportAddress(scheme: "serial", value: "1"),
@@ -41,7 +41,6 @@ import Testing
             return rig
         }
         #expect(outcome.isPassed, "\(outcome)")
-        print("changed bits: \(cable.changedBits)")
         #expect(cable.changedBits > 10)
     }
 }

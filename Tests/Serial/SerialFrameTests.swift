@@ -84,7 +84,8 @@ import Testing
         let transports = [line.makeTransport(0), line.makeTransport(1)]
         let sessions = transports.enumerated().map { end, transport in
             LowLevelSession(
-                SessionConfiguration(service: "frames", name: DisplayName(fitting: "End \(end)"), role: .peer),
+                SessionConfiguration(
+                    service: "frames", name: DisplayName(fitting: "End \(end)"), role: .peer),
                 identity: .ephemeral(seed: UInt64(end + 1)), transports: [transport], loop: loop)
         }
         for session in sessions {
@@ -95,7 +96,8 @@ import Testing
         try loop.run(for: .seconds(2))
         for _ in 0..<3_000 {
             if random.oneIn(100) { sessions[0].invite(sessions[1].id) { _ in } }
-            line.inject(Self.randomFrame(&random, like: line.lastFrames), into: Int.random(in: 0...1, using: &random))
+            line.inject(
+                Self.randomFrame(&random, like: line.lastFrames), into: Int.random(in: 0...1, using: &random))
             try loop.run(for: .milliseconds(20))
         }
         for session in sessions { session.close {} }

@@ -75,7 +75,6 @@ import Testing
         let line = SimulatedLine(on: loop, baud: baud)
         let (puma, pumaSaw) = session("Puma", at: 0, of: line)
         let (lynx, lynxSaw) = session("Lynx", at: 1, of: line)
-        let begin = loop.now
         try wait { pumaSaw.states.last == .available && lynxSaw.states.last == .available }
         let seen = loop.now
         puma.invite(lynx.id) { _ in }
@@ -83,7 +82,9 @@ import Testing
         let connected = loop.now
         try puma.trySend([UInt8](repeating: 7, count: 100), to: lynx.id)
         try wait { lynxSaw.messages.count == 1 }
-        print("baud \(baud): seen \(seen - begin) connected \(connected - seen) message \(loop.now - connected)")
+        print(
+            "baud \(baud): seen \(seen - begin) connected \(connected - seen) message \(loop.now - connected)"
+        )
         #expect(!pumaSaw.states.contains(.reconnecting) && !lynxSaw.states.contains(.reconnecting))
         try closeAll(puma, lynx)
     }

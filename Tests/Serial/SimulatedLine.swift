@@ -46,7 +46,9 @@ final class SimulatedLine: @unchecked Sendable {
     }
 
     /// Lets `end` receive a frame that nobody has sent.
-    func inject(_ frame: SerialFrame, into end: Int) { frame.bytes.withUnsafeBytes { ends[end]?.received($0) } }
+    func inject(_ frame: SerialFrame, into end: Int) {
+        frame.bytes.withUnsafeBytes { ends[end]?.received($0) }
+    }
 
     fileprivate func carry(_ bytes: [UInt8], from end: Int) {
         guard !bytes.isEmpty else { return }

@@ -27,6 +27,8 @@ enum Target: String, CaseIterable {
     case trust
     /// What Bluetooth devices report about their services.
     case services
+    /// What comes from a serial line, and the packets of a pipe.
+    case serial
     /// Records of links.
     case traces
     /// The content of packets beside a link, and what each side says about its place for them.
@@ -72,6 +74,7 @@ enum Target: String, CaseIterable {
         case .pairing: try PairingTarget.run(&mutator)
         case .trust: try TrustTarget.run(&mutator)
         case .services: try ServiceSearchTarget.run(&mutator)
+        case .serial: try SerialTarget.run(&mutator)
         case .traces: try LinkRecordTarget.run(&mutator)
         case .packets: try PacketTarget.run(&mutator)
         case .paths: try DatagramPathTarget.run(&mutator)

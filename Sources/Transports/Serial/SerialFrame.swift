@@ -19,13 +19,24 @@ package enum SerialFrame: Equatable {
         /// The ID of the end that sends this. Each start of a transport has its own.
         package var id: UInt64
         /// The pipe that the end has or asks for; 0 for none.
-        package var pipe: UInt32 = 0
+        package var pipe: UInt32
         /// The last pipe that ended in good order at this end.
-        package var finished: UInt32 = 0
+        package var finished: UInt32
         /// Whether the end shuts down.
-        package var isLeaving = false
+        package var isLeaving: Bool
         /// What the end advertises, empty for nothing; nil if that has not changed.
         package var advertisement: [UInt8]?
+
+        package init(
+            id: UInt64, pipe: UInt32 = 0, finished: UInt32 = 0, isLeaving: Bool = false,
+            advertisement: [UInt8]? = nil
+        ) {
+            self.id = id
+            self.pipe = pipe
+            self.finished = finished
+            self.isLeaving = isLeaving
+            self.advertisement = advertisement
+        }
     }
 
     private enum Kind: UInt8 {

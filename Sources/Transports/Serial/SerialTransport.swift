@@ -17,11 +17,6 @@ package final class SerialTransport: @unchecked Sendable {
     /// After this long without a state, the other end counts as gone. A session would notice after 15 s; this way it
     /// has most of the 10 s left for which it keeps a conversation.
     private static let silence = Moment.Span.seconds(3)
-    /// The pause before a device that failed is opened again.
-    private static let reopenPause = Moment.Span.seconds(2)
-    /// A packet is given to the device this long before the line has sent what came before. With more, states would
-    /// be late.
-    private static let lead = Moment.Span.milliseconds(50)
     /// States repeat an advertisement so seldom that it takes one part in this many of the line.
     private static let advertisementShare = 8
 
@@ -49,6 +44,7 @@ package final class SerialTransport: @unchecked Sendable {
     private struct Running {
         let loop: any EventLoop
         let events: any TransportEvents
+        let line: SerialLine
     }
 
     /// The transport at the other end of the line.
@@ -72,17 +68,13 @@ package final class SerialTransport: @unchecked Sendable {
     private let id = UInt64.random(in: 1 ... .max)
     private var running: Running?
 
-    private var device: (any SerialDevice)?
-    private var deviceError: NighError?
-    private var reader = SerialFrameReader()
-    /// When the line will have sent what the device was given.
-    private var lineFree = Moment(nanoseconds: 0)
+    private var openedAt = Moment(nanoseconds: 0)
     private var stateDue = Moment(nanoseconds: 0)
     private var advertisementDue = Moment(nanoseconds: 0)
-    private var reopenTime = Moment(nanoseconds: 0)
     private var checkTimer: LoopTimer?
-    private var packetTimer: LoopTimer?
     private var isPacketTurnDue = false
+    /// Why the transport was last reported as down.
+    private var lastError: NighError?
 
     private var other: OtherEnd?
     private var advertisement: Advertisement?
@@ -117,63 +109,38 @@ package final class SerialTransport: @unchecked Sendable {
     private func check() {
         guard let loop = running?.loop else { return }
         checkTimer = loop.schedule(at: loop.now + Self.checkInterval) { [weak self] in self?.check() }
-        guard device != nil else { return openDevice() }
         if let other, loop.now - other.lastState > Self.silence { otherEndLost(.linkLost) }
         if opening != nil { requestPipe() }
+        running?.line.open()
         pump()
     }
 
-    // MARK: The device
+    // MARK: The line
 
-    private func openDevice() {
-        guard let loop = running?.loop, loop.now >= reopenTime else { return }
-        reopenTime = loop.now + Self.reopenPause
-        let new = makeDevice()
-        do throws(NighError) {
-            try new.open(
-                on: loop, received: { [weak self] in self?.received($0) },
-                drained: { [weak self] in self?.pump() }, failed: { [weak self] in self?.deviceFailed($0) })
-        } catch {
-            return deviceFailed(error)
+    private func handle(_ event: SerialLine.Event) {
+        guard let events = running?.events else { return }
+        switch event {
+        case .opened:
+            stateChanged()
+            openedAt = stateDue
+            if lastError != nil { events.transportChanged(.up, by: self) }
+            lastError = nil
+            reportListening()
+        case .failed(let error):
+            reported = nil  // While the transport is down, no sighting counts.
+            if error != lastError { events.transportChanged(.down(error), by: self) }
+            lastError = error
+            otherEndLost(.linkLost)
+            reportListening()
+            considerDials()
+        case .received(.state(let state)): handle(state)
+        case .received(.open(let number, let id)): pipeRequested(number, to: id)
+        case .received(.refuse(let number)):
+            if number == opening, let dial = dials.first { fail(dial, .refused) }
+        case .received(.packet(let number, let packet)):
+            if let pipe, pipe.number == number { pipe.receive(ByteSlice(packet)) }
+        case .isFree: pump()
         }
-        device = new
-        let wasDown = deviceError != nil
-        deviceError = nil
-        lineFree = loop.now
-        stateChanged()
-        if wasDown { running?.events.transportChanged(.up, by: self) }
-        reportListening()
-    }
-
-    private func deviceFailed(_ error: NighError) {
-        let isNew = error != deviceError
-        device = nil
-        deviceError = error
-        reader = SerialFrameReader()
-        reported = nil  // While the transport is down, no sighting counts.
-        if isNew { running?.events.transportChanged(.down(error), by: self) }
-        otherEndLost(.linkLost)
-        reportListening()
-        considerDials()
-    }
-
-    private func received(_ bytes: UnsafeRawBufferPointer) {
-        for frame in reader.read(bytes) where running != nil {
-            switch frame {
-            case .state(let state): handle(state)
-            case .open(let number, let id): pipeRequested(number, to: id)
-            case .refuse(let number): if number == opening, let dial = dials.first { fail(dial, .refused) }
-            case .packet(let number, let packet):
-                if let pipe, pipe.number == number { pipe.receive(ByteSlice(packet)) }
-            }
-        }
-    }
-
-    private func write(_ frame: SerialFrame) {
-        guard let loop = running?.loop, let device else { return }
-        let bytes = frame.bytes
-        lineFree = max(lineFree, loop.now) + rate.time(of: bytes.count)
-        device.write(bytes)
     }
 
     private func stateChanged() {
@@ -184,27 +151,13 @@ package final class SerialTransport: @unchecked Sendable {
 
     /// Sends what is due: a state, and packets as far as the line takes them.
     private func pump() {
-        guard let loop = running?.loop else { return }
-        // A frame that waited behind others would be late, so nothing is made before the device takes it.
-        while let device, device.bytesWaiting == 0 {
-            if loop.now >= stateDue {
-                writeState(at: loop.now)
-                continue
+        while let running, running.line.isFree {
+            if running.loop.now >= stateDue {
+                writeState(at: running.loop.now)
+            } else {
+                guard let pipe, running.line.takesPacket(), let packet = pipe.nextPacket() else { return }
+                running.line.write(.packet(pipe: UInt32(pipe.number), packet))
             }
-            guard let pipe else { return }
-            guard loop.now + Self.lead >= lineFree else { return pump(at: lineFree) }
-            guard let packet = pipe.nextPacket() else { return }
-            write(.packet(pipe: UInt32(pipe.number), packet))
-        }
-    }
-
-    private func pump(at lineFree: Moment) {
-        guard packetTimer == nil else { return }
-        // Half the lead, so that several packets of a fast line share a timer.
-        let moment = lineFree + Moment.Span(nanoseconds: -Self.lead.nanoseconds / 2)
-        packetTimer = running?.loop.schedule(at: moment) { [weak self] in
-            self?.packetTimer = nil
-            self?.pump()
         }
     }
 
@@ -216,7 +169,7 @@ package final class SerialTransport: @unchecked Sendable {
             state.advertisement = bytes
             advertisementDue = now + rate.time(of: Self.advertisementShare * bytes.count)
         }
-        write(.state(state))
+        running?.line.write(.state(state))
     }
 
     private var state: SerialFrame.State {
@@ -263,7 +216,7 @@ package final class SerialTransport: @unchecked Sendable {
     }
 
     private func reportListening() {
-        let listens = advertisement != nil && device != nil
+        let listens = advertisement != nil && running?.line.isOpen == true
         guard listens != isListening else { return }
         isListening = listens
         running?.events.listeningChanged(listens ? [Self.address(of: id)] : [], by: self)
@@ -297,11 +250,12 @@ package final class SerialTransport: @unchecked Sendable {
     /// Begins the first dial, once somebody is there and the line has no pipe.
     private func considerDials() {
         while opening == nil, let dial = dials.first {
-            if let deviceError {
-                fail(dial, deviceError.cause, advice: deviceError.advice)
+            if let lastError {
+                fail(dial, lastError.cause, advice: lastError.advice)
                 continue
             }
-            guard dial.address.scheme == Self.schemeName, let id = UInt64(dial.address.value, radix: 16) else {
+            guard dial.address.scheme == Self.schemeName, let id = UInt64(dial.address.value, radix: 16)
+            else {
                 let advice = "write serial:// and the number that the other end shows"
                 fail(dial, .invalid("address \(dial.address)"), advice: advice)
                 continue
@@ -326,8 +280,8 @@ package final class SerialTransport: @unchecked Sendable {
     }
 
     private func requestPipe() {
-        guard let opening, let other, device?.bytesWaiting == 0 else { return }
-        write(.open(pipe: opening, to: other.id))
+        guard let opening, let other, let line = running?.line, line.isFree else { return }
+        line.write(.open(pipe: opening, to: other.id))
     }
 
     private func remove(_ dial: Dial) {
@@ -354,7 +308,10 @@ package final class SerialTransport: @unchecked Sendable {
         guard let other else { return }
         // If there was such a pipe before, the other end only needs this end's state.
         guard pipe == nil, number != lastPipe else { return stateChanged() }
-        guard id == self.id, isListening else { return write(.refuse(pipe: number)) }
+        guard id == self.id, isListening else {
+            running?.line.write(.refuse(pipe: number))
+            return
+        }
         // Both ends ask at once: the end with the greater ID gets the line, and the other dial waits for its turn.
         if opening != nil, self.id > other.id { return }
         opening = nil
@@ -428,7 +385,8 @@ extension SerialTransport: Transport {
     package func start(on loop: any EventLoop, events: any TransportEvents) {
         loop.checkIsolated()
         precondition(running == nil, "a transport was started twice")
-        running = Running(loop: loop, events: events)
+        let line = SerialLine(rate, on: loop, makeDevice: makeDevice) { [weak self] in self?.handle($0) }
+        running = Running(loop: loop, events: events, line: line)
         later { $0.check() }
     }
 
@@ -472,27 +430,29 @@ extension SerialTransport: Transport {
     }
 
     package func diagnose() -> [Diagnosis] {
-        if let deviceError {
-            return [Diagnosis("device", .fail, "\(deviceError.cause)", advice: deviceError.advice)]
+        if let lastError {
+            return [Diagnosis("device", .fail, "\(lastError.cause)", advice: lastError.advice)]
         }
-        guard device != nil else { return [Diagnosis("device", .warn, "not opened yet", isPending: true)] }
+        guard let running, running.line.isOpen else {
+            return [Diagnosis("device", .warn, "not opened yet", isPending: true)]
+        }
         let otherEnd =
             other.map { Diagnosis("other end", .pass, "at \($0.address)") }
             ?? Diagnosis(
-                "other end", .warn, "nothing was received for \(Self.silence)",
-                advice: "does a program with this transport run there, with the same baud?")
+                "other end", .warn, "nothing that makes sense was received for \(Self.silence)",
+                advice: "does a program with this transport run there, with the same baud?",
+                isPending: running.loop.now - openedAt < Self.silence)
         return [Diagnosis("device", .pass, "open, at \(rate.baud) bits per second"), otherEnd]
     }
 
     package func shutdown() {
-        guard let loop = running?.loop else { return }
-        running = nil
-        for timer in [checkTimer, packetTimer].compactMap({ $0 }) + dials.map(\.timer) { loop.cancel(timer) }
+        guard let running else { return }
+        self.running = nil
+        for timer in dials.map(\.timer) + [checkTimer].compactMap(\.self) { running.loop.cancel(timer) }
         dials = []
-        for old in endingPipes + (pipe.map { [$0] } ?? []) { old.end(abort: SequencedStream.abort) }
+        for old in endingPipes + [pipe].compactMap(\.self) { old.end(abort: SequencedStream.abort) }
         var last = state
         last.isLeaving = true
-        device?.close(sending: SerialFrame.state(last).bytes)
-        device = nil
+        running.line.close(sending: .state(last))
     }
 }

@@ -47,7 +47,7 @@ package final class SequencedPipe: Pipe, @unchecked Sendable {
     private var failure: (error: NighError, abort: [UInt8]?)?
     private var owesRoomNotice = false
     private var isTurnDue = false
-    private var timer: LoopTimer?
+    private var timer: (id: LoopTimer, moment: Moment)?
     private var lastProgress: Moment
 
     /// Creates an open pipe of the transport `scheme`.
@@ -156,7 +156,7 @@ package final class SequencedPipe: Pipe, @unchecked Sendable {
         phase = .over
         handler = nil
         counters.bytesWaiting = 0
-        if let timer { loop.cancel(timer) }
+        if let timer { loop.cancel(timer.id) }
         timer = nil
         channel?.isOver(self, abort: abort)
     }
@@ -231,11 +231,16 @@ package final class SequencedPipe: Pipe, @unchecked Sendable {
     /// Sets the timer for what is due next. It is not set anew for every packet: when it fires too early, it is set
     /// again.
     private func watchTime() {
-        guard timer == nil, let moment = nextMoment else { return }
-        timer = loop.schedule(at: moment) { [weak self] in
+        guard let moment = nextMoment else { return }
+        if let timer {
+            guard moment < timer.moment else { return }
+            loop.cancel(timer.id)
+        }
+        let id = loop.schedule(at: moment) { [weak self] in
             self?.timer = nil
             self?.timePassed()
         }
+        timer = (id, moment)
     }
 
     private var nextMoment: Moment? {
