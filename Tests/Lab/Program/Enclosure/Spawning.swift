@@ -71,11 +71,15 @@ enum Spawning {
         return String(cString: path)
     }
 
+    /// Returns the folder into which this program was built.
+    static func folder() throws(Failure) -> String {
+        let own = try ownPath()
+        return String(own.prefix(upTo: own.lastIndex(of: "/") ?? own.startIndex))
+    }
+
     /// Returns the path of a program that was built into the same folder as this one.
     static func path(of program: String) throws(Failure) -> String {
-        let own = try ownPath()
-        let folder = own.prefix(own.count - (own.split(separator: "/").last?.count ?? 0))
-        let path = "\(folder)\(program)"
+        let path = "\(try folder())/\(program)"
         guard access(path, X_OK) == 0 else {
             throw Failure("there is no \(path); `swift build --product \(program)` makes it")
         }

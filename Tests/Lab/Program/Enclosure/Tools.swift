@@ -15,6 +15,7 @@ enum Tools {
         ("ss", "iproute2"), ("nft", "nftables"), ("dbus-daemon", "dbus-bin"),
         ("avahi-daemon", "avahi-daemon"), ("avahi-browse", "avahi-utils"), ("avahi-publish", "avahi-utils"),
         ("tshark", "tshark"), ("text2pcap", "wireshark-common"), ("openssl", "openssl"),
+        ("nats-server", "nats-server"),
     ]
 
     /// Returns a message about the programs that are missing; nil if none is.

@@ -27,7 +27,7 @@ final class GameProcess {
         self.name = name
         self.host = host
         label = "\(host.name)/\(name)"
-        var command = host.launcher + ["env", "XDG_DATA_HOME=/run/data"]
+        var command = host.launcher + ["env", "XDG_DATA_HOME=\(Host.dataFolder)"]
         command += [try Spawning.path(of: program)] + arguments
         command += ["--name", name, "--transport", transport]
         if identity == .ephemeral { command += ["--identity", "ephemeral"] }

@@ -14,6 +14,9 @@ final class Host {
         case none
     }
 
+    /// The folder of a user's data on each host, in the host's own /run.
+    static let dataFolder = "/run/data"
+
     let name: String
     unowned let lab: Lab
     /// The words before every command that is to run on the host.
@@ -26,7 +29,6 @@ final class Host {
 
     private let number: Int
     private var bus: Child?
-    private var networks: [String] = []
 
     /// The machine that this runs on. Its network and daemons do not belong to the lab.
     init(theMachineOf lab: Lab) {
@@ -54,8 +56,8 @@ final class Host {
     /// The path, outside the host, of a file that the host finds in /run.
     func path(_ file: String) -> String { "\(Lab.folder)/hosts/\(name)/\(file)" }
 
-    /// The host's IPv4 address on its n-th network, counted from 0.
-    func address(on network: Int = 0) -> String { "10.77.\(network).\(number)" }
+    /// The host's IPv4 address on a network.
+    func address(on network: String = "lan") -> String { "10.77.\(lab.number(of: network)).\(number)" }
 
     // MARK: Cables
 
@@ -72,12 +74,10 @@ final class Host {
                 link set \(port(interface)) addrgenmode none
                 link set \(port(interface)) master \(bridge) up
                 """)
-        if !networks.contains(network) { networks.append(network) }
-        let third = networks.firstIndex(of: network) ?? 0
         var lines: [String] = []
         if addresses == .version4 { lines.append("link set \(interface) addrgenmode none") }
         if addresses == .all || addresses == .version4 {
-            lines.append("addr add \(address(on: third))/24 dev \(interface)")
+            lines.append("addr add \(address(on: network))/24 dev \(interface)")
         }
         if addresses != .none { lines.append("link set \(interface) up") }
         if !lines.isEmpty { try ip(lines) }

@@ -11,7 +11,11 @@ final class Lab {
     /// Runs a command on a host: `on HOST COMMAND…`.
     static let on = "\(folder)/on"
 
+    /// The networks, by their numbers. Most hosts are on the first one.
+    private var networks = ["lan"]
     private var bridges: Set<String> = []
+    /// What a person may try in the shell of ``keep()``.
+    var suggestions: [String] = []
 
     /// A lab whose only host is the machine that this runs on, unchanged.
     init(onThisMachine journal: Journal, limit: Duration) {
@@ -60,17 +64,25 @@ final class Lab {
 
     // MARK: Hosts and bridges
 
-    /// Adds a host on the bridge `lan`. With `daemon`, a D-Bus and an Avahi daemon serve when this returns.
-    func host(_ name: String, daemon: Bool = false, addresses: Host.Addresses = .all) throws(Failure) -> Host
-    {
+    /// Adds a host on a network. With `daemon`, a D-Bus and an Avahi daemon serve when this returns.
+    func host(
+        _ name: String, daemon: Bool = false, addresses: Host.Addresses = .all, on network: String = "lan"
+    ) throws(Failure) -> Host {
         let host = try Host(name, number: hosts.count + 1, in: self)
         hosts.append(host)
-        try host.plug("eth0", into: "lan", addresses)
+        try host.plug("eth0", into: network, addresses)
         if daemon { try host.startDaemons() }
         return host
     }
 
-    /// The name of a bridge, which is created when it is first asked for.
+    /// The number of a network, which is part of the addresses there.
+    func number(of network: String) -> Int {
+        if let number = networks.firstIndex(of: network) { return number }
+        networks.append(network)
+        return networks.count - 1
+    }
+
+    /// The name of a network's bridge, which is created when it is first asked for.
     func bridge(_ name: String) throws(Failure) -> String {
         let bridge = "br-\(name)"
         guard bridges.insert(name).inserted else { return bridge }
@@ -142,14 +154,18 @@ final class Lab {
     func keep() throws(Failure) {
         let names = hosts.map(\.name).joined(separator: ", ")
         journal.writeLine("The network is kept. `on HOST COMMAND…` runs a command on one of: \(names).")
+        for line in suggestions { journal.writeLine(line) }
         guard isatty(STDIN_FILENO) != 0 else {
             journal.writeLine("kept until the input ends")
             var byte: UInt8 = 0
             while case let count = read(STDIN_FILENO, &byte, 1), count > 0 || (count < 0 && errno == EINTR) {}
             return
         }
+        // Nigh's programs are found too, and each host has identities of its own.
+        let ours = try Spawning.folder()
         let environment =
-            Spawning.ownEnvironment.filter { !$0.hasPrefix("PATH=") } + ["PATH=\(Lab.folder):\(Tools.path)"]
+            Spawning.ownEnvironment.filter { !$0.hasPrefix("PATH=") }
+            + ["PATH=\(Lab.folder):\(ours):\(Tools.path)", "XDG_DATA_HOME=\(Host.dataFolder)"]
         let shell = try Spawning.spawn(["bash", "--norc"], environment: environment, descriptors: [])
         _ = Spawning.wait(for: shell)
     }

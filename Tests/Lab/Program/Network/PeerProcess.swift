@@ -18,6 +18,8 @@ final class PeerProcess {
         var isEncrypted = true
         /// Whether it shows the numbers that others ask.
         var showsNumbers = false
+        /// How many seconds a conversation without a link waits for another one, if not as long as usual.
+        var grace: Int?
 
         init() {}
 
@@ -62,6 +64,8 @@ final class PeerProcess {
         var transports: [String] = []
         /// Whether unreliable messages travel beside the link, at each change.
         var packets: [Bool] = []
+        /// When messages have come.
+        var arrivals: [Duration] = []
         /// The values that have come, and when.
         var values: [(number: UInt64, at: Duration)] = []
     }
@@ -110,6 +114,7 @@ final class PeerProcess {
         if options.hasRelays { command.append("--relays") }
         if !options.isEncrypted { command.append("--unencrypted") }
         if options.showsNumbers { command.append("--numbers") }
+        if let grace = options.grace { command += ["--grace", "\(grace)"] }
         let child = try host.lab.supervisor.start(label, command)
         self.init(name, options, label: label, child: child, on: host)
         // A peer that is not ready in time is gone before its process is.
@@ -192,6 +197,12 @@ final class PeerProcess {
         view(of: other).states.last { $0.state == state && $0.at >= moment }?.at
     }
 
+    /// The longest time without a message from another peer since `moment`.
+    func longestSilence(of other: PeerProcess, since moment: Duration) -> Duration {
+        let moments = [moment] + view(of: other).arrivals.filter { $0 > moment }
+        return zip(moments, moments.dropFirst()).map { $1 - $0 }.max() ?? .zero
+    }
+
     /// The port on which it listens.
     func port() throws(Failure) -> Int {
         for address in listening {
@@ -242,7 +253,7 @@ final class PeerProcess {
             views[words[1], default: View()].routes = routes
             // A route may also be an address that was given by hand.
             views[words[1], default: View()].isFound = routes.contains {
-                $0.hasSuffix(".mdns") || $0.hasPrefix("bluetooth:")
+                $0.hasSuffix(".mdns") || $0.hasPrefix("bluetooth:") || $0.hasPrefix("nats:")
             }
             views[words[1], default: View()].info = words[3].split(separator: ",").map(String.init)
             views[words[1], default: View()].name = words[4...].joined(separator: " ")
@@ -264,6 +275,7 @@ final class PeerProcess {
         case ("received", 4):
             guard let number = UInt64(words[3]) else { return recordUnknownLine(line) }
             ledger.didReceive(number, from: .init(peer: words[1], run: words[2]))
+            views[words[1], default: View()].arrivals.append(host.lab.journal.now)
         case ("sent", 3):
             guard let number = UInt64(words[2]) else { return recordUnknownLine(line) }
             ledger.didSend(number, to: words[1])

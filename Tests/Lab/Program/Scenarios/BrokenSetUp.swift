@@ -81,13 +81,10 @@ extension Host {
     /// Runs `nigh doctor` on the host, for a user whose files are in /run/data.
     func doctor(_ arguments: [String]) throws(Failure) -> Diagnosed {
         let call =
-            ["env", "XDG_DATA_HOME=\(dataFolder)", try Spawning.path(of: "nigh"), "doctor"] + arguments
+            ["env", "XDG_DATA_HOME=\(Host.dataFolder)", try Spawning.path(of: "nigh"), "doctor"] + arguments
         let printed = try run(
             ["sh", "-c", #""$@"; echo "status $?""#, "sh"] + call, within: .seconds(40))
         for line in printed { lab.journal.note("\(name)/doctor", line) }
         return Diagnosed(printed)
     }
-
-    /// The folder of a user's identity on the host.
-    var dataFolder: String { "/run/data" }
 }

@@ -50,7 +50,7 @@ enum Carriers {
                 said.finding("peer.carried", "pass")?.contains("through Ocelot") == true)
             try lab.check("the status is 1", said.status == 1)
             // A map counts as complete after 2 s without a change, in which a busy machine may get nothing done.
-            let nigh = ["env", "XDG_DATA_HOME=\(puma.host.dataFolder)", try Spawning.path(of: "nigh")]
+            let nigh = ["env", "XDG_DATA_HOME=\(Host.dataFolder)", try Spawning.path(of: "nigh")]
             let options = ["peers", "--map", "--once", "--relays", "everyone"]
             var isWhole = false
             var attempts = 0

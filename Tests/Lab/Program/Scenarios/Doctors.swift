@@ -117,7 +117,7 @@ enum Doctors {
             ], status: 1
         ) { lab throws(Failure) in
             let host = try lab.host("open")
-            let file = "\(host.dataFolder)/nigh/identity.pem"
+            let file = "\(Host.dataFolder)/nigh/identity.pem"
             try host.run(["install", "-D", "-m", "644", "/dev/null", file])
             return host
         },

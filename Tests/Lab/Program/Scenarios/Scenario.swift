@@ -21,7 +21,7 @@ struct Scenario: Sendable {
     /// All scenarios. The long ones come first, so that running several at once ends sooner.
     static let all = [
         Ground.all, ByHand.all, Findings.all, Meshes.all, Carriers.all, Daemons.all, Lifelines.all,
-        Packets.all, Processes.all, Calling.all,
+        Packets.all, Processes.all, Calling.all, Brokers.all, Partitions.all,
         Addresses.all,
         Discovery.all, Eavesdropping.all, Games.all, GameEnds.all, Files.all, Doctors.all,
     ].flatMap(\.self).sorted { $0.limit > $1.limit }
