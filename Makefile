@@ -190,6 +190,12 @@ lab: setup-test ## Run scenarios on real networks by name; ARGUMENTS="--list" na
 	swift build $(FLAGS) -c debug --product nigh
 	swift run $(FLAGS) -c debug lab $(ARGUMENTS)
 
+.PHONY: nats-cluster
+nats-cluster: setup-test ## Start a cluster of three nats-servers and two more hosts in the lab, with a shell to try sessions over it
+	swift build $(FLAGS) -c debug --product fourinarow
+	swift build $(FLAGS) -c debug --product nigh
+	swift run $(FLAGS) -c debug lab --quiet --keep nats-cluster
+
 # It reads what was built, and uses Python, which the tests need as well.
 .PHONY: lint
 lint: setup-test ## Check style, Core's floors, that nothing compiles with a warning, that the public interface is written down and described, and that the docs are true

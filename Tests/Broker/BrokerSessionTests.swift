@@ -98,6 +98,23 @@ import Testing
         #expect(!puma.states.contains(.disconnected))
     }
 
+    /// In time both give up their link, and find nobody when they ask for another one.
+    @Test("a conversation goes on soon after the servers of a cluster have found each other again")
+    func partition() throws {
+        let broker = SimulatedBroker(on: loop)
+        let (puma, lynx) = try connectedPair(on: broker)
+        for span in [Duration.seconds(20), .seconds(35)] {
+            broker.isPartitioned = true
+            let number = UInt32(lynx.numbers.count)
+            try send(number..<number + 1, from: puma, to: lynx)
+            try loop.run(for: span)
+            broker.isPartitioned = false
+            #expect(try loop.run(until: { lynx.numbers.last == number }, within: .seconds(5)))
+        }
+        #expect(lynx.numbers == [0, 1])
+        #expect(!puma.states.contains(.disconnected) && puma.states.contains(.reconnecting))
+    }
+
     @Test("a peer that closes its session is gone at once, and one whose connection dies after its time")
     func leaves() throws {
         let broker = SimulatedBroker(on: loop)

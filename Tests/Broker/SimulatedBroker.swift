@@ -15,6 +15,8 @@ final class SimulatedBroker: @unchecked Sendable {
     var bytesPerSecond = 100 << 20
     /// One packet of so many is lost, where servers of a cluster have lost each other.
     var lossOneIn = Int.max
+    /// Whether each client is at a server of its own, which has lost all others.
+    var isPartitioned = false
     /// The time in which a client finds another server.
     var reconnectTime = Moment.Span.milliseconds(100)
     private(set) var clients: [SimulatedBrokerClient] = []
@@ -71,7 +73,7 @@ final class SimulatedBroker: @unchecked Sendable {
     ) {
         published[subject.split(separator: ".").last.map(String.init) ?? "", default: 0] += 1
         let all = (subscribers[subject] ?? []) + (subscribers[Self.parent(subject)] ?? [])
-        let others = all.filter { $0 !== publisher }
+        let others = isPartitioned ? [] : all.filter { $0 !== publisher }
         if others.isEmpty, let answers { publisher.foundNobody(answers) }
         for client in others {
             if lossOneIn < .max, random.oneIn(lossOneIn) { continue }

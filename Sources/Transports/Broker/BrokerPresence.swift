@@ -6,6 +6,9 @@ import NighCore
 /// that have died. It says when it will do so again at the latest. The more sessions there are, the longer the pauses:
 /// together they make at most 50 announcements a second. A session that begins to browse asks who is there, and is
 /// answered directly, which costs the others nothing.
+///
+/// A session that the broker does not find may be there all the same, at a server that others have lost. So it counts as
+/// gone, and is asked for a while whether it is back: its next announcement may come too late for a conversation.
 struct BrokerPresence {
     /// The most announcements that a realm carries in a second.
     static let announcementsPerSecond = 50
@@ -18,6 +21,18 @@ struct BrokerPresence {
     /// The time over which the answers of all sessions to one question are spread, at most.
     private static let longestDelay = Moment.Span.seconds(2)
 
+    /// How long a session that was not found is asked, and how many sessions at once.
+    private static let searchTime = Moment.Span.seconds(60)
+    private static let searchLimit = 64
+    private static let firstSearchPause = Moment.Span.seconds(1)
+    private static let longestSearchPause = Moment.Span.seconds(4)
+
+    private struct Search {
+        var next: Moment
+        var pause: Moment.Span
+        let end: Moment
+    }
+
     private struct Known {
         var sighting: Sighting
         var expires: Moment
@@ -29,11 +44,15 @@ struct BrokerPresence {
         case announce(again: Duration)
         /// Announces this session to one that has asked.
         case answer(BrokerPlace, again: Duration)
+        /// Asks one session whether it is there.
+        case ask(BrokerAddress)
     }
 
     private let scheme: String
     private var random: SeededGenerator
     private var known: [BrokerAddress: Known] = [:]
+    /// The sessions that were not found.
+    private var searches: [BrokerAddress: Search] = [:]
     /// No session expires before this moment.
     private var firstExpiry: Moment?
     /// The announcements heard since `countedSince`, each with the pause behind it: how many sessions that makes.
@@ -99,6 +118,7 @@ struct BrokerPresence {
         _ advertisement: Advertisement, from address: BrokerAddress, again: Duration, at now: Moment
     ) -> SightingChange? {
         count(again, at: now)
+        searches[address] = nil
         let sighting = Sighting(
             address: TransportAddress(scheme: scheme, value: "\(address)"), advertisement: advertisement)
         // One announcement may be lost, and the next one late.
@@ -113,12 +133,25 @@ struct BrokerPresence {
 
     /// Notes that a session is gone, and returns whether it was known.
     mutating func lost(_ address: BrokerAddress) -> SightingChange? {
-        known.removeValue(forKey: address).map { .lost($0.sighting.address) }
+        searches[address] = nil
+        return known.removeValue(forKey: address).map { .lost($0.sighting.address) }
+    }
+
+    /// Notes that the broker has not found a session. If it was known, it counts as gone, and is asked whether it is back.
+    mutating func missed(_ address: BrokerAddress, at now: Moment) -> SightingChange? {
+        guard known[address] != nil else { return nil }
+        let change = lost(address)
+        if searches.count < Self.searchLimit {
+            searches[address] = Search(
+                next: now + Self.firstSearchPause, pause: Self.firstSearchPause, end: now + Self.searchTime)
+        }
+        return change
     }
 
     /// Forgets all sessions.
     mutating func forgetAll() {
         known = [:]
+        searches = [:]
         population = 0
         heardPauses = 0
     }
@@ -138,7 +171,10 @@ struct BrokerPresence {
 
     /// The moment at which something is due; nil if nothing is.
     var nextMoment: Moment? {
-        [nextAnnouncement, answers.lazy.map(\.at).min(), firstExpiry].compactMap(\.self).min()
+        [
+            nextAnnouncement, answers.lazy.map(\.at).min(), firstExpiry,
+            searches.values.lazy.map(\.next).min(),
+        ].compactMap(\.self).min()
     }
 
     /// Returns what is due.
@@ -152,7 +188,20 @@ struct BrokerPresence {
         let again = Self.promised(Moment.Span(nanoseconds: pause.nanoseconds / 4 * 5))
         for answer in answers where answer.at <= now { actions.append(.answer(answer.place, again: again)) }
         answers.removeAll { $0.at <= now }
+        for address in dueSearches(at: now) { actions.append(.ask(address)) }
         return (actions, expired(at: now))
+    }
+
+    /// Returns the sessions to ask now, and sets when to ask them again.
+    private mutating func dueSearches(at now: Moment) -> [BrokerAddress] {
+        guard !searches.isEmpty else { return [] }
+        let due = searches.filter { $0.value.next <= now }.sorted { $0.key.description < $1.key.description }
+        for (address, search) in due {
+            let pause = min(search.pause + search.pause, Self.longestSearchPause)
+            let next = Search(next: now + pause, pause: pause, end: search.end)
+            searches[address] = next.next < next.end ? next : nil
+        }
+        return due.map(\.key)
     }
 
     private mutating func expired(at now: Moment) -> [SightingChange] {

@@ -187,6 +187,7 @@ package final class BrokerTransport: @unchecked Sendable {
         guard let running, isConnected, let (actions, lost) = presence?.due(at: running.loop.now) else {
             return
         }
+        for case .ask(let address) in actions { publish(.who(place), to: subjects.to(address)) }
         if let advertisement {
             let address = ownAddress(advertisement.service)
             for action in actions {
@@ -196,6 +197,7 @@ package final class BrokerTransport: @unchecked Sendable {
                         .here(address, again: again, advertisement), to: subjects.here(advertisement.service))
                 case .answer(let place, let again):
                     publish(.here(address, again: again, advertisement), to: subjects.at(place, "here"))
+                case .ask: break
                 }
             }
         }
@@ -279,7 +281,8 @@ package final class BrokerTransport: @unchecked Sendable {
         // The broker delivers nothing to the client that has published it.
         guard record.address != own else { return fail(dial, .selfDial) }
         fail(dial, .refused, advice: "no session of that peer is connected to the broker now")
-        report(presence?.lost(record.address), running)
+        report(presence?.missed(record.address, at: running.loop.now), running)
+        watchTime()
     }
 
     private func fail(_ dial: DialID, _ cause: NighError.Cause, advice: String? = nil) {

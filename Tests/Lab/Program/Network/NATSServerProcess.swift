@@ -11,7 +11,7 @@ final class NATSServerProcess {
     /// The network on which it serves clients.
     private let network: String
     private var child: Child?
-    /// What it has logged as a warning or an error.
+    /// What it has logged of errors, and of clients that it dropped.
     private(set) var complaints: [String] = []
 
     /// Starts a server for the clients on a network, or on all of the host's networks, and waits until it serves.
@@ -47,7 +47,7 @@ final class NATSServerProcess {
         child.onLine = { [weak self, journal = host.lab.journal] _, line in
             if line.hasSuffix("Server is ready") { isServing = true }
             // It tells much about itself.
-            guard !line.contains("[INF]") else { return }
+            guard !line.contains("[INF]") || line.contains("Slow Consumer") else { return }
             self?.complaints.append(line)
             journal.note(label, line)
         }

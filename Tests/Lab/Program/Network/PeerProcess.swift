@@ -55,8 +55,8 @@ final class PeerProcess {
         var state = "unavailable"
         /// The reason for the state, if one was reported.
         var cause = ""
-        /// Every state so far, and its time.
-        var states: [(state: String, at: Duration)] = []
+        /// Every state so far, with its time and its reason.
+        var states: [(state: String, at: Duration, cause: String)] = []
         var isSuspected = false
         var slowestRoundTrip: Duration?
         var pongs = 0
@@ -308,6 +308,6 @@ final class PeerProcess {
         }
         views[peer, default: View()].state = state
         views[peer, default: View()].cause = cause
-        views[peer, default: View()].states.append((state, host.lab.journal.now))
+        views[peer, default: View()].states.append((state, host.lab.journal.now, cause))
     }
 }

@@ -120,9 +120,15 @@ enum Brokers {
             game.timeout = .seconds(40)
             let moves = Games.moves[0]
             try game.play(Array(moves.prefix(5)))
-            for (number, isUp, transport) in [(5, false, "nats"), (12, true, "tcp"), (19, false, "nats")] {
+            // First the interface goes, which one side notices at once, and then a plug is pulled, which neither does.
+            let cuts: [(move: Int, transport: String, cut: (Host) throws(Failure) -> Void)] = [
+                (5, "nats", { host throws(Failure) in try host.ip(["link set eth0 down"]) }),
+                (12, "tcp", { host throws(Failure) in try host.ip(["link set eth0 up"]) }),
+                (19, "nats", { host throws(Failure) in try host.setLink(isUp: false) }),
+            ]
+            for (number, transport, cut) in cuts {
                 let before = (puma.lines.count, lynx.lines.count)
-                try hosts[1].setLink(isUp: isUp)
+                try cut(hosts[1])
                 try game.play(moves[number]) { () throws(Failure) in
                     let words = "The game goes on over \(transport)."
                     try puma.waitForOutput(words, after: before.0, within: .seconds(40))
@@ -133,9 +139,7 @@ enum Brokers {
             try game.play(Array(moves.dropFirst(26)))
             try game.isWon()
             for side in [puma, lynx] {
-                try lab.check(
-                    "\(side.name) was not left",
-                    !side.hasPrinted("left the table") && !side.hasPrinted("sat down again"))
+                try lab.check("\(side.name) was not left", !side.hasPrinted("left the table"))
             }
         },
     ]
@@ -161,8 +165,8 @@ enum Brokers {
         let first = cluster.servers[0].host.name
         return [
             "Each of these takes a server of its own; the peers learn of the others:",
-            "  on puma nigh host -t \(specs[0]) &",
-            "  on lynx nigh ping -t \(specs[1])",
+            "  on puma nigh host --name Puma -t \(specs[0]) &",
+            "  on lynx nigh ping Puma -t \(specs[1])",
             "  on puma nigh doctor -t \(specs[2])",
             "A server is killed, and started again:",
             "  kill -9 $(cat \(cluster.servers[0].host.path("nats.pid")))",
