@@ -7,8 +7,8 @@ import NighCore
 /// together they make at most 50 announcements a second. A session that begins to browse asks who is there, and is
 /// answered directly, which costs the others nothing.
 ///
-/// A session that the broker does not find may be there all the same, at a server that others have lost. So it counts as
-/// gone, and is asked for a while whether it is back: its next announcement may come too late for a conversation.
+/// A session that the broker does not find may be there all the same, at a server that others have lost. So it counts
+/// as gone, and is asked for a while whether it is back: its next announcement may come too late for a conversation.
 struct BrokerPresence {
     /// The most announcements that a realm carries in a second.
     static let announcementsPerSecond = 50
@@ -137,7 +137,8 @@ struct BrokerPresence {
         return known.removeValue(forKey: address).map { .lost($0.sighting.address) }
     }
 
-    /// Notes that the broker has not found a session. If it was known, it counts as gone, and is asked whether it is back.
+    /// Notes that the broker has not found a session. If it was known, it counts as gone, and is asked from now on
+    /// whether it is back.
     mutating func missed(_ address: BrokerAddress, at now: Moment) -> SightingChange? {
         guard known[address] != nil else { return nil }
         let change = lost(address)

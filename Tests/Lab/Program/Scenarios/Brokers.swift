@@ -52,6 +52,34 @@ enum Brokers {
                     + "\(silences[silences.count - 1].written) s", median <= .seconds(1))
         },
         Scenario(
+            "nats-server-unplugged",
+            "the cable of the server that both peers use is pulled: they go on at another, nothing is lost or doubled",
+            limit: .seconds(120)
+        ) { lab throws(Failure) in
+            let cluster = try NATSCluster(in: lab)
+            let server = cluster.servers[0]
+            var peers: [PeerProcess] = []
+            for name in ["Puma", "Lynx"] {
+                peers.append(try lab.host(name.lowercased()).peer(name, .over(server.spec())))
+            }
+            let (puma, lynx) = (peers[0], peers[1])
+            try lab.meet(puma, lynx)
+            try lab.sendSteadily(puma, lynx)
+            let before = (puma.received(from: lynx).count, lynx.received(from: puma).count)
+            let start = lab.journal.now
+            for name in ["eth0", "eth1"] { try server.host.setLink(name, isUp: false) }
+            // The client gives up a server that has not answered for 10 s.
+            try lab.wait(for: "messages to flow again", within: .seconds(30)) {
+                puma.received(from: lynx).count > before.0 + 50
+                    && lynx.received(from: puma).count > before.1 + 50
+            }
+            lab.step("the silence was \(puma.longestSilence(of: lynx, since: start).written) s")
+            try lab.stopSending(puma, lynx)
+            try lab.check(
+                "it is still one conversation",
+                Lifelines.isUnbroken(puma, lynx) && Lifelines.isUnbroken(lynx, puma))
+        },
+        Scenario(
             "nats-slow-reader",
             "a peer stands still while two others send to it: the server keeps it, and pings of others stay short"
         ) { lab throws(Failure) in
