@@ -111,4 +111,31 @@ import Testing
         }
         #expect(answers.count == BrokerPresence.answersPerSecond)
     }
+
+    @Test("a session that was not found is asked for a minute whether it is back, until it is")
+    func search() {
+        let start = Moment(nanoseconds: 0)
+        var presence = BrokerPresence(scheme: "sim", seed: 1, at: start)
+        let address = BrokerAddress(identity: "i", peer: "p", service: "crowd")
+        let peer = Identity.ephemeral(seed: 1).peerID
+        let advertisement = Advertisement(service: "crowd", peer: peer, name: DisplayName(fitting: "One"))
+        func asked(from first: Moment, for seconds: Int64) -> [Int64] {
+            (0...seconds).filter { second in
+                presence.due(at: first + .seconds(second)).actions.contains(.ask(address))
+            }
+        }
+        #expect(presence.missed(address, at: start) == nil, "it was not known")
+        #expect(asked(from: start, for: 90) == [])
+        for _ in 0..<2 {
+            _ = presence.heard(advertisement, from: address, again: .seconds(30), at: start)
+            #expect(presence.missed(address, at: start) != nil)
+        }
+        #expect(
+            asked(from: start, for: 90) == [1, 3, 7, 11, 15, 19, 23, 27, 31, 35, 39, 43, 47, 51, 55, 59])
+        _ = presence.heard(advertisement, from: address, again: .seconds(30), at: start)
+        _ = presence.missed(address, at: start)
+        #expect(asked(from: start, for: 2) == [1])
+        _ = presence.heard(advertisement, from: address, again: .seconds(30), at: start)
+        #expect(asked(from: start, for: 20) == [])
+    }
 }
