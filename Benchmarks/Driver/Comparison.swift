@@ -104,6 +104,7 @@ extension Work {
             isEncrypted ? Program.encryptedBase : Program.base
         case .packets: isEncrypted ? Program.encryptedPacketBase : Program.packetBase
         case .calls, .callsAtOnce: isEncrypted ? Program.encryptedCallBase : Program.callBase
+        case .natsRoundTrip, .natsStream: isEncrypted ? Program.encryptedNATSBase : Program.natsBase
         case .files: Program.fileBase
         case .forwarded: Program.forwardBase
         case .idle, .found: nil

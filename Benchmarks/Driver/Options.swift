@@ -23,6 +23,8 @@ struct Options: Sendable {
     let copying: String
     /// The script that sends bytes through a forwarded port.
     let forwarding: String
+    /// The script that runs a NATS server.
+    let nats: String
     let resultsFolder: String
     /// The results of an earlier run to compare with.
     let comparedFile: String?
@@ -61,7 +63,7 @@ struct Options: Sendable {
                 discovery: files.discovery
                     ?? "Benchmarks/\(isOverBluetooth ? "BluetoothDiscovery" : "Discovery")",
                 copying: files.copying, forwarding: files.forwarding,
-                resultsFolder: files.results, comparedFile: files.compared)
+                nats: files.nats, resultsFolder: files.results, comparedFile: files.compared)
             let known = Program.all(options, ownIn: "").map(\.name)
             for name in options.programs ?? [] where !known.contains(name) {
                 throw UsageError("no program \"\(name)\"; there are \(known.joined(separator: ", "))")
@@ -82,7 +84,8 @@ struct Options: Sendable {
             ours-tls, ours-tls-inbox; for packets udp, enet-unreliable, ours-packets, udp-sealed, ours-tls-packets; for bytes also ours-bytes, ours-tls-bytes; for beside ours-quiet, ours-beside, \
             ours-tls-quiet, ours-tls-beside; for calls grpc, grpc-stream, ours-pool, ours-questions, ours-actor, encrypted \
             grpc-tls, grpc-tls-stream, ours-tls-pool, ours-tls-questions, ours-tls-actor; for found avahi, ours-daemon, ours-embedded; for files tls-file, scp, socat, \
-            ours-file, iperf3; for forwarded ssh, ours-forward; over Bluetooth rfcomm, bluetoothctl, \
+            ours-file, iperf3; for forwarded ssh, ours-forward; for NATS nats, ours-nats, nats-tls, \
+            ours-tls-nats; over Bluetooth rfcomm, bluetoothctl, \
             sdptool, ours, ours-tls; by default all
             """),
         Option(
@@ -106,8 +109,8 @@ struct Options: Sendable {
         Option(
             "pin", .choice(of: Pinning.self),
             """
-            both programs on one processor, one on each, or on any (none); by default one for round trip, packets, \
-            calls and connect, none for the rest
+            both programs on one processor, one on each, or on any (none); by default one for round trip (of NATS, too), \
+            packets, calls and connect, none for the rest
             """)
     ) { rounds, span, pinning in (rounds: rounds, span: span, pinning: pinning) }
 
@@ -119,15 +122,16 @@ struct Options: Sendable {
         Option(
             "forwarding", .file(), default: "Benchmarks/Forwarding",
             "the script that sends bytes through a forwarded port"),
+        Option("nats", .file(), default: "Benchmarks/NATS", "the script that runs a NATS server"),
         Option(
             "results", .directory(), default: ".build/bench", "where results.json and results.md go"),
         Option(
             "compare", .file(),
             "a results.json of an earlier run; every row of both runs is printed as before, after and ratio")
-    ) { peers, discovery, copying, forwarding, results, compared in
+    ) { peers, discovery, copying, forwarding, nats, results, compared in
         (
-            peers: peers, discovery: discovery, copying: copying, forwarding: forwarding, results: results,
-            compared: compared
+            peers: peers, discovery: discovery, copying: copying, forwarding: forwarding, nats: nats,
+            results: results, compared: compared
         )
     }
 }

@@ -197,6 +197,8 @@ extension Work {
                 : "From publishing to being found and resolved on another host"
         case .files: "A file from memory to memory"
         case .forwarded: "Bytes of one connection through a forwarded port"
+        case .natsRoundTrip: "Round trip over a NATS server"
+        case .natsStream: "One-way stream over a NATS server"
         }
     }
 

@@ -84,6 +84,15 @@ struct Target {
                     work: work, metric: .throughput, program: "ours-forward", base: Program.forwardBase,
                     bound: 1)
             ]
+        case .natsRoundTrip:
+            return [("ours-nats", Program.natsBase), ("ours-tls-nats", Program.encryptedNATSBase)].map {
+                Target(work: work, metric: .median, program: $0, base: $1, bound: 1.5)
+            }
+        case .natsStream:
+            guard place == 3 else { return [] }
+            return [("ours-nats", Program.natsBase), ("ours-tls-nats", Program.encryptedNATSBase)].map {
+                Target(work: work, metric: .rate, program: $0, base: $1, bound: 0.6)
+            }
         case .idle:
             return [("ours", 8), ("ours-tls", 24)].flatMap { program, kibibytes in
                 [Metric.accepting, .calling].map {

@@ -16,13 +16,13 @@ struct Turn {
     /// Runs the turn, and returns the measured values.
     func run() throws(RunError) -> [Metric: Double] {
         switch work {
-        case .roundTrip, .packets, .connect, .beside, .calls:
+        case .roundTrip, .packets, .connect, .beside, .calls, .natsRoundTrip:
             let (_, client) = try pair()
             return try [
                 .median: number("p50", client), .high: number("p99", client),
                 .highest: number("p99.9", client),
             ]
-        case .stream, .bytes:
+        case .stream, .bytes, .natsStream:
             let (server, client) = try pair()
             return try rates(receiver: server, sender: client)
         case .broadcast, .callsAtOnce:
@@ -78,16 +78,30 @@ struct Turn {
     private func pair(way: String? = nil) throws(RunError) -> (server: Child, client: Child) {
         let deadline = deadline
         let last = work.lastResultNames
-        let server = try Child(arguments("serve", way: way), processor: processor(ofServer: true))
+        let broker = work.usesNATS ? try broker(until: deadline) : nil
+        let toBroker = ["broker", "authorities"].flatMap { name in
+            broker?.results[name].map { ["--\(name)", $0] } ?? []
+        }
+        let server = try Child(arguments("serve", way: way) + toBroker, processor: processor(ofServer: true))
         try Child.waitForResults([(server, "port")], until: deadline)
         let client = try Child(
-            arguments("connect", way: way) + ["--port", server.results["port"] ?? ""],
+            arguments("connect", way: way) + toBroker + ["--port", server.results["port"] ?? ""],
             processor: processor(ofServer: false))
         let serverResult = last.server.map { [(child: server, name: $0)] } ?? []
         try Child.waitForResults([(client, last.client)] + serverResult, until: deadline)
         client.end()
         server.end()
+        broker?.end()
         return (server, client)
+    }
+
+    /// Starts a NATS server of its own. Bytes of an encrypted program that is not ours go to it under TLS; a session
+    /// encrypts them itself, from one end to the other.
+    private func broker(until deadline: UInt64) throws(RunError) -> Child {
+        let security = program.isEncrypted && !program.isOurs ? "tls" : "plain"
+        let broker = try Child([options.nats, security], processor: processor(ofServer: true))
+        try Child.waitForResults([(broker, "broker")], until: deadline)
+        return broker
     }
 
     private func arguments(_ side: String, way: String?) -> [String] {
@@ -133,8 +147,8 @@ extension Work {
     /// The metrics of the work, a table each. The targets are about the first.
     var metrics: [Metric] {
         switch self {
-        case .roundTrip, .packets, .beside, .calls: [.median, .high, .highest]
-        case .stream, .bytes, .broadcast, .callsAtOnce: [.rate, .processor]
+        case .roundTrip, .packets, .beside, .calls, .natsRoundTrip: [.median, .high, .highest]
+        case .stream, .bytes, .broadcast, .callsAtOnce, .natsStream: [.rate, .processor]
         case .connect, .found: [.median]
         case .idle: [.accepting, .calling]
         case .files: [.throughput, .sending, .receiving]

@@ -15,6 +15,8 @@ enum Work: String, CaseIterable {
     case found
     case files
     case forwarded
+    case natsRoundTrip = "nats-round-trip"
+    case natsStream = "nats-stream"
 
     /// A column of its table.
     struct Column: Hashable {
@@ -38,6 +40,8 @@ enum Work: String, CaseIterable {
         case .idle: [Column(size: 16, peers: 1_000)]
         case .found: [Column(size: 16, peers: 1)]
         case .files, .forwarded: [Column(size: options.fileSize, peers: 1)]
+        case .natsRoundTrip, .natsStream:
+            (options.sizes ?? [64, 1 << 10, 64 << 10]).map { Column(size: $0, peers: 1) }
         }
     }
 
@@ -50,7 +54,7 @@ enum Work: String, CaseIterable {
     func title(of column: Column) -> String {
         switch self {
         case .roundTrip, .packets, .stream, .bytes, .beside, .calls, .callsAtOnce, .files,
-            .forwarded:
+            .forwarded, .natsRoundTrip, .natsStream:
             Figures.size(column.size)
         case .broadcast: "\(Figures.size(column.size)) to \(Text.grouped(column.peers))"
         case .connect: "p50"
@@ -61,8 +65,8 @@ enum Work: String, CaseIterable {
     /// The names of the last lines that server and client print.
     var lastResultNames: (server: String?, client: String) {
         switch self {
-        case .roundTrip, .packets, .connect, .beside, .calls: (nil, "trips")
-        case .stream, .bytes: ("nanoseconds", "processor")
+        case .roundTrip, .packets, .connect, .beside, .calls, .natsRoundTrip: (nil, "trips")
+        case .stream, .bytes, .natsStream: ("nanoseconds", "processor")
         case .broadcast, .callsAtOnce: ("processor", "nanoseconds")
         case .idle: ("resident", "resident")
         case .found: (nil, "found")
@@ -73,19 +77,24 @@ enum Work: String, CaseIterable {
     /// What the programs are told to do. How they do it differently for this work, their way says.
     var command: Work {
         switch self {
-        case .bytes: .stream
-        case .beside, .packets, .calls: .roundTrip
+        case .bytes, .natsStream: .stream
+        case .beside, .packets, .calls, .natsRoundTrip: .roundTrip
         default: self
         }
     }
 
-    /// Whether both programs run on one processor. The round trips then do not include the time to wake another one,
+    /// Whether all goes through a NATS server.
+    var usesNATS: Bool { [.natsRoundTrip, .natsStream].contains(self) }
+
+    /// Whether all programs run on one processor. The round trips then do not include the time to wake another one,
     /// which varies by a factor of two.
-    var runsOnOneProcessor: Bool { [.roundTrip, .packets, .calls, .connect].contains(self) }
+    var runsOnOneProcessor: Bool { 
+        [.roundTrip, .packets, .calls, .connect, .natsRoundTrip].contains(self)
+    }
 
     /// Whether less is better, except of a metric that always is better when less.
     var measuresCost: Bool {
-        ![.stream, .bytes, .callsAtOnce, .broadcast, .files, .forwarded].contains(self)
+        ![.stream, .bytes, .callsAtOnce, .broadcast, .files, .forwarded, .natsStream].contains(self)
     }
 }
 
@@ -115,8 +124,12 @@ struct Program: Hashable {
     static let callBase = "grpc"
     static let encryptedCallBase = "grpc-tls"
     static let bluetoothBase = "rfcomm"
+    static let natsBase = "nats"
+    static let encryptedNATSBase = "nats-tls"
     /// The programs to which the report has ratios.
-    static let bases = [limit, base, bluetoothBase, fileBase, packetBase, callBase, forwardBase]
+    static let bases = [
+        limit, base, bluetoothBase, fileBase, packetBase, callBase, forwardBase, natsBase, encryptedNATSBase,
+    ]
 
     static func all(_ options: Options, ownIn own: String) -> [Program] {
         let (peers, session) = (options.peersFolder, "\(own)/bench-session")
@@ -248,6 +261,19 @@ struct Program: Hashable {
             Program(
                 name: "ours-forward", executable: "\(own)/nigh", way: "nigh",
                 title: "nigh expose, nigh forward", works: [.forwarded], isEncrypted: true),
+            Program(
+                name: natsBase, executable: "\(peers)/peer-nats", title: "libnats",
+                works: [.natsRoundTrip, .natsStream]),
+            Program(
+                name: "ours-nats", executable: session, way: "handler-nats", title: "Nigh over nats, handler",
+                works: [.natsRoundTrip, .natsStream]),
+            Program(
+                name: encryptedNATSBase, executable: "\(peers)/peer-nats",
+                title: "libnats, TLS to the server", works: [.natsRoundTrip, .natsStream], isEncrypted: true),
+            Program(
+                name: "ours-tls-nats", executable: session, way: "handler-nats-tls",
+                title: "Nigh over nats under TLS, handler", works: [.natsRoundTrip, .natsStream],
+                isEncrypted: true),
         ]
     }
 

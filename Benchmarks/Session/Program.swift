@@ -26,7 +26,8 @@ enum Program {
         let reading = words.lazy.compactMap { Reading(rawValue: String($0)) }.first ?? .handler
         let setting = BenchmarkSetting(
             options: options, reading: reading, security: words.contains("tls") ? .encrypted : .none,
-            isOverBluetooth: words.contains("bluetooth"), isBesideStream: words.contains("beside"),
+            isOverBluetooth: words.contains("bluetooth"), isOverNATS: words.contains("nats"),
+            isBesideStream: words.contains("beside"),
             reliability: words.contains("packets") ? .unordered : .reliable, loop: UVEventLoop())
         if words.contains("channel") {
             let side = ChannelSide(setting)
@@ -54,7 +55,7 @@ enum Program {
         // There the way says by what a service is found.
         if work == BENCHMARK_FOUND { return true }
         let others = [
-            "tls", "bluetooth", "beside", "packets", "channel", "bytes", "mirrored", "questions", "actor",
+            "tls", "bluetooth", "nats", "beside", "packets", "channel", "bytes", "mirrored", "questions", "actor",
         ]
         return Reading(rawValue: String(word)) != nil || others.contains(String(word))
     }
@@ -69,6 +70,8 @@ struct BenchmarkSetting: @unchecked Sendable {
     /// Whether it runs over Bluetooth, with the server on the adapter hci1 and the client on hci0; otherwise it uses
     /// TCP on loopback.
     let isOverBluetooth: Bool
+    /// Whether it runs over the NATS server that the command line names.
+    let isOverNATS: Bool
     /// Whether round trips are measured while a stream to the same peer is written as fast as possible.
     let isBesideStream: Bool
     /// How messages of round trips are sent. Unreliable ones travel as packets.
@@ -77,6 +80,7 @@ struct BenchmarkSetting: @unchecked Sendable {
 
     var transport: String {
         if isOverBluetooth { return "bluetooth:adapter=hci\(options.serves ? 1 : 0)" }
+        if isOverNATS { return "nats:server=\(String(cString: options.broker))" }
         // What finds peers, if that is the work. All else stays within this machine.
         return options.work == BENCHMARK_FOUND
             ? "tcp:mdns=\(String(cString: options.way))" : "tcp:interface=lo,mdns=off"
@@ -103,6 +107,7 @@ struct BenchmarkSetting: @unchecked Sendable {
         if isOverBluetooth {
             return TransportAddress(scheme: "bluetooth", value: String(cString: options.port))
         }
+        if isOverNATS { return TransportAddress(scheme: "nats", value: String(cString: options.port)) }
         let ports = String(cString: options.port).split(separator: ",")
         return TransportAddress(scheme: "tcp", value: "127.0.0.1:\(ports[index])")
     }
@@ -120,7 +125,9 @@ struct BenchmarkSetting: @unchecked Sendable {
                 switch event {
                 case .listening(_, let addresses):
                     guard let address = addresses.first?.value, isPortReported.isFirst() else { return }
-                    listening(isOverBluetooth ? address : String(address.split(separator: ":").last ?? ""))
+                    listening(
+                        isOverBluetooth || isOverNATS
+                            ? address : String(address.split(separator: ":").last ?? ""))
                 case .invited(let invitation): invitation.accept()
                 case .connected(let peer), .reconnected(let peer): connected(peer.id)
                 case .reconnecting(_, let cause), .disconnected(_, let cause): Self.fail(unlessLeaving: cause)

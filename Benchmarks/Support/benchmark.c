@@ -33,7 +33,8 @@ static double number(const char *flag, const char *text, double least, double mo
 
 struct benchmark_options benchmark_begin(int argument_count, char *const *arguments) {
     struct benchmark_options options = {
-        .size = 64, .seconds = 1, .warm_up = 0.2, .peers = 1, .count = 200, .port = "", .way = "",
+        .size = 64, .seconds = 1, .warm_up = 0.2, .peers = 1, .count = 200, .port = "", .way = "", .broker = "",
+        .authorities = "",
     };
     if (argument_count < 3) benchmark_fail("usage", "serve|connect WORK [--size N] [--port N] ...");
     options.serves = strcmp(arguments[1], "serve") == 0;
@@ -51,6 +52,8 @@ struct benchmark_options benchmark_begin(int argument_count, char *const *argume
         else if (strcmp(flag, "--count") == 0) options.count = (int)number(flag, value, 1, 1000000);
         else if (strcmp(flag, "--port") == 0) options.port = value;
         else if (strcmp(flag, "--way") == 0) options.way = value;
+        else if (strcmp(flag, "--broker") == 0) options.broker = value;
+        else if (strcmp(flag, "--authorities") == 0) options.authorities = value;
         else benchmark_fail("unknown argument", flag);
     }
     // The driver ends what it started. If the driver itself is killed, the kernel does it.

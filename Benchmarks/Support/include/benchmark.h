@@ -23,7 +23,8 @@ enum benchmark_work {
 };
 
 /// The command line:
-/// `serve|connect WORK --size N --seconds S --warm-up S --peers N --count N --port TEXT --way TEXT`.
+/// `serve|connect WORK --size N --seconds S --warm-up S --peers N --count N --port TEXT --way TEXT --broker URL
+/// --authorities FILE`.
 struct benchmark_options {
     bool serves;
     enum benchmark_work work;
@@ -36,6 +37,10 @@ struct benchmark_options {
     const char *port;
     /// Which of several ways the program uses to do the work.
     const char *way;
+    /// The message broker between the two sides; empty without one.
+    const char *broker;
+    /// The file, in PEM, with the certificate that the broker shows; empty if the way to it is in plaintext.
+    const char *authorities;
 };
 
 /// Reads the command line, and makes the kernel end this process when its parent ends.
