@@ -92,7 +92,10 @@ static void load(void) {
     FIND(Connection_Publish);
     FIND(Connection_PublishRequest);
     FIND(Connection_Subscribe);
+    FIND(Connection_SubscribeSync);
     FIND(Subscription_SetPendingLimits);
+    FIND(Subscription_GetPending);
+    FIND(Subscription_NextMsg);
     FIND(Subscription_SetOnCompleteCB);
     FIND(Subscription_Unsubscribe);
     FIND(Subscription_Destroy);

@@ -18,8 +18,9 @@ final class ClientThread: @unchecked Sendable {
     private static let lastWrites = Moment.Span.seconds(1)
     /// How many bytes should wait: what a fast network takes in some milliseconds.
     static let queue = 1 << 20
-    /// How often the socket is read before packets are written again.
+    /// How often the socket is read before packets are written again, while each time brings at least ``muchToRead``.
     private static let readsInARow = 4
+    private static let muchToRead = 8 << 10
 
     let outbox = Outbox()
     let waiter: AnswerWaiter
@@ -47,36 +48,30 @@ final class ClientThread: @unchecked Sendable {
     private var commandsDone = 0
     private var commandsGeneration: UInt64 = 0
 
-    /// Wakes a thread that polls: `sleeper` becomes readable when a byte is written to `waker`.
+    /// Wakes a thread that polls: `descriptor` becomes readable.
     private final class Alarm: Sendable {
-        let sleeper: Int32
-        private let waker: Int32
+        let descriptor: Int32
 
         init() throws(NighError) {
-            var ends: [Int32] = [-1, -1]
-            let kind = Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue)
-            guard socketpair(AF_UNIX, kind, 0, &ends) == 0 else {
+            descriptor = eventfd(0, Int32(EFD_CLOEXEC | EFD_NONBLOCK))
+            guard descriptor >= 0 else {
                 throw NighError(
                     .starting, .system(errno, String(cString: strerror(errno))),
                     transport: NATSOptions.scheme,
                     advice: "too many descriptors are open: raise `ulimit -n`")
             }
-            (sleeper, waker) = (ends[0], ends[1])
         }
 
-        deinit {
-            close(sleeper)
-            close(waker)
-        }
+        deinit { close(descriptor) }
 
         func ring() {
-            var byte: UInt8 = 0
-            _ = write(waker, &byte, 1)
+            var one: UInt64 = 1
+            _ = write(descriptor, &one, 8)
         }
 
         func silence() {
-            var bytes: (UInt64, UInt64) = (0, 0)
-            _ = withUnsafeMutableBytes(of: &bytes) { read(sleeper, $0.baseAddress, $0.count) }
+            var count: UInt64 = 0
+            _ = read(descriptor, &count, 8)
         }
     }
 
@@ -168,8 +163,8 @@ final class ClientThread: @unchecked Sendable {
         let mayWait = isBlocked || commandsDone == commands.count
         if wait(for: link, toWrite: isBlocked, mayWait: mayWait, until: deadline) {
             for _ in 0..<Self.readsInARow {
-                link.read()
-                guard !link.isClosed, isReadable(link.socket) else { break }
+                // Asking whether there is more would cost as much as a packet.
+                guard link.read() >= Self.muchToRead, !link.isClosed, isReadable(link.socket) else { break }
             }
         }
         if link.isClosed || link.isSilent.load(ordering: .acquiring) { lost(link) }
@@ -341,7 +336,7 @@ final class ClientThread: @unchecked Sendable {
         for link: ServerLink?, toWrite: Bool, mayWait: Bool, until moment: Moment
     ) -> Bool {
         var wanted = (
-            pollfd(fd: alarm.sleeper, events: Int16(POLLIN), revents: 0),
+            pollfd(fd: alarm.descriptor, events: Int16(POLLIN), revents: 0),
             pollfd(fd: link?.socket ?? -1, events: Int16(POLLIN | (toWrite ? POLLOUT : 0)), revents: 0)
         )
         let isAsleep = mayWait && outbox.fallAsleep()

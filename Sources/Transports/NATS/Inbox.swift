@@ -102,8 +102,8 @@ final class Inbox: @unchecked Sendable {
 
     /// Adds a copy of a packet of the connection numbered `generation`.
     func addPacket(
-        _ bytes: UnsafeRawBufferPointer, subject: @autoclosure () -> String, answers: UnsafePointer<CChar>?,
-        of generation: UInt64
+        _ bytes: UnsafeRawBufferPointer, subject: @autoclosure () -> String,
+        answers: @autoclosure () -> String?, of generation: UInt64
     ) {
         change { state in
             guard generation == state.generation else { return }
@@ -115,9 +115,7 @@ final class Inbox: @unchecked Sendable {
                 return
             }
             state.byteCount += bytes.count + Self.packetOverhead
-            state.events.append(
-                .packet(
-                    state.copy(bytes), subject: subject(), answers: answers.map { String(cString: $0) }))
+            state.events.append(.packet(state.copy(bytes), subject: subject(), answers: answers()))
         }
     }
 

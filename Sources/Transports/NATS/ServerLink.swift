@@ -16,8 +16,8 @@ final class ServerLink: @unchecked Sendable {
     static let bufferTarget = 192 << 10
     /// The library reads this much at once, and has a buffer for writing of the same size.
     private static let bufferSize = 256 << 10
-    /// The library's own limit of what waits for its thread that delivers, for each subscription.
-    private static let pendingLimit = 64 << 20
+    /// The most messages whose packets were handed over and that are not destroyed yet; in bytes, the same as ``bufferSize``.
+    private static let usedMessages = 64
     /// How long connecting may take, from the first packet to the server's answer.
     static let connectTimeout = Moment.Span.seconds(2)
     /// How long the system tries to reach a server that is gone, before it ends the connection.
@@ -41,7 +41,11 @@ final class ServerLink: @unchecked Sendable {
     /// The library's connection; nil before it is made, and after it is released.
     private var connection: OpaquePointer?
     private(set) var socket: Int32 = -1
-    private var subscriptions: [String: OpaquePointer] = [:]
+    private var subscriptions: [String: Subscription] = [:]
+    private var reports: [String: OpaquePointer] = [:]
+    /// Messages whose packets were handed over. The library frees them on a thread of its own, so they are given to it many at once.
+    private var used: [OpaquePointer] = []
+    private var usedBytes = 0
 
     /// Whether there is something to write. Set on any thread.
     let wantsToWrite = Atomic<Bool>(false)
@@ -50,16 +54,26 @@ final class ServerLink: @unchecked Sendable {
     /// Whether the server has not answered for too long. Set on any thread.
     let isSilent = Atomic<Bool>(false)
 
-    /// Where the library delivers what comes under one subject. It refers to this by its address.
-    private final class Subscription {
+    /// A subscription of the library from which ``read()`` takes what has come. If the library delivered it, it would do
+    /// so on a thread of its own, and waking another thread takes longer than all else that is done with a packet.
+    private struct Subscription {
+        let pointer: OpaquePointer
         /// The subject, unless it has a wildcard.
         let subject: String?
+    }
+
+    /// The server's reports that nobody subscribes to a subject. The library does not tell what such a report is about
+    /// when it is taken from a subscription, so these have a subscription that the library delivers. It refers to this
+    /// by its address.
+    private final class NobodyReports {
+        /// The last token of the subjects of reports. What precedes it is the subject for answers.
+        static let suffix = ".nobody"
+
         let inbox: Inbox
         let link: UInt64
         let library: UnsafePointer<CNATSFunctions>
 
-        init(_ subject: String, _ link: ServerLink) {
-            self.subject = subject.utf8.last.map { $0 == 0x2A || $0 == 0x3E } == true ? nil : subject
+        init(_ link: ServerLink) {
             inbox = link.inbox
             self.link = link.number
             library = link.library
@@ -67,17 +81,21 @@ final class ServerLink: @unchecked Sendable {
 
         func received(_ message: OpaquePointer) {
             defer { library.pointee.Msg_Destroy(message) }
-            let count = Int(library.pointee.Msg_GetDataLength(message))
-            let address = library.pointee.Msg_GetSubject(message)
-            if count == 0, library.pointee.Msg_IsNoResponders(message) {
-                let answers = subject ?? address.map { String(cString: $0) } ?? ""
-                return inbox.add(.foundNobody(answers), of: link)
-            }
-            inbox.addPacket(
-                UnsafeRawBufferPointer(start: library.pointee.Msg_GetData(message), count: count),
-                // A new string would be an allocation for every packet.
-                subject: subject ?? address.map { String(cString: $0) } ?? "",
-                answers: library.pointee.Msg_GetReply(message), of: link)
+            guard library.pointee.Msg_IsNoResponders(message),
+                let subject = library.pointee.Msg_GetSubject(message)
+            else { return }
+            inbox.add(.foundNobody(Self.answers(at: String(cString: subject))), of: link)
+        }
+
+        /// The subject that covers the reports for all subjects for answers that differ from `answers` in the last
+        /// token.
+        static func subject(around answers: String) -> String {
+            let start = answers.lastIndex(of: ".").map { answers[...$0] } ?? ""
+            return "\(start)*\(suffix)"
+        }
+
+        static func answers(at subject: String) -> String {
+            subject.hasSuffix(suffix) ? String(subject.dropLast(suffix.count)) : subject
         }
     }
 
@@ -124,7 +142,7 @@ final class ServerLink: @unchecked Sendable {
         let context = UnsafeMutableRawPointer(bitPattern: UInt(number))
         try check(
             library.pointee.Options_SetErrorHandler(
-                settings, { _, _, status, context in ServerLink.reported(status, context) }, context))
+                settings, { _, _, _, context in ServerLink.reported(context) }, context))
         try check(
             library.pointee.Options_SetLameDuckModeCB(
                 settings, { _, context in ServerLink.serverLeaves(context) }, context))
@@ -295,19 +313,58 @@ final class ServerLink: @unchecked Sendable {
         }
     }
 
-    /// Reads once what has come. Call it when the socket is readable.
-    func read() { if let connection { library.pointee.Connection_ProcessReadEvent(connection) } }
+    /// Reads once what has come, and hands over the packets. Call it when the socket is readable. Returns the number of
+    /// bytes in these packets.
+    @discardableResult
+    func read() -> Int {
+        guard let connection else { return 0 }
+        library.pointee.Connection_ProcessReadEvent(connection)
+        return subscriptions.values.reduce(0) { count, subscription in count + takePackets(of: subscription) }
+    }
+
+    private func takePackets(of subscription: Subscription) -> Int {
+        var (count, byteCount): (Int32, Int32) = (0, 0)
+        guard library.pointee.Subscription_GetPending(subscription.pointer, &count, &byteCount) == NATS_OK
+        else { return 0 }
+        for _ in 0..<max(0, count) {
+            var message: OpaquePointer?
+            guard library.pointee.Subscription_NextMsg(&message, subscription.pointer, 0) == NATS_OK,
+                let message
+            else { continue }
+            inbox.addPacket(
+                UnsafeRawBufferPointer(
+                    start: library.pointee.Msg_GetData(message),
+                    count: Int(library.pointee.Msg_GetDataLength(message))),
+                // A new string would be an allocation for every packet.
+                subject: subscription.subject
+                    ?? library.pointee.Msg_GetSubject(message).map { String(cString: $0) } ?? "",
+                answers: library.pointee.Msg_GetReply(message).map { String(cString: $0) }.map(
+                    NobodyReports.answers),
+                of: number)
+            used.append(message)
+        }
+        usedBytes += Int(byteCount)
+        if used.count >= Self.usedMessages || usedBytes >= Self.bufferSize { destroyUsed() }
+        return Int(byteCount)
+    }
+
+    private func destroyUsed() {
+        for message in used { library.pointee.Msg_Destroy(message) }
+        used.removeAll(keepingCapacity: true)
+        usedBytes = 0
+    }
 
     /// Writes once what fits. Call it when there is something to write.
     func write() { if let connection { library.pointee.Connection_ProcessWriteEvent(connection) } }
 
     func publish(_ packet: [UInt8], to subject: String, answers: String?) {
         guard let connection else { return }
+        if let answers { awaitReports(around: answers) }
         let count = Int32(clamping: packet.count)
         let status = packet.withUnsafeBytes { bytes in
             if let answers {
                 library.pointee.Connection_PublishRequest(
-                    connection, subject, answers, bytes.baseAddress, count)
+                    connection, subject, answers + NobodyReports.suffix, bytes.baseAddress, count)
             } else {
                 library.pointee.Connection_Publish(connection, subject, bytes.baseAddress, count)
             }
@@ -322,29 +379,43 @@ final class ServerLink: @unchecked Sendable {
 
     func subscribe(to subject: String) {
         guard let connection, subscriptions[subject] == nil else { return }
-        let target = Unmanaged.passRetained(Subscription(subject, self))
+        var pointer: OpaquePointer?
+        let status = library.pointee.Connection_SubscribeSync(&pointer, connection, subject)
+        guard status == NATS_OK, let pointer else {
+            return fail(NATSProblem.library("\(statusText(status)), subscribing to \(subject)", server))
+        }
+        let hasWildcard = subject.utf8.last.map { $0 == 0x2A || $0 == 0x3E } == true
+        subscriptions[subject] = Subscription(pointer: pointer, subject: hasWildcard ? nil : subject)
+        // No more waits there than is read at once.
+        _ = library.pointee.Subscription_SetPendingLimits(pointer, -1, -1)
+    }
+
+    /// Subscribes to the reports that nobody has subscribed to the subject of a packet with these `answers`.
+    private func awaitReports(around answers: String) {
+        let subject = NobodyReports.subject(around: answers)
+        guard let connection, reports[subject] == nil else { return }
+        let target = Unmanaged.passRetained(NobodyReports(self))
         var subscription: OpaquePointer?
         let status = library.pointee.Connection_Subscribe(
             &subscription, connection, subject,
             { _, _, message, context in
                 guard let message, let context else { return }
-                Unmanaged<Subscription>.fromOpaque(context).takeUnretainedValue().received(message)
+                Unmanaged<NobodyReports>.fromOpaque(context).takeUnretainedValue().received(message)
             }, target.toOpaque())
         guard status == NATS_OK, let subscription else {
             target.release()
             return fail(NATSProblem.library("\(statusText(status)), subscribing to \(subject)", server))
         }
-        subscriptions[subject] = subscription
+        reports[subject] = subscription
         // Nothing has come for it yet, because this thread reads.
-        _ = library.pointee.Subscription_SetPendingLimits(subscription, -1, Int32(Self.pendingLimit))
         _ = library.pointee.Subscription_SetOnCompleteCB(
-            subscription, { context in context.map { Unmanaged<Subscription>.fromOpaque($0).release() } },
+            subscription, { context in context.map { Unmanaged<NobodyReports>.fromOpaque($0).release() } },
             target.toOpaque())
     }
 
     func unsubscribe(from subject: String) {
         guard let subscription = subscriptions.removeValue(forKey: subject) else { return }
-        library.pointee.Subscription_Destroy(subscription)
+        library.pointee.Subscription_Destroy(subscription.pointer)
     }
 
     /// Waits until the server has answered a question, for at most `timeout`. Returns nil if the connection has ended
@@ -389,8 +460,13 @@ final class ServerLink: @unchecked Sendable {
     /// Releases the connection, which is closed.
     func release() {
         _ = Self.links.withLock { $0.removeValue(forKey: number) }
-        for subscription in subscriptions.values { library.pointee.Subscription_Destroy(subscription) }
+        for subscription in subscriptions.values {
+            library.pointee.Subscription_Destroy(subscription.pointer)
+        }
+        for subscription in reports.values { library.pointee.Subscription_Destroy(subscription) }
         subscriptions = [:]
+        reports = [:]
+        destroyUsed()
         library.pointee.Connection_Destroy(connection)
         connection = nil
         signer = nil
@@ -399,11 +475,9 @@ final class ServerLink: @unchecked Sendable {
     // MARK: What the library reports
 
     /// Called on a thread of the library.
-    private static func reported(_ status: natsStatus, _ context: UnsafeMutableRawPointer?) {
+    private static func reported(_ context: UnsafeMutableRawPointer?) {
         guard let link = links.withLock({ $0[UInt64(UInt(bitPattern: context))] }) else { return }
-        if status == NATS_SLOW_CONSUMER {
-            link.fail(NATSProblem.slowReader(limit: pendingLimit))
-        } else if let refusal = NATSProblem.Refusal(link.lastError) {
+        if let refusal = NATSProblem.Refusal(link.lastError) {
             link.inbox.add(.refused(refusal), of: link.number)
         }
     }

@@ -5,6 +5,8 @@
 #pragma once
 
 #include <nats/nats.h>
+// Wakes the thread that polls. Swift's Glibc does not have it.
+#include <sys/eventfd.h>
 
 /// The functions of libnats that are used.
 typedef struct {
@@ -48,7 +50,10 @@ typedef struct {
     __typeof__(&natsConnection_Publish) Connection_Publish;
     __typeof__(&natsConnection_PublishRequest) Connection_PublishRequest;
     __typeof__(&natsConnection_Subscribe) Connection_Subscribe;
+    __typeof__(&natsConnection_SubscribeSync) Connection_SubscribeSync;
     __typeof__(&natsSubscription_SetPendingLimits) Subscription_SetPendingLimits;
+    __typeof__(&natsSubscription_GetPending) Subscription_GetPending;
+    __typeof__(&natsSubscription_NextMsg) Subscription_NextMsg;
     __typeof__(&natsSubscription_SetOnCompleteCB) Subscription_SetOnCompleteCB;
     __typeof__(&natsSubscription_Unsubscribe) Subscription_Unsubscribe;
     __typeof__(&natsSubscription_Destroy) Subscription_Destroy;
