@@ -81,6 +81,7 @@ import Testing
         let loop = VirtualEventLoop()
         var random = SeededGenerator(seed: seed)
         let line = SimulatedLine(on: loop)
+        line.keepsFrames = true
         let transports = [line.makeTransport(0), line.makeTransport(1)]
         let sessions = transports.enumerated().map { end, transport in
             LowLevelSession(

@@ -82,9 +82,8 @@ import Testing
         let connected = loop.now
         try puma.trySend([UInt8](repeating: 7, count: 100), to: lynx.id)
         try wait { lynxSaw.messages.count == 1 }
-        print(
-            "baud \(baud): seen \(seen - begin) connected \(connected - seen) message \(loop.now - connected)"
-        )
+        // A handshake may take 10 s.
+        #expect(connected - seen < .seconds(4))
         #expect(!pumaSaw.states.contains(.reconnecting) && !lynxSaw.states.contains(.reconnecting))
         try closeAll(puma, lynx)
     }

@@ -15,7 +15,8 @@ final class SimulatedLine: @unchecked Sendable {
     /// While this is set, nothing passes.
     var isPulled = false
     private(set) var changedBits = 0
-    /// The last frames from both ends.
+    var keepsFrames = false
+    /// The last frames from both ends, if it keeps them.
     private(set) var lastFrames: [SerialFrame] = []
     private var random: SeededGenerator
     private var bitsUntilNoise = Int.max
@@ -52,7 +53,7 @@ final class SimulatedLine: @unchecked Sendable {
 
     fileprivate func carry(_ bytes: [UInt8], from end: Int) {
         guard !bytes.isEmpty else { return }
-        if let frame = SerialFrame(stuffed: Array(bytes.dropFirst().dropLast())) {
+        if keepsFrames, let frame = SerialFrame(stuffed: Array(bytes.dropFirst().dropLast())) {
             lastFrames = lastFrames.suffix(15) + [frame]
         }
         var bytes = bytes

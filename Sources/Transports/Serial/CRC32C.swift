@@ -6,7 +6,9 @@ enum CRC32C {
 
     static func checksum(of bytes: UnsafeRawBufferPointer) -> UInt32 {
         table.withUnsafeBufferPointer { table in
-            ~bytes.reduce(UInt32.max) { $0 >> 8 ^ table[Int(UInt8(truncatingIfNeeded: $0) ^ $1)] }
+            var value = UInt32.max
+            for byte in bytes { value = value >> 8 ^ table[Int(UInt8(truncatingIfNeeded: value) ^ byte)] }
+            return ~value
         }
     }
 }
