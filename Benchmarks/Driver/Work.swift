@@ -88,7 +88,7 @@ enum Work: String, CaseIterable {
 
     /// Whether all programs run on one processor. The round trips then do not include the time to wake another one,
     /// which varies by a factor of two.
-    var runsOnOneProcessor: Bool { 
+    var runsOnOneProcessor: Bool {
         [.roundTrip, .packets, .calls, .connect, .natsRoundTrip].contains(self)
     }
 

@@ -55,7 +55,8 @@ enum Program {
         // There the way says by what a service is found.
         if work == BENCHMARK_FOUND { return true }
         let others = [
-            "tls", "bluetooth", "nats", "beside", "packets", "channel", "bytes", "mirrored", "questions", "actor",
+            "tls", "bluetooth", "nats", "beside", "packets", "channel", "bytes", "mirrored", "questions",
+            "actor",
         ]
         return Reading(rawValue: String(word)) != nil || others.contains(String(word))
     }

@@ -11,12 +11,13 @@ final class BrokerPipes {
     struct Sizes {
         /// The most bytes of a pipe that wait unread at one end.
         var window = 256 << 10
-        /// The windows of all pipes together, roughly: what may be on its way to this end, ahead of a small packet. Beyond
-        /// it, new pipes have smaller windows, down to `leastWindow`.
+        /// The windows of all pipes together, roughly: what may be on its way to this end, ahead of a small packet.
+        /// Beyond it, new pipes have smaller windows, down to `leastWindow`.
         var allWindows = 4 << 20
         var leastWindow = 16 << 10
-        /// The longest packet, also if the server takes longer ones.
-        var packet = 64 << 10
+        /// The longest packet, also if the server takes longer ones: a message of 64 KiB in its frames, encrypted or
+        /// not, is one packet.
+        var packet = 72 << 10
         /// The most pipes at once.
         var pipes = 1_024
     }

@@ -96,10 +96,13 @@ final class ClientThread: @unchecked Sendable {
     /// The bytes that were published and are not written yet.
     var bytesWaiting: Int { outbox.byteCount + bufferedBytes.load(ordering: .sequentiallyConsistent) }
 
-    /// Carries out `command` on the connection numbered `generation`, if that is still the one.
-    func perform(_ command: Outbox.Command, on generation: UInt64) {
-        if outbox.add(command, for: generation) { alarm.ring() }
+    /// Carries out `command` on the connection numbered `generation`, if that is still the one. Returns whether the
+    /// thread sleeps until ``wake()`` is called.
+    func perform(_ command: Outbox.Command, on generation: UInt64) -> Bool {
+        outbox.add(command, for: generation)
     }
+
+    func wake() { alarm.ring() }
 
     /// Reports when at least half of ``queue`` is free.
     func awaitRoom(on generation: UInt64) {

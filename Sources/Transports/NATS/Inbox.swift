@@ -100,13 +100,14 @@ final class Inbox: @unchecked Sendable {
         }
     }
 
-    /// Adds a copy of a packet of the connection numbered `generation`.
+    /// Adds a copy of a packet of the connection numbered `generation`. The loop gets it with the next event, or after
+    /// ``deliverPackets()``.
     func addPacket(
         _ bytes: UnsafeRawBufferPointer, subject: @autoclosure () -> String,
         answers: @autoclosure () -> String?, of generation: UInt64
     ) {
-        change { state in
-            guard generation == state.generation else { return }
+        state.withLock { state in
+            guard !state.isClosed, generation == state.generation else { return }
             guard state.byteCount < Self.limit else {
                 if !state.isDropping {
                     state.events.append(.failed(NATSProblem.slowReader(limit: Self.limit)))
@@ -118,6 +119,9 @@ final class Inbox: @unchecked Sendable {
             state.events.append(.packet(state.copy(bytes), subject: subject(), answers: answers()))
         }
     }
+
+    /// Brings the loop the packets that were added, all at once.
+    func deliverPackets() { change { _ in } }
 
     private func change(_ body: (inout State) -> Void) {
         let isFirst = state.withLock { state in

@@ -2,7 +2,7 @@ import NighCore
 
 extension NATSConnection {
     /// A packet of the layer above has at most this many bytes; a server that takes less makes them shorter.
-    private static let wantedPacket = 64 << 10
+    private static let wantedPacket = 72 << 10
     /// How many refused subjects are named.
     private static let namedRefusals = 3
 

@@ -83,7 +83,7 @@ package final class NATSConnection: Broker, @unchecked Sendable {
             return
         }
         if isDropping, waiting < Outbox.limit / 2 { isDropping = false }
-        client.perform(.publish(packet, subject: subject, answers: answers), on: facts.generation)
+        perform(.publish(packet, subject: subject, answers: answers))
         guard client.bytesWaiting >= ClientThread.queue else { return }
         isFull = true
         client.awaitRoom(on: facts.generation)
@@ -94,7 +94,9 @@ package final class NATSConnection: Broker, @unchecked Sendable {
     package var bytesWaiting: Int { client?.bytesWaiting ?? 0 }
 
     private func perform(_ command: Outbox.Command) {
-        if let facts { client?.perform(command, on: facts.generation) }
+        guard let facts, let client, client.perform(command, on: facts.generation) else { return }
+        // What else is published in this turn leaves in the same write.
+        loop?.execute { client.wake() }
     }
 
     /// Finds out how long a round trip takes now.

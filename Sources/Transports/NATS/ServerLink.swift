@@ -319,6 +319,7 @@ final class ServerLink: @unchecked Sendable {
     func read() -> Int {
         guard let connection else { return 0 }
         library.pointee.Connection_ProcessReadEvent(connection)
+        defer { inbox.deliverPackets() }
         return subscriptions.values.reduce(0) { count, subscription in count + takePackets(of: subscription) }
     }
 
