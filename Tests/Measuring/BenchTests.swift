@@ -66,6 +66,23 @@ struct BenchTests {
         }
     }
 
+    @Test("Over NATS programs make round trips and streams, and are compared with libnats")
+    func nats() throws {
+        let options = try options()
+        #expect(Work.natsRoundTrip.command == .roundTrip && Work.natsStream.command == .stream)
+        #expect(Work.natsStream.columns(options).map(\.size) == [64, 1 << 10, 64 << 10])
+        let programs = Program.all(options, ownIn: "")
+        for work in [Work.natsRoundTrip, .natsStream] {
+            #expect(work.usesNATS && work.measuresCost == (work == .natsRoundTrip))
+            for target in Target.all(of: work, in: Work.Column(size: 64 << 10, peers: 1)) {
+                let own = try #require(programs.first { $0.name == target.program })
+                let base = try #require(programs.first { $0.name == target.base })
+                #expect(own.isOurs && !base.isOurs && own.isEncrypted == base.isEncrypted)
+                #expect(own.works.contains(work) && base.works.contains(work))
+            }
+        }
+    }
+
     @Test(
         "Numbers keep the significant digits",
         arguments: [
