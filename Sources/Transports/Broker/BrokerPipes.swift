@@ -10,7 +10,7 @@ final class BrokerPipes {
     /// The sizes of pipes.
     struct Sizes {
         /// The most bytes of a pipe that wait unread at one end.
-        var window = 256 << 10
+        var window = 512 << 10
         /// The windows of all pipes together, roughly: what may be on its way to this end, ahead of a small packet.
         /// Beyond it, new pipes have smaller windows, down to `leastWindow`.
         var allWindows = 4 << 20
