@@ -157,10 +157,14 @@ setup-docs: setup
 	@.ci/setup .ci/packages-docs
 
 .PHONY: pictures
-pictures: setup-test ## Make the moving pictures of the docs anew, from real programs in a terminal
+pictures: setup-test bluetooth-lab ## Make the moving pictures of the docs anew, from real programs in a terminal
 	swift build $(FLAGS) -c release --product nigh
 	swift build $(FLAGS) -c release --product fourinarow
 	@docs/guides/pictures/record $(RELEASE)
+	@set -e; for name in send game ssh; do \
+	    Tests/Lab/bluetooth/machine --discoverable --time-limit 300 --writable docs/guides/pictures -- \
+	        docs/guides/pictures/record $(RELEASE) $$name; \
+	done
 
 .PHONY: setup-deb
 setup-deb: setup-docs
