@@ -49,7 +49,7 @@ build: setup ## Build everything, the tests too
 #
 # Machines with emulated Bluetooth take minutes, and need the processors to themselves, or their daemons and kernels run out
 # of time. So they are tests of their own, `make test-bluetooth`.
-UNIT_TESTS := '^(Actors|Arguments|Calls|Channels|Core|Forwarding|FourInARow|Fuzz|Groups|Introductions|Measuring|Memory|Mutants|Record|Relays|TestKit)Tests[.]'
+UNIT_TESTS := '^(Actors|Arguments|Broker|Calls|Channels|Core|Forwarding|FourInARow|Fuzz|Groups|Introductions|Measuring|Memory|Mutants|Record|Relays|TestKit)Tests[.]'
 PROGRAM_TESTS := '^NighProgramTests[.]'
 LAB_TESTS := '^LabTests[.]'
 MACHINE_TESTS := '^LabTests[.]Bluetooth'

@@ -60,8 +60,8 @@ import Testing
         for member in members { member.transport.shutdown() }
     }
 
-    /// The announcements that so many sessions make in a second, once each has heard how many there are. A session hears
-    /// all others, so the sum of what they say is what each of them counts.
+    /// The announcements that so many sessions make in a second, once each has heard how many there are. A session
+    /// hears all others, so the sum of what they say is what each of them counts.
     private func announcementsPerSecond(of population: Int) -> Double {
         var now = Moment(nanoseconds: 0)
         var presence = BrokerPresence(scheme: "sim", seed: 1, at: now)

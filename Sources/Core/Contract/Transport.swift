@@ -4,8 +4,8 @@
 /// loop and does everything there. Only the session calls it, and only the session receives its events.
 ///
 /// ## The contract, for every member
-/// - `start` is called first and once, `shutdown` last and once. Nothing is called before, except `prepare`, and nothing
-///   after.
+/// - `start` is called first and once, `shutdown` last and once. Nothing is called before, except `prepare`, and
+///   nothing after.
 /// - The session calls on the loop. The transport calls its `events` on the loop too, and **never from inside a call**
 ///   that the session makes: it reports what a call brings about in a later turn (`EventLoop.execute`). Only `places`
 ///   may be answered at once.

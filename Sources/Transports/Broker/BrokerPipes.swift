@@ -119,7 +119,8 @@ final class BrokerPipes {
 
     // MARK: The connection
 
-    /// Continues over a new connection. Ends of pipes that the last one has lost are told so, since the broker does not.
+    /// Continues over a new connection. Ends of pipes that the last one has lost are told so, since the broker does
+    /// not.
     func connected(_ limits: BrokerLimits) {
         self.limits = limits
         for far in orphans {

@@ -16,7 +16,8 @@ final class ServerLink: @unchecked Sendable {
     static let bufferTarget = 192 << 10
     /// The library reads this much at once, and has a buffer for writing of the same size.
     private static let bufferSize = 256 << 10
-    /// The most messages whose packets were handed over and that are not destroyed yet; in bytes, the same as ``bufferSize``.
+    /// The most messages whose packets were handed over and that are not destroyed yet; in bytes, the same as
+    /// ``bufferSize``.
     private static let usedMessages = 64
     /// How long connecting may take, from the first packet to the server's answer.
     static let connectTimeout = Moment.Span.seconds(2)
@@ -43,7 +44,8 @@ final class ServerLink: @unchecked Sendable {
     private(set) var socket: Int32 = -1
     private var subscriptions: [String: Subscription] = [:]
     private var reports: [String: OpaquePointer] = [:]
-    /// Messages whose packets were handed over. The library frees them on a thread of its own, so they are given to it many at once.
+    /// Messages whose packets were handed over. The library frees them on a thread of its own, so they are given to it
+    /// many at once.
     private var used: [OpaquePointer] = []
     private var usedBytes = 0
 
@@ -54,8 +56,8 @@ final class ServerLink: @unchecked Sendable {
     /// Whether the server has not answered for too long. Set on any thread.
     let isSilent = Atomic<Bool>(false)
 
-    /// A subscription of the library from which ``read()`` takes what has come. If the library delivered it, it would do
-    /// so on a thread of its own, and waking another thread takes longer than all else that is done with a packet.
+    /// A subscription of the library from which ``read()`` takes what has come. If the library delivered it, it would
+    /// do so on a thread of its own, and waking another thread takes longer than all else that is done with a packet.
     private struct Subscription {
         let pointer: OpaquePointer
         /// The subject, unless it has a wildcard.

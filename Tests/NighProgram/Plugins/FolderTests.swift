@@ -37,7 +37,8 @@ import Testing
         let call = try run("transports", "-t", "pigeon")
         #expect(call.status == 2 && call.errors.count == 1)
         #expect(
-            call.errors.first?.contains("known are: bluetooth, memory, nats, odd, tcp") == true, "\(call.errors)")
+            call.errors.first?.contains("known are: bluetooth, memory, nats, odd, serial, tcp") == true,
+            "\(call.errors)")
     }
 
     @Test("nigh transports shows refused plugins with the reason, and all others as well")

@@ -10,7 +10,7 @@ import Testing
     func words() throws {
         let call = try user.run("transports")
         #expect(call.status == 0)
-        for scheme in ["bluetooth", "memory", "nats", "tcp"] {
+        for scheme in ["bluetooth", "memory", "nats", "serial", "tcp"] {
             #expect(call.lines.contains { $0.hasPrefix("\(scheme) ") }, "\(call.lines)")
         }
         let tcp = try #require(call.lines.firstIndex { $0.hasPrefix("tcp ") })

@@ -2,8 +2,8 @@
 /// without I/O.
 ///
 /// The channel delivers a packet unchanged or not at all. The bytes are numbered, so a lost packet is noticed. Then the
-/// stream fails or, if it resends, its writer continues from the first missing byte. The reader grants room, so it never
-/// holds more than its window.
+/// stream fails or, if it resends, its writer continues from the first missing byte. The reader grants room, so it
+/// never holds more than its window.
 ///
 /// [PROTOCOL.md](../../../../docs/reference/PROTOCOL.md) has the format of the packets.
 package struct SequencedStream {
