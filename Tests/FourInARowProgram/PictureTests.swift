@@ -36,8 +36,8 @@ struct PictureTests {
         }
         #expect(
             names.sorted() == [
-                "bench.svg", "cut.svg", "discover.svg", "doctor.svg", "game.svg", "lobby.svg", "ping.svg",
-                "send.svg",
+                "bench.svg", "cut.svg", "discover.svg", "doctor.svg", "game.svg", "lobby.svg", "nats.svg",
+                "ping.svg", "send.svg", "ssh.svg",
             ])
         for name in names {
             let picture = try String(contentsOfFile: "\(Self.folder)/\(name)", encoding: .utf8)
@@ -69,7 +69,8 @@ struct PictureTests {
         }
         try write("name = \"Puma\"\n", "docs/guides/pictures/record")
         let texts = [
-            "$ nigh bogus now", "Puma was back after 1.2 s, over tcp", "abcdefg2 &lt;was&gt; /tmp/x-y gone",
+            "$ nigh bogus now", "puma$ while sl", "Puma was back after 1.2 s, over tcp",
+            "abcdefg2 &lt;was&gt; /tmp/x-y gone",
         ]
         let picture = texts.map { "<text x=\"0\">\($0)</text>\n" }.joined()
         try write("<svg>\(picture)</svg>\n", "docs/guides/pictures/one.svg")
