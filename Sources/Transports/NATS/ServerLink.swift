@@ -16,9 +16,9 @@ final class ServerLink: @unchecked Sendable {
     static let bufferTarget = 192 << 10
     /// The library reads this much at once, and has a buffer for writing of the same size.
     private static let bufferSize = 256 << 10
-    /// The most messages whose packets were handed over and that are not destroyed yet; in bytes, the same as
-    /// ``bufferSize``.
+    /// When so many messages whose packets were handed over, or bytes of them, are there, the older half is destroyed.
     private static let usedMessages = 64
+    private static let usedSize = 512 << 10
     /// How long connecting may take, from the first packet to the server's answer.
     static let connectTimeout = Moment.Span.seconds(2)
     /// How long the system tries to reach a server that is gone, before it ends the connection.
@@ -44,8 +44,8 @@ final class ServerLink: @unchecked Sendable {
     private(set) var socket: Int32 = -1
     private var subscriptions: [String: Subscription] = [:]
     private var reports: [String: OpaquePointer] = [:]
-    /// Messages whose packets were handed over. The library frees them on a thread of its own, so they are given to it
-    /// many at once.
+    /// Messages whose packets were handed over. The library frees them on a thread of its own, so it gets many at once,
+    /// but never all: the allocator would give their memory back to the system, and take it anew for the next ones.
     private var used: [OpaquePointer] = []
     private var usedBytes = 0
 
@@ -56,8 +56,8 @@ final class ServerLink: @unchecked Sendable {
     /// Whether the server has not answered for too long. Set on any thread.
     let isSilent = Atomic<Bool>(false)
 
-    /// A subscription of the library from which ``read()`` takes what has come. If the library delivered it, it would
-    /// do so on a thread of its own, and waking another thread takes longer than all else that is done with a packet.
+    /// A subscription of the library from which ``read()`` takes what has come. If the library delivered it, a thread
+    /// of its own would do so, and waking a thread takes longer than all else that is done with a packet.
     private struct Subscription {
         let pointer: OpaquePointer
         /// The subject, unless it has a wildcard.
@@ -345,16 +345,18 @@ final class ServerLink: @unchecked Sendable {
                     NobodyReports.answers),
                 of: number)
             used.append(message)
+            usedBytes += Int(library.pointee.Msg_GetDataLength(message))
         }
-        usedBytes += Int(byteCount)
-        if used.count >= Self.usedMessages || usedBytes >= Self.bufferSize { destroyUsed() }
+        if used.count >= Self.usedMessages || usedBytes >= Self.usedSize { destroyUsed(used.count / 2) }
         return Int(byteCount)
     }
 
-    private func destroyUsed() {
-        for message in used { library.pointee.Msg_Destroy(message) }
-        used.removeAll(keepingCapacity: true)
-        usedBytes = 0
+    private func destroyUsed(_ count: Int) {
+        for message in used[..<count] {
+            usedBytes -= Int(library.pointee.Msg_GetDataLength(message))
+            library.pointee.Msg_Destroy(message)
+        }
+        used.removeFirst(count)
     }
 
     /// Writes once what fits. Call it when there is something to write.
@@ -469,7 +471,7 @@ final class ServerLink: @unchecked Sendable {
         for subscription in reports.values { library.pointee.Subscription_Destroy(subscription) }
         subscriptions = [:]
         reports = [:]
-        destroyUsed()
+        destroyUsed(used.count)
         library.pointee.Connection_Destroy(connection)
         connection = nil
         signer = nil
