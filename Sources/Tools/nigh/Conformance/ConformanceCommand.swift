@@ -44,8 +44,8 @@ struct ConformanceCommand: Subcommand {
             Example("tcp:interface=lo,mdns=embedded", "TCP without leaving this machine"),
             Example("bluetooth:adapter=hci0 bluetooth:adapter=hci1", "Bluetooth between two adapters"),
             Example(
-                "serial:path=/dev/ttyUSB0 serial:path=/dev/ttyUSB1 --ends 2 --pipes 1",
-                "a plugin's cable between two ports"),
+                "serial:path=/dev/a serial:path=/dev/b --ends 2 --pipes 1",
+                "a cable between two ports"),
         ]
     ) { output, onlyLists, isOfSessions, names, settings, plugins, specs in
         let known = (isOfSessions ? SessionConformance.checks : TransportConformance.checks).map(\.name)
