@@ -156,7 +156,7 @@ private struct SequencedPair {
         }
         var cheated = end()
         let cheat = cheated.receive(bytes(2, at: 1, [UInt8](repeating: 0xFF, count: 9)), at: now)
-        #expect(cheat == .invalid("an acknowledgement of bytes that were not sent"))
+        #expect(cheat == .invalid("acknowledgement of bytes that were not sent"))
         var early = end()
         #expect(early.receive(bytes(1, at: .max, [1]), at: now) == .packetsLost)
         var aborted = end()

@@ -277,7 +277,7 @@ package struct SequencedStream {
     private mutating func acknowledged(
         before number: UInt64, limit: UInt64, isGap: Bool, at now: Moment
     ) -> Failure? {
-        guard number <= furthest else { return .invalid("an acknowledgement of bytes that were not sent") }
+        guard number <= furthest else { return .invalid("acknowledgement of bytes that were not sent") }
         if limit > self.limit || number > firstKept { lastProgress = now }
         self.limit = max(self.limit, limit)
         guard patience != nil else { return nil }
