@@ -54,6 +54,7 @@ import Testing
     @Test("the transport keeps to the contract", arguments: NATSServer.Version.allCases)
     func conformance(_ version: NATSServer.Version) throws {
         let server = try NATSServer(version)
+        defer { try? server.kill() }
         let report = checkTransportConformance { try rig(on: server) }
         #expect(report.isPassed, "\(report)")
     }
@@ -61,6 +62,7 @@ import Testing
     @Test("it keeps to the contract where a server takes packets of 4 KiB")
     func smallPackets() throws {
         let server = try NATSServer(.debian, "max_payload: 4096")
+        defer { try? server.kill() }
         let report = checkTransportConformance { try rig(on: server) }
         #expect(report.isPassed, "\(report)")
     }
@@ -68,6 +70,7 @@ import Testing
     @Test("it carries sessions", arguments: NATSServer.Version.allCases)
     func sessions(_ version: NATSServer.Version) throws {
         let server = try NATSServer(version)
+        defer { try? server.kill() }
         let report = checkSessionConformance { try rig(on: server) }
         #expect(report.isPassed, "\(report)")
     }
