@@ -9,7 +9,7 @@ import NighTestKit
 /// `@unchecked Sendable`: everything is on the one loop.
 final class SimulatedBroker: @unchecked Sendable {
     let loop: VirtualEventLoop
-    /// What the server says of itself to new connections.
+    /// The limits that the server tells new connections.
     var limits = BrokerLimits(longestPacket: 1 << 20, queue: 256 << 10)
     /// How many bytes leave a client in a second.
     var bytesPerSecond = 100 << 20
@@ -172,7 +172,7 @@ final class SimulatedBrokerClient: Broker, @unchecked Sendable {
 
     func diagnose() -> [Diagnosis] { [] }
 
-    /// What was published still leaves: it is on its way already, and only the events are gone.
+    /// Published packets still leave: they are on their way already, and only the events are gone.
     func shutdown() {
         events = nil
         server.forget(self)

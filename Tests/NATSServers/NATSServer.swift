@@ -102,7 +102,7 @@ package final class NATSServer: @unchecked Sendable {
     /// The address for clients.
     package var address: String { "nats://127.0.0.1:\(port)" }
 
-    /// What the server has logged.
+    /// The log of the server.
     package var log: String { TemporaryFolder.text(of: folder.path + "/log") }
 
     /// Kills the server at once. Its connections end with it.

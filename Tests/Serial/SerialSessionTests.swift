@@ -4,7 +4,7 @@ import Testing
 
 @testable import NighSerial
 
-/// What happens to sessions when the line fails and returns, and when it is slow.
+/// Tests sessions while the line fails and returns, and while it is slow.
 @Suite struct SerialSessionTests {
     private let loop = VirtualEventLoop()
 

@@ -1,7 +1,7 @@
 import NighCore
 import NighSerial
 
-/// What comes from a serial line, and the packets of a pipe in it. A frame must mean the same when it is written again,
+/// The bytes of a serial line, and the packets of a pipe in them. A frame must mean the same when it is written again,
 /// and noise must not swallow the frame behind it.
 enum SerialTarget {
     private static let sizes = SequencedStream.Sizes(packet: 100, window: 1_000)

@@ -73,7 +73,7 @@ extension BrokerEvents {
     package func brokerFailed(_ error: NighError) {}
 }
 
-/// What a connection allows.
+/// The limits of a connection.
 package struct BrokerLimits: Hashable, Sendable {
     /// The length of the longest packet that the server takes.
     package var longestPacket: Int

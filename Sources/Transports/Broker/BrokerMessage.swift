@@ -1,6 +1,6 @@
 import NighCore
 
-/// What sessions publish besides the packets of their pipes.
+/// A message of a session, besides the packets of its pipes.
 ///
 /// Anybody with access to the broker may publish anything, so a message is a hint: who is at the other end of a pipe is
 /// proven by the handshake on it.

@@ -32,7 +32,7 @@ final class BrokerPipes {
         let pipe: SequencedPipe
         let far: FarEnd
         let subject: String
-        /// What answers the other end's request for this pipe; nil if this end has asked.
+        /// The answer to the other end's request for this pipe; nil if this end has asked.
         let answer: [UInt8]?
     }
 

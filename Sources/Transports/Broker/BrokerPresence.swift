@@ -1,6 +1,6 @@
 import NighCore
 
-/// Who advertises a service in a realm, and when this session announces itself. A machine without I/O.
+/// Knows which sessions advertise a service in a realm, and when this one announces itself. A machine without I/O.
 ///
 /// A session announces itself when it begins, when something changes, and from time to time, so that others drop those
 /// that have died. It says when it will do so again at the latest. The more sessions there are, the longer the pauses:
@@ -38,7 +38,7 @@ struct BrokerPresence {
         var expires: Moment
     }
 
-    /// What to publish.
+    /// Something to publish.
     enum Action: Hashable {
         /// Announces this session to all.
         case announce(again: Duration)

@@ -27,7 +27,7 @@ final class ClientThread: @unchecked Sendable {
 
     let outbox = Outbox()
     let waiter: AnswerWaiter
-    /// What the library holds, in bytes.
+    /// The bytes that the library holds.
     private let bufferedBytes = Atomic<Int>(0)
     /// Whether the loop wants to know when half of ``queue`` is free.
     private let wantsRoom = Atomic<Bool>(false)
@@ -46,7 +46,7 @@ final class ClientThread: @unchecked Sendable {
     private var pause = ClientThread.firstPause
     private var nextAttempt = Moment(nanoseconds: 0)
     private var reported: NighError?
-    /// What the thread has taken from the outbox, and how much of it is done.
+    /// The commands that the thread has taken from the outbox, and how many of them are done.
     private var commands = ContiguousArray<Outbox.Command>()
     private var commandsDone = 0
     private var commandsGeneration: UInt64 = 0

@@ -1,6 +1,6 @@
 import NighCore
 
-/// What a client's threads have for the loop, in order.
+/// The events of a client's threads for the loop, in order.
 ///
 /// One `execute` brings any number of events to the loop. The bytes of packets are copied into chunks that many packets
 /// share, so a packet that is received allocates nothing once the pool has grown.
@@ -29,7 +29,7 @@ final class Inbox: @unchecked Sendable {
 
     /// The most bytes of packets that wait. What the loop has taken and not delivered yet does not count.
     static let limit = 64 << 20
-    /// What a packet takes besides its bytes.
+    /// The memory of a packet besides its bytes.
     private static let packetOverhead = 64
     private static let chunkSize = 256 << 10
     private static let keptChunks = 16
@@ -158,7 +158,7 @@ final class Inbox: @unchecked Sendable {
     }
 }
 
-/// What is known of the server of a connection.
+/// The facts that the server of a connection has told.
 struct ServerFacts: Sendable {
     /// The number of the connection. Never used twice.
     let generation: UInt64

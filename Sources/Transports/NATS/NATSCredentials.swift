@@ -1,6 +1,6 @@
 import NighCore
 
-/// What a file says of who this client is.
+/// The credentials of this client, as a file has them.
 ///
 /// The file is of one of these forms; lines that begin with `#` do not count, except in the first:
 /// - what `nsc` writes, a `.creds` file with a user's JWT and NKey seed;

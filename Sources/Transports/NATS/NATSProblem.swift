@@ -239,7 +239,7 @@ enum NATSProblem {
             subject = parts.count > 1 ? String(parts[1]) : message
         }
 
-        /// What is refused: "publish to a.b".
+        /// The refused action: "publish to a.b".
         var what: String { (isPublishing ? "publish to " : "subscribe to ") + subject }
 
         func error(_ server: ServerAddress) -> NighError {

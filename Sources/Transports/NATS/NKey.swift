@@ -7,7 +7,7 @@ import NighCore
 enum NKey {
     /// The number of characters of a seed.
     static let seedLength = 58
-    /// What a seed consists of: two bytes that name the kind, the seed of the Ed25519 key, and a checksum.
+    /// The bytes of a seed: two that name the kind, the seed of the Ed25519 key, and a checksum.
     private static let seedBytes = 36
     /// The first byte of a user's public key, and what stands for it in a seed.
     private static let user: UInt8 = 20 << 3

@@ -1,9 +1,9 @@
 import NighCore
 import Synchronization
 
-/// What the loop wants a client's thread to do, in order.
+/// The commands of the loop to a client's thread, in order.
 ///
-/// Whoever publishes bounds what waits here, by sending no more than others have granted. ``NATSConnection`` drops
+/// The publisher bounds what waits here, by sending no more than others have granted. ``NATSConnection`` drops
 /// packets beyond ``limit``, so that a mistake there cannot fill the memory. Callable from any thread.
 final class Outbox: Sendable {
     enum Command: Sendable {

@@ -12,7 +12,7 @@ import Synchronization
 ///
 /// `@unchecked Sendable`: confined to the client's thread, except for what says otherwise.
 final class ServerLink: @unchecked Sendable {
-    /// What the library may hold of what is to be written. More waits with the client, which can drop it.
+    /// The most bytes to be written that the library may hold. More waits with the client, which can drop it.
     static let bufferTarget = 192 << 10
     /// The library reads this much at once, and has a buffer for writing of the same size.
     private static let bufferSize = 256 << 10
@@ -215,7 +215,7 @@ final class ServerLink: @unchecked Sendable {
 
     // MARK: Credentials
 
-    /// What the library asks for while it connects.
+    /// Signs the nonce of a server while the library connects.
     private final class Signer {
         let library: UnsafePointer<CNATSFunctions>
         let jwt: SecretBytes?
@@ -293,7 +293,7 @@ final class ServerLink: @unchecked Sendable {
         connection.map { Int(clamping: library.pointee.Connection_GetMaxPayload($0)) } ?? 0
     }
 
-    /// What is known of the server.
+    /// The facts that the server has told.
     var facts: ServerFacts {
         ServerFacts(
             generation: number, server: server, version: greeting.version, isEncrypted: isEncrypted,
@@ -504,7 +504,7 @@ final class ServerLink: @unchecked Sendable {
         library.pointee.Status_GetText(status).map { String(cString: $0) } ?? "\(status.rawValue)"
     }
 
-    /// What the library says of the last failure on this thread.
+    /// The library's words for the last failure on this thread.
     private var lastError: String {
         library.pointee.GetLastError(nil).map { String(cString: $0) } ?? ""
     }

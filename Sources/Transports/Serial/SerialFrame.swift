@@ -1,6 +1,6 @@
 import NighCore
 
-/// What one end of a serial line sends the other.
+/// A frame that one end of a serial line sends the other.
 ///
 /// On the line, a frame is its kind, its fields and a CRC-32C of both, all stuffed so that no byte is zero, between two
 /// zero bytes. So a reader that begins in the middle, or misses bytes, finds the next frame.
@@ -24,7 +24,7 @@ package enum SerialFrame: Equatable {
         package var finished: UInt32
         /// Whether the end shuts down.
         package var isLeaving: Bool
-        /// What the end advertises, empty for nothing; nil if that has not changed.
+        /// The advertisement of the end, empty for none; nil if it has not changed.
         package var advertisement: [UInt8]?
 
         package init(

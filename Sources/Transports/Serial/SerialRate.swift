@@ -1,6 +1,6 @@
 import NighCore
 
-/// What the rate of a serial line allows.
+/// The sizes and times that the rate of a serial line allows.
 struct SerialRate: Hashable {
     /// The rates that devices know, in bits per second.
     static let known = [
