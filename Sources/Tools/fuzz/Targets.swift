@@ -27,7 +27,7 @@ enum Target: String, CaseIterable {
     case trust
     /// What Bluetooth devices report about their services.
     case services
-    /// What comes from a serial line, and the packets of a pipe.
+    /// The bytes of a serial line, and the packets of a pipe in them.
     case serial
     /// Records of links.
     case traces

@@ -36,7 +36,7 @@ final class BrokerPipes {
         let answer: [UInt8]?
     }
 
-    /// The other ends of lost pipes that are told of it, once the connection has come back.
+    /// How many lost pipes are remembered, to abort their other ends once the connection has come back.
     private static let mostOrphans = 1_024
 
     private let broker: any Broker
@@ -111,7 +111,11 @@ final class BrokerPipes {
     /// Gives up the other end of a pipe of which this side has no end, unless it has.
     func decline(_ end: BrokerMessage.PipeEnd, _ number: UInt64) {
         guard pipes[number] == nil else { return }
-        broker.publish(SequencedStream.abort, to: subjects.at(end.place, end.token), answers: nil)
+        abort(FarEnd(place: end.place, token: end.token))
+    }
+
+    private func abort(_ far: FarEnd) {
+        broker.publish(SequencedStream.abort, to: subjects.at(far.place, far.token), answers: nil)
     }
 
     /// Delivers a packet to the pipe with that number, if there is one.
@@ -119,13 +123,11 @@ final class BrokerPipes {
 
     // MARK: The connection
 
-    /// Continues over a new connection. Ends of pipes that the last one has lost are told so, since the broker does
-    /// not.
+    /// Continues over a new connection. Aborts the other ends of the pipes that the last one has lost, because the
+    /// broker does not tell them.
     func connected(_ limits: BrokerLimits) {
         self.limits = limits
-        for far in orphans {
-            broker.publish(SequencedStream.abort, to: subjects.at(far.place, far.token), answers: nil)
-        }
+        for far in orphans { abort(far) }
         orphans = []
     }
 

@@ -7,8 +7,8 @@ import NighCore
 /// together they make at most 50 announcements a second. A session that begins to browse asks who is there, and is
 /// answered directly, which costs the others nothing.
 ///
-/// A session that the broker does not find may be there all the same, at a server that others have lost. So it counts
-/// as gone, and is asked for a while whether it is back: its next announcement may come too late for a conversation.
+/// A session that the broker does not find counts as gone. It may still be connected to a server that the other servers
+/// have lost, so it is asked for a while whether it is back. Its next announcement may be too late for a conversation.
 struct BrokerPresence {
     /// The most announcements that a realm carries in a second.
     static let announcementsPerSecond = 50

@@ -31,7 +31,7 @@ struct BrokerSubjects {
         return UInt64(subject[start...], radix: 36) ?? 0
     }
 
-    /// Returns whether `text` is so many tokens that mean nothing to a broker but themselves, of at most 64 characters.
+    /// Returns whether `text` has `count` tokens of 1 to 64 characters, none of which is a wildcard.
     static func isTokens(_ text: String, count: Int) -> Bool {
         let tokens = text.utf8.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
         return tokens.count == count

@@ -187,22 +187,22 @@ package final class BrokerTransport: @unchecked Sendable {
         guard let running, isConnected, let (actions, lost) = presence?.due(at: running.loop.now) else {
             return
         }
-        for case .ask(let address) in actions { publish(.who(place), to: subjects.to(address)) }
-        if let advertisement {
-            let address = ownAddress(advertisement.service)
-            for action in actions {
-                switch action {
-                case .announce(let again):
-                    publish(
-                        .here(address, again: again, advertisement), to: subjects.here(advertisement.service))
-                case .answer(let place, let again):
-                    publish(.here(address, again: again, advertisement), to: subjects.at(place, "here"))
-                case .ask: break
-                }
+        for action in actions {
+            switch action {
+            case .announce(let again): announce(again) { subjects.here($0) }
+            case .answer(let place, let again): announce(again) { _ in subjects.at(place, "here") }
+            case .ask(let address): publish(.who(place), to: subjects.to(address))
             }
         }
         for change in lost { report(change, running) }
         watchTime()
+    }
+
+    /// Publishes this session's announcement under a subject for its service.
+    private func announce(_ again: Duration, under subject: (ServiceName) -> String) {
+        guard let advertisement else { return }
+        let service = advertisement.service
+        publish(.here(ownAddress(service), again: again, advertisement), to: subject(service))
     }
 
     /// Sets the timer for what presence does next.

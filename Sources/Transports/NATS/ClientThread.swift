@@ -170,7 +170,7 @@ final class ClientThread: @unchecked Sendable {
         }
         let isBlocked = link.wantsToWrite.load(ordering: .acquiring)
         let deadline = link.isLeaving.load(ordering: .acquiring) ? nextAttempt : .never
-        // What waits while the server takes nothing needs no turn.
+        // While the server takes nothing, waiting commands cannot be carried out.
         let mayWait = isBlocked || commandsDone == commands.count
         if wait(for: link, toWrite: isBlocked, mayWait: mayWait, until: deadline) {
             for _ in 0..<Self.readsInARow {

@@ -64,43 +64,6 @@ final class ServerLink: @unchecked Sendable {
         let subject: String?
     }
 
-    /// The server's reports that nobody subscribes to a subject. The library does not tell what such a report is about
-    /// when it is taken from a subscription, so these have a subscription that the library delivers. It refers to this
-    /// by its address.
-    private final class NobodyReports {
-        /// The last token of the subjects of reports. What precedes it is the subject for answers.
-        static let suffix = ".nobody"
-
-        let inbox: Inbox
-        let link: UInt64
-        let library: UnsafePointer<CNATSFunctions>
-
-        init(_ link: ServerLink) {
-            inbox = link.inbox
-            self.link = link.number
-            library = link.library
-        }
-
-        func received(_ message: OpaquePointer) {
-            defer { library.pointee.Msg_Destroy(message) }
-            guard library.pointee.Msg_IsNoResponders(message),
-                let subject = library.pointee.Msg_GetSubject(message)
-            else { return }
-            inbox.add(.foundNobody(Self.answers(at: String(cString: subject))), of: link)
-        }
-
-        /// The subject that covers the reports for all subjects for answers that differ from `answers` in the last
-        /// token.
-        static func subject(around answers: String) -> String {
-            let start = answers.lastIndex(of: ".").map { answers[...$0] } ?? ""
-            return "\(start)*\(suffix)"
-        }
-
-        static func answers(at subject: String) -> String {
-            subject.hasSuffix(suffix) ? String(subject.dropLast(suffix.count)) : subject
-        }
-    }
-
     /// - Parameter thread: the client's thread, which is the caller's.
     init(
         to server: ServerAddress, _ greeting: ServerGreeting, _ library: UnsafePointer<CNATSFunctions>,
@@ -399,7 +362,7 @@ final class ServerLink: @unchecked Sendable {
     private func awaitReports(around answers: String) {
         let subject = NobodyReports.subject(around: answers)
         guard let connection, reports[subject] == nil else { return }
-        let target = Unmanaged.passRetained(NobodyReports(self))
+        let target = Unmanaged.passRetained(NobodyReports(into: inbox, of: number, library))
         var subscription: OpaquePointer?
         let status = library.pointee.Connection_Subscribe(
             &subscription, connection, subject,
