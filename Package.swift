@@ -22,7 +22,7 @@ let package = Package(
                 "Nigh", "NighBluetooth", "NighCalls", "NighChannels", "NighCore", "NighFiles", "NighGroups",
                 "NighIntroductions", "NighLoop", "NighMemory", "NighNATS", "NighPlugins", "NighRelays",
                 "NighSerial",
-                "NighTCP", "NighUV",
+                "NighTCP", "NighUV", "NighWeb",
             ]),
         // Distributed actors, for programs.
         .library(name: "NighActors", targets: ["NighActors"]),
@@ -31,7 +31,7 @@ let package = Package(
             name: "NighLoop",
             targets: [
                 "NighBluetooth", "NighCore", "NighLoop", "NighMemory", "NighNATS", "NighPlugins",
-                "NighRecord", "NighSerial", "NighTCP", "NighUV",
+                "NighRecord", "NighSerial", "NighTCP", "NighUV", "NighWeb",
             ]),
         // For a transport that is compiled into its program.
         .library(name: "NighTransport", targets: ["NighCore", "NighPlugins", "NighTransport", "NighUV"]),
@@ -45,7 +45,7 @@ let package = Package(
                 "Nigh", "NighActors", "NighBluetooth", "NighCalls", "NighChannels", "NighCore", "NighFiles",
                 "NighGroups", "NighIntroductions", "NighLoop", "NighMemory", "NighNATS", "NighPlugins",
                 "NighRecord", "NighRelays", "NighSerial", "NighTCP", "NighTestKit", "NighTransport",
-                "NighUV",
+                "NighUV", "NighWeb",
             ]),
     ],
     // Off by default. Without them none of the packages below is fetched, and nothing is resolved.
@@ -99,14 +99,14 @@ let package = Package(
             name: "NighLoop",
             dependencies: [
                 "NighBluetooth", "NighCore", "NighMemory", "NighNATS", "NighPlugins", "NighSerial",
-                "NighTCP", "NighUV",
+                "NighTCP", "NighUV", "NighWeb",
             ],
             path: "Sources/LowTier"),
         .target(
             name: "Nigh",
             dependencies: [
                 "NighCalls", "NighChannels", "NighCore", "NighFiles", "NighGroups", "NighIntroductions",
-                "NighLoop", "NighRelays",
+                "NighLoop", "NighRelays", "NighWeb",
                 .product(
                     name: "Logging", package: "swift-log", condition: .when(traits: ["LoggingSupport"])),
                 .product(
@@ -129,6 +129,11 @@ let package = Package(
         .target(name: "CAvahi", path: "Sources/Transports/CAvahi"),
         .target(
             name: "NighMDNS", dependencies: ["CAvahi", "NighCore", "NighUV"], path: "Sources/Transports/MDNS"),
+        .target(name: "CWeb", path: "Sources/Transports/CWeb"),
+        .target(
+            name: "NighWeb",
+            dependencies: ["COpenSSL", "CUV", "CWeb", "NighCore", "NighMDNS", "NighTCP", "NighUV"],
+            path: "Sources/Transports/Web", exclude: ["Script"]),
         .target(name: "NighBroker", dependencies: ["NighCore"], path: "Sources/Transports/Broker"),
         .target(name: "CNATS", path: "Sources/Transports/CNATS"),
         .target(

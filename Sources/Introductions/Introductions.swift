@@ -128,7 +128,10 @@ package final class Introductions: ConversationLayer {
 
     /// Takes an event of the session. Loop only.
     package func handle(_ event: SessionEvent) {
-        guard let session = onLoop.session, !onLoop.isClosed else { return }
+        // Nobody is told of a guest, and no guest is told of anybody.
+        guard let session = onLoop.session, !onLoop.isClosed, event.changedPeer?.trust != .guest else {
+            return
+        }
         relays.handle(event)
         let now = session.loop.now
         switch event {
@@ -153,6 +156,7 @@ package final class Introductions: ConversationLayer {
             onLoop.table.reconsider(peer.id, now: now)
             notePath(of: peer, now)
         case .listening(let scheme, let addresses):
+            guard !session.hasGuests(over: scheme) else { return }
             onLoop.addresses[scheme] = addresses
             setOwn(now)
         default: return

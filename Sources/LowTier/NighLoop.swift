@@ -10,6 +10,7 @@ import NighNATS
 import NighSerial
 @_exported import NighTCP
 @_exported import NighUV
+import NighWeb
 
 extension Session {
     /// The calls for programs that count nanoseconds, or that run several sessions on one event loop.
@@ -22,12 +23,13 @@ extension TransportRegistry {
     /// `try TransportRegistry.standard.makeAll("tcp")`. A program adds its own with `register`.
     public static let standard = TransportRegistry([
         MemoryTransport.registryEntry, TCPTransport.registryEntry, BluetoothTransport.registryEntry,
-        NATSTransport.registryEntry, SerialTransport.registryEntry,
+        NATSTransport.registryEntry, SerialTransport.registryEntry, WebTransport.registryEntry,
     ])
 
     /// The schemes of all transports here that reach other programs without being told where, separated by commas.
     public var reachingOtherPrograms: String {
-        entries.filter { !$0.needsOptions && $0.scheme != MemoryTransport.schemeName }.map(\.scheme)
+        let others = [MemoryTransport.schemeName, WebTransport.schemeName]
+        return entries.filter { !$0.needsOptions && !others.contains($0.scheme) }.map(\.scheme)
             .joined(separator: ",")
     }
 }

@@ -36,6 +36,7 @@ extension Session {
             info: try DiscoveryInfo(settings.info))
         configuration.security = settings.security
         configuration.acceptsPairing = settings.acceptsPairing
+        configuration.admitsUnencryptedGuests = settings.admitsUnencryptedGuests
         configuration.datagrams = settings.datagrams
         configuration.limits = settings.limits
         configuration.timings = settings.timings

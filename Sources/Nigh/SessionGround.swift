@@ -1,4 +1,5 @@
 import NighLoop
+import NighWeb
 
 /// The loop, transports and identity that a session gets from its machine or from a simulation.
 struct SessionGround {
@@ -20,6 +21,9 @@ struct SessionGround {
         let registry = TransportRegistry.standard
         self.transports = try PluginCatalog(files: settings.plugins).makeAll(
             transports ?? registry.reachingOtherPrograms, extending: registry)
+        if let page = settings.page {
+            for case let web as WebTransport in self.transports { web.page = page }
+        }
         (identity, trust) = try settings.identity.begin(for: service)
         let loop = try UVEventLoop.make()
         self.loop = loop

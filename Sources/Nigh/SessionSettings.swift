@@ -1,4 +1,5 @@
 import NighCore
+import NighWeb
 
 /// Settings for a session beyond its service, name and transports. The defaults suit most programs.
 public struct SessionSettings: Sendable {
@@ -24,6 +25,12 @@ public struct SessionSettings: Sendable {
     public var security = SessionSecurity.encrypted
     /// Whether peers may ask to be paired from the start.
     public var acceptsPairing = false
+    /// Whether guests without encryption may connect: people who open ``Session/inviteGuest()``'s address in a browser.
+    /// Everybody on their network can read and change what passes between them and this session. The session then needs
+    /// the transport `web`, as in `transports: "tcp,web"`.
+    public var admitsUnencryptedGuests = false
+    /// The page that guests get. Without one they get a page that says that there is none.
+    public var page: WebPage?
     /// Which files the session accepts.
     public var files = FileAcceptance.none
     /// Whether ``Peer/sendUnreliably(bytes:replacing:)`` may send beside the link, as packets that nothing delays,

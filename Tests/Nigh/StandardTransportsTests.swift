@@ -11,9 +11,10 @@ import Testing
             #expect(entry.needsOptions == (options[entry.scheme] != nil))
         }
         let unknown = #expect(throws: NighError.self) { try TransportRegistry.standard.makeAll("pigeon") }
-        #expect(unknown?.description.hasSuffix("known are: bluetooth, memory, nats, serial, tcp") == true)
+        let known = "known are: bluetooth, memory, nats, serial, tcp, web"
+        #expect(unknown?.description.hasSuffix(known) == true)
     }
 
-    @Test("reach other programs without options, except memory")
+    @Test("reach other programs without options, except memory and the one for guests")
     func reach() { #expect(TransportRegistry.standard.reachingOtherPrograms == "bluetooth,tcp") }
 }

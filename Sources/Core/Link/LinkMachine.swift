@@ -62,7 +62,8 @@ package final class LinkMachine {
     private static let helloLimit = 4_096
 
     /// - Parameters:
-    ///   - expected: the peer for which the pipe was dialled, if known.
+    ///   - expected: the peer for which the pipe was dialled, if known. Of an accepted pipe, the only peer that may be
+    ///     at its other end.
     ///   - ticket: a ticket from an earlier link to that peer.
     init(
         side: LinkSide, settings: Settings, expected: PeerID? = nil, ticket: ResumptionTicket? = nil,
@@ -189,6 +190,9 @@ package final class LinkMachine {
 
     /// Whether a ticket has shortened the handshake.
     package var wasResumed: Bool { channel?.wasResumed ?? false }
+
+    /// This side's hello.
+    var ownHello: Hello { settings.hello }
 
     /// Whether both sides may send packets beside the link.
     var hasDatagrams: Bool { offersDatagrams && peerHello?.hasDatagrams ?? false }
@@ -350,6 +354,8 @@ package final class LinkMachine {
                 return finish(.insecure(.claimsAnotherIdentity), code: .claimsAnotherPeer)
             }
             provenIdentity = identity
+        } else if side == .accepting, let expected, hello.peer != expected {
+            return finish(.insecure(.claimsAnotherPeer(hello.peer)), code: .claimsAnotherPeer)
         }
         guard hello.peer != own.peer else {
             let isSelf = hello.incarnation == own.incarnation

@@ -14,7 +14,7 @@ public struct TrustedPeer: Hashable, Sendable {
     public let lastSeen: CalendarDay
 }
 
-/// What is known about the peer at the other end of an encrypted link.
+/// What is known about the peer at the other end of a link.
 public enum PeerTrust: Hashable, Sendable {
     /// Two people have compared the digits, and this is the key they had.
     case paired
@@ -30,12 +30,15 @@ public enum PeerTrust: Hashable, Sendable {
     case newWithKnownName(of: [PeerID])
     /// The peer was announced as a session of this known identity, and has proven otherwise: somebody pretends.
     case falselyAnnounced(as: PeerID)
+    /// The peer is a guest in a browser, to whom this session has given its PeerID. It has no key, cannot be paired,
+    /// and its link is not encrypted.
+    case guest
 
     /// Whether the peer may pretend to be a known peer.
     public var isDoubtful: Bool {
         switch self {
         case .newWithKnownName, .falselyAnnounced: true
-        case .paired, .known, .new: false
+        case .paired, .known, .new, .guest: false
         }
     }
 }

@@ -1,6 +1,6 @@
 /// Base 32 (RFC 4648) in lower case and without padding.
-enum Base32 {
-    static func encode(_ bytes: some Collection<UInt8>) -> String {
+package enum Base32 {
+    package static func encode(_ bytes: some Collection<UInt8>) -> String {
         String(unsafeUninitializedCapacity: (bytes.count * 8 + 4) / 5) { text in
             var count = 0
             func write(_ value: Int) {

@@ -48,6 +48,16 @@ package struct Hello: Equatable {
         return highest >= max(versions.lowerBound, offered.lowerBound) ? highest : nil
     }
 
+    /// The hello for guests: without packets, delegation, and streams that reach beyond this session's program.
+    var forGuests: Hello {
+        var hello = self
+        hello.hasDatagrams = false
+        hello.delegation = nil
+        hello.acceptsDelegations = false
+        hello.streams = streams?.forGuests
+        return hello
+    }
+
     /// Whether the sender takes messages of kinds. A bit of `abilities` says so.
     package var acceptsKinds: Bool {
         get { abilities & Ability.kinds != 0 }
@@ -165,6 +175,13 @@ package struct StreamTerms: Equatable {
         self.streams = streams
         self.window = window
         abilities = purposes.reduce(0) { $0 | $1.ability }
+    }
+
+    /// The terms for guests.
+    var forGuests: StreamTerms {
+        StreamTerms(
+            streams: streams, window: window,
+            for: StreamPurpose.allCases.filter { $0.isForGuests && accept($0) })
     }
 
     /// Returns whether the other side may open streams for this purpose.

@@ -38,6 +38,14 @@ extension StreamPurpose {
         }
     }
 
+    /// Whether guests may open such streams. They may not have anything carried to others, nor call the program.
+    var isForGuests: Bool {
+        switch self {
+        case .program, .files, .comparedFiles, .channel, .channelStream: true
+        case .relay, .calls, .actors, .forward: false
+        }
+    }
+
     /// How many times as large as at first the window of such a stream may become.
     ///
     /// Files are written to a disk, in longer strokes than a link's. Forwarded connections are read at once, so their

@@ -21,7 +21,7 @@ public struct PeerWarning: Hashable, Sendable {
         case .falselyAnnounced(let identity)?:
             known = [identity]
             isRefuted = true
-        case .paired?, .known?, .new?, nil: return nil
+        case .paired?, .known?, .new?, .guest?, nil: return nil
         }
         self.peer = peer
         self.name = name

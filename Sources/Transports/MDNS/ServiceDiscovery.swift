@@ -185,6 +185,9 @@ public final class ServiceDiscovery: @unchecked Sendable {
         check?.begin()
     }
 
+    /// The name of this machine on the local network, such as `puma.local`; nil while that is not known.
+    package var hostName: String? { host?.description }
+
     /// Reports the state of discovery on this machine, for people.
     public func diagnose() -> [Diagnosis] {
         var lines: [Diagnosis] = []

@@ -6,15 +6,15 @@ import NighUV
 /// The addresses of this machine. The kernel's routing socket reports when they change. Loop only.
 ///
 /// `@unchecked Sendable`: confined to its loop.
-final class NetworkWatch: @unchecked Sendable {
+package final class NetworkWatch: @unchecked Sendable {
     /// One address of an interface.
-    struct InterfaceAddress: Hashable {
-        var interface: String
-        var index: UInt32
+    package struct InterfaceAddress: Hashable {
+        package var interface: String
+        package var index: UInt32
         /// The address with port 0, and with the scope if it is link-local.
-        var address: SocketAddress
-        var isLoopback: Bool
-        var isUp: Bool
+        package var address: SocketAddress
+        package var isLoopback: Bool
+        package var isUp: Bool
     }
 
     /// A change comes as several messages, for example an address after an interface. Those within this time are
@@ -25,11 +25,11 @@ final class NetworkWatch: @unchecked Sendable {
     private static let retryTime = Moment.Span.seconds(1)
 
     /// The addresses that can be used now, in the order of the interfaces.
-    var addresses: [InterfaceAddress] { assigned.filter(\.isUp) }
+    package var addresses: [InterfaceAddress] { assigned.filter(\.isUp) }
 
     /// All addresses of this machine, also those on interfaces without a carrier. A connection outlives a cable that is
     /// unplugged for a while, and ends with the address that it was made from.
-    private(set) var assigned: [InterfaceAddress]
+    package private(set) var assigned: [InterfaceAddress]
 
     private let loop: UVEventLoop
     private let read: () -> [InterfaceAddress]?
@@ -39,7 +39,7 @@ final class NetworkWatch: @unchecked Sendable {
     private var timer: LoopTimer?
 
     /// Calls `changed` after each change of `assigned`, until `stop`.
-    init(
+    package init(
         on loop: UVEventLoop, read: @escaping () -> [InterfaceAddress]? = readAddresses,
         changed: @escaping () -> Void
     ) {
@@ -107,7 +107,7 @@ final class NetworkWatch: @unchecked Sendable {
     }
 
     /// Stops watching.
-    func stop() {
+    package func stop() {
         watch?.cancel()
         watch = nil
         if let timer { loop.cancel(timer) }
@@ -120,7 +120,7 @@ final class NetworkWatch: @unchecked Sendable {
 
     /// Returns the addresses of this machine; nil if the kernel does not give them, for example because no descriptor
     /// is left.
-    static func readAddresses() -> [InterfaceAddress]? {
+    package static func readAddresses() -> [InterfaceAddress]? {
         var first: UnsafeMutablePointer<ifaddrs>?
         guard getifaddrs(&first) == 0 else { return nil }
         defer { freeifaddrs(first) }

@@ -4,10 +4,10 @@ import NighCore
 import NighUV
 
 /// The calls that TCP makes for the system's sockets. The sockets are non-blocking, and closed at exec.
-enum TCPSocket {
+package enum TCPSocket {
     /// Creates a socket of `family`, for a stream unless another `kind` is given, bound to an interface if one is
     /// named.
-    static func make(
+    package static func make(
         family: Int32, kind: __socket_type = SOCK_STREAM, interface: String?
     ) throws(SocketFault) -> Int32 {
         let flags = SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue
@@ -24,18 +24,18 @@ enum TCPSocket {
     }
 
     /// Sets an option. It can only fail where the option means nothing, so failures are ignored.
-    static func set(_ option: Int32, of level: Int32, to value: Int32, on descriptor: Int32) {
+    package static func set(_ option: Int32, of level: Int32, to value: Int32, on descriptor: Int32) {
         var value = value
         setsockopt(descriptor, level, option, &value, socklen_t(MemoryLayout<Int32>.size))
     }
 
     /// Returns the addresses of this end of a connected socket, and of the other one.
-    static func ends(of descriptor: Int32) -> (own: SocketAddress?, other: SocketAddress?) {
+    package static func ends(of descriptor: Int32) -> (own: SocketAddress?, other: SocketAddress?) {
         (address(getsockname, descriptor), address(getpeername, descriptor))
     }
 
     /// Returns the address of one end of a socket, for which `query` is `getsockname` or `getpeername`.
-    static func address(
+    package static func address(
         _ query: (Int32, UnsafeMutablePointer<sockaddr>?, UnsafeMutablePointer<socklen_t>?) -> Int32,
         _ descriptor: Int32
     ) -> SocketAddress? {

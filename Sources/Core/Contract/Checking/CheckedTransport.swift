@@ -74,6 +74,11 @@ public final class CheckedTransport: @unchecked Sendable {
     /// The wrapped transport's pipe inside a checked pipe. Any other pipe is returned as it is.
     package static func pipe(inside pipe: any Pipe) -> any Pipe { (pipe as? CheckedPipe)?.inner ?? pipe }
 
+    /// The wrapped transport inside a checked one. Any other transport is returned as it is.
+    package static func transport(inside transport: any Transport) -> any Transport {
+        (transport as? CheckedTransport)?.inner ?? transport
+    }
+
     // MARK: For the other checking types
 
     /// Whether calls and reports are passed on.

@@ -63,6 +63,7 @@ public final class Session: Sendable {
                 .configuring, .invalid("value of limits.\(name): the protocol does not allow it"),
                 advice: "docs/reference/LIMITS.md has the bounds")
         }
+        try Self.checkGuests(of: transports, configuration)
         let layers = try LayerCalls(configuration.layers)
         let offer = try Self.offer(configuration.security, identity)
         for transport in transports { transport.prepare(for: identity.peerID, of: identity.principal) }
@@ -124,6 +125,25 @@ public final class Session: Sendable {
         self.reference = reference
         messages = MessageSequence(inbox: driver.inbox)
         for layer in configuration.layers { layer.attach(to: self) }
+    }
+
+    /// Checks that the program wants guests without encryption if it has a transport with no others.
+    private static func checkGuests(
+        of transports: [any Transport], _ configuration: SessionConfiguration
+    ) throws(NighError) {
+        guard let scheme = transports.first(where: { $0 is any GuestTransport })?.scheme else { return }
+        if configuration.security == .paired {
+            throw NighError(
+                .configuring, .invalid("transport: its guests can never be paired"), transport: scheme,
+                advice: "leave out \(scheme), or talk to peers that are not paired as well")
+        }
+        guard configuration.admitsUnencryptedGuests else {
+            throw NighError(
+                .configuring,
+                .invalid("transport: its guests have no encryption, which this session requires"),
+                transport: scheme,
+                advice: "set admitsUnencryptedGuests if that is fine for what the guests see")
+        }
     }
 
     private static func checked(_ transport: any Transport) -> any Transport {

@@ -12,6 +12,9 @@ public struct SessionConfiguration: Sendable {
     public var security = SessionSecurity.encrypted
     /// Whether others may ask to be paired, at first; see `Session.startAcceptingPairing`.
     public var acceptsPairing = false
+    /// Whether guests without encryption may connect, over a transport that has guests, such as `web`. Everybody on
+    /// their network can read and change what passes between them and this session. Peers stay as ``security`` says.
+    public var admitsUnencryptedGuests = false
     /// The limits of the session.
     public var limits: SessionLimits
     /// The timeouts and intervals of the session.

@@ -27,7 +27,8 @@ extension SessionDriver: TransportEvents {
         inTurn {
             guard
                 let link = machine.pipeOpened(
-                    transport: index, dial: dial, at: pipe.remoteAddress, now: loop.now)
+                    transport: index, dial: dial, at: pipe.remoteAddress,
+                    guest: (CheckedTransport.pipe(inside: pipe) as? any GuestPipe)?.guest, now: loop.now)
             else { return pipe.close(.now) }
             let connection = PipeConnection(pipe: pipe, link: link, driver: self)
             connections[link.number] = connection

@@ -23,6 +23,8 @@ final class Link {
     let machine: LinkMachine
     let transport: Int
     let dial: DialID?
+    /// Whether the other end is a guest.
+    let isGuest: Bool
     let openedAt: Moment
     @exclusivity(unchecked) private(set) var peer: PeerRecord?
     @exclusivity(unchecked) var purpose = Purpose.unsettled {
@@ -59,13 +61,14 @@ final class Link {
     @exclusivity(unchecked) var wakesAt = Moment.never
 
     init(
-        number: UInt64, machine: LinkMachine, transport: Int, dial: DialID?, census: SessionCensus,
-        now: Moment
+        number: UInt64, machine: LinkMachine, transport: Int, dial: DialID?, isGuest: Bool,
+        census: SessionCensus, now: Moment
     ) {
         self.number = number
         self.machine = machine
         self.transport = transport
         self.dial = dial
+        self.isGuest = isGuest
         self.census = census
         openedAt = now
         census.purposeChanged(from: false, to: isStranger)

@@ -19,6 +19,8 @@ final class PeerRecord {
     @exclusivity(unchecked) var routes: [RouteRecord] = [] {
         didSet { if !routes.isEmpty || handle?.routes.isEmpty == false { handle = nil } }
     }
+    /// Whether the peer is a guest. Set by its first link.
+    @exclusivity(unchecked) var isGuest = false
     /// The number of routes that come from discovery or from the program.
     var routesBesidesIntroduced: Int { routes.count { $0.source != .introduction } }
     /// The part that the next snapshots of the peer share; nil if it has to be made anew.

@@ -12,7 +12,7 @@ extension SessionMachine {
             peer: peer.id, limits: limits, peerHello: hello, chunks: stagingChunks,
             largeChunks: largeChunks, notify: listPort)
         return Conversation(
-            id: id, hello: self.hello, peer: hello, identity: peer.identity.current, port: port,
+            id: id, hello: link.machine.ownHello, peer: hello, identity: peer.identity.current, port: port,
             unread: peer.unreadLeft, limits: limits, timings: timings)
     }
 

@@ -130,7 +130,7 @@ extension SessionMachine {
             case .accepted(let acceptance): requestAccepted(acceptance, on: link, now: now)
             case .refused(let refusal): requestRefused(refusal, on: link, now: now)
             case .crossed(let context): crossedContextReceived(context, on: link)
-            case .introduced(let introduction): link.introduction = introduction
+            case .introduced(let introduction): if !link.isGuest { link.introduction = introduction }
             case .acknowledged: try acknowledged(on: link, now: now)
             case .message(_, let frame), .unreliable(let frame):
                 let conversation = try conversation(on: link)
@@ -293,6 +293,7 @@ extension SessionMachine {
     func record(of hello: Hello, on link: Link) -> PeerRecord? {
         guard let peer = record(of: hello.peer, name: hello.name) else { return nil }
         peer.name = hello.name
+        if link.isGuest { peer.isGuest = true }
         if let identity = link.machine.provenIdentity { _ = peer.identity.prove(identity) }
         return peer
     }

@@ -23,6 +23,7 @@ extension SessionMachine {
 
     /// Returns the trust in the identity of a peer; nil in a session without encryption.
     func trust(in peer: PeerRecord) -> PeerTrust? {
+        if peer.isGuest { return .guest }
         guard security != .none else { return nil }
         let identity = peer.identity.current
         if identity == self.identity { return .paired }
@@ -33,7 +34,7 @@ extension SessionMachine {
         }
         switch trust {
         case .paired, .known: return trust
-        case .new, .newWithKnownName, .falselyAnnounced: return .falselyAnnounced(as: refuted)
+        case .new, .newWithKnownName, .falselyAnnounced, .guest: return .falselyAnnounced(as: refuted)
         }
     }
 
@@ -59,7 +60,7 @@ extension SessionMachine {
 
     /// Remembers the peer's identity from now on, because a conversation begins.
     func remember(_ peer: PeerRecord) {
-        guard peer.identity.current != identity else { return }
+        guard peer.identity.current != identity, !peer.isGuest else { return }
         trust.remember(peer.identity.current, name: peer.name)
         if trust.needsSaving { output(.saveTrust) }
     }

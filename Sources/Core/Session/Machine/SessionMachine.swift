@@ -21,6 +21,8 @@ final class SessionMachine {
     @exclusivity(unchecked) var hello: Hello { didSet { forgetLinkSettings() } }
     /// The settings of links over each transport, once there was one.
     @exclusivity(unchecked) private var linkSettings: [LinkMachine.Settings?]
+    /// The settings of links to guests, once there was one.
+    @exclusivity(unchecked) private var settingsForGuests: LinkMachine.Settings?
     let limits: SessionLimits
     let timings: SessionTimings
     let transports: [TransportTraits]
@@ -161,8 +163,12 @@ final class SessionMachine {
 
     /// Takes an opened pipe. Returns the link for its bytes, or nil if the pipe is to be closed at once.
     ///
-    /// - Parameter place: the address of the other end, if it is known.
-    func pipeOpened(transport: Int, dial: DialID?, at place: TransportAddress?, now: Moment) -> Link? {
+    /// - Parameters:
+    ///   - place: the address of the other end, if it is known.
+    ///   - guest: the guest at the other end, if it is one.
+    func pipeOpened(
+        transport: Int, dial: DialID?, at place: TransportAddress?, guest: PeerID? = nil, now: Moment
+    ) -> Link? {
         let race = dial.flatMap { dials[$0.number] }
         if dial != nil {
             guard race != nil else { return nil }
@@ -173,13 +179,14 @@ final class SessionMachine {
                 return nil
             }
         }
-        let expected = race?.purpose.peer
+        let expected = guest ?? race?.purpose.peer
         let machine = LinkMachine(
-            side: dial == nil ? .accepting : .dialling, settings: linkSettings(over: transport),
+            side: dial == nil ? .accepting : .dialling,
+            settings: guest == nil ? linkSettings(over: transport) : guestLinkSettings(),
             expected: expected, ticket: expected.flatMap { peers[$0]?.takeTicket() }, now: now)
         let link = Link(
-            number: nextNumber(), machine: machine, transport: transport, dial: dial, census: census,
-            now: now)
+            number: nextNumber(), machine: machine, transport: transport, dial: dial,
+            isGuest: guest != nil, census: census, now: now)
         links[link.number] = link
         markDirty(link)
         watch(link)
@@ -187,7 +194,10 @@ final class SessionMachine {
         return link
     }
 
-    private func forgetLinkSettings() { linkSettings = Array(repeating: nil, count: transports.count) }
+    private func forgetLinkSettings() {
+        linkSettings = Array(repeating: nil, count: transports.count)
+        settingsForGuests = nil
+    }
 
     private func linkSettings(over transport: Int) -> LinkMachine.Settings {
         if let settings = linkSettings[transport] { return settings }
@@ -195,6 +205,14 @@ final class SessionMachine {
         if !transports[transport].hasDatagrams { hello.hasDatagrams = false }
         let settings = LinkMachine.Settings(hello: hello, timings: timings.link, offer: offer)
         linkSettings[transport] = settings
+        return settings
+    }
+
+    /// The settings of links to guests: without encryption, and with those abilities only that guests may use.
+    private func guestLinkSettings() -> LinkMachine.Settings {
+        if let settingsForGuests { return settingsForGuests }
+        let settings = LinkMachine.Settings(hello: hello.forGuests, timings: timings.link, offer: .plaintext)
+        settingsForGuests = settings
         return settings
     }
 

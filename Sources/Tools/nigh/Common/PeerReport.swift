@@ -38,6 +38,7 @@ enum PeerReport {
         case .new: "new"
         case .newWithKnownName: "new_with_known_name"
         case .falselyAnnounced: "falsely_announced"
+        case .guest: "guest"
         }
     }
 
@@ -49,6 +50,7 @@ enum PeerReport {
         case .new: Line("new", .faint)
         case .newWithKnownName: Line("new, with the name of a known peer", .warning)
         case .falselyAnnounced: Line("pretends to be a known peer", .warning)
+        case .guest: Line("guest, not encrypted", .warning)
         case nil: Line("not proven", .faint)
         }
     }

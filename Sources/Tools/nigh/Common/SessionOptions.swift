@@ -90,11 +90,11 @@ struct SessionOptions: Sendable {
     }
 
     /// Makes the transports. Returns them as they were made, and as a session uses them: each with the faults that were
-    /// asked for.
+    /// asked for, except one that has guests.
     func makeTransports() throws(UsageError) -> (made: [any Transport], used: [any Transport]) {
         let made = try plugins.makeAll(transports)
         guard let faults else { return (made, made) }
-        return (made, made.map { FaultyTransport($0, plan: faults) })
+        return (made, made.map { $0 is any GuestTransport ? $0 : FaultyTransport($0, plan: faults) })
     }
 }
 

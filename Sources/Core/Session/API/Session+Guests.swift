@@ -1,0 +1,52 @@
+// Guests: people with a browser, whom this session invites by an address to open.
+
+extension Session {
+    /// Invites a guest: makes an address to open in a browser, which works once. Show it as a QR code, and make another
+    /// one when a guest has used it. Fails if no transport of the session has guests, or if that one does not listen.
+    ///
+    /// A guest then invites this session as any peer does; its `Peer.trust` is ``PeerTrust/guest``.
+    public nonisolated(nonsending) func inviteGuest() async throws(NighError) -> GuestInvitation {
+        let invitation = await onGuestTransport(otherwise: nil) { $0.makeInvitation() }
+        guard let invitation else {
+            throw NighError(
+                .inviting, .unavailable("no transport that listens here has guests"),
+                advice: "add web to the transports; `nigh doctor` says why it does not listen")
+        }
+        return invitation
+    }
+
+    /// The guests that were let in and may come back, those that are here and those that are not.
+    public var guests: [Guest] {
+        get async { await onGuestTransport(otherwise: []) { $0.guests } }
+    }
+
+    /// Ends the conversation with a guest, and lets it in no more. Does nothing if it is not known.
+    public func revokeGuest(_ id: PeerID) {
+        onLoop { driver in driver.guestTransport?.revoke(id) }
+    }
+
+    /// Whether those who come over this transport are guests. Nobody else can use its addresses.
+    package func hasGuests(over scheme: String) -> Bool {
+        driver.transports.contains {
+            $0.scheme == scheme && CheckedTransport.transport(inside: $0) is any GuestTransport
+        }
+    }
+
+    /// Calls the transport that has guests, on the loop.
+    private nonisolated(nonsending) func onGuestTransport<Value: Sendable>(
+        otherwise: Value, _ call: @escaping @Sendable (any GuestTransport) -> Value
+    ) async -> Value {
+        await PendingAnswer.wait(otherwise: otherwise) { answer in
+            onLoop { driver in answer.give(driver.guestTransport.map(call) ?? otherwise) }
+        }
+    }
+}
+
+extension SessionDriver {
+    /// The transport that has guests, if there is one and the session is not closed.
+    fileprivate var guestTransport: (any GuestTransport)? {
+        guard !isClosed else { return nil }
+        return transports.lazy.compactMap { CheckedTransport.transport(inside: $0) as? any GuestTransport }
+            .first
+    }
+}

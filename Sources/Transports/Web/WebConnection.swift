@@ -1,0 +1,281 @@
+import NighCore
+import NighTCP
+import NighUV
+
+/// Decides for the connections of a `WebTransport`, which implements it.
+protocol WebHost: AnyObject {
+    /// The page that is served.
+    var page: WebPage { get }
+    /// The names of the server.
+    var names: WebNames { get }
+    /// The most bytes per second that a guest may send.
+    var rate: Int { get }
+
+    /// Lets a guest in, or says why not.
+    func enter(_ entry: GuestEntry, by connection: WebConnection) -> GuestAnswer
+    /// Hands on the pipe of a guest that begins to talk.
+    func opened(_ pipe: WebPipe)
+    /// Counts bytes of a guest. Returns false if it has used up what it may.
+    func count(_ bytes: Int, of guest: PeerID) -> Bool
+}
+
+/// One connection of a browser: requests for the files of the page, until one makes it a WebSocket. Then the guest
+/// says who it is, and what follows is its pipe.
+///
+/// Each step has a deadline, so a connection that says nothing, or too little, ends. Loop only; hence
+/// `@unchecked Sendable`.
+final class WebConnection: @unchecked Sendable {
+    /// How long a request may take, from its first byte or the end of the one before.
+    static let requestTime = Moment.Span.seconds(5)
+    /// How long a guest that was let in may wait before it begins its pipe: a person types a name.
+    static let waitingTime = Moment.Span.seconds(120)
+    /// How many requests one connection may make.
+    private static let mostRequests = 100
+
+    private enum Phase {
+        case requests(HTTPRequestReader)
+        /// The first message of the guest, as far as it has come.
+        case entering([UInt8])
+        /// The guest was let in, and has not begun its pipe.
+        case entered(PeerID)
+        case open(WebPipe)
+        /// A last answer is being sent.
+        case over
+    }
+
+    let socket: SocketPipe
+    /// The address of the other end without its port, by which sources are told apart.
+    let source: String
+    private weak var host: (any WebHost)?
+    private let loop: any EventLoop
+    private var phase = Phase.requests(HTTPRequestReader())
+    private var reader = WebSocketReader()
+    private var requestCount = 0
+    private var timer: LoopTimer?
+
+    init(_ socket: SocketPipe, from source: String, of host: any WebHost, on loop: any EventLoop) {
+        self.socket = socket
+        self.source = source
+        self.host = host
+        self.loop = loop
+        setDeadline(after: Self.requestTime)
+        socket.start(handler: self)
+    }
+
+    /// The guest that was let in here, also once it has left.
+    private(set) var visitor: PeerID?
+
+    /// Whether the connection is still one of requests, which may be ended to make room.
+    var isMakingRequests: Bool { if case .requests = phase { true } else { false } }
+
+    /// Ends the connection, and tells nobody but the guest.
+    func finish() {
+        cancelDeadline()
+        if case .open(let pipe) = phase { pipe.end() }
+        phase = .over
+        socket.finish()
+    }
+
+    /// Sends the guest away.
+    func sendAway() {
+        switch phase {
+        case .open(let pipe):
+            let error = NighError(
+                .conversing, .left, transport: WebTransport.schemeName, advice: "the guest was sent away")
+            pipe.fail(with: error)
+        case .entered: close(.policyViolation)
+        case .requests, .entering, .over: break
+        }
+    }
+
+    // MARK: Deadlines
+
+    private func setDeadline(after time: Moment.Span) {
+        cancelDeadline()
+        timer = loop.schedule(at: loop.now + time) { [weak self] in
+            self?.timer = nil
+            self?.timeIsUp()
+        }
+    }
+
+    private func cancelDeadline() {
+        if let timer { loop.cancel(timer) }
+        timer = nil
+    }
+
+    private func timeIsUp() {
+        switch phase {
+        case .requests: finish()
+        case .entering, .entered: close(.policyViolation)
+        case .open, .over: break
+        }
+    }
+
+    // MARK: Requests
+
+    private func receive(_ bytes: ByteSlice, with requests: HTTPRequestReader) {
+        var requests = requests
+        do throws(HTTPFault) {
+            try bytes.withUnsafeBytes { bytes throws(HTTPFault) in try requests.append(bytes) }
+            while let request = try requests.next() {
+                guard let host else { return finish() }
+                if request.path == WebTransport.path {
+                    return try upgrade(request, of: host, rest: requests.takeRest())
+                }
+                try answer(request, of: host)
+                guard case .requests = phase else { return }
+            }
+            phase = .requests(requests)
+        } catch {
+            refuse(error)
+        }
+    }
+
+    private func answer(_ request: HTTPRequest, of host: any WebHost) throws(HTTPFault) {
+        guard host.names.contains(request.headers["host"] ?? "") else { throw .forbidden }
+        guard let file = host.page.files[request.path] else { throw .notFound }
+        requestCount += 1
+        let closes = request.closes || requestCount >= Self.mostRequests
+        var answer = ByteQueue()
+        answer.append(ByteSlice(HTTPAnswer.head(of: file, closes: closes)))
+        answer.append(file.bytes)
+        socket.write(&answer)
+        if closes { return end() }
+        setDeadline(after: Self.requestTime)
+    }
+
+    private func upgrade(
+        _ request: HTTPRequest, of host: any WebHost, rest: [UInt8]
+    ) throws(HTTPFault) {
+        let name = request.headers["host"] ?? ""
+        guard host.names.contains(name), host.names.permits(origin: request.headers["origin"], at: name)
+        else {
+            throw .forbidden
+        }
+        guard request.has("websocket", in: "upgrade"), request.has("upgrade", in: "connection"),
+            request.headers["sec-websocket-version"] == "13",
+            request.has(WebTransport.subprotocol, in: "sec-websocket-protocol")
+        else { throw .upgradeRequired }
+        guard let key = request.headers["sec-websocket-key"], key.utf8.count == 24 else { throw .badRequest }
+        send(HTTPAnswer.upgrade(key: key))
+        phase = .entering([])
+        setDeadline(after: Self.requestTime)
+        if !rest.isEmpty { receiveFrames(ByteSlice(rest)) }
+    }
+
+    private func refuse(_ fault: HTTPFault) {
+        send(HTTPAnswer.refusal(fault))
+        end()
+    }
+
+    // MARK: The WebSocket
+
+    private func receiveFrames(_ bytes: ByteSlice) {
+        reader.append(bytes)
+        do throws(WebSocketCode) {
+            while let event = try reader.next() {
+                switch event {
+                case .bytes(let bytes, let endsMessage): try receive(bytes, endsMessage: endsMessage)
+                case .ping(let bytes):
+                    // A flood of pings is answered as fast as the answers leave.
+                    if socket.writableBytes > 0 { send(WebSocketFrame.pong(bytes)) }
+                case .close: return closedByGuest()
+                }
+                if case .over = phase { return }
+            }
+        } catch {
+            violated(error)
+        }
+    }
+
+    private func receive(_ bytes: ByteSlice, endsMessage: Bool) throws(WebSocketCode) {
+        switch phase {
+        case .entering(let begun):
+            let all = begun + bytes.bytes
+            guard all.count <= GuestEntry.longest else { throw .policyViolation }
+            phase = .entering(all)
+            if endsMessage { try enter(all) }
+        case .entered(let guest):
+            guard let host, !bytes.isEmpty else { return }
+            let pipe = WebPipe(of: guest, over: socket, on: loop, rate: host.rate) { [weak host] in
+                host?.count($0, of: guest) ?? false
+            }
+            cancelDeadline()
+            phase = .open(pipe)
+            host.opened(pipe)
+            pipe.receive(bytes)
+        case .open(let pipe): pipe.receive(bytes)
+        case .requests, .over: break
+        }
+    }
+
+    private func enter(_ bytes: [UInt8]) throws(WebSocketCode) {
+        guard let host, let entry = GuestEntry(bytes) else { throw .policyViolation }
+        let answer = host.enter(entry, by: self)
+        let message = answer.bytes
+        send(WebSocketFrame.header(of: message.count) + message)
+        switch answer {
+        case .entered(let guest, _):
+            phase = .entered(guest)
+            visitor = guest
+            setDeadline(after: Self.waitingTime)
+        case .refused: throw .policyViolation
+        }
+    }
+
+    private func violated(_ code: WebSocketCode) {
+        guard case .open(let pipe) = phase else { return close(code) }
+        phase = .over
+        let what = "a guest broke the rules of WebSocket (\(code.rawValue))"
+        pipe.closed(NighError(.conversing, .protocolViolation(what), transport: WebTransport.schemeName))
+        close(code)
+    }
+
+    private func closedByGuest() {
+        if case .open(let pipe) = phase { pipe.closed(nil) }
+        close(.normal)
+    }
+
+    private func close(_ code: WebSocketCode) {
+        send(WebSocketFrame.close(code))
+        end()
+    }
+
+    /// Sends what waits, and ends the connection.
+    private func end() {
+        cancelDeadline()
+        phase = .over
+        socket.close(.afterWriting)
+    }
+
+    private func send(_ bytes: [UInt8]) {
+        var queue = ByteQueue()
+        queue.append(ByteSlice(bytes))
+        socket.write(&queue)
+    }
+}
+
+extension WebConnection: PipeHandler {
+    func pipe(_ pipe: any Pipe, received bytes: ByteSlice) {
+        switch phase {
+        case .requests(let requests): receive(bytes, with: requests)
+        case .entering, .entered, .open: receiveFrames(bytes)
+        case .over: break
+        }
+    }
+
+    func pipeBecameWritable(_ pipe: any Pipe) { if case .open(let pipe) = phase { pipe.becameWritable() } }
+
+    func pipeEnded(_ pipe: any Pipe) {
+        if case .open(let pipe) = phase { pipe.closed(nil) }
+        end()
+    }
+
+    func pipeClosed(_ pipe: any Pipe, error: NighError?) {
+        cancelDeadline()
+        if case .open(let pipe) = phase { pipe.closed(error) }
+        phase = .over
+    }
+
+    func pipeDrained(_ pipe: any Pipe) { if case .open(let pipe) = phase { pipe.drained() } }
+}

@@ -1,0 +1,194 @@
+import NighCore
+import NighUV
+
+/// The pipe of a guest: the bytes in the binary messages of its WebSocket.
+///
+/// What is written leaves in messages of at most 64 KiB, by reference; what comes is unmasked where it lies. A guest
+/// that sends faster than it may is read more slowly.
+///
+/// Used on its loop only; hence `@unchecked Sendable`.
+final class WebPipe: GuestPipe, @unchecked Sendable {
+    let guest: PeerID
+    private let socket: SocketPipe
+    private let loop: any EventLoop
+    private var allowance: Allowance
+    /// Counts bytes of the guest. Returns false if it has used up what it may.
+    private let count: (Int) -> Bool
+
+    private var handler: (any PipeHandler)?
+    private var isPausedByReader = true
+    private var resumeTimer: LoopTimer?
+    private var isOpen = true
+    private var received = 0
+    private var written = 0
+
+    init(
+        of guest: PeerID, over socket: SocketPipe, on loop: any EventLoop, rate: Int,
+        count: @escaping (Int) -> Bool
+    ) {
+        self.guest = guest
+        self.socket = socket
+        self.loop = loop
+        self.count = count
+        allowance = Allowance(rate: rate, at: loop.now)
+    }
+
+    // MARK: What the connection reports
+
+    /// Delivers bytes of a message.
+    func receive(_ bytes: ByteSlice) {
+        guard isOpen, let handler, !bytes.isEmpty else { return }
+        received += bytes.count
+        let wait = allowance.take(bytes.count, at: loop.now)
+        handler.pipe(self, received: bytes)
+        guard isOpen else { return }
+        guard count(bytes.count) else { return fail(with: Self.limitError) }
+        if wait > .zero { pause(for: wait) }
+    }
+
+    func becameWritable() { if isOpen { handler?.pipeBecameWritable(self) } }
+
+    /// Reports that the WebSocket is over: in good order, or because of `error`.
+    func closed(_ error: NighError?) {
+        let last = isOpen ? handler : nil
+        end()
+        last?.pipeClosed(self, error: error)
+    }
+
+    /// Reports that all that was written has left.
+    func drained() {
+        let last = handler
+        end()
+        last?.pipeDrained(self)
+    }
+
+    /// Ends the pipe for a reason of this side, and tells the handler in a later turn.
+    func fail(with error: NighError) {
+        guard isOpen else { return }
+        isOpen = false
+        socket.pauseReading()
+        loop.execute { [self] in
+            let last = handler
+            end()
+            last?.pipeClosed(self, error: error)
+            sendClose(.policyViolation)
+            socket.close(.afterWriting)
+        }
+    }
+
+    /// Releases everything, and calls nobody.
+    func end() {
+        isOpen = false
+        handler = nil
+        if let resumeTimer { loop.cancel(resumeTimer) }
+        resumeTimer = nil
+    }
+
+    // MARK: The rate
+
+    private static let limitError = NighError(
+        .conversing, .limit("bytes of a guest", 0), transport: WebTransport.schemeName,
+        advice: "raise bytes= of the transport")
+
+    private func pause(for wait: Moment.Span) {
+        socket.pauseReading()
+        guard resumeTimer == nil else { return }
+        resumeTimer = loop.schedule(at: loop.now + wait) { [self] in
+            resumeTimer = nil
+            readIfWanted()
+        }
+    }
+
+    private func readIfWanted() {
+        guard isOpen, handler != nil, !isPausedByReader, resumeTimer == nil else { return }
+        socket.resumeReading()
+    }
+
+    private func sendClose(_ code: WebSocketCode) {
+        var last = ByteQueue()
+        last.append(ByteSlice(WebSocketFrame.close(code)))
+        socket.write(&last)
+    }
+}
+
+extension WebPipe: Pipe {
+    var localAddress: TransportAddress? { socket.localAddress }
+    var remoteAddress: TransportAddress? { socket.remoteAddress }
+    var writableBytes: Int { socket.writableBytes }
+
+    var counters: PipeCounters {
+        var counters = PipeCounters()
+        counters.bytesReceived = received
+        counters.bytesWritten = written
+        counters.bytesWaiting = min(socket.counters.bytesWaiting, written)
+        return counters
+    }
+
+    func start(handler: any PipeHandler) {
+        self.handler = handler
+        isPausedByReader = false
+    }
+
+    func write(_ queue: inout ByteQueue) {
+        guard isOpen else { return queue.removeAll() }
+        let all = queue.byteCount
+        var frames = ByteQueue()
+        while !queue.isEmpty {
+            var left = min(queue.byteCount, WebSocketReader.longestMessage)
+            frames.append(ByteSlice(WebSocketFrame.header(of: left)))
+            while left > 0, let slice = queue.popFirst(atMost: left) {
+                left -= slice.count
+                frames.append(slice)
+            }
+        }
+        written += all
+        socket.write(&frames)
+        if !count(all) { fail(with: Self.limitError) }
+    }
+
+    func pauseReading() {
+        isPausedByReader = true
+        socket.pauseReading()
+    }
+
+    func resumeReading() {
+        isPausedByReader = false
+        readIfWanted()
+    }
+
+    func close(_ mode: PipeCloseMode) {
+        guard isOpen else { return }
+        isOpen = false
+        if mode == .now {
+            end()
+            return socket.close(.now)
+        }
+        sendClose(.normal)
+        socket.close(.afterWriting)
+    }
+}
+
+/// How many bytes may come now, if so many may come in a second.
+struct Allowance {
+    private let rate: Int
+    private var left: Int
+    private var last: Moment
+
+    /// A second's worth may come at once.
+    init(rate: Int, at now: Moment) {
+        self.rate = rate
+        left = rate
+        last = now
+    }
+
+    /// Takes bytes that have come. Returns how long to wait before more are read.
+    mutating func take(_ count: Int, at now: Moment) -> Moment.Span {
+        let passed = min((now - last).nanoseconds, 1_000_000_000)
+        last = now
+        let gained = Int(Double(rate) * Double(passed) / 1e9)
+        left = min(rate, left + gained) - count
+        guard left < 0 else { return .zero }
+        let seconds = Double(-left) / Double(rate)
+        return .milliseconds(Int64(seconds * 1_000) + 1)
+    }
+}
