@@ -158,10 +158,16 @@ let package = Package(
             name: "ProgramSupport", dependencies: ["Arguments", "NighCore"],
             path: "Sources/Tools/ProgramSupport"),
         .target(name: "Measuring", path: "Sources/Tools/Measuring"),
+        .systemLibrary(name: "CQRCode", path: "Sources/Tools/CQRCode"),
+        .target(name: "CPages", path: "Sources/Tools/Pages", exclude: ["site"]),
+        .target(
+            name: "Guests", dependencies: ["CPages", "CQRCode", "NighCore", "NighLoop", "NighWeb"],
+            path: "Sources/Tools/Guests"),
         .executableTarget(
             name: "fourinarow",
             dependencies: [
-                "Arguments", "FourInARow", "NighCore", "NighLoop", "NighMemory", "NighPlugins", "NighRecord",
+                "Arguments", "FourInARow", "Guests", "NighCore", "NighLoop", "NighMemory", "NighPlugins",
+                "NighRecord", "NighWeb",
                 "ProgramSupport",
                 "SessionArguments",
                 "Terminal",
@@ -174,10 +180,10 @@ let package = Package(
         .executableTarget(
             name: "nigh",
             dependencies: [
-                "Arguments", "JSONText", "Measuring", "NighCalls", "NighCodes", "NighCore", "NighFiles",
+                "Arguments", "Guests", "JSONText", "Measuring", "NighCalls", "NighCodes", "NighCore", "NighFiles",
                 "NighForwarding",
                 "NighGroups", "NighIntroductions", "NighLoop", "NighMemory", "NighPlugins", "NighRecord",
-                "NighRelays", "NighTCP", "NighTestKit",
+                "NighRelays", "NighTCP", "NighTestKit", "NighWeb",
                 "ProgramSupport", "SessionArguments", "Terminal",
             ],
             path: "Sources/Tools/nigh", linkerSettings: presentsNigh),

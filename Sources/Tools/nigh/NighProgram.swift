@@ -24,6 +24,7 @@ enum NighProgram {
                 DiscoverCommand.description.grouped(under: people),
                 MapCommand.description.grouped(under: people),
                 ChatCommand.description.grouped(under: people),
+                GuestsCommand.description.grouped(under: people),
                 PairCommand.description.grouped(under: people),
                 PeersCommand.description.grouped(under: people),
                 IdentityCommand.description.grouped(under: people),

@@ -11,7 +11,7 @@ import Terminal
 struct ChatCommand: Subcommand {
     let commandName = "chat"
     let output: OutputOptions
-    let session: SessionOptions
+    var session: SessionOptions
     let peer: PeerChoice?
     let timeout: Duration
     /// Whether everybody who is connected to one of them becomes connected to all.
@@ -34,15 +34,20 @@ struct ChatCommand: Subcommand {
             "wait", .duration(in: .seconds(1)...(.seconds(86_400))), default: .seconds(30),
             "the time limit for finding PEER, reaching it and getting its answer"),
         Option(flag: "mesh", "connects to everybody to whom one of the others with --mesh is connected"),
+        SessionOptions.web,
         examples: [
             Example("", "waits for an invitation"),
             Example("puma", "invites the device called puma"),
             Example("puma --mesh", "chats with puma, and with all who chat with puma in this way"),
+            Example("--web", "lets phones without the program join, by their browsers"),
             Example(
                 "puma --json-lines", "for programs: reads lines, and prints JSON"),
         ]
-    ) { peer, output, session, timeout, isMesh in
-        ChatCommand(output: output, session: session, peer: peer, timeout: timeout, isMesh: isMesh)
+    ) { peer, output, session, timeout, isMesh, web in
+        var command = ChatCommand(
+            output: output, session: session, peer: peer, timeout: timeout, isMesh: isMesh)
+        command.session.admitsGuests = web
+        return command
     }
 
     func run(_ results: Results, _ interruption: Interruption) async throws -> ExitStatus {
@@ -62,7 +67,10 @@ struct ChatCommand: Subcommand {
                 }
             }
             // What was reported until now stands above the chat. From here on the room writes to the terminal.
-            _ = await session.onLoop { $0.onRemark = { relay.remark($0) } }
+            _ = await session.onLoop { session in
+                session.onRemark = { relay.remark($0) }
+                session.onGuestInvitation = { relay.show($0, isRenewed: $1) }
+            }
             LineOutput.flush()
             interface = isAtTerminal ? try TerminalChatInterface() : PlainChatInterface()
         } catch {
@@ -103,6 +111,7 @@ private final class EventRelay: @unchecked Sendable {
     private let lock = Lock()
     private var early: [SessionEvent] = []
     private var remarks: [String] = []
+    private var invitations: [(GuestInvitation, isRenewed: Bool)] = []
     private var room: ChatRoom?
 
     func enqueue(_ event: SessionEvent) {
@@ -117,8 +126,20 @@ private final class EventRelay: @unchecked Sendable {
         }
     }
 
+    func show(_ invitation: GuestInvitation, isRenewed: Bool) {
+        lock.withLock {
+            if let room {
+                room.show(invitation, isRenewed: isRenewed)
+            } else {
+                invitations.append((invitation, isRenewed))
+            }
+        }
+    }
+
     func pass(to room: ChatRoom) {
         lock.withLock {
+            for (invitation, isRenewed) in invitations { room.show(invitation, isRenewed: isRenewed) }
+            invitations = []
             for event in early { room.enqueue(event) }
             for remark in remarks { room.remark(remark) }
             (early, remarks) = ([], [])

@@ -95,6 +95,18 @@ actor ChatRoom {
     /// Shows a remark. Callable from any thread.
     nonisolated func remark(_ text: String) { thread.execute { self.assumeIsolated { $0.warn(text) } } }
 
+    /// Shows an invitation for a guest. Callable from any thread.
+    nonisolated func show(_ invitation: GuestInvitation, isRenewed: Bool) {
+        thread.execute {
+            self.assumeIsolated { room in
+                guard room.results.isText else {
+                    return GuestCode.report(invitation, isRenewed: isRenewed, room.results)
+                }
+                for line in GuestCode.lines(for: invitation, isRenewed: isRenewed) { room.show(line) }
+            }
+        }
+    }
+
     /// Starts to show received lines.
     func listen() {
         receiving = Task {

@@ -1,8 +1,10 @@
+import Guests
 import NighLoop
 import NighCore
 import NighIntroductions
 import NighRecord
 import NighRelays
+import NighWeb
 import SessionArguments
 import Synchronization
 
@@ -47,6 +49,8 @@ final class CommandSession: @unchecked Sendable {
     private var onEvent: EventHandler?
     /// Shows something to a person that does not end the command. Loop only.
     var onRemark: (String) -> Void
+    /// Shows an invitation for a guest. Loop only.
+    var onGuestInvitation: (GuestInvitation, _ isRenewed: Bool) -> Void
     private var warned: Set<PeerID> = []
     /// The searches in progress. Loop only.
     var searches: [PeerSearch] = []
@@ -72,6 +76,7 @@ final class CommandSession: @unchecked Sendable {
         self.acceptsAllInvitations = acceptsAllInvitations
         self.results = results
         onRemark = { results.remark($0) }
+        onGuestInvitation = { GuestCode.report($0, isRenewed: $1, results) }
         (bareTransports, transports) = try options.makeTransports()
         let (identity, trust) = try Self.identity(options.identity, for: options.service)
         var configuration = SessionConfiguration(
@@ -84,9 +89,16 @@ final class CommandSession: @unchecked Sendable {
             wantsPaths: asksForPaths)
         recorder = try options.record?.begin()
         configuration.layers += [identity, introductions] + (recorder.map { [$0] } ?? [])
+        let relay = GuestInvitationRelay()
+        if let web = bareTransports.lazy.compactMap({ $0 as? WebTransport }).first {
+            web.page = .ofPrograms
+            configuration.admitsUnencryptedGuests = true
+            configuration.layers.append(GuestReception { relay.session?.onGuestInvitation($0, $1) })
+        }
         loop = try UVEventLoop.make()
         session = Session(
             configuration, identity: identity.identity, trust: trust, transports: transports, loop: loop)
+        relay.session = self
         introductions.report(
             to: Introductions.Observer(
                 failed: { [weak self] id, error in
@@ -337,6 +349,13 @@ final class CommandSession: @unchecked Sendable {
             loop.execute { [self] in continuation.resume(returning: body(self)) }
         }
     }
+}
+
+/// Leads from the layer that invites guests to the session that is made with it.
+///
+/// `@unchecked Sendable`: set before the session starts, then read on its loop.
+private final class GuestInvitationRelay: @unchecked Sendable {
+    weak var session: CommandSession?
 }
 
 /// The error that none of the requested transports works here.

@@ -16,6 +16,8 @@ struct Line: Hashable, Sendable {
         case strong
         /// What the reader should see last.
         case faint
+        /// A picture in white on black.
+        case paper
 
         fileprivate var code: String? {
             switch self {
@@ -25,6 +27,7 @@ struct Line: Hashable, Sendable {
             case .bad: "31"
             case .strong: "1"
             case .faint: "2"
+            case .paper: "97;40"
             }
         }
     }

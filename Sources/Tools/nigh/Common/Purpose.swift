@@ -10,6 +10,8 @@ enum Purpose: String, CaseIterable, Sendable {
     case send
     /// Taking the files for which a one-time code is shown.
     case code
+    /// Taking the files that are offered to guests.
+    case fetch
     /// Chatting.
     case chat
     /// Pairing: two people check that nobody is between their devices.
@@ -112,6 +114,7 @@ enum Purpose: String, CaseIterable, Sendable {
         case .ping, .bench: "nigh host"
         case .send: "nigh receive"
         case .code: "nigh send FILE"
+        case .fetch: "nigh send --web FILE"
         case .chat: "nigh chat"
         case .pair: "nigh pair"
         case .forward: "nigh expose"

@@ -2,12 +2,15 @@ import Arguments
 import NighLoop
 import NighMemory
 import NighRelays
+import NighWeb
 import SessionArguments
 
 /// The options of every command with a session, from which the session is made.
 struct SessionOptions: Sendable {
     /// The list of transports for `TransportRegistry.makeAll`; nil means all that reach beyond this program.
     var transports: String?
+    /// Whether guests are let in, over the transport for them.
+    var admitsGuests = false
     /// The plugins that provide more transports.
     var plugins: PluginChoice
     var service: ServiceName
@@ -35,6 +38,12 @@ struct SessionOptions: Sendable {
         /// there is no identity yet, a temporary one with the user's own trust store.
         case delegate
     }
+
+    /// The flag of commands that let guests in.
+    static let web = Option(
+        flag: "web",
+        "also lets in a phone without the program: shows a code that the phone scans, and a page in its browser; not encrypted"
+    )
 
     /// Takes the service that an operand names, if it names one. Fails if `--service` names another.
     mutating func take(_ operand: ServiceName?) throws {
@@ -92,7 +101,10 @@ struct SessionOptions: Sendable {
     /// Makes the transports. Returns them as they were made, and as a session uses them: each with the faults that were
     /// asked for, except one that has guests.
     func makeTransports() throws(UsageError) -> (made: [any Transport], used: [any Transport]) {
-        let made = try plugins.makeAll(transports)
+        var made = try plugins.makeAll(transports)
+        if admitsGuests, !made.contains(where: { $0 is any GuestTransport }) {
+            made += try plugins.makeAll(WebTransport.schemeName)
+        }
         guard let faults else { return (made, made) }
         return (made, made.map { $0 is any GuestTransport ? $0 : FaultyTransport($0, plan: faults) })
     }

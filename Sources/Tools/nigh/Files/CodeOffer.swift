@@ -51,6 +51,11 @@ actor CodeOffer {
     /// The maximum number of receivers in the list.
     private static let mostListed = 9
 
+    /// The purposes for which others may come.
+    static func purposes(guests: Bool) -> [Purpose] { guests ? [.code, .fetch] : [.code] }
+
+    private var purposes: [Purpose] { Self.purposes(guests: session.options.admitsGuests) }
+
     /// - Parameter mayChoose: whether a person can choose a receiver at this terminal.
     init(_ session: CommandSession, _ results: Results, mayChoose: Bool) throws {
         self.session = session
@@ -66,7 +71,7 @@ actor CodeOffer {
         number =
             (short.isEmpty ? OneTimeCode.numbers.filter { !taken.contains($0) } : short).randomElement() ?? 1
         await showNewCode()
-        session.session.update(info: Purpose.info(accepting: [.code], codeNumber: number))
+        session.session.update(info: Purpose.info(accepting: purposes, codeNumber: number))
         try input?.start { line in self.session.loop.execute { self.assumeIsolated { $0.typed(line) } } }
         showReceivers()
     }
@@ -134,6 +139,7 @@ actor CodeOffer {
     private func handled(_ event: SessionEvent) {
         switch event {
         case .invited(let invitation): answer(invitation)
+        case .connected(let peer): if peer.trust == .guest, peer.id == guest { arrive(.guest(peer)) }
         case .streamOpened(let stream): opened(stream)
         case .listening(let scheme, let addresses): self.addresses[scheme] = addresses
         case .disconnected(let peer, _), .available(let peer, _), .peerLost(let peer):
@@ -148,7 +154,18 @@ actor CodeOffer {
         if let guest, guest != peer {
             return invitation.decline(because: "the code has been used; each code is for one transfer")
         }
-        guard key != nil, visitors.count < Self.mostVisitors || visitors.contains(peer) else {
+        if invitation.peer.trust == .guest {
+            guard Purpose(context: invitation.context) == .fetch else {
+                return invitation.decline(because: "files are offered here")
+            }
+            // It has scanned the code that the person here has shown, which is proof enough.
+            guest = peer
+            endChoice()
+            return invitation.accept()
+        }
+        guard key != nil, Purpose(context: invitation.context) == .code,
+            visitors.count < Self.mostVisitors || visitors.contains(peer)
+        else {
             return invitation.decline(because: "busy with another device", retryAfter: .seconds(1))
         }
         visitors.insert(peer)

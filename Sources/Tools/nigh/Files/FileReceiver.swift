@@ -25,6 +25,8 @@ actor FileReceiver {
         let replaces: Bool
         /// Whether the sender has to prove first that it shows the code that was typed here.
         let waitsForProof: Bool
+        /// Whether the command ends when a guest leaves that has sent something.
+        let endsWithGuest: Bool
         /// Whether a person sees the hash of each file.
         let showsHashes: Bool
     }
@@ -66,6 +68,8 @@ actor FileReceiver {
     private var expected: PeerID?
     /// Offers that came before this side knew of the proof. The other side may know of it sooner.
     private var early: [PeerID: FileOffer] = [:]
+    /// The guests that have sent something.
+    private var guests: Set<PeerID> = []
     private var transferCount = 0
     var outcome = Outcome()
     private var isInterrupted = false
@@ -190,6 +194,9 @@ actor FileReceiver {
             reportLink("back", incoming, nil)
         case .disconnected(let peer, _), .available(let peer, _), .peerLost(let peer):
             if peer.state != .available { leaving[peer.id] = nil }
+            if plan.endsWithGuest, guests.contains(peer.id), outcome.hasWholeTransfer, !peer.isConnected {
+                end()
+            }
             // The next conversation has a proof of its own.
             if peer.id == expected { expected = nil }
             early[peer.id] = nil
@@ -205,7 +212,7 @@ actor FileReceiver {
 
     private func answer(_ invitation: Invitation) {
         let peer = invitation.peer
-        guard plan.policy != .paired || peer.trust == .paired else {
+        guard plan.policy != .paired || peer.trust == .paired || peer.trust == .guest else {
             return invitation.decline(
                 because: "files are accepted from paired devices only; run `nigh pair` first")
         }
@@ -271,7 +278,7 @@ actor FileReceiver {
 
     /// Ends the transfer from a device that is not paired any more.
     private func trustChanged(_ peer: Peer) {
-        guard plan.policy == .paired, peer.trust != .paired else { return }
+        guard plan.policy == .paired, peer.trust != .paired, peer.trust != .guest else { return }
         stop(peer.id, FileFault(.declined, "the pairing was removed"))
     }
 
@@ -309,7 +316,9 @@ actor FileReceiver {
         incoming.label = TransferText.label(offer.items, name: safeName(of: offer))
         Task { await follow(offer.transfer, incoming) }
         if let refusal = refusal(of: offer) { return offer.transfer.stop(refusal) }
-        if plan.policy == .ask { ask(incoming, offer) } else { accept(incoming, offer) }
+        // A guest has scanned the code that the person here has shown.
+        let asks = plan.policy == .ask && incoming.peer.trust != .guest
+        if asks { ask(incoming, offer) } else { accept(incoming, offer) }
     }
 
     private func safeName(of offer: FileOffer) -> String {
@@ -412,6 +421,7 @@ actor FileReceiver {
             reportEnd(incoming)
             if progress.itemsFailed == 0 {
                 outcome.hasWholeTransfer = true
+                if incoming.peer.trust == .guest { guests.insert(incoming.peer.id) }
                 if plan.isOnce { end() }
             }
         } else if let error {

@@ -22,7 +22,7 @@ enum AcceptPolicy: String, CaseIterable, Sendable {
 struct ReceiveCommand: Subcommand {
     let commandName = "receive"
     let output: OutputOptions
-    let session: SessionOptions
+    var session: SessionOptions
     let code: OneTimeCode?
     let options: ReceiveOptions
 
@@ -40,21 +40,28 @@ struct ReceiveCommand: Subcommand {
             What is incomplete is in the folder NAME.part. If the transfer is interrupted, it stays, and when the same \
             device sends the same again, it continues from there. `nigh transfers` lists and removes such folders. --force \
             replaces plain files only, never a device, pipe or folder.
+
+            With --web a phone without the program sends files from its browser. Files of this guest are accepted without a \
+            question. The command ends when a guest has sent something and leaves.
             """,
         Operand(optional: "CODE", .oneTimeCode, "the code on the other device, such as 7-crisp-otter-lamp"),
-        OutputOptions.options, SessionOptions.options, ReceiveOptions.options,
+        OutputOptions.options, SessionOptions.options, ReceiveOptions.options, SessionOptions.web,
         examples: [
             Example("7-crisp-otter-lamp", "takes the files for which the other device shows this code"),
             Example("", "asks about each offer, and puts the files here"),
             Example("--accept paired --into ~/Downloads", "accepts all files from paired devices"),
+            Example("--web --into ~/Pictures", "lets a phone send photos, and ends when it leaves"),
             Example(
                 "--accept any -o -", "receives one file to the standard output, for another program to read"),
         ]
-    ) { code, output, session, options in
+    ) { code, output, session, options, web in
         if code == nil, options.source != nil || options.patience != nil {
             throw UsageError("--from and --wait are for receiving with a code")
         }
-        return ReceiveCommand(output: output, session: session, code: code, options: options)
+        if code != nil, web { throw UsageError("a code and --web cannot be used together") }
+        var command = ReceiveCommand(output: output, session: session, code: code, options: options)
+        command.session.admitsGuests = web
+        return command
     }
 
     func run(_ results: Results, _ interruption: Interruption) async throws -> ExitStatus {
@@ -65,7 +72,7 @@ struct ReceiveCommand: Subcommand {
             )
         }
         // A person who types a code has accepted the files for which it is shown.
-        let policy = code == nil ? options.policy ?? .ask : .any
+        let policy = code == nil ? options.policy ?? usualPolicy : .any
         guard policy != .ask || isTerminal(STDIN_FILENO) else {
             throw UsageError(
                 "nobody can be asked without a terminal: use --accept any for the files of all devices, or --accept paired for those of paired devices"
@@ -87,7 +94,7 @@ struct ReceiveCommand: Subcommand {
         let plan = FileReceiver.Plan(
             destination: destination, policy: policy, mostBytes: options.mostBytes ?? .max,
             isOnce: options.isOnce || destination.isForOne || code != nil, replaces: options.replaces,
-            waitsForProof: code != nil,
+            waitsForProof: code != nil, endsWithGuest: self.session.admitsGuests,
             showsHashes: self.session.isVerbose)
         let hooks =
             options.command != nil || options.notifies
@@ -126,6 +133,11 @@ struct ReceiveCommand: Subcommand {
         if let unavailable { throw unavailable }
         if let failure = outcome.failure { throw failure }
         return report(outcome, results)
+    }
+
+    /// Guests are not asked about: they have scanned the code that is shown here.
+    private var usualPolicy: AcceptPolicy {
+        session.admitsGuests && !isTerminal(STDIN_FILENO) ? .paired : .ask
     }
 
     private func destination() throws -> FileReceiver.Plan.Destination {
@@ -167,7 +179,9 @@ struct ReceiveCommand: Subcommand {
 
     private func report(_ outcome: FileReceiver.Outcome, _ results: Results) -> ExitStatus {
         // Without an end of its own, the command was to receive until it was interrupted.
-        let isEnough = outcome.hasWholeTransfer || !options.isOnce && options.file == nil && code == nil
+        let isEnough =
+            outcome.hasWholeTransfer
+            || !options.isOnce && options.file == nil && code == nil && !session.admitsGuests
         var members: [JSON.Member] = [
             .init("received", .integer(outcome.received)), .init("failed", .integer(outcome.failed)),
             .init("received_bytes", .integer(outcome.bytes)),

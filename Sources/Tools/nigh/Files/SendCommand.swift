@@ -26,6 +26,9 @@ struct SendCommand: Subcommand {
     /// How long nothing may move; nil if the user did not say.
     let giveUp: Duration?
 
+    private static let manyReceivers =
+        "--web shows a code, and is for files without a device: leave out PEER and --to"
+
     static let standardInput = "-"
 
     static let description = Command<any Subcommand>(
@@ -61,6 +64,7 @@ struct SendCommand: Subcommand {
             "gives up if nothing moves for this time; by default 1min until the other side has accepted, then 10min, and "
                 + "never while a code waits to be typed"
         ).formerly("give-up"),
+        SessionOptions.web,
         examples: [
             Example("holiday.mov", "shows a code for the other device; there: nigh receive CODE"),
             Example("puma holiday.mov photos", "sends that file and that folder to the device called puma"),
@@ -68,12 +72,15 @@ struct SendCommand: Subcommand {
             Example(
                 "tcp://192.168.1.7:4000 backup.iso --wait 1h",
                 "sends to an address, and waits for up to an hour"),
+            Example("--web holiday.mov", "shows a code that a phone scans to fetch it in its browser"),
             Example("puma - --as notes.txt", "sends what is typed, until Ctrl-D"),
         ]
-    ) { first, rest, output, session, named, name, giveUp in
-        SendCommand(
+    ) { first, rest, output, session, named, name, giveUp, web in
+        var command = SendCommand(
             output: output, session: session, words: (first.map { [$0] } ?? []) + rest, named: named,
             name: name, giveUp: giveUp)
+        command.session.admitsGuests = web
+        return command
     }
 
     var kinds: [Results.Kind] { [FileSender.file] }
@@ -104,8 +111,10 @@ struct SendCommand: Subcommand {
             throw UsageError("the standard input can be read only once, so it is sent to one device")
         }
         let showsCode = order.peers.isEmpty
+        if self.session.admitsGuests, !showsCode { throw UsageError(Self.manyReceivers) }
         let session = try CommandSession(
-            self.session, role: showsCode ? .peer : .client, accepting: showsCode ? [.code] : [],
+            self.session, role: showsCode ? .peer : .client,
+            accepting: showsCode ? CodeOffer.purposes(guests: self.session.admitsGuests) : [],
             results: results
         ) {
             $0.timings.linger = .seconds(2)

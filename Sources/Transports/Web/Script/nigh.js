@@ -416,7 +416,8 @@ export class SHA256 {
 
   #compress(bytes, from, to) {
     const w = this.#words, k = SHA256_ROUNDS, state = this.#state;
-    let [a0, b0, c0, d0, e0, f0, g0, h0] = state;
+    let a0 = state[0], b0 = state[1], c0 = state[2], d0 = state[3];
+    let e0 = state[4], f0 = state[5], g0 = state[6], h0 = state[7];
     for (let at = from; at < to; at += 64) {
       for (let i = 0, p = at; i < 16; i++, p += 4) {
         w[i] = (bytes[p] << 24) | (bytes[p + 1] << 16) | (bytes[p + 2] << 8) | bytes[p + 3];
@@ -516,7 +517,7 @@ class Link {
   #output = new Output();
   #control = [];
   #controlBytes = 0;
-  #isAwake = false;
+  #isScheduled = false;
   #pollTimer = null;
   #tickTimer = null;
   /** Seconds since the last byte. They are counted in ticks: a process that slept has not waited. */
@@ -543,10 +544,10 @@ class Link {
 
   /** Writes what waits, once the current turn of the page's code is over. */
   wake() {
-    if (this.#isAwake || this.#stage === "closed") return;
-    this.#isAwake = true;
+    if (this.#isScheduled || this.#stage === "closed") return;
+    this.#isScheduled = true;
     queueMicrotask(() => {
-      this.#isAwake = false;
+      this.#isScheduled = false;
       this.#write();
     });
   }
@@ -936,7 +937,9 @@ class StreamTable {
 
   open(name, purpose) {
     if (!this.exist) throw new Error("The host has no streams.");
-    if (this.#ownCount >= this.#hello.streams) throw new Error(`The host takes only ${this.#ownCount} streams at once.`);
+    if (this.#ownCount >= this.#hello.streams) {
+      throw new Error(`The host takes only ${this.#ownCount} streams at once.`);
+    }
     if (encoder.encode(name).length > 255 || CONTROL_CHARACTER.test(name)) throw new RangeError("Not a stream's name.");
     this.#ownCount += 1;
     const stream = new Stream(this, this.#nextOwn, name, purpose, true, this.#hello.streamWindow);
@@ -1007,7 +1010,8 @@ class StreamTable {
     }
     // Only what is about a stream that was just forgotten breaks no rule.
     const isForgotten = number > 0 && number < (number % 2 === this.#nextOwn % 2 ? this.#nextOwn : this.#nextOfHost);
-    check(isForgotten && (kind === STREAM.credit || kind === STREAM.stop), "a frame came for a stream that is not open");
+    check(isForgotten && (kind === STREAM.credit || kind === STREAM.stop),
+      "a frame came for a stream that is not open");
   }
 
   #receiveOpen(number, kind, fields) {
@@ -1111,12 +1115,12 @@ export class Stream {
   /**
    * Sends a copy of the bytes. Resolves when the next write need not wait; a writer that does not wait for that gets
    * {@link BufferFull} in the end.
-   * @param {Uint8Array} bytes
+   * @param {Uint8Array | string} bytes
    */
   async write(bytes) {
     if (this.#writeError) throw this.#writeError;
     if (this.#outgoing.length >= SEND_BUFFER) throw new BufferFull(`the stream "${this.name}"`);
-    this.#outgoing.append(bytes);
+    this.#outgoing.append(toBytes(bytes));
     this.#table.markBusy(this);
     while (this.#outgoing.length >= STREAM_WINDOW) {
       await this.#change();
@@ -1307,7 +1311,7 @@ export class Conversation {
    * @type {((state: string, reason: string) => void) | null}
    */
   onstate = null;
-  /** The host's display name. */
+  /** The host's display name; the beginning of its PeerID if that is blank. */
   hostName = "";
   /** @type {Groups} */
   groups;
@@ -1422,14 +1426,21 @@ export class Conversation {
 
   /**
    * Offers files to the host.
-   * @param {(File | { file: File, path: string })[]} files
+   * @param {Iterable<File | { file: File, path: string }>} files
    * @returns {Transfer}
    */
   sendFiles(files) {
     if (!this.canSendFiles) throw new Error("The host takes no files.");
-    if (files.length < 1 || files.length > 100_000) throw new RangeError("An offer has 1 to 100,000 files.");
+    const entries = Array.from(files, (entry) => {
+      const file = entry.file ?? entry, path = entry.path ?? (file.webkitRelativePath || file.name);
+      return { file, path, pathBytes: encoder.encode(path) };
+    });
+    const hasPaths = entries.every(({ pathBytes }) => pathBytes.length >= 1 && pathBytes.length <= 4_096);
+    if (entries.length < 1 || entries.length > 100_000 || !hasPaths) {
+      throw new RangeError("An offer has 1 to 100,000 files, with paths of 1 to 4,096 bytes.");
+    }
     const purpose = this.#streams.accepts(PURPOSE.comparedFiles) ? PURPOSE.comparedFiles : PURPOSE.files;
-    return new OutgoingTransfer(this.#openStream("files", purpose), files, this.#environment);
+    return new OutgoingTransfer(this.#openStream("files", purpose), entries, this.#environment);
   }
 
   /** @type {((offer: Offer) => void) | null} */
@@ -1467,7 +1478,9 @@ export class Conversation {
     const link = this.#link;
     this.#link = null;
     link?.end(code, words);
-    for (const timer of [this.#retryTimer, this.#deadline, this.#acknowledgeTimer]) this.#environment.clearTimeout(timer);
+    for (const timer of [this.#retryTimer, this.#deadline, this.#acknowledgeTimer]) {
+      this.#environment.clearTimeout(timer);
+    }
     this.#stopWaking();
     this.#streams?.endAll(error);
     for (const { waiter } of this.#waiters.splice(0)) waiter.reject(error);
@@ -1486,12 +1499,13 @@ export class Conversation {
       this.#isDialing = false;
       if (this.state === "ended") return pipe.close();
       const { peer, incarnation, host } = this.#guest.identity;
-      const link = new Link(pipe, this.#environment, this, writeHello(peer, incarnation, host.service, this.#request.name));
-      this.#link = link;
+      const hello = writeHello(peer, incarnation, host.service, this.#request.name);
+      this.#link = new Link(pipe, this.#environment, this, hello);
       this.#endLinkAfter(this.#isAccepted ? RESUME_TIMEOUT : HANDSHAKE_TIMEOUT);
     }, (error) => {
       this.#isDialing = false;
-      if (error instanceof Refused && (error.reason === "scanAgain" || error.reason === "revoked" || !this.#isAccepted)) {
+      const isFinal = !this.#isAccepted || error.reason === "scanAgain" || error.reason === "revoked";
+      if (error instanceof Refused && isFinal) {
         this.#end(CLOSE.other, error);
       } else {
         this.#retry(error, (error.seconds ?? 0) * 1_000);
@@ -1530,12 +1544,11 @@ export class Conversation {
     if (!equal(hello.peer, host.peerBytes)) return link.end(CLOSE.wrongPeer);
     if (hello.service !== host.service) return link.end(CLOSE.wrongService);
     if (this.#isAccepted && !equal(hello.incarnation, this.#hello.incarnation)) {
-      link.end(CLOSE.restarted);
       return this.#end(CLOSE.restarted, new Error("The host has started anew."));
     }
     if (!this.#isAccepted) {
       this.#hello = hello;
-      this.hostName = hello.name;
+      this.hostName = hello.name.trim() || host.peer.slice(0, 8);
       this.#longestFrame = Math.min(hello.longestFrame, LONGEST_FRAME);
       this.#streams = new StreamTable(peer, hello, () => this.#link?.wake(), (stream) => this.#streamOpened(stream));
       this.#endLinkAfter(this.#request.timeout + 2_000);
@@ -1548,7 +1561,8 @@ export class Conversation {
   }
 
   #standing() {
-    return concat(...this.#receiveLanes.map((lane) => u64(lane.count)), ...this.#receiveLanes.map((lane) => u64(lane.takeGrant())));
+    const counts = this.#receiveLanes.map((lane) => u64(lane.count));
+    return concat(...counts, ...this.#receiveLanes.map((lane) => u64(lane.takeGrant())));
   }
 
   #streamCount() {
@@ -1861,7 +1875,7 @@ const PIECE = 1 << 20;
 const LARGEST_RECEIVED_FILE = 512 << 20;
 const MOST_RECEIVED_ITEMS = 10_000;
 const MOST_RECEIVED_LIST_BYTES = 2 << 20;
-/** The files on which a receiver has reported and whose bytes have not come: this side's, and the most of the host's. */
+/** The files whose reports wait for their bytes: of this side as the receiver, and at most of the host. */
 const REPORTS_AHEAD = 16, MOST_REPORTS = 128;
 const MOST_REPORTS_OF_ONE_FILE = 4;
 const MOST_MISMATCHES = 3;
@@ -1869,7 +1883,9 @@ const OFFER_TIMEOUT = 30_000;
 const FINISH_TIMEOUT = 15_000;
 const PROGRESS_INTERVAL = 100;
 
-const writeFault = (fault) => concat(u8(Math.max(0, TRANSFER_REASONS.indexOf(fault.reason))), u8(0), words8(fault.words));
+function writeFault({ reason, words }) {
+  return concat(u8(Math.max(0, TRANSFER_REASONS.indexOf(reason))), u8(0), words8(words));
+}
 
 function readFault(fields) {
   const reason = TRANSFER_REASONS[fields.u8()] ?? "other";
@@ -1879,24 +1895,30 @@ function readFault(fields) {
 /** What the file types of received blobs may be. A page that opened others would run what is in them. */
 const HARMLESS_TYPE = /^(audio\/|video\/|image\/(?!svg)|text\/plain$|application\/pdf$)[\w.+-]*$/;
 
+/** Control characters, the backslash, and what is invisible or changes the direction of text. */
+const UNSAFE_IN_NAMES = /[\u0000-\u001f\u007f-\u009f\\\u200b-\u200f\u2028-\u202e\u2066-\u2069]/g;
+
 /** A name that is safe to show and to save under, from a path that may contain anything. */
 function safeName(path) {
-  const name = path.split("/").pop().replace(CONTROL_CHARACTERS, "_").replace(/[\\\u200b-\u200f\u2028-\u202e\u2066-\u2069]/g, "_");
+  const name = path.split("/").pop().replace(UNSAFE_IN_NAMES, "_");
   return name.replace(/^[. ]+/, "").trim() || "file";
 }
 
-/** Files on their way, in either direction (4.6). {@link Conversation#sendFiles} and {@link Offer#accept} return one. */
+/** Files on their way (4.6). {@link Conversation#sendFiles} and {@link Offer#accept} return one. */
 export class Transfer {
   _stream;
   _environment;
   _unfinished = 0;
+  /** Whether every file is kept or has failed; and whether the transfer has ended, in this way or another. */
+  _isDecided = false;
   _isOver = false;
   _done = deferred();
   #lastReport = -Infinity;
+  #finishTimer = null;
 
   /**
-   * The files, with `bytes` as far as the receiver has them, `state` (`"waiting"`, `"moving"`, `"kept"`, `"failed"`), and
-   * `words` if it failed. A received file has a `blob` once it is kept.
+   * The files. `bytes`: how many the receiver has; `state`: `"waiting"`, `"moving"`, `"kept"` or `"failed"`; `words`:
+   * why it failed; `blob`: a received file that is kept.
    * @type {{ name: string, path: string, size: number, bytes: number, state: string, words: string, blob?: Blob }[]}
    */
   files = [];
@@ -1913,7 +1935,7 @@ export class Transfer {
   get bytes() { return this.files.reduce((sum, file) => sum + file.bytes, 0); }
   get size() { return this.files.reduce((sum, file) => sum + Math.max(file.size, 0), 0); }
 
-  /** Resolves to the files when each is kept or has failed. Rejects with a {@link TransferError} if all were stopped. */
+  /** Resolves to the files when each is kept or has failed. Rejects with a {@link TransferError} if it was stopped. */
   get done() { return this._done.promise; }
 
   /** Ends the transfer from this side. @param {string} [words] */
@@ -1921,31 +1943,24 @@ export class Transfer {
     this._stop(new TransferError("cancelled", words));
   }
 
-  /** Runs the transfer to its end. */
+  /** Waits for the end of the stream, and then says how the transfer went. */
   async _run(course) {
     try {
       await course;
-      if (this._isOver) return;
-      this._isOver = true;
-      this._stream.finish();
-      const timer = this._environment.setTimeout(() => this._stream.stop(), FINISH_TIMEOUT);
-      try {
-        while (await this._stream.read());
-      } catch {
-        // All is decided, however the stream ends now.
-      }
-      this._environment.clearTimeout(timer);
-      this._report(true);
-      this._done.resolve(this.files);
     } catch (error) {
+      // Once all is decided, it does not matter how the stream ends.
       if (error instanceof Violation) this._stop(new TransferError("violation", error.message));
       else if (error instanceof TransferError) this._stop(error, error.isByOther);
       else this._stop(new TransferError("other", error.message), true);
     }
+    this._environment.clearTimeout(this.#finishTimer);
+    if (this._isOver) return;
+    this._isOver = true;
+    this._done.resolve(this.files);
   }
 
   _stop(fault, isByOther = false) {
-    if (this._isOver) return;
+    if (this._isOver || this._isDecided) return;
     this._isOver = true;
     // Behind bytes that wait for room, the record would come too late.
     if (!isByOther && this._stream.hasUnsent) this._stream.cancel(fault.message);
@@ -1963,10 +1978,11 @@ export class Transfer {
     return this._stream.write(concat(u8(kind), u32(content.length), content));
   }
 
-  /** The next record that is not about the transfer as a whole. */
+  /** The next record that is not about the transfer as a whole; null at the end. */
   async _next() {
     for (;;) {
       const header = await this._stream.readExactly(5);
+      if (!header && this._isDecided) return null;
       if (!header) throw new Error("The other side has left the transfer.");
       const fields = new FieldReader(header), kind = fields.u8(), length = fields.u32();
       check(length <= (kind === RECORD.data ? LONGEST_DATA : LONGEST_RECORD), "a record is too long");
@@ -1991,6 +2007,10 @@ export class Transfer {
     if (state === "kept") file.bytes = Math.max(file.size, file.bytes);
     this._unfinished -= 1;
     this._report(true);
+    if (this._unfinished > 0) return;
+    this._isDecided = true;
+    this._stream.finish();
+    this.#finishTimer = this._environment.setTimeout(() => this._stream.stop(), FINISH_TIMEOUT);
   }
 
   _report(isUrgent) {
@@ -2004,7 +2024,7 @@ export class Transfer {
 const isSettled = (file) => file.state === "kept" || file.state === "failed";
 
 class OutgoingTransfer extends Transfer {
-  #sources;
+  #entries;
   /** Whole reports of the receiver, in their order; and the one that is not whole. */
   #reports = [];
   #openReport = null;
@@ -2014,24 +2034,23 @@ class OutgoingTransfer extends Transfer {
   #isVersion2;
   #wakeSender = () => {};
 
-  constructor(stream, files, environment) {
+  constructor(stream, entries, environment) {
     super(stream, environment);
     this.#isVersion2 = stream.purpose === PURPOSE.comparedFiles;
-    this.#sources = Array.from(files, (entry) => entry.file ?? entry);
-    this.files = Array.from(files, (entry, index) => {
-      const { name, size, webkitRelativePath } = this.#sources[index], path = entry.path ?? (webkitRelativePath || name);
-      return { name: path.split("/").pop(), path, size, bytes: 0, state: "waiting", words: "" };
-    });
+    this.#entries = entries;
+    this.files = entries.map(({ file: { size }, path }) => (
+      { name: path.split("/").pop(), path, size, bytes: 0, state: "waiting", words: "" }));
     this._unfinished = this.files.length;
     this._run(Promise.all([this.#offer().then(() => this.#sendAll()), this.#receiveAll()]));
   }
 
   async #offer() {
     await this._write(RECORD.offer, u8(this.#isVersion2 ? 2 : 1), u32(this.files.length), u16(0));
-    for (const [index, { path, size }] of this.files.entries()) {
-      const { lastModified, type } = this.#sources[index], modified = new DataView(new ArrayBuffer(8));
-      modified.setBigInt64(0, lastModified === undefined ? -(2n ** 63n) : BigInt(Math.round(lastModified)) * 1_000_000n);
-      await this._write(RECORD.item, u8(0), u64(size), new Uint8Array(modified.buffer), bytes16(encoder.encode(path)),
+    for (const { file: { size, lastModified, type }, pathBytes } of this.#entries) {
+      const modified = new DataView(new ArrayBuffer(8));
+      const isKnown = lastModified !== undefined;
+      modified.setBigInt64(0, isKnown ? BigInt(Math.round(lastModified)) * 1_000_000n : -(2n ** 63n));
+      await this._write(RECORD.item, u8(0), u64(size), new Uint8Array(modified.buffer), bytes16(pathBytes),
         words8(type ?? ""), u16(0));
     }
   }
@@ -2039,12 +2058,12 @@ class OutgoingTransfer extends Transfer {
   // What the receiver says
 
   async #receiveAll() {
-    while (this._unfinished > 0) {
-      const { kind, fields } = await this._next();
-      this.#receive(kind, fields);
-      fields.end();
+    for (let record; (record = await this._next());) {
+      if (this._isDecided) continue;
+      this.#receive(record.kind, record.fields);
+      record.fields.end();
+      this.#wakeSender();
     }
-    this.#wakeSender();
   }
 
   #receive(kind, fields) {
@@ -2062,7 +2081,7 @@ class OutgoingTransfer extends Transfer {
     case RECORD.failed: {
       const fault = readFault(fields);
       if (!isSettled(file)) this._settle(file, "failed", fault.message);
-      return this.#wakeSender();
+      return;
     }
     case RECORD.kept:
       if (isSettled(file)) return;
@@ -2093,7 +2112,6 @@ class OutgoingTransfer extends Transfer {
     report.wholeHash = hash;
     this.#openReport = null;
     this.#reports.push(report);
-    this.#wakeSender();
   }
 
   #newReport(index) {
@@ -2138,7 +2156,7 @@ class OutgoingTransfer extends Transfer {
 
   async #read(index, start, end) {
     try {
-      const bytes = new Uint8Array(await this.#sources[index].slice(start, end).arrayBuffer());
+      const bytes = new Uint8Array(await this.#entries[index].file.slice(start, end).arrayBuffer());
       if (bytes.length === end - start) return bytes;
     } catch {
       // Browsers refuse to read a file that has changed.
@@ -2229,11 +2247,11 @@ class IncomingTransfer extends Transfer {
       this._environment.clearTimeout(timer);
     }
     onOffer(new Offer(this));
-    while (this._unfinished > 0 || !this.#isAccepted) {
-      const { kind, fields } = await this._next();
+    for (let record; (record = await this._next());) {
+      if (this._isDecided) continue;
       check(this.#isAccepted, "a record came before the answer to the offer");
-      this.#receive(kind, fields);
-      fields.end();
+      this.#receive(record.kind, record.fields);
+      record.fields.end();
       this.#reportNext();
     }
   }
@@ -2257,13 +2275,15 @@ class IncomingTransfer extends Transfer {
   }
 
   #receiveItem(fields, version) {
-    const kind = fields.u8(), size = fields.i64(), changed = fields.i64(), length = fields.u16(), path = fields.anyText(length);
+    const kind = fields.u8(), size = fields.i64(), changed = fields.i64();
+    const length = fields.u16(), path = fields.anyText(length);
     const type = fields.words(), addition = fields.take(fields.u16());
     fields.end();
-    check(kind <= version && size >= -1 && size <= 2 ** 45 && (kind !== 1 || size === 0) && length >= 1 && length <= 4_096
-      && addition.length <= 1_024, "an item breaks a rule");
+    check(kind <= version && size >= -1 && size <= 2 ** 45 && (kind !== 1 || size === 0), "an item breaks a rule");
+    check(length >= 1 && length <= 4_096 && addition.length <= 1_024, "an item breaks a rule");
     const modified = changed > -(2 ** 62) && Math.abs(changed) < 8e21 ? new Date(changed / 1e6) : null;
-    this.files.push({ name: safeName(path), path, size, type, modified, isFolder: kind === 1, bytes: 0, state: "waiting", words: "" });
+    const about = { name: safeName(path), path, size, type, modified, isFolder: kind === 1 };
+    this.files.push({ ...about, bytes: 0, state: "waiting", words: "" });
     this._unfinished += 1;
   }
 
@@ -2422,16 +2442,17 @@ function openPipe(url, key, token, environment) {
     socket.onopen = () => socket.send(concat(u8(1), key, token ?? NO_BYTES));
     socket.onclose = socket.onerror = () => fail(new Error("There is no connection to the host."));
     socket.onmessage = ({ data }) => {
+      if (!(data instanceof ArrayBuffer) || data.byteLength > LONGEST_WEBSOCKET_MESSAGE) {
+        return fail(new Error("The host sent something else than binary messages of up to 64 KiB."));
+      }
+      if (isEntered) return pipe.onbytes(new Uint8Array(data));
       try {
-        check(data instanceof ArrayBuffer && data.byteLength <= LONGEST_WEBSOCKET_MESSAGE, "not a message of a host");
-        const bytes = new Uint8Array(data);
-        if (isEntered) return pipe.onbytes(bytes);
-        const entered = readEntered(new FieldReader(bytes));
+        const entered = readEntered(new FieldReader(new Uint8Array(data)));
         environment.clearTimeout(timer);
         isEntered = true;
         resolve({ pipe, ...entered });
       } catch (error) {
-        fail(error instanceof Refused ? error : new Error(`The host cannot be understood: ${error.message}`));
+        fail(error instanceof Refused ? error : new Error(`The host's answer makes no sense: ${error.message}`));
       }
     };
   });
