@@ -129,7 +129,8 @@ let package = Package(
         .target(name: "CAvahi", path: "Sources/Transports/CAvahi"),
         .target(
             name: "NighMDNS", dependencies: ["CAvahi", "NighCore", "NighUV"], path: "Sources/Transports/MDNS"),
-        .target(name: "CWeb", path: "Sources/Transports/CWeb"),
+        .target(
+            name: "CWeb", path: "Sources/Transports/CWeb", linkerSettings: [.linkedLibrary("z")]),
         .target(
             name: "NighWeb",
             dependencies: ["COpenSSL", "CUV", "CWeb", "NighCore", "NighMDNS", "NighTCP", "NighUV"],
@@ -180,7 +181,8 @@ let package = Package(
         .executableTarget(
             name: "nigh",
             dependencies: [
-                "Arguments", "Guests", "JSONText", "Measuring", "NighCalls", "NighCodes", "NighCore", "NighFiles",
+                "Arguments", "Guests", "JSONText", "Measuring", "NighCalls", "NighCodes", "NighCore",
+                "NighFiles",
                 "NighForwarding",
                 "NighGroups", "NighIntroductions", "NighLoop", "NighMemory", "NighPlugins", "NighRecord",
                 "NighRelays", "NighTCP", "NighTestKit", "NighWeb",
@@ -303,6 +305,12 @@ let package = Package(
             path: "Tests/FourInARow"),
         .target(
             name: "ChildPrograms", dependencies: ["NighCore", "NighTestKit"], path: "Tests/ChildPrograms"),
+        .target(
+            name: "Browsers", dependencies: ["ChildPrograms"], path: "Tests/Browsers", exclude: ["driver"]),
+        .testTarget(
+            name: "GuestsTests",
+            dependencies: ["Browsers", "ChildPrograms", "NighCore", "NighTestKit", "fourinarow", "nigh"],
+            path: "Tests/Guests", exclude: ["Script"]),
         .testTarget(
             name: "FourInARowProgramTests",
             dependencies: [

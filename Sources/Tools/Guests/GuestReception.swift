@@ -24,8 +24,10 @@ public final class GuestReception: SessionLayer, @unchecked Sendable {
     /// - Parameter show: shows an invitation, which may take the place of one that is too old. Called on the loop.
     public init(_ show: @escaping @Sendable (GuestInvitation, _ isRenewed: Bool) -> Void) { self.show = show }
 
+    /// Begins to follow a session.
     public func attach(to session: Session) { self.session = session }
 
+    /// Takes an event of the session. Called on its loop.
     public func handle(_ event: SessionEvent) {
         switch event {
         case .listening(let scheme, let addresses):
@@ -37,6 +39,7 @@ public final class GuestReception: SessionLayer, @unchecked Sendable {
         }
     }
 
+    /// Shows nothing more, and closes the desk.
     public func sessionWillClose() {
         if let timer { session?.loop.cancel(timer) }
         timer = nil

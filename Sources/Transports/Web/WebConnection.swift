@@ -136,9 +136,11 @@ final class WebConnection: @unchecked Sendable {
         guard let file = host.page.files[request.path] else { throw .notFound }
         requestCount += 1
         let closes = request.closes || requestCount >= Self.mostRequests
+        let (head, body) = HTTPAnswer.file(
+            file, compressed: request.has("gzip", in: "accept-encoding"), closes: closes)
         var answer = ByteQueue()
-        answer.append(ByteSlice(HTTPAnswer.head(of: file, closes: closes)))
-        answer.append(file.bytes)
+        answer.append(ByteSlice(head))
+        answer.append(body)
         socket.write(&answer)
         if closes { return end() }
         setDeadline(after: Self.requestTime)

@@ -9,11 +9,14 @@ public struct WebPage: Sendable {
         public let type: String
         /// Its bytes.
         public let bytes: ByteSlice
+        /// The bytes as they are sent to browsers that can read that; nil if they are no shorter.
+        let compressed: ByteSlice?
 
         /// Creates a file.
         public init(type: String, bytes: ByteSlice) {
             self.type = type
             self.bytes = bytes
+            compressed = bytes.compressed()
         }
     }
 
@@ -48,4 +51,17 @@ public struct WebPage: Sendable {
 
                     """.utf8)))
     ])
+}
+
+extension ByteSlice {
+    /// Returns the bytes compressed with gzip; nil if they would be no shorter.
+    fileprivate func compressed() -> ByteSlice? {
+        guard count > 0 else { return nil }
+        let result = withUnsafeBytes { bytes in
+            [UInt8](unsafeUninitializedCapacity: count) { space, length in
+                length = nigh_web_compress(bytes.baseAddress, bytes.count, space.baseAddress, space.count)
+            }
+        }
+        return result.isEmpty ? nil : ByteSlice(result)
+    }
 }

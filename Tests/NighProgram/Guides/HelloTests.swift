@@ -74,7 +74,7 @@ import Testing
         #expect(
             puma.lines == [
                 "checking the settings: there is no transport \"pigeon\"; "
-                    + "known are: bluetooth, memory, nats, serial, tcp"
+                    + "known are: bluetooth, memory, nats, serial, tcp, web"
             ])
     }
 

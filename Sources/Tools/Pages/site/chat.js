@@ -16,7 +16,7 @@ export function plain(text) {
 
 /** Lines that people said, and an input for more. */
 export class Lines {
-  /** `onSay(text, line)` sends what was typed, and returns false if that is not possible now. */
+  /** `onSay(text)` sends what was typed, and returns false if that is not possible now. */
   constructor(place, onSay) {
     place.append(document.getElementById("lines").content.cloneNode(true));
     this.list = place.querySelector(".lines");
@@ -33,7 +33,7 @@ export class Lines {
 
   /** Adds what `name` said. A line without a name is the person's own. Returns its element. */
   add(text, name = null) {
-    const line = document.createElement("li");
+    const line = document.createElement("p");
     const words = document.createElement("span");
     line.className = name === null ? "own" : "other";
     if (name !== null) {
@@ -50,7 +50,7 @@ export class Lines {
 
   /** Adds a remark about what happened. */
   remark(text) {
-    const line = document.createElement("li");
+    const line = document.createElement("p");
     line.className = "remark";
     line.textContent = text;
     this.append(line);
@@ -86,7 +86,7 @@ export function openChat(conversation, place, page) {
       }
     } catch {
       line.remove();
-      page.announce("Too much waits to be sent. Try again in a moment.");
+      lines.remark("Too much waits to be sent. Try again in a moment.");
       return false;
     }
     conversation.flush().then(

@@ -114,7 +114,11 @@ class TransferView {
       const isWhole = kept.length === transfer.files.length;
       bar.value = 1;
       bar.hidden = !isWhole;
-      this.end(isWhole, isWhole ? `Done · ${sizeText(transfer.size)}` : `${kept.length} of ${countText(transfer.files)} arrived`);
+      const failure =
+        transfer.files.length === 1
+          ? plain(transfer.files[0].words)
+          : `${kept.length} of ${countText(transfer.files)} arrived`;
+      this.end(isWhole, isWhole ? `Done · ${sizeText(transfer.size)}` : failure);
     } catch (error) {
       render();
       this.end(false, isCancelled ? "Cancelled" : plain(error.message));

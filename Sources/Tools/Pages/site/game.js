@@ -15,8 +15,9 @@ const moved = 1, resigned = 2, rematch = 3, said = 4, sat = 5, left = 6, brokenO
 
 /** What a program did that the rules forbid, by the number in a message. */
 const breaches = [
-  "", "moved out of turn", "played a column that is full", "claimed a wrong result", "sent something that cannot be read",
-  "did something that cannot be done now", "reported something that has not happened",
+  "", "moved out of turn", "played a column that is full", "claimed a wrong result",
+  "sent something that cannot be read", "did something that cannot be done now",
+  "reported something that has not happened",
 ];
 
 // The table
@@ -173,8 +174,12 @@ class Reader {
 /** Encodes what the guest asks for. The action is done when the host reports it. */
 function request(table, { what, column, text }) {
   const number = (value) => [value >>> 24, (value >>> 16) & 255, (value >>> 8) & 255, value & 255];
-  const words = text === undefined ? [] : new TextEncoder().encode(text);
-  const more = { [moved]: () => [column, table.game.claim(column)], [said]: () => [words.length, ...words] }[what]?.() ?? [];
+  let more = [];
+  if (what === moved) more = [column, table.game.claim(column)];
+  if (what === said) {
+    const words = new TextEncoder().encode(text);
+    more = [words.length, ...words];
+  }
   return Uint8Array.of(1, kinds.request, ...number(table.happenings), ...number(table.game.number), what, ...more);
 }
 
@@ -315,7 +320,7 @@ class GameView {
     if (this.pending && (isDone || this.table.game !== game || !this.isPossible(this.pending))) this.pending = null;
     this.render();
     this.report(happening);
-    this.find(".talk").hidden = !this.isSeated && !this.find(".lines li");
+    this.find(".talk").hidden = !this.isSeated && !this.find(".lines p");
   }
 
   report({ what, disc, name, text }) {
@@ -372,10 +377,11 @@ class GameView {
   ending({ how, disc, breach }) {
     if (how === "draw") return "It’s a draw";
     const who = this.name(disc);
+    const other = this.name(1 - disc);
     if (how === "line") return this.isOwn(disc) ? "You win!" : `${who} wins`;
-    if (how === "brokenOff") return `${this.isOwn(disc) ? "This page" : who} ${breaches[breach]}: the game is broken off`;
-    if (this.isOwn(disc)) return `You gave up: ${this.page.host} wins`;
-    return `${who} gave up: ${this.isOwn(1 - disc) ? "you win" : `${this.name(1 - disc)} wins`}`;
+    if (how === "resigned" && this.isOwn(disc)) return `You gave up: ${other} wins`;
+    if (how === "resigned") return `${who} gave up: ${this.isSeated ? "you win" : `${other} wins`}`;
+    return `${this.isOwn(disc) ? "This page" : who} ${breaches[breach]}: the game is broken off`;
   }
 
   render() {
@@ -390,10 +396,15 @@ class GameView {
     show(".seat", !isSeated && table?.guest === null && !table.isPlaying);
     show(".resign", isSeated && table?.isPlaying && !this.asksToResign);
     show(".question", isSeated && table?.isPlaying && this.asksToResign);
-    const watchers = table?.watchers ?? 0;
-    find(".watchers").textContent =
-      watchers === 0 ? "" : watchers === 1 ? (isSeated ? "One watches" : "You watch") : `${watchers} watch${isSeated ? "" : ", including you"}`;
+    find(".watchers").textContent = this.watchers();
     find(".say").hidden = !isSeated;
+  }
+
+  watchers() {
+    const count = this.table?.watchers ?? 0;
+    if (count === 0) return "";
+    if (this.isSeated) return count === 1 ? "One watches" : `${count} watch`;
+    return count === 1 ? "You watch" : `${count} watch, including you`;
   }
 
   renderPlayers() {
@@ -413,8 +424,9 @@ class GameView {
     this.columns.forEach((button, column) => {
       const discs = game?.columns[column] ?? [];
       const free = rowCount - discs.length;
+      const room = free === 0 ? "full" : `${numbers[free]} free cell${free === 1 ? "" : "s"}`;
       const content = discs.length > 0 ? `. From the bottom: ${discs.map((disc) => colours[disc]).join(", ")}` : "";
-      button.setAttribute("aria-label", `Column ${column + 1}, ${free === 0 ? "full" : `${numbers[free]} free cell${free === 1 ? "" : "s"}`}${content}`);
+      button.setAttribute("aria-label", `Column ${column + 1}, ${room}${content}`);
       button.setAttribute("aria-disabled", !canMove || free === 0);
       Array.from(button.children).forEach((cell, row) => {
         const isNext = row === discs.length;

@@ -31,7 +31,7 @@ const purposes = {
 
 /** Why a host lets nobody in, what the person can do, and whether trying again can help. */
 const refusals = {
-  scanAgain: ["Scan the code again", "This code was used already, or is too old. Scan the one that the other device shows now."],
+  scanAgain: ["Scan the code again", "This code was used, or is too old. Scan the one that the other device shows."],
   full: ["No room", "No more people can connect. Try again when somebody has left.", true],
   tooManyAttempts: ["Wait a moment", "There were too many attempts.", true],
   revoked: ["Not allowed any more", "The other device has taken your access back. Ask there for another code."],
@@ -83,7 +83,8 @@ function takeToken() {
   const text = location.hash.slice(1).toLowerCase() || history.state?.token || "";
   history.replaceState({ token: text }, "", location.pathname);
   if (!/^[a-z2-7]{26}$/.test(text)) return null;
-  const bits = Array.from(text, (digit) => "abcdefghijklmnopqrstuvwxyz234567".indexOf(digit).toString(2).padStart(5, "0"));
+  const digits = "abcdefghijklmnopqrstuvwxyz234567";
+  const bits = Array.from(text, (digit) => digits.indexOf(digit).toString(2).padStart(5, "0"));
   return Uint8Array.from(bits.join("").match(/.{8}/g), (byte) => parseInt(byte, 2));
 }
 
@@ -162,6 +163,7 @@ async function join(name) {
   try {
     conversation = await guest.join({ name: ownName, context: purpose.context, signal: invitation.signal });
   } catch (error) {
+    if (error.seconds > 0 && error.stage === "join" && !invitation.signal.aborted) return joinLater(name, error);
     remember("sessionStorage", "nigh.joined", "");
     if (invitation.signal.aborted) return invite();
     // The person at the host may have taken the access back while this page waited.
@@ -173,6 +175,17 @@ async function join(name) {
   }
   remember("sessionStorage", "nigh.joined", name);
   openRoom(name);
+}
+
+/** Joins again when the host said to ask again: it is full, or busy. */
+function joinLater(name, { seconds, words }) {
+  const host = guest.host.name;
+  const timer = setTimeout(() => join(name), seconds * 1000);
+  const text = `${sentence(words) || `There is no room at ${host} now.`} Asking again in ${seconds} s…`;
+  tell(purposes[name].title(host), text, "Cancel", () => {
+    clearTimeout(timer);
+    invite();
+  });
 }
 
 /** Shows what the person has joined. */
@@ -189,9 +202,12 @@ function openRoom(name) {
   joined.onstate = (state, words) => {
     if (state === "ended") return ended(withName(words, host));
     showState(state === "connected" ? "Connected" : "Reconnecting");
-    if (state === "connected") notify("");
+    notify("");
     // Most breaks are too short to say more about them.
-    else setTimeout(() => joined.state === state && notify(`The connection to ${host} broke. It is being restored, and nothing is lost.`), 1500);
+    setTimeout(() => {
+      if (joined.state !== "reconnecting") return;
+      notify(`The connection to ${host} broke. It is being restored, and nothing is lost.`);
+    }, 1500);
     view?.stateChanged?.(state);
   };
   showState("Connected");
@@ -227,10 +243,14 @@ function ended(words) {
   showState("Not connected");
   at("leave").hidden = true;
   view?.stateChanged?.("ended", words);
-  notify(words, "Join again", enter);
+  // Joining again clears the room, where files may wait to be saved.
+  const hasFiles = room.querySelector("a[download]") !== null;
+  notify(words, hasFiles ? "" : "Join again", enter);
 }
 
 // Showing
+
+let buttonTimer = null;
 
 /** Shows a heading and a sentence in place of everything else, and a button after `seconds`. */
 function tell(heading, text, label = "", action = null, seconds = 0) {
@@ -241,7 +261,8 @@ function tell(heading, text, label = "", action = null, seconds = 0) {
   at("text").className = "";
   announce(`${heading}. ${text}`);
   showButton(at("action"), seconds > 0 ? "" : label, action);
-  if (seconds > 0) setTimeout(() => at("heading").textContent === heading && showButton(at("action"), label, action), seconds * 1000);
+  clearTimeout(buttonTimer);
+  if (seconds > 0) buttonTimer = setTimeout(() => showButton(at("action"), label, action), seconds * 1000);
 }
 
 /** Shows a sentence above the room. */

@@ -76,7 +76,11 @@ final class CommandSession: @unchecked Sendable {
         self.acceptsAllInvitations = acceptsAllInvitations
         self.results = results
         onRemark = { results.remark($0) }
-        onGuestInvitation = { GuestCode.report($0, isRenewed: $1, results) }
+        let takesGuests = !Set(purposes).isDisjoint(with: [.send, .fetch, .chat])
+        onGuestInvitation = { invitation, isRenewed in
+            guard takesGuests else { return results.remark("a guest may open \(invitation.url)") }
+            GuestCode.report(invitation, isRenewed: isRenewed, results)
+        }
         (bareTransports, transports) = try options.makeTransports()
         let (identity, trust) = try Self.identity(options.identity, for: options.service)
         var configuration = SessionConfiguration(

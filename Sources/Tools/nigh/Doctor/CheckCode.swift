@@ -4,7 +4,7 @@
 /// meaning in every version: a check that is added gets a code that was never used.
 enum CheckCode {
     /// The codes by the ID of the check. The tens group them: this machine, TCP, Bluetooth, serial lines, the way to
-    /// a peer, NATS. The order is that of the guide.
+    /// a peer, NATS, guests. The order is that of the guide.
     static let all: [(code: String, id: String)] = [
         ("N01", "identity.file"), ("N02", "identity.owner"), ("N03", "identity.mode"),
         ("N04", "identity.key"),
@@ -22,6 +22,8 @@ enum CheckCode {
         ("N41", "serial.device"), ("N42", "serial.other-end"),
         ("N71", "nats.library"), ("N72", "nats.server"), ("N73", "nats.tls"), ("N74", "nats.permitted"),
         ("N75", "nats.payload"), ("N76", "nats.sessions"),
+        ("N81", "web.addresses"), ("N82", "web.port"), ("N83", "web.reach"), ("N84", "web.firewall"),
+        ("N85", "web.isolation"), ("N86", "web.name"), ("N87", "web.guests"), ("N88", "web.connections"),
         ("N51", "peer.found"), ("N52", "peer.resolve"), ("N53", "peer.address"), ("N54", "peer.connect"),
         ("N55", "peer.tls"), ("N56", "peer.hello"), ("N57", "peer.version"), ("N58", "peer.ping"),
         ("N59", "peer.packets"), ("N60", "peer.name"), ("N61", "peer.path"),

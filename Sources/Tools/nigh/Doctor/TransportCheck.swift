@@ -1,5 +1,6 @@
 import NighLoop
 import NighCore
+import NighWeb
 
 /// Checks one transport from the ground up: its own diagnosis, while it really listens and advertises, and what can be
 /// seen from outside.
@@ -16,7 +17,7 @@ struct TransportCheck: Sendable {
     private static let reachTimeout = Duration.seconds(2)
 
     /// Lines that only count activity. They are reported only if they are no pass.
-    private static let unremarkable: Set = ["pipes", "devices", "peers", "services-seen"]
+    private static let unremarkable: Set = ["pipes", "devices", "peers", "services-seen", "guests"]
     /// Lines about what a search for peers has seen, which are there once a transport has searched.
     private static let ofSearch: Set = ["services-seen", "announcements"]
     /// Lines about hardware that a machine may lack.
@@ -72,12 +73,28 @@ struct TransportCheck: Sendable {
             finding.verdict = .warn
         }
         reporter.report(finding)
-        guard scheme == "tcp", line.id == "port", line.verdict == .pass else { return }
+        guard line.id == "port", line.verdict == .pass else { return }
+        if scheme == WebTransport.schemeName { return await reportPage(to: reporter) }
+        guard scheme == "tcp" else { return }
         reporter.showProgress("tcp.reach")
         let addresses = await runner.listeningAddresses()
         guard let port = addresses.lazy.compactMap(Self.port).first else { return }
         reporter.report(await reach(addresses, port))
         for finding in await Firewall.check(port: port) { reporter.report(finding) }
+    }
+
+    /// Reports whether the page for guests can be had.
+    private func reportPage(to reporter: FindingReporter) async {
+        reporter.showProgress("web.reach")
+        let addresses = await runner.listeningAddresses()
+        reporter.report(await WebCheck.reach(addresses))
+        if let port = addresses.lazy.compactMap(Self.port).first {
+            for var finding in await Firewall.check(port: port) where finding.id == "tcp.firewall" {
+                finding.id = "web.firewall"
+                reporter.report(finding)
+            }
+        }
+        if let finding = WebCheck.isolation() { reporter.report(finding) }
     }
 
     private static func port(of address: TransportAddress) -> UInt16? {

@@ -70,6 +70,10 @@ actor FileReceiver {
     private var early: [PeerID: FileOffer] = [:]
     /// The guests that have sent something.
     private var guests: Set<PeerID> = []
+    /// The peers that are connected.
+    private var present: Set<PeerID> = []
+    /// How long a guest may be away while its page is loaded again.
+    private static let guestPause = Moment.Span.seconds(5)
     private var transferCount = 0
     var outcome = Outcome()
     private var isInterrupted = false
@@ -179,8 +183,12 @@ actor FileReceiver {
     private func handle(_ event: SessionEvent) {
         switch event {
         case .invited(let invitation): answer(invitation)
-        case .listening(_, let addresses): if !addresses.isEmpty { reportReady(addresses, session.session) }
+        case .listening(let scheme, let addresses):
+            // Nothing can be sent to the addresses at which guests come.
+            guard !addresses.isEmpty, !session.session.hasGuests(over: scheme) else { return }
+            reportReady(addresses, session.session)
         case .connected(let peer):
+            present.insert(peer.id)
             leaving[peer.id]?.peer = peer
             transfers[peer.id]?.peer = peer
             transfers[peer.id]?.since = thread.now
@@ -194,9 +202,7 @@ actor FileReceiver {
             reportLink("back", incoming, nil)
         case .disconnected(let peer, _), .available(let peer, _), .peerLost(let peer):
             if peer.state != .available { leaving[peer.id] = nil }
-            if plan.endsWithGuest, guests.contains(peer.id), outcome.hasWholeTransfer, !peer.isConnected {
-                end()
-            }
+            if !peer.isConnected { guestLeft(peer.id) }
             // The next conversation has a proof of its own.
             if peer.id == expected { expected = nil }
             early[peer.id] = nil
@@ -207,6 +213,18 @@ actor FileReceiver {
             noteTransport(of: peer)
             trustChanged(peer)
         default: break
+        }
+    }
+
+    /// Ends the command some time after a guest has left that has sent something. A page that is loaded again comes
+    /// back before that.
+    private func guestLeft(_ guest: PeerID) {
+        present.remove(guest)
+        guard plan.endsWithGuest, guests.contains(guest) else { return }
+        thread.schedule(at: thread.now + Self.guestPause) {
+            self.assumeIsolated { receiver in
+                if receiver.present.isDisjoint(with: receiver.guests) { receiver.end() }
+            }
         }
     }
 

@@ -22,7 +22,7 @@ struct GuestsCommand: Subcommand {
         "guests", "Shows the guests in browsers, and sends them away",
         text: """
             A guest is a person with a browser who has scanned the code of `nigh receive --web`, `nigh send --web`, `nigh chat \
-            --web` or `fourinarow host --web`. It may come back for 12 h, as long as that program runs. A guest that was sent \
+            --web`. It may come back for 12 h, as long as that program runs. A guest that was sent \
             away needs a new code.
             """,
         OutputOptions.options,
@@ -47,8 +47,9 @@ struct GuestsCommand: Subcommand {
     static let kind = Results.Kind("guest", plural: "guests")
     var kinds: [Results.Kind] {
         switch action {
-        case .list, .revoke: [Self.kind]
+        case .list: [Self.kind]
         case .invite: [GuestCode.kind]
+        case .revoke: []
         }
     }
 

@@ -1,13 +1,21 @@
 import COpenSSL
+import NighCore
 
 /// An answer of the server, with the headers that keep a page from doing anything but what it is for.
 enum HTTPAnswer {
-    /// A file of the page.
-    static func head(of file: WebPage.File, closes: Bool) -> [UInt8] {
-        bytes(
+    /// The beginning of an answer with a file of the page, and the bytes of the file in the form that the browser can
+    /// read.
+    static func file(
+        _ file: WebPage.File, compressed: Bool, closes: Bool
+    ) -> (head: [UInt8], body: ByteSlice) {
+        let short = compressed ? file.compressed : nil
+        let body = short ?? file.bytes
+        let head = bytes(
             "200 OK",
-            ["Content-Type: \(file.type)", "Content-Length: \(file.bytes.count)"] + page
+            ["Content-Type: \(file.type)", "Content-Length: \(body.count)"]
+                + (short == nil ? [] : ["Content-Encoding: gzip"]) + page
                 + (closes ? ["Connection: close"] : []))
+        return (head, body)
     }
 
     /// A refusal, behind which the connection is closed.
@@ -38,7 +46,7 @@ enum HTTPAnswer {
         "Content-Security-Policy: default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; "
             + "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
         "X-Content-Type-Options: nosniff", "Referrer-Policy: no-referrer", "Cache-Control: no-store",
-        "Cross-Origin-Opener-Policy: same-origin", "Cross-Origin-Resource-Policy: same-origin",
+        "Cross-Origin-Resource-Policy: same-origin",
     ]
 
     private static func bytes(_ status: String, _ headers: [String]) -> [UInt8] {

@@ -35,7 +35,7 @@
  *   network. Returns a function that ends this.
  */
 
-// ---------------------------------------------------------------------------------------------------- Limits
+// ---- Limits
 
 /** The longest binary message on the WebSocket. */
 const LONGEST_WEBSOCKET_MESSAGE = 65_536;
@@ -76,7 +76,7 @@ const PING_AFTER = 5, GIVE_UP_AFTER = 15;
 /** The seconds that a link gets to prove that it still works, when the device may have slept. */
 const WAKE_LIMIT = 3;
 
-// ---------------------------------------------------------------------------------------------------- Errors
+// ---- Errors
 
 const ENTER_REFUSALS = { 1: "scanAgain", 2: "full", 3: "tooManyAttempts", 4: "revoked" };
 const JOIN_REFUSALS = { 0: "declined", 1: "full", 2: "busy" };
@@ -103,7 +103,7 @@ export class Refused extends Error {
     this.reason = (stage === "enter" ? ENTER_REFUSALS : JOIN_REFUSALS)[code] ?? "other";
     /** The time to wait before the next attempt, in seconds; 0 if the host named none. */
     this.seconds = seconds;
-    /** What the host says to the person; may be empty. */
+    /** The host's words for the person; may be empty. */
     this.words = words;
   }
 }
@@ -143,7 +143,7 @@ function check(holds, rule) {
   if (!holds) throw new Violation(rule);
 }
 
-// ---------------------------------------------------------------------------------------------------- Bytes
+// ---- Bytes
 
 const NO_BYTES = new Uint8Array(0);
 const encoder = new TextEncoder();
@@ -328,6 +328,7 @@ function notify(handler, ...values) {
 /** Hands things to a handler, and keeps them until there is one. */
 class Inbox {
   #waiting = [];
+  #next = 0;
   #handler = null;
 
   get handler() {
@@ -336,7 +337,15 @@ class Inbox {
 
   set handler(handler) {
     this.#handler = handler;
-    while (this.#handler && this.#waiting.length > 0) this.#hand(this.#waiting.splice(0, 1)[0]);
+    while (this.#handler && this.#next < this.#waiting.length) {
+      const entry = this.#waiting[this.#next];
+      this.#waiting[this.#next++] = null;
+      this.#hand(entry);
+    }
+    if (this.#next === this.#waiting.length) {
+      this.#waiting = [];
+      this.#next = 0;
+    }
   }
 
   /** @param {any[]} values @param {() => void} [onTaken] */
@@ -350,10 +359,6 @@ class Inbox {
     onTaken?.();
     notify(this.#handler, ...values);
   }
-
-  clear() {
-    this.#waiting = [];
-  }
 }
 
 /** A promise that something else resolves. Nobody has to wait for it. */
@@ -364,7 +369,7 @@ function deferred() {
   return result;
 }
 
-// ---------------------------------------------------------------------------------------------------- SHA-256
+// ---- SHA-256
 
 const SHA256_ROUNDS = new Int32Array(64);
 const SHA256_START = new Int32Array(8);
@@ -443,7 +448,7 @@ export class SHA256 {
   }
 }
 
-// ---------------------------------------------------------------------------------------------------- Links
+// ---- Links
 
 const FRAME = {
   hello: 0x01, close: 0x02, ping: 0x03, pong: 0x04, acknowledge: 0x05, invite: 0x06, accept: 0x07, decline: 0x08,
@@ -454,14 +459,16 @@ const FRAME = {
 const CLOSE = { left: 0, protocolViolation: 1, superseded: 2, cancelled: 5, silent: 6, noCommonVersion: 7,
   noCommonSecurity: 8, wrongService: 9, wrongPeer: 10, restarted: 11, tooSlow: 13, other: 15 };
 
-/** What a close code ends: `"link"`, `"request"` or `"conversation"` (6). */
+/** The scope that a close code ends: `"link"`, `"request"` or `"conversation"` (6). */
 function scopeOf(code) {
   if ([0, 1, 11, 16].includes(code) || code >> 8 === 3) return "conversation";
   return [5, 7, 8, 9, 14].includes(code) || code >> 8 === 2 ? "request" : "link";
 }
 
-const CLOSE_WORDS = { 0: "The other side has left.", 6: "The host did not answer.", 11: "The host has met this guest "
-  + "anew, perhaps in another tab.", 13: "The host answered too slowly.", 14: "The host's session is closing." };
+const OTHER_VERSION = "This page and the host are of different versions. Reload the page.";
+const CLOSE_WORDS = { 0: "The other side has left.", 6: "The host did not answer.", 7: OTHER_VERSION, 9: OTHER_VERSION,
+  11: "This browser has joined again, perhaps in another tab.", 13: "The host answered too slowly.",
+  14: "The host's session is closing." };
 
 const PREFACE = Uint8Array.of(0x4e, 0x49, 0x47, 0x48, 1, 1, 0, 0);
 
@@ -502,9 +509,10 @@ function frame(type, ...parts) {
 }
 
 /**
- * One pipe: preface, hello, frames, keep-alive, close (2, 5, 6). Its owner has the methods `helloArrived(link, hello)`,
- * `frameArrived(type, fields, length)`, `takeAcknowledgement(isOccasion)`, `fill(output)` and
- * `linkClosed(link, { code, words, isByHost })`.
+ * One pipe: preface, hello, frames, keep-alive, close (2, 5, 6).
+ *
+ * Its owner has the methods `helloArrived(link, fields)`, `frameArrived(link, type, fields)`, `fill(output)`,
+ * `takeAcknowledgement(isOccasion)` and `linkClosed(link, { code, words, isByHost })`.
  */
 class Link {
   #pipe;
@@ -712,7 +720,7 @@ class Link {
   }
 }
 
-// ---------------------------------------------------------------------------------------------------- Hello
+// ---- Hello
 
 /** Bits 0 streams, 1 files, 2 kinds, 11 compared files (2.4). */
 const ABILITIES = 0x807;
@@ -752,14 +760,14 @@ function readHello(fields) {
   return hello;
 }
 
-// ---------------------------------------------------------------------------------------------------- Lanes
+// ---- Lanes
 
 const LANES = ["main", "bulk"];
 
 /** The messages of one lane to the host (4.1 to 4.3). */
 class SendLane {
   #index;
-  /** What is not acknowledged. */
+  /** Messages that are not acknowledged. */
   #queue = [];
   /** How many messages are acknowledged, and how many were ever sent whole. */
   #acknowledged = 0;
@@ -895,7 +903,7 @@ function readKind(fields) {
   return kind;
 }
 
-// ---------------------------------------------------------------------------------------------------- Streams
+// ---- Streams
 
 const STREAM = { open: 0, credit: 1, finish: 2, cancel: 3, stop: 4, release: 5, openFor: 6 };
 
@@ -1261,14 +1269,14 @@ export class Stream {
   }
 }
 
-// ---------------------------------------------------------------------------------------------------- Conversations
+// ---- Conversations
 
 /** The bytes that each source of frames may send in its turn: main, streams, bulk. */
 const TURNS = [64 << 10, 16 << 10, 16 << 10];
 
 const KIND_GROUPS = 1;
 
-/** What a guest and its host send each other, over one link after another. */
+/** The connection of a guest to its host, as a program sees it. It outlives its links. */
 export class Conversation {
   #guest;
   #environment;
@@ -1724,7 +1732,7 @@ export class Conversation {
   }
 }
 
-// ---------------------------------------------------------------------------------------------------- Groups
+// ---- Groups
 
 const GROUP = { join: 1, leave: 2, refuse: 3, message: 4 };
 const MOST_GROUPS = 64;
@@ -1738,7 +1746,7 @@ export class Groups {
   /** name → { number, context, refusal }, of the host; `refusal`: its words, if it does not want this guest there. */
   #ofHost = new Map();
   #highestOfHost = 0;
-  /** What the host has refused: the name of a group of this side → words. */
+  /** Names of groups in which the host has refused this guest → its words. */
   #refusals = new Map();
   #messages = new Inbox();
   #usedNumbers = new Map();
@@ -1862,7 +1870,7 @@ export class Groups {
   }
 }
 
-// ---------------------------------------------------------------------------------------------------- Files
+// ---- Files
 
 const RECORD = {
   offer: 1, item: 2, begin: 3, data: 4, end: 5, same: 6, missing: 7, claim: 8, accept: 16, have: 17, ready: 18,
@@ -1892,7 +1900,7 @@ function readFault(fields) {
   return new TransferError(reason, fields.words(fields.u16()));
 }
 
-/** What the file types of received blobs may be. A page that opened others would run what is in them. */
+/** The types that the blobs of received files may have. A page that opened others could run what is in them. */
 const HARMLESS_TYPE = /^(audio\/|video\/|image\/(?!svg)|text\/plain$|application\/pdf$)[\w.+-]*$/;
 
 /** Control characters, the backslash, and what is invisible or changes the direction of text. */
@@ -1939,7 +1947,7 @@ export class Transfer {
   get done() { return this._done.promise; }
 
   /** Ends the transfer from this side. @param {string} [words] */
-  cancel(words = "It was cancelled.") {
+  cancel(words = "cancelled") {
     this._stop(new TransferError("cancelled", words));
   }
 
@@ -2025,7 +2033,7 @@ const isSettled = (file) => file.state === "kept" || file.state === "failed";
 
 class OutgoingTransfer extends Transfer {
   #entries;
-  /** Whole reports of the receiver, in their order; and the one that is not whole. */
+  /** Complete reports of the receiver, in their order; and the incomplete one. */
   #reports = [];
   #openReport = null;
   #reportCounts = [];
@@ -2055,7 +2063,7 @@ class OutgoingTransfer extends Transfer {
     }
   }
 
-  // What the receiver says
+  // Records of the receiver
 
   async #receiveAll() {
     for (let record; (record = await this._next());) {
@@ -2120,7 +2128,7 @@ class OutgoingTransfer extends Transfer {
     return { index, pieces: [], length: 0, isLast: false, question: false, wholeHash: null };
   }
 
-  // What this side sends
+  // Sending
 
   async #sendAll() {
     while (this._unfinished > 0 && !this._isOver) {
@@ -2218,7 +2226,7 @@ export class Offer {
   }
 
   /** @param {string} [words] */
-  decline(words = "The files are not wanted.") {
+  decline(words = "not wanted") {
     this.#transfer._stop(new TransferError("declined", words));
   }
 
@@ -2393,7 +2401,7 @@ class IncomingTransfer extends Transfer {
   }
 }
 
-// ---------------------------------------------------------------------------------------------------- Guests
+// ---- Guests
 
 /** @type {Environment} */
 const BROWSER = {
@@ -2553,7 +2561,8 @@ export class Guest {
     if (bytes.length > 4_096) throw new RangeError("A context has at most 4,096 bytes.");
     if (this.#conversation) throw new Error("There is a conversation already.");
     if (signal?.aborted) throw new Error("The invitation was taken back.");
-    this.#conversation = new Conversation(this, this.#environment, { name, context: bytes, timeout, signal });
+    const request = { name, context: bytes, timeout: Math.min(Math.max(timeout, 1), 0x7000_0000), signal };
+    this.#conversation = new Conversation(this, this.#environment, request);
     return this.#conversation.joined;
   }
 

@@ -1,0 +1,65 @@
+import Browsers
+import ChildPrograms
+import NighTestKit
+
+/// A program that has invited a guest, with what its terminal shows.
+final class GuestHost {
+    let program: Child
+    /// The address in the code that the terminal shows, which zbar has read.
+    let url: String
+    /// The name and port in that address.
+    let name: String
+    let port: Int
+
+    /// Starts a program with `--web`, and waits for its code.
+    ///
+    /// - Parameter folder: where the program keeps what it keeps.
+    init(_ program: String, _ arguments: [String], in folder: TemporaryFolder) throws {
+        self.program = try Child(
+            program, arguments + ["--web", "--name", "Puma", "-t", "tcp:mdns=off,web:port=0"],
+            environment: [
+                "XDG_DATA_HOME": folder.path, "XDG_RUNTIME_DIR": folder.path, "NO_COLOR": "1",
+                "COLUMNS": "120",
+                "LC_ALL": "C.UTF-8",
+            ], reads: true)
+        try self.program.line(with: "Not encrypted")
+        let shown = self.program.lines
+        let code = shown.filter { line in line.contains { "▀▄█".contains($0) } }
+        let url = try QRCodeReader.text(in: code, on: .dark)
+        guard shown.contains(where: { $0.hasSuffix("open  \(url)") }),
+            let match = url.wholeMatch(of: #/http:\/\/([^:\/]+):(\d+)\/#[a-z2-7]{26}/#),
+            let port = Int(match.2)
+        else { throw Child.Failure(description: "\(url) is not the address below the code: \(shown)") }
+        self.url = url
+        name = String(match.1)
+        self.port = port
+    }
+}
+
+/// A wire between a browser and a host, which can be cut.
+final class CuttableWire {
+    private let cutter: Child
+    private var count = 0
+    let port: Int
+
+    init(to host: GuestHost) throws {
+        cutter = try Child(
+            BuiltPackages.root + "/Tests/Browsers/driver/cutter", ["\(host.port)"], reads: true)
+        guard let port = Int(try cutter.line(where: { _ in true })) else {
+            throw Child.Failure(description: "the wire has no port: \(cutter.lines)")
+        }
+        self.port = port
+    }
+
+    deinit { cutter.closeInput() }
+
+    /// The address of the page over this wire.
+    func url(of host: GuestHost) -> String { host.url.replacing(":\(host.port)/", with: ":\(port)/") }
+
+    /// Cuts all connections at once.
+    func cut() throws {
+        count += 1
+        cutter.type("")
+        try cutter.line(with: "cut", occurrence: count)
+    }
+}
