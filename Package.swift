@@ -309,8 +309,10 @@ let package = Package(
             name: "Browsers", dependencies: ["ChildPrograms"], path: "Tests/Browsers", exclude: ["driver"]),
         .testTarget(
             name: "GuestsTests",
-            dependencies: ["Browsers", "ChildPrograms", "NighCore", "NighTestKit", "fourinarow", "nigh"],
-            path: "Tests/Guests", exclude: ["Script"]),
+            dependencies: [
+                "Browsers", "ChildPrograms", "Nigh", "NighCore", "NighTestKit", "fourinarow", "nigh",
+            ],
+            path: "Tests/Guests", exclude: ["Page", "Script"]),
         .testTarget(
             name: "FourInARowProgramTests",
             dependencies: [

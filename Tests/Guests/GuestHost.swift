@@ -42,9 +42,10 @@ final class CuttableWire {
     private var count = 0
     let port: Int
 
-    init(to host: GuestHost) throws {
-        cutter = try Child(
-            BuiltPackages.root + "/Tests/Browsers/driver/cutter", ["\(host.port)"], reads: true)
+    convenience init(to host: GuestHost) throws { try self.init(toPort: host.port) }
+
+    init(toPort target: Int) throws {
+        cutter = try Child(BuiltPackages.root + "/Tests/Browsers/driver/cutter", ["\(target)"], reads: true)
         guard let port = Int(try cutter.line(where: { _ in true })) else {
             throw Child.Failure(description: "the wire has no port: \(cutter.lines)")
         }

@@ -3,8 +3,9 @@
 /// A guest has proven to the transport that this session has invited it. The transport derives the guest's PeerID from
 /// what it has proven, so it can neither choose one nor take that of somebody else.
 package protocol GuestTransport: Transport {
-    /// Makes an invitation for one guest. Nil while the transport does not listen. Called on the loop.
-    func makeInvitation() -> GuestInvitation?
+    /// Makes an invitation for one guest, and passes it on as soon as the transport listens and knows the name of this
+    /// machine. Passes on nil if it does not listen within some seconds. Called on the loop.
+    func makeInvitation(_ done: @escaping @Sendable (GuestInvitation?) -> Void)
 
     /// The guests that may come back. Called on the loop.
     var guests: [Guest] { get }

@@ -10,9 +10,6 @@ public final class GuestReception: SessionLayer, @unchecked Sendable {
     public static let warning =
         "Not encrypted: anyone on this network can read and change what passes between a guest and you."
 
-    /// How long the name of this machine may take to be found out, which is part of the code.
-    private static let nameTime = Moment.Span.milliseconds(700)
-
     private let show: @Sendable (GuestInvitation, _ isRenewed: Bool) -> Void
     private weak var session: Session?
     private var desk: GuestDesk?
@@ -33,7 +30,7 @@ public final class GuestReception: SessionLayer, @unchecked Sendable {
         case .listening(let scheme, let addresses):
             guard let session, session.hasGuests(over: scheme), !addresses.isEmpty else { return }
             if desk == nil { desk = GuestDesk(of: session) }
-            schedule(after: Self.nameTime)
+            if !hasInvited { invite() }
         case .invited(let invitation): if invitation.peer.trust == .guest { isUnused = false }
         default: break
         }
@@ -53,7 +50,7 @@ public final class GuestReception: SessionLayer, @unchecked Sendable {
         timer = loop.schedule(at: loop.now + time) { [weak self] in
             guard let self else { return }
             timer = nil
-            if !hasInvited || isUnused { invite() }
+            if isUnused { invite() }
         }
     }
 

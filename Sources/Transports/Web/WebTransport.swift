@@ -62,6 +62,11 @@ public final class WebTransport: @unchecked Sendable {
         self.capabilities = capabilities
     }
 
+    /// How long an invitation waits for a listener, and for the name of this machine, and how often it looks.
+    private static let listeningTime = Moment.Span.seconds(3)
+    private static let nameTime = Moment.Span.milliseconds(700)
+    private static let invitationPause = Moment.Span.milliseconds(20)
+
     private static let guestsOnly = NighError.Cause.unavailable(
         "guests come by themselves, and cannot be called")
 
@@ -197,8 +202,27 @@ extension WebTransport: WebHost {
 }
 
 extension WebTransport: GuestTransport {
-    package func makeInvitation() -> GuestInvitation? {
-        guard let running, running.listening.listener != nil else { return nil }
+    package func makeInvitation(_ done: @escaping @Sendable (GuestInvitation?) -> Void) {
+        guard let running else { return done(nil) }
+        makeInvitation(until: running.loop.now + Self.listeningTime, done)
+    }
+
+    /// Makes an invitation now, or soon if that would make it better: there is no listener yet, or the name of this
+    /// machine is not known yet.
+    private func makeInvitation(until end: Moment, _ done: @escaping @Sendable (GuestInvitation?) -> Void) {
+        guard let running else { return done(nil) }
+        let now = running.loop.now
+        let isKnown = running.discovery.hostName != nil || end - now < Self.listeningTime - Self.nameTime
+        if let invitation = isKnown ? invitation(running) : nil { return done(invitation) }
+        guard now < end else { return done(invitation(running)) }
+        running.loop.schedule(at: now + Self.invitationPause) { [weak self] in
+            guard let self else { return done(nil) }
+            makeInvitation(until: end, done)
+        }
+    }
+
+    private func invitation(_ running: Running) -> GuestInvitation? {
+        guard running.listening.listener != nil else { return nil }
         var random = SystemRandomNumberGenerator()
         let token = (0..<GuestEntry.tokenLength).map { _ in UInt8.random(in: .min ... .max, using: &random) }
         book.invite(token, at: running.loop.now)

@@ -2,11 +2,12 @@
 
 extension Session {
     /// Invites a guest: makes an address to open in a browser, which works once. Show it as a QR code, and make another
-    /// one when a guest has used it. Fails if no transport of the session has guests, or if that one does not listen.
+    /// one when a guest has used it. Waits until the session listens for guests, for some seconds at most. Fails if no
+    /// transport of the session has guests, or if that one does not listen.
     ///
     /// A guest then invites this session as any peer does; its `Peer.trust` is ``PeerTrust/guest``.
     public nonisolated(nonsending) func inviteGuest() async throws(NighError) -> GuestInvitation {
-        let invitation = await onGuestTransport(otherwise: nil) { $0.makeInvitation() }
+        let invitation = await onGuestTransport(otherwise: nil) { $0.makeInvitation($1) }
         guard let invitation else {
             throw NighError(
                 .inviting, .unavailable("no transport that listens here has guests"),
@@ -17,7 +18,7 @@ extension Session {
 
     /// The guests that were let in and may come back, those that are here and those that are not.
     public var guests: [Guest] {
-        get async { await onGuestTransport(otherwise: []) { $0.guests } }
+        get async { await onGuestTransport(otherwise: []) { $1($0.guests) } }
     }
 
     /// Ends the conversation with a guest, and lets it in no more. Does nothing if it is not known.
@@ -32,12 +33,16 @@ extension Session {
         }
     }
 
-    /// Calls the transport that has guests, on the loop.
+    /// Calls the transport that has guests, on the loop, and waits for what that passes on.
     private nonisolated(nonsending) func onGuestTransport<Value: Sendable>(
-        otherwise: Value, _ call: @escaping @Sendable (any GuestTransport) -> Value
+        otherwise: Value,
+        _ call: @escaping @Sendable (any GuestTransport, @escaping @Sendable (Value) -> Void) -> Void
     ) async -> Value {
         await PendingAnswer.wait(otherwise: otherwise) { answer in
-            onLoop { driver in answer.give(driver.guestTransport.map(call) ?? otherwise) }
+            onLoop { driver in
+                guard let transport = driver.guestTransport else { return answer.give(otherwise) }
+                call(transport) { answer.give($0) }
+            }
         }
     }
 }

@@ -1,0 +1,189 @@
+import Browsers
+import ChildPrograms
+import Foundation
+import Nigh
+import NighTestKit
+import Testing
+
+/// The host of a page with checks: answers each message on its lane, writes back what comes on a stream, and does what a
+/// message says that begins with "do ".
+final class EchoHost: Sendable {
+    let session: Session
+    private let tasks: [Task<Void, Never>]
+    let record = Record()
+
+    /// What the host has seen.
+    actor Record {
+        var connected: [PeerID] = []
+        var lastLine = ""
+        var ends: [String] = []
+        var streamEnds: [String] = []
+
+        func note(connected peer: PeerID) { connected.append(peer) }
+        func note(line: String) { lastLine = line }
+        func note(end: String) { ends.append(end) }
+        func note(streamEnd: String) { streamEnds.append(streamEnd) }
+    }
+
+    init() throws {
+        let page = try WebPage([
+            "/": Self.file("index.html", "text/html; charset=utf-8"),
+            "/checks.js": Self.file("checks.js", "text/javascript; charset=utf-8"),
+        ])
+        let session = try Session(service: "checks", name: "Puma", transports: "web:port=0") {
+            $0.admitsUnencryptedGuests = true
+            $0.page = page
+            $0.identity = .temporary
+            $0.printsProblems = false
+        }
+        self.session = session
+        let record = record
+        tasks = [
+            Task {
+                for await event in session.events {
+                    switch event {
+                    case .invited(let invitation):
+                        guard invitation.peer.trust == .guest, invitation.context == Array("yes".utf8) else {
+                            invitation.decline(because: "not now", retryAfter: .seconds(7))
+                            continue
+                        }
+                        invitation.accept()
+                    case .connected(let peer): await record.note(connected: peer.id)
+                    case .disconnected(_, let cause): await record.note(end: "\(cause.cause)")
+                    default: break
+                    }
+                }
+            },
+            Task {
+                for await message in session.messages {
+                    guard let peer = session.connectedPeers.first(where: { $0.id == message.sender }) else {
+                        continue
+                    }
+                    let text = String(decoding: message.bytes.prefix(40), as: UTF8.self)
+                    if text.hasPrefix("do ") { await Self.obey(text.dropFirst(3), of: peer) }
+                    if text.hasPrefix("last ") { await record.note(line: text) }
+                    if !message.isReliable {
+                        try? peer.sendUnreliably(bytes: message.bytes)
+                    } else if !text.hasPrefix("do "), !text.hasPrefix("last ") {
+                        try? await peer.send(bytes: message.bytes, on: message.origin.lane)
+                    }
+                }
+            },
+            Task {
+                for await stream in session.streams {
+                    Task {
+                        do {
+                            while let bytes = try await stream.read() { try await stream.write(bytes) }
+                            stream.finish()
+                        } catch {
+                            await record.note(streamEnd: "\(error)")
+                            stream.cancel()
+                        }
+                    }
+                }
+            },
+            Task {
+                guard let group = try? await session.join("red") else { return }
+                Task {
+                    for await message in group.messages { _ = message }
+                }
+                for await case .joined(_, let context) in group.events
+                where context == Array("let me in".utf8) {
+                    try? await group.send(bytes: Array("hello, too".utf8))
+                }
+            },
+        ]
+    }
+
+    private static func file(_ name: String, _ type: String) throws -> WebPage.File {
+        let url = URL(fileURLWithPath: "\(BuiltPackages.root)/Tests/Guests/Page/\(name)")
+        return WebPage.File(type: type, bytes: ByteSlice(Array(try Data(contentsOf: url))))
+    }
+
+    private static func obey(_ order: Substring, of peer: Peer) async {
+        let words = order.split(separator: " ")
+        switch words[0] {
+        case "open":
+            Task {
+                let stream = try await peer.openStream(named: "from the host")
+                try await stream.write((0..<2_000_000).map { UInt8($0 % 251) })
+                stream.finish()
+                while try await stream.read() != nil {}
+            }
+        case "cancel":
+            Task {
+                let stream = try await peer.openStream(named: "from the host")
+                stream.cancelWriting(because: "no more today")
+                while try await stream.read() != nil {}
+            }
+        case "send":
+            let bytes = [UInt8](repeating: 7, count: Int(words[2]) ?? 0)
+            for _ in 0..<(Int(words[1]) ?? 0) { try? await peer.send(bytes: bytes) }
+        case "leave":
+            try? await peer.send(bytes: Array("goodbye".utf8))
+            Task { try? await peer.disconnect() }
+        default: break
+        }
+    }
+
+    func close() async {
+        await session.close()
+        for task in tasks { await task.value }
+    }
+}
+
+@Suite("The peer in JavaScript, in a browser") struct PeerTests {
+    /// The names are those of the checks of sessions.
+    private static let checks = [
+        "everySize", "manySmall", "unreliable", "stream", "streamOfHost", "streamCancelled", "groups",
+
+    ]
+
+    @Test("keeps what sessions promise each other", arguments: DrivenBrowser.Kind.allCases)
+    func keeps(_ kind: DrivenBrowser.Kind) async throws {
+        try await browsers.run {
+            let host = try EchoHost()
+            let invitation = try await host.session.inviteGuest()
+            let address = try #require(URL(string: invitation.url))
+            let (name, port) = (try #require(address.host), try #require(address.port))
+            let browser = try DrivenBrowser(kind, resolving: [name])
+            let wire = try CuttableWire(toPort: port)
+            try browser.open("http://\(name):\(wire.port)/")
+            try browser.waitUntil("window.isReady")
+            let peer: String = try browser.evaluate("enter('\(try #require(address.fragment))')")
+            try Self.run("declined", in: browser)
+            try browser.run("join()")
+            for check in Self.checks { try Self.run(check, in: browser) }
+
+            // A token works once, for this key.
+            let other = try? browser.evaluate(
+                "localStorage.clear() || enter('\(address.fragment ?? "")')", as: String.self)
+            #expect(other == nil)
+
+            if ProcessInfo.processInfo.environment["GUEST_FIGURES"] != nil {
+                print(
+                    browser.version, try browser.evaluate("figures().then(JSON.stringify)", as: String.self))
+            }
+            try browser.run("window.cutting = checks.cut().then(() => 'whole', (error) => error.message)")
+            for _ in 0..<10 {
+                try wire.cut()
+                try browser.run("new Promise((done) => setTimeout(done, 200))")
+            }
+            #expect(try browser.evaluate("window.cutting", as: String.self) == "whole")
+            try Self.run("leave", in: browser)
+            #expect(await host.record.lastLine == "last 999", "all of it came before the goodbye")
+            try browser.run("join()")
+            try Self.run("hostLeaves", in: browser)
+            #expect(await Set(host.record.connected.map { "\($0)" }) == [peer], "it is one peer all the time")
+            #expect(await host.record.streamEnds.contains { $0.contains("changed my mind") })
+            #expect(try browser.problems().filter { !$0.contains("WebSocket") } == [])
+            await host.close()
+        }
+    }
+
+    private static func run(_ check: String, in browser: DrivenBrowser) throws {
+        let outcome = try browser.evaluate(
+            "checks.\(check)().then(() => 'kept', (error) => error.message)", as: String.self)
+        #expect(outcome == "kept", "\(check) in \(browser.version)")
+    }
+}
