@@ -182,8 +182,7 @@ let package = Package(
             name: "nigh",
             dependencies: [
                 "Arguments", "Guests", "JSONText", "Measuring", "NighCalls", "NighCodes", "NighCore",
-                "NighFiles",
-                "NighForwarding",
+                "NighFiles", "NighForwarding",
                 "NighGroups", "NighIntroductions", "NighLoop", "NighMemory", "NighPlugins", "NighRecord",
                 "NighRelays", "NighTCP", "NighTestKit", "NighWeb",
                 "ProgramSupport", "SessionArguments", "Terminal",
@@ -316,7 +315,7 @@ let package = Package(
         .testTarget(
             name: "FourInARowProgramTests",
             dependencies: [
-                "ChildPrograms", "FourInARow", "NighCore", "NighLoop", "NighMemory", "NighRecord",
+                "ChildPrograms", "FourInARow", "Guests", "NighCore", "NighLoop", "NighMemory", "NighRecord",
                 "NighTestKit", "ProgramSupport", "Terminal", "fourinarow",
             ],
             path: "Tests/FourInARowProgram"),

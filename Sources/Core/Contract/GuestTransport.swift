@@ -7,6 +7,9 @@ package protocol GuestTransport: Transport {
     /// machine. Passes on nil if it does not listen within some seconds. Called on the loop.
     func makeInvitation(_ done: @escaping @Sendable (GuestInvitation?) -> Void)
 
+    /// Called on the loop when a guest has come in with an invitation, so that nobody else can use that one.
+    var onInvitationUsed: (() -> Void)? { get set }
+
     /// The guests that may come back. Called on the loop.
     var guests: [Guest] { get }
 

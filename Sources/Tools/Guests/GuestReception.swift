@@ -1,47 +1,40 @@
 import NighCore
 import NighLoop
 
-/// Invites guests to a program's session: has the code shown when the session listens for them and when a code has
-/// become too old, and opens the desk at which `nigh guests` asks.
+/// Invites guests to a program's session: has the code shown when the session listens for them and when a code does not
+/// work any more, and opens the desk at which `nigh guests` asks.
 ///
 /// A layer of its session. All state is confined to the session's loop; hence `@unchecked Sendable`.
-public final class GuestReception: SessionLayer, @unchecked Sendable {
+public final class GuestReception: @unchecked Sendable {
     /// The sentence that a person reads before a guest comes in.
     public static let warning =
         "Not encrypted: anyone on this network can read and change what passes between a guest and you."
 
+    /// When a code takes the place of another one.
+    public enum Renewal: Sendable {
+        /// When one that nobody has used is too old.
+        case whileUnused
+        /// Also when a guest has used one, so that there is always a code that works.
+        case always
+    }
+
+    private let renewal: Renewal
     private let show: @Sendable (GuestInvitation, _ isRenewed: Bool) -> Void
     private weak var session: Session?
     private var desk: GuestDesk?
     private var timer: LoopTimer?
+    private var isListening = false
     private var hasInvited = false
     /// Whether a code was shown that nobody has used.
     private var isUnused = false
 
     /// - Parameter show: shows an invitation, which may take the place of one that is too old. Called on the loop.
-    public init(_ show: @escaping @Sendable (GuestInvitation, _ isRenewed: Bool) -> Void) { self.show = show }
-
-    /// Begins to follow a session.
-    public func attach(to session: Session) { self.session = session }
-
-    /// Takes an event of the session. Called on its loop.
-    public func handle(_ event: SessionEvent) {
-        switch event {
-        case .listening(let scheme, let addresses):
-            guard let session, session.hasGuests(over: scheme), !addresses.isEmpty else { return }
-            if desk == nil { desk = GuestDesk(of: session) }
-            if !hasInvited { invite() }
-        case .invited(let invitation): if invitation.peer.trust == .guest { isUnused = false }
-        default: break
-        }
-    }
-
-    /// Shows nothing more, and closes the desk.
-    public func sessionWillClose() {
-        if let timer { session?.loop.cancel(timer) }
-        timer = nil
-        desk?.close()
-        desk = nil
+    public init(
+        _ renewal: Renewal = .whileUnused,
+        show: @escaping @Sendable (GuestInvitation, _ isRenewed: Bool) -> Void
+    ) {
+        self.renewal = renewal
+        self.show = show
     }
 
     private func schedule(after time: Moment.Span) {
@@ -50,8 +43,13 @@ public final class GuestReception: SessionLayer, @unchecked Sendable {
         timer = loop.schedule(at: loop.now + time) { [weak self] in
             guard let self else { return }
             timer = nil
-            if isUnused { invite() }
+            if isUnused || renewal == .always { invite() }
         }
+    }
+
+    private func used() {
+        isUnused = false
+        if renewal == .always { invite() }
     }
 
     private func invite() {
@@ -61,11 +59,42 @@ public final class GuestReception: SessionLayer, @unchecked Sendable {
         Task {
             guard let invitation = try? await session.inviteGuest() else { return }
             session.loop.execute { [self] in
-                guard desk != nil else { return }
+                guard isListening else { return }
                 isUnused = true
                 show(invitation, isRenewed)
                 schedule(after: Moment.Span(invitation.validity))
             }
         }
+    }
+}
+
+// The protocol documents these members.
+// swift-format-ignore: AllPublicDeclarationsHaveDocumentation
+extension GuestReception: SessionLayer {
+    public func attach(to session: Session) { self.session = session }
+
+    public func handle(_ event: SessionEvent) {
+        switch event {
+        case .listening(let scheme, let addresses):
+            guard let session, session.hasGuests(over: scheme) else { return }
+            guard !addresses.isEmpty else {
+                isListening = false
+                return
+            }
+            if desk == nil { desk = GuestDesk(of: session) }
+            guard !isListening else { return }
+            isListening = true
+            session.onGuestInvitationUsed { [weak self] in self?.used() }
+            invite()
+        default: break
+        }
+    }
+
+    public func sessionWillClose() {
+        if let timer { session?.loop.cancel(timer) }
+        timer = nil
+        isListening = false
+        desk?.close()
+        desk = nil
     }
 }

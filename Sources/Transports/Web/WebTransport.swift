@@ -38,6 +38,7 @@ public final class WebTransport: @unchecked Sendable {
 
     /// The page that browsers get. Set it before the session starts.
     public var page = WebPage.none
+    package var onInvitationUsed: (() -> Void)?
     let options: WebOptions
     private(set) var running: Running?
     private var unsupportedLoop: UnsupportedLoop?
@@ -191,7 +192,9 @@ extension WebTransport: WebHost {
     func enter(_ entry: GuestEntry, by connection: WebConnection) -> GuestAnswer {
         guard let running, let advertisement else { return .refused(.forgotten) }
         switch book.enter(entry, from: connection.source, at: running.loop.now) {
-        case .success(let guest): return .entered(guest, advertisement)
+        case .success(let guest):
+            if entry.token != nil { onInvitationUsed?() }
+            return .entered(guest, advertisement)
         case .failure(let refused): return .refused(refused.reason)
         }
     }

@@ -26,6 +26,11 @@ extension Session {
         onLoop { driver in driver.guestTransport?.revoke(id) }
     }
 
+    /// Has `handler` called on the loop when a guest has come in with an invitation. It replaces the last handler.
+    package func onGuestInvitationUsed(_ handler: @escaping @Sendable () -> Void) {
+        onLoop { driver in driver.guestTransport?.onInvitationUsed = handler }
+    }
+
     /// Whether those who come over this transport are guests. Nobody else can use its addresses.
     package func hasGuests(over scheme: String) -> Bool {
         driver.transports.contains {

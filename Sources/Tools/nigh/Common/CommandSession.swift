@@ -4,7 +4,6 @@ import NighCore
 import NighIntroductions
 import NighRecord
 import NighRelays
-import NighWeb
 import SessionArguments
 import Synchronization
 
@@ -94,11 +93,8 @@ final class CommandSession: @unchecked Sendable {
         recorder = try options.record?.begin()
         configuration.layers += [identity, introductions] + (recorder.map { [$0] } ?? [])
         let relay = GuestInvitationRelay()
-        if let web = bareTransports.lazy.compactMap({ $0 as? WebTransport }).first {
-            web.page = .ofPrograms
-            configuration.admitsUnencryptedGuests = true
-            configuration.layers.append(GuestReception { relay.session?.onGuestInvitation($0, $1) })
-        }
+        configuration.admitGuests(
+            over: bareTransports, with: GuestReception { relay.session?.onGuestInvitation($0, $1) })
         loop = try UVEventLoop.make()
         session = Session(
             configuration, identity: identity.identity, trust: trust, transports: transports, loop: loop)

@@ -102,11 +102,11 @@ struct SessionOptions: Sendable {
     /// asked for, except one that has guests.
     func makeTransports() throws(UsageError) -> (made: [any Transport], used: [any Transport]) {
         var made = try plugins.makeAll(transports)
-        if admitsGuests, !made.contains(where: { $0 is any GuestTransport }) {
+        if admitsGuests, !made.contains(where: \.hasGuests) {
             made += try plugins.makeAll(WebTransport.schemeName)
         }
         guard let faults else { return (made, made) }
-        return (made, made.map { $0 is any GuestTransport ? $0 : FaultyTransport($0, plan: faults) })
+        return (made, made.map { $0.hasGuests ? $0 : FaultyTransport($0, plan: faults) })
     }
 }
 
