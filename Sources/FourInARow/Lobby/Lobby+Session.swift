@@ -94,7 +94,7 @@ extension Lobby {
     }
 
     private func connected(_ peer: Peer) {
-        let person = Person(id: peer.id, name: peer.name, transport: peer.transport)
+        let person = Person(id: peer.id, name: peer.name, trust: peer.trust, transport: peer.transport)
         switch state {
         case .hosting(var table):
             guard let request = awaited.removeValue(forKey: peer.id) else { break }
@@ -177,10 +177,13 @@ extension Lobby {
                 retryAfter: isEarly && otherPeer != nil ? .seconds(1) : .zero)
         }
         do throws(TableWish.Fault) {
-            let joinRequest = try JoinRequest(invitation.context)
+            let joinRequest = try JoinRequest(invitation)
+            let isGuest = invitation.peer.trust == .guest
             guard joinRequest.canStay || !table.table.isWaiting else {
                 return invitation.decline(
-                    because: "an older version of the game cannot join in the middle of this one")
+                    because: isGuest
+                        ? "this game cannot be joined in the middle: try again when it is over"
+                        : "an older version of the game cannot join in the middle of this one")
             }
             if let lost = joinRequest.lostTable, lost.host != table.formerHost {
                 return invitation.decline(because: "there is no table here now")
@@ -201,7 +204,10 @@ extension Lobby {
                 guard isBack || !table.isSeatReserved else {
                     return invitation.decline(because: "the seat is offered to the watchers first")
                 }
-                guard !acceptsAll, !isBack else { return answer(invitation, accept: true, reason: "") }
+                // A guest has scanned the code that the player shows.
+                guard !acceptsAll, !isBack, !isGuest else {
+                    return answer(invitation, accept: true, reason: "")
+                }
                 invitations[request.id] = invitation
                 notify(.seatRequested(request))
             }
@@ -344,6 +350,15 @@ extension Lobby {
                     host: people[host], guest: nil,
                     pending: visitor.pending, isSeatOffered: visitor.isSeatOffered))
         }
+    }
+}
+
+extension JoinRequest {
+    /// Decodes the context of an invitation. Nobody but this host can reach a guest, so a guest cannot take over the
+    /// table.
+    init(_ invitation: Invitation) throws(TableWish.Fault) {
+        try self.init(invitation.context)
+        if invitation.peer.trust == .guest { self.init(wish, canStay: false) }
     }
 }
 

@@ -195,7 +195,7 @@ public final class Lobby: @unchecked Sendable {
         let peer = invitation.peer.id
         invitations[peer] = nil
         guard accept, case .hosting(let table) = state, table.hasFreeSeat, !isSeatPromised,
-            let request = try? JoinRequest(invitation.context), request.canStay || !table.table.isWaiting
+            let request = try? JoinRequest(invitation), request.canStay || !table.table.isWaiting
         else {
             let reason = accept ? Self.seatIsTaken : reason
             return invitation.decline(because: reason)

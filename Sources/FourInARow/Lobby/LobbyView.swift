@@ -119,6 +119,8 @@ public struct Person: Hashable, Sendable, Identifiable {
     public let id: PeerID
     /// The name of the person.
     public internal(set) var name: String
+    /// What is known of the person's key.
+    public internal(set) var trust: PeerTrust?
     /// The transport in use; nil while the link is broken.
     public internal(set) var transport: String?
     /// The moment at which the link broke; nil while there is a link.

@@ -23,12 +23,13 @@ final class PlayerGroup {
 
         fileprivate init(
             _ name: String, identity: Identity, trust: TrustStore, hub: MemoryHub,
-            others: [any Transport], loop: VirtualEventLoop
+            others: [any Transport], security: SessionSecurity, loop: VirtualEventLoop
         ) {
             air = FaultyTransport(MemoryTransport(hub: hub))
             lobby = Lobby(
                 name: DisplayName(fitting: name), identity: identity, trust: trust,
-                transports: [air] + others, loop: loop)
+                transports: [air] + others, loop: loop
+            ) { $0.security = security }
             view = LobbyView(name: name, id: lobby.session.id)
         }
 
@@ -86,9 +87,11 @@ final class PlayerGroup {
 
     func player(
         _ name: String, identity: Identity = .ephemeral(), trust: TrustStore = .ephemeral(),
-        others: [any Transport] = []
+        others: [any Transport] = [], security: SessionSecurity = .encrypted, hub: MemoryHub? = nil
     ) -> Player {
-        let player = Player(name, identity: identity, trust: trust, hub: hub, others: others, loop: loop)
+        let player = Player(
+            name, identity: identity, trust: trust, hub: hub ?? self.hub, others: others, security: security,
+            loop: loop)
         player.lobby.start { player.update($0, $1) }
         return player
     }
