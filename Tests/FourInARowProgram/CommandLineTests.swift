@@ -30,6 +30,9 @@ import Testing
             (["bot", "--seed", "-1"], "a seed is a whole number, 0 or more"),
             (["bot", "--at", "Puma", "--against", "3"], "--at and --against do not go together"),
             (["bot", "--watch", "--against", "3"], "--watch and --against do not go together"),
+            (["bot", "--web", "--at", "Puma"], "leave out --at and --watch"),
+            (["bot", "--web", "--watch"], "leave out --at and --watch"),
+            (["join", "--web"], "--web"),
             (["bot", "--transport", "memory"], "memory reaches nobody outside this program"),
             (["bot", "--transport", "tcp,memory"], "memory reaches nobody outside this program"),
             (["host", "--plain", "--transport", "memory"], "memory reaches nobody outside this program"),
@@ -125,6 +128,22 @@ import Testing
             child.send(SIGINT)
             try endsWell(child)
         }
+    }
+
+    @Test("With --web a table has a code for phones, and the address for browsers is not one for others")
+    func code() throws {
+        let child = try Child(
+            "fourinarow",
+            ["host", "--plain", "--ascii", "--name", "Puma", "--transport", "web:port=0,interface=lo"]
+                + ["--identity", "ephemeral", "--web"], reads: true)
+        try child.line(with: "You host a table")
+        try child.line(with: "To play in the browser of a phone, open http://", "/#")
+        try child.line(with: "Not encrypted")
+        #expect(!child.lines.contains { $0.contains("web://") })
+        child.type("p")
+        try child.line(with: "For the next phone, open http://")
+        child.closeInput()
+        try endsWell(child)
     }
 
     @Test("The end of the input ends the program")

@@ -22,6 +22,7 @@ import Testing
         func show(_ view: LobbyView, _ news: LobbyNews?) {}
         func showRefusal(_ breach: Breach) {}
         func showMessage(_ text: String) {}
+        func showCode(_ code: GuestCode) {}
         func stop() {}
     }
 

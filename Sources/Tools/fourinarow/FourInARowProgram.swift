@@ -80,7 +80,9 @@ enum FourInARowProgram {
         let interface: any UserInterface
         let traits = TerminalTraits.ofThisProcess
         if display.isPlain || traits.isDumb || !isTerminal(STDIN_FILENO) || !isTerminal(STDOUT_FILENO) {
-            interface = try PlainInterface(LineOutput(onFailure: { exit.request(0) }))
+            let codeStyle = PrintedCodeStyle(traits, isTerminal: isTerminal(STDOUT_FILENO))
+            interface = try PlainInterface(
+                LineOutput(onFailure: { exit.request(0) }), codeStyle: display.isASCII ? nil : codeStyle)
         } else {
             interface = ScreenInterface(
                 ScreenStyle(isUnicode: traits.isUnicode && !display.isASCII, animates: display.animates),

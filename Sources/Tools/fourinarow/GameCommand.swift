@@ -48,10 +48,19 @@ enum GameCommand: Sendable {
         var transports: String?
         /// The plugins that add transports.
         var plugins: PluginChoice = .none
+        /// Whether guests are let in, over the transport for them.
+        var admitsGuests = false
         /// Nil for the user's own identity if a person plays, and for a new one if the bot plays.
         var identity: IdentityChoice?
         /// The file that records what passes on the player's links; nil for none.
         var record: RecordChoice?
+
+        /// Returns the same player, who also lets guests in or not.
+        func admittingGuests(_ admitsGuests: Bool) -> Player {
+            var player = self
+            player.admitsGuests = admitsGuests
+            return player
+        }
 
         /// Whether the transport within this program was named, alone or among others.
         var namesMemory: Bool {
@@ -103,17 +112,22 @@ extension GameCommand {
                 The board has seven columns of six cells. Two players take turns to drop a disc into a column. The first \
                 player with four discs in a row, across, up or diagonally, wins. Without a command, it shows the tables \
                 near you. There you can host a table of your own, sit down at one, watch, or play against the machine.
+
+                With --web a phone without the program can play, too. Your table shows a code. Whoever scans it sits \
+                down, or watches, in a browser. `nigh guests` lists these guests and sends one away.
                 """,
-            playerOptions, displayOptions,
+            playerOptions, displayOptions, webOption,
             examples: [
                 Example("", "see who plays near you"),
                 Example("--transport bluetooth", "over Bluetooth only"),
             ],
             subcommands: [
                 Command(
-                    "host", "Opens a table of your own", playerOptions, displayOptions,
-                    examples: [Example("--name Puma", "as Puma")]
-                ) { .play(.host, $0, $1) },
+                    "host", "Opens a table of your own", playerOptions, displayOptions, webOption,
+                    examples: [
+                        Example("--name Puma", "as Puma"), Example("--web", "for somebody with a phone"),
+                    ]
+                ) { .play(.host, $0.admittingGuests($2), $1) },
                 Command(
                     "join", "Sits down at somebody's table", playerOptions, displayOptions, tableOperand,
                     examples: [
@@ -136,7 +150,7 @@ extension GameCommand {
                     Option(flag: "markdown", "as Markdown, with a heading for each command")
                 ) { .manual(isMarkdown: $0) },
             ]
-        ) { .play(.lobby, $0, $1) },
+        ) { .play(.lobby, $0.admittingGuests($2), $1) },
         version: NighVersion.text,
         sections: [
             Section(
@@ -180,18 +194,24 @@ extension GameCommand {
         Option(
             flag: "watch",
             "watches at a table instead, and plays on if a player leaves and the seat is offered to it"),
+        webOption,
         examples: [
             Example("--level 9", "an opponent to practise with"),
             Example("--at Puma", "plays at Puma's table"),
             Example("--against 3 --games 1 --transport memory", "one game of the machine against itself"),
         ]
-    ) { player, level, seed, games, pause, table, opponent, watches in
+    ) { player, level, seed, games, pause, table, opponent, watches, web in
         .bot(
             BotOptions(
                 level: level, seed: seed ?? .random(in: .min ... .max), games: games, pause: pause,
                 table: table,
-                opponentLevel: opponent, watches: watches), player)
+                opponentLevel: opponent, watches: watches), player.admittingGuests(web))
     }
+
+    private static let webOption = Option(
+        flag: "web",
+        "also lets in a phone without the program: shows a code that it scans, and a page in its browser; not encrypted"
+    )
 
     private static let tableOperand = Operand(
         optional: "NAME|ADDRESS", Notation<Target>("NAME|ADDRESS", write: { "\($0)" }) { try Target($0) },

@@ -35,6 +35,7 @@ final class PersonalGame: @unchecked Sendable {
             guard let self else { return }
             loop.execute { self.perform(request) }
         }
+        ready.codes.handler = { [interface] in interface.showCode($0) }
         loop.execute { [self] in
             if case .join(let target, let wish) = start { startSearch(target, wish) }
             lobby.start { [weak self] in self?.lobbyChanged($0, $1) }
@@ -57,7 +58,7 @@ final class PersonalGame: @unchecked Sendable {
     // MARK: Events
 
     private func lobbyChanged(_ view: LobbyView, _ news: LobbyNews?) {
-        interface.show(view, isWorthReporting(news, view) ? news : nil)
+        interface.show(view, isWorthReporting(news, view) ? completed(news) : nil)
         guard view.place == .lobby else { return }
         if let wanted = awaitedBot {
             guard view.tables.contains(where: { $0.id == wanted }) else { return }
@@ -100,6 +101,12 @@ final class PersonalGame: @unchecked Sendable {
                 ?? false)
         default: true
         }
+    }
+
+    /// Returns the news with the time for which the session waits for a person.
+    private func completed(_ news: LobbyNews?) -> LobbyNews? {
+        guard case .linkLost(let person, let usual) = news else { return news }
+        return .linkLost(person, waiting: ready.grace(for: person, usual: usual))
     }
 
     // MARK: Requests of the person

@@ -1,5 +1,6 @@
 import Arguments
 import FourInARow
+import Guests
 import NighLoop
 import NighCore
 import NighMemory
@@ -25,9 +26,18 @@ struct PlayerSetup {
 
         /// The transports that carry the player's games beyond this program.
         let transports: [any Transport]
-        var schemes: [String] { transports.map(\.scheme) }
+        /// The schemes over which others are found.
+        var schemes: [String] { transports.filter { !$0.hasGuests }.map(\.scheme) }
         /// Transports that were chosen because nobody named any. It is no news if one of them does not work.
         let optionalSchemes: Set<String>
+        /// The codes for guests, if the player lets them in.
+        var codes = GuestCodes()
+
+        /// The time for which the session waits for a person whose link broke, after a report that says `usual`. Some
+        /// transports have a longer one of their own.
+        func grace(for person: Person, usual: Duration) -> Duration {
+            transports.first { $0.scheme == person.transport }?.grace(usual: usual) ?? usual
+        }
     }
 
     let player: GameCommand.Player
@@ -39,18 +49,27 @@ struct PlayerSetup {
     func make(
         named name: DisplayName, keepsIdentity: Bool, besides: [any Transport] = []
     ) throws -> Ready {
-        let transports = try player.plugins.makeAll(player.transports)
+        var transports = try player.plugins.makeAll(player.transports)
+        let optional = player.transports == nil ? Set(transports.map(\.scheme)) : []
+        if player.admitsGuests, !transports.contains(where: \.hasGuests) {
+            transports += try player.plugins.makeAll(TransportForGuests.scheme)
+        }
         let schemes = Set(transports.map(\.scheme))
         let all = transports + besides.filter { !schemes.contains($0.scheme) }
         let (identity, trust) = try chosenIdentity(keepsIdentity)
         let loop = try UVEventLoop.make()
         let recorder = try player.record?.begin()
+        let codes = GuestCodes()
         let lobby = Lobby(
             name: name, identity: identity.identity, trust: trust, transports: all, loop: loop
-        ) { $0.layers = [identity] + (recorder.map { [$0] } ?? []) }
+        ) {
+            $0.layers = [identity] + (recorder.map { [$0] } ?? [])
+            $0.admitGuests(
+                over: all, with: GuestReception(.always) { code, _ in codes.handler(GuestCode(code)) })
+        }
         return Ready(
             lobby: lobby, loop: loop, recorder: recorder, transports: transports,
-            optionalSchemes: player.transports == nil ? schemes : [])
+            optionalSchemes: optional, codes: codes)
     }
 
     private func chosenIdentity(_ keepsIdentity: Bool) throws -> (IdentityUse, TrustStore) {

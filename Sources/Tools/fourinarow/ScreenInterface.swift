@@ -46,6 +46,8 @@ final class ScreenInterface: UserInterface, @unchecked Sendable {
 
     func showMessage(_ text: String) { change { $0.addNotice(text, now: $1) } }
 
+    func showCode(_ code: GuestCode) { change { screen, _ in screen.take(code) } }
+
     func stop() {
         let terminal = lock.withLock { _ in
             isStopped = true

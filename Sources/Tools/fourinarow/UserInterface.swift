@@ -14,6 +14,9 @@ protocol UserInterface: AnyObject, Sendable {
     /// Shows another sentence.
     func showMessage(_ text: String)
 
+    /// Shows a code for guests, in place of the one before.
+    func showCode(_ code: GuestCode)
+
     /// Gives back the terminal and everything else that was taken over to show the game. Nothing is called afterwards.
     func stop()
 }

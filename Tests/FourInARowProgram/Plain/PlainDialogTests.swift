@@ -1,4 +1,6 @@
+import Guests
 import NighCore
+import Terminal
 import Testing
 
 @testable import FourInARow
@@ -197,8 +199,58 @@ struct PlainDialogTests {
 
     @Test("q leaves a table, and ends the program in the lobby")
     func quitting() throws {
-        #expect(PlainDialog(try Self.visiting([])).reply(to: "q").requests == [.leave])
-        #expect(PlainDialog(try Self.lobby()).reply(to: "q").requests == [.quit])
-        #expect(PlainDialog(try Self.lobby()).reply(to: "nonsense").requests.isEmpty)
+        var atTable = PlainDialog(try Self.visiting([]))
+        #expect(atTable.reply(to: "q").requests == [.leave])
+        var inLobby = PlainDialog(try Self.lobby())
+        #expect(inLobby.reply(to: "q").requests == [.quit])
+        #expect(inLobby.reply(to: "nonsense").requests.isEmpty)
+    }
+
+    @Test("A code is printed once while the seat is free, and when the person asks for it")
+    func code() throws {
+        let scene = Scene()
+        var dialog = PlainDialog(try Self.lobby())
+        let reason = dialog.reply(to: "p").lines.first
+        #expect(reason?.hasPrefix("The code for phones is shown at your own table") == true)
+        func lines(_ view: LobbyView) -> [String] {
+            _ = dialog.lines(for: view, nil)
+            return dialog.codeLines(nil)
+        }
+        #expect(lines(scene.view(of: Scene.puma)).isEmpty)
+        dialog.take(Scene.code)
+        #expect(
+            dialog.codeLines(nil) == [
+                "To play in the browser of a phone, open \(Scene.code.address)", GuestReception.warning,
+            ])
+        #expect(lines(scene.view(of: Scene.puma)).isEmpty, "it was printed")
+        // Somebody sits down, and the next code waits until the seat is free, or the person asks.
+        var playing = scene
+        playing.seat()
+        #expect(lines(playing.view(of: Scene.puma)).isEmpty)
+        dialog.take(Scene.code)
+        #expect(lines(playing.view(of: Scene.puma)).isEmpty)
+        #expect(dialog.reply(to: "p") == PlainDialog.Reply())
+        #expect(dialog.codeLines(nil).first == "For the next phone, open \(Scene.code.address)")
+        dialog.take(Scene.code)
+        #expect(lines(playing.view(of: Scene.puma)).isEmpty)
+        playing.guestGoes()
+        #expect(lines(playing.view(of: Scene.puma)).count == 2)
+        // A code belongs to one table.
+        #expect(lines(try Self.lobby()).isEmpty)
+        #expect(lines(scene.view(of: Scene.puma)).isEmpty)
+    }
+
+    @Test("A printed code has all lines of its picture, coloured only on a terminal with colours")
+    func codePicture() throws {
+        let traits = TerminalTraits(colours: .sixteen, isUnicode: true)
+        let style = try #require(PrintedCodeStyle(traits, isTerminal: false))
+        let lines = Scene.code.lines(style, isFirst: true)
+        let picture = lines.filter { $0.hasPrefix("    █") || $0.hasPrefix("    ▀") }
+        #expect(picture.map { String($0.dropFirst(4)) } == Scene.code.picture)
+        #expect(lines.contains { $0.hasSuffix("open  \(Scene.code.address)") })
+        #expect(lines.contains(GuestReception.warning))
+        let coloured = try #require(PrintedCodeStyle(traits, isTerminal: true))
+        #expect(Scene.code.lines(coloured, isFirst: true).contains { $0.hasPrefix("    \u{1B}[97;40m█") })
+        #expect(PrintedCodeStyle(TerminalTraits(colours: .none, isUnicode: false), isTerminal: true) == nil)
     }
 }

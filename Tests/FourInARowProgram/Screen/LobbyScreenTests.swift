@@ -164,11 +164,11 @@ struct LobbyScreenTests {
                    ║   1-7, or a to g, but C with Shift    choose it, again to drop ║
                    ║   Enter, space, down, a click         drop a disc there        ║
                    ║   c  say something     x  resign      r  play again            ║
+                   ║   p  show or hide the code for phones (with --web)             ║
                    ║ Everywhere                                                     ║
                    ║   q  leave, or quit    Ctrl-C  quit   Ctrl-L  redraw           ║
                    ║   Ctrl-Z  suspend                     ?  these keys            ║
                    ╚════════════════════════════════════════════════════════════════╝
-
 
 
 

@@ -24,7 +24,7 @@ struct RandomScreenTests {
         ]
         switch Int.random(in: 0..<12, using: &random) {
         case 0...3:
-            let scalars = Array("123456789abcdegmnqrwxyABG? hé漢".unicodeScalars)
+            let scalars = Array("123456789abcdegmnpqrwxyABG? hé漢".unicodeScalars)
             return .character(scalars.randomElement(using: &random) ?? "y")
         case 4, 5: return .key(keys.randomElement(using: &random) ?? .enter)
         case 6:
@@ -69,6 +69,7 @@ struct RandomScreenTests {
                 }
             }
             if random.oneIn(3) { scene.deliver() }
+            if random.oneIn(20) { scene.screens[Scene.puma]?.take(Scene.code) }
             if scene.host.hasFreeSeat, scene.seatRequests.isEmpty {
                 scene.seatRequests = [SeatRequest(id: Scene.lynx, name: "Lynx", transport: "tcp")]
                 scene.show(Scene.puma, .seatRequested(scene.seatRequests[0]))

@@ -12,6 +12,11 @@ struct Scene {
     static let lynx = peer(2)
     static let owl = peer(3)
     static let small = TerminalSize(columns: 80, rows: 24)
+    /// A code of 33 modules, as most are.
+    static let code = GuestCode(
+        GuestInvitation(
+            url: "http://raspberrypi.local:8080/#abcdefghijklmnopqrstuvwxyz",
+            alternatives: ["http://192.168.1.20:8080/#abcdefghijklmnopqrstuvwxyz"], validity: .seconds(300)))
 
     var now = Moment(nanoseconds: 5_000_000_000)
     private(set) var host = HostTable()
@@ -23,6 +28,8 @@ struct Scene {
     /// State that is not part of the tables.
     var seatRequests: [SeatRequest] = []
     var addresses: [TransportAddress] = []
+    /// Whether Lynx is a guest in a browser.
+    var lynxIsGuest = false
     var link = (transport: "tcp" as String?, linkLostAt: Moment?.none, roundTrip: Duration?.none)
 
     static func peer(_ number: UInt8) -> PeerID {
@@ -158,7 +165,8 @@ struct Scene {
 
     func person(_ peer: PeerID) -> Person {
         Person(
-            id: peer, name: Self.name(peer), transport: link.linkLostAt == nil ? link.transport : nil,
+            id: peer, name: Self.name(peer), trust: lynxIsGuest && peer == Self.lynx ? .guest : nil,
+            transport: link.linkLostAt == nil ? link.transport : nil,
             linkLostAt: link.linkLostAt, roundTrip: link.roundTrip)
     }
 

@@ -1,8 +1,10 @@
 import Arguments
 import FourInARow
+import Glibc
 import NighLoop
 import NighCore
 import ProgramSupport
+import Terminal
 
 /// Runs the command `fourinarow bot`: lets the bot play, and prints the results.
 struct BotCommand {
@@ -20,6 +22,9 @@ struct BotCommand {
         guard options.opponentLevel == nil || !options.watches else {
             throw UsageError(
                 "--watch and --against do not go together: with --against both players are in this program")
+        }
+        guard !player.admitsGuests || options.table == nil && !options.watches else {
+            throw UsageError("--web is for a table of the machine's own: leave out --at and --watch")
         }
         if options.opponentLevel == nil, player.namesMemory {
             throw UsageError(
@@ -69,6 +74,7 @@ struct BotCommand {
         var player = player
         if !reports {
             player.name = nil
+            player.admitsGuests = false
             player.record = nil
             // Two players with one key would be one peer, and a peer does not see itself.
             player.identity = nil
@@ -78,16 +84,41 @@ struct BotCommand {
         let report = GameReport(optionalSchemes: ready.optionalSchemes)
         if reports { output.line("\(ownName) plays at level \(level), with seed \(seed)") }
         let (output, exit) = (output, exit)
+        let codes = BotCodes(output)
+        ready.codes.handler = { if reports { codes.take($0) } }
         let callbacks = BotPlayer.Callbacks(
             onNews: { view, news in
                 guard reports else { return }
                 output.lines(report.lines(for: news, in: view))
             },
+            onChange: { if reports { codes.show($0) } },
             onFinish: { hasPlayedAll in exit.request(hasPlayedAll ? 0 : 1) })
         return Seat(
             player: BotPlayer(
                 .init(level: level, seed: seed, games: options.games, pause: options.pause),
                 lobby: ready.lobby, callbacks: callbacks),
             ready: ready)
+    }
+}
+
+/// Prints the codes for guests at the bot's table.
+///
+/// `@unchecked Sendable`: confined to the lobby's loop.
+private final class BotCodes: @unchecked Sendable {
+    private let output: LineOutput
+    private let style = PrintedCodeStyle(.ofThisProcess, isTerminal: isTerminal(STDOUT_FILENO))
+    private var announcement = CodeAnnouncement()
+    private var view: LobbyView?
+
+    init(_ output: LineOutput) { self.output = output }
+
+    func take(_ code: GuestCode) {
+        announcement.take(code)
+        if let view { show(view) }
+    }
+
+    func show(_ view: LobbyView) {
+        self.view = view
+        output.writeSanitized(announcement.lines(for: view, style))
     }
 }

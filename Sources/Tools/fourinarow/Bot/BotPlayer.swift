@@ -19,6 +19,8 @@ final class BotPlayer: @unchecked Sendable {
     struct Callbacks: Sendable {
         /// Something has happened.
         var onNews: @Sendable (LobbyView, LobbyNews) -> Void = { _, _ in }
+        /// The view has changed. Called after `onNews`.
+        var onChange: @Sendable (LobbyView) -> Void = { _ in }
         /// The bot has stopped: with true after all its games, with false because there is nobody left to play with.
         var onFinish: @Sendable (Bool) -> Void = { _ in }
     }
@@ -71,6 +73,7 @@ final class BotPlayer: @unchecked Sendable {
             callbacks.onNews(view, news)
             react(to: news)
         }
+        callbacks.onChange(view)
         switch search?.next(for: view) {
         case .join(let host): lobby.join(host, as: wish)
         case .joinAddress(let address): lobby.join(at: address, as: wish)

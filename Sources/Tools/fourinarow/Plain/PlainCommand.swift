@@ -13,6 +13,7 @@ enum PlainCommand: Hashable {
     case join(number: Int)
     case watch(number: Int)
     case host
+    case code
     case bot(level: Int)
     case quit
     case help
@@ -31,6 +32,7 @@ enum PlainCommand: Hashable {
         "l: list the tables near you, with their numbers",
         "j NUMBER: sit down at that table; w NUMBER: watch there",
         "h: open a table of your own",
+        "p: print the code for phones again, if the game was started with --web",
         "m, m LEVEL: play against the machine, level 1 to 9; 5 by default",
         "q: leave the table; in the lobby: end the program",
     ]
@@ -62,6 +64,7 @@ enum PlainCommand: Hashable {
         case ("j", _): self = .join(number: try Self.number(argument, or: 1))
         case ("w", _): self = .watch(number: try Self.number(argument, or: 1))
         case ("h", true): self = .host
+        case ("p", true): self = .code
         case ("m", _):
             let level = try Self.number(argument, or: 5)
             guard Bot.levels.contains(level) else {

@@ -19,6 +19,7 @@ struct PlainDialog {
     private var isInLobby = true
     private var isHosting = false
     private var announcedAddresses: [TransportAddress] = []
+    private var code = CodeAnnouncement()
 
     /// Creates a dialog that has announced nothing yet.
     init(_ view: LobbyView) { self.view = view }
@@ -150,10 +151,18 @@ struct PlainDialog {
         return sentence.prefix(1).uppercased() + sentence.dropFirst() + stop
     }
 
+    // MARK: Codes for guests
+
+    /// Takes a code, which replaces the one before.
+    mutating func take(_ code: GuestCode) { self.code.take(code) }
+
+    /// Returns the lines of the code, if it is to be printed now: without anything that could harm a terminal.
+    mutating func codeLines(_ style: PrintedCodeStyle?) -> [String] { code.lines(for: view, style) }
+
     // MARK: Commands
 
     /// Returns the response to a typed line.
-    func reply(to line: String) -> Reply {
+    mutating func reply(to line: String) -> Reply {
         do throws(PlainCommand.ParseError) {
             guard let command = try PlainCommand(line) else { return Reply() }
             return reply(to: command)
@@ -162,7 +171,7 @@ struct PlainDialog {
         }
     }
 
-    private func reply(to command: PlainCommand) -> Reply {
+    private mutating func reply(to command: PlainCommand) -> Reply {
         switch command {
         case .drop(let column): Reply(requests: [.act(.move(column))])
         case .rematch: Reply(requests: [.act(.rematch)])
@@ -182,6 +191,7 @@ struct PlainDialog {
         case .watch(let number): go(to: number, as: .watch)
         case .host: Reply(requests: [.host])
         case .bot(let level): Reply(requests: [.playBot(level: level)])
+        case .code: code.request() ? Reply() : Reply(lines: [Self.asSentence(Sentences.noCode)])
         case .quit: Reply(requests: [view.place == .lobby ? .quit : .leave])
         case .help: Reply(lines: PlainCommand.overview)
         }

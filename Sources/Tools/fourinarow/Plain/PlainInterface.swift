@@ -11,11 +11,15 @@ final class PlainInterface: UserInterface, @unchecked Sendable {
     private let output: LineOutput
     private let lock = Mutex(())
     private var dialog: PlainDialog?
+    private let codeStyle: PrintedCodeStyle?
     private let input: TypedLines
 
     /// Throws if there are no descriptors left.
-    init(_ output: LineOutput) throws(NighError) {
+    ///
+    /// - Parameter codeStyle: how the codes for guests are printed; nil for their addresses alone.
+    init(_ output: LineOutput, codeStyle: PrintedCodeStyle?) throws(NighError) {
         self.output = output
+        self.codeStyle = codeStyle
         input = try TypedLines()
     }
 
@@ -30,6 +34,12 @@ final class PlainInterface: UserInterface, @unchecked Sendable {
 
     func show(_ view: LobbyView, _ news: LobbyNews?) {
         write(lock.withLock { _ in dialog?.lines(for: view, news) } ?? [])
+        writeCode()
+    }
+
+    func showCode(_ code: GuestCode) {
+        lock.withLock { _ in dialog?.take(code) }
+        writeCode()
     }
 
     func showRefusal(_ breach: Breach) {
@@ -43,9 +53,15 @@ final class PlainInterface: UserInterface, @unchecked Sendable {
 
     private func write(_ lines: [String]) { output.lines(lines) }
 
+    /// Writes the code for guests, if it is to be seen now.
+    private func writeCode() {
+        output.writeSanitized(lock.withLock { _ in dialog?.codeLines(codeStyle) } ?? [])
+    }
+
     private func handle(_ line: String, _ onRequest: @Sendable (UserRequest) -> Void) {
         guard let reply = lock.withLock({ _ in dialog?.reply(to: line) }) else { return }
         write(reply.lines)
+        writeCode()
         for request in reply.requests { onRequest(request) }
     }
 }

@@ -4,7 +4,8 @@ import Terminal
 /// Where everything is on a screen of one size.
 ///
 /// A small terminal shows the board first, with a row of text above the keys. Each row more adds, in this order: a row
-/// for what is typed, the title, and more rows of text. Each column more adds to what stands beside the board.
+/// for what is typed, the title, and more rows of text. Each column more adds to what stands beside the board. A code
+/// for guests takes the place beside the board, or else rows below it.
 struct Layout: Hashable {
     /// On a smaller terminal, only a sentence that says so is drawn.
     static let least = TerminalSize(
@@ -25,6 +26,8 @@ struct Layout: Hashable {
     let board: BoardLayout
     /// The area beside the board: who plays, and what they say. Nil on a narrow terminal.
     let panel: CellArea?
+    /// Where the code for guests is, if one is shown.
+    let code: CodeLayout?
     /// Whether there is a row for the title of a table.
     let hasTitle: Bool
     /// Whether a line separates the title of a table from the board.
@@ -34,15 +37,18 @@ struct Layout: Hashable {
     let lineRow: Int
 
     /// Creates the layout, or returns nil if the terminal is too small.
-    init?(_ size: TerminalSize) {
+    init?(_ size: TerminalSize, code: CodeShape? = nil) {
         guard size.holds(Self.least) else { return nil }
         // The title matters more than lines between the cells.
         let lined = TerminalSize(
             columns: BoardForm.lined.size.columns, rows: BoardForm.lined.size.rows + Self.leastTextRows + 2)
         let form: BoardForm = size.holds(Self.large) ? .large : size.holds(lined) ? .lined : .flat
         let most = form == .large ? Self.mostLarge : Self.mostLined
-        let used = TerminalSize(
+        var used = TerminalSize(
             columns: min(size.columns, most.columns), rows: min(size.rows, most.rows))
+        if let rows = code?.rows(below: form, columns: used.columns), rows <= size.rows {
+            used.rows = max(used.rows, rows)
+        }
         frame = CellArea(
             column: (size.columns - used.columns) / 2, row: (size.rows - used.rows) / 2,
             columns: used.columns, rows: used.rows)
@@ -56,18 +62,29 @@ struct Layout: Hashable {
                 row: frame.origin.row + (hasTitleRule ? 2 : hasTitle ? 1 : 0)), form: form)
         let panelLeft = board.grid.columns.upperBound + 3
         let panelColumns = frame.columns.upperBound - 1 - panelLeft
-        panel =
+        let panel =
             panelColumns < Self.leastPanelColumns
             ? nil
             : CellArea(
                 column: panelLeft, row: board.origin.row, columns: panelColumns,
                 rows: board.labelRow - board.origin.row)
+        let place = code.flatMap { [frame, board] in CodeLayout($0, frame: frame, board: board) }
+        self.code = place
+        // If the code leaves no room there, the title says who plays.
+        self.panel = place?.isBeside == true ? panel.flatMap { place?.rest(of: $0) } : panel
     }
 
-    private var margin: Int { frame.size.columns - board.grid.size.columns < 2 ? 0 : 1 }
+    /// The columns that stay free on both sides of text.
+    static func margin(of columns: Int, beside grid: TerminalSize) -> Int {
+        columns - grid.columns < 2 ? 0 : 1
+    }
+
+    private var margin: Int { Self.margin(of: frame.size.columns, beside: board.grid.size) }
     var left: Int { frame.origin.column + margin }
     /// The number of columns that text may take in a row.
     var width: Int { frame.size.columns - 2 * margin }
+    /// The number of columns that text may take in a row below the board.
+    var textColumns: Int { code?.isBeside == true ? board.grid.columns.upperBound + 1 - left : width }
     var top: Int { frame.origin.row }
     var footerRow: Int { frame.rows.upperBound - 1 }
 
@@ -76,10 +93,10 @@ struct Layout: Hashable {
     /// The row that says what the table is waiting for, with a blank row above it if there is room.
     var headlineRow: Int {
         let first = board.labelRow + 1
-        return lineRow - first >= 4 ? first + 1 : first
+        return min(lineRow, code?.end ?? lineRow) - first >= 4 ? first + 1 : first
     }
     /// The most rows that the headline may take. It leaves fewer rows for the notices below.
-    var mostHeadlines: Int { max(lineRow - headlineRow, 1) }
+    var mostHeadlines: Int { max(min(lineRow, code?.end ?? lineRow) - headlineRow, 1) }
     /// Whether notices take the row for what is typed while nothing is typed there, because there is little room else.
     var lendsLineRow: Bool { lineRow - headlineRow < 3 }
 

@@ -26,6 +26,7 @@ struct PanelDrawing {
         let rest = CellArea(
             column: area.origin.column, row: row, columns: area.size.columns,
             rows: area.rows.upperBound - row)
+        guard rest.size.rows > 0 else { return }
         if case .hosting = screen.view.place, tableView.table.guest == nil {
             drawAddresses(in: rest, into: &canvas)
         } else {
@@ -49,14 +50,31 @@ struct PanelDrawing {
         var addition = ""
         if disc == tableView.ownDisc { addition = " (you)" }
         let isTaken = names.isTaken(disc)
-        if area.size.columns >= 24, let person = person(disc) { addition = " " + person.id.short }
+        var style = Palette.quiet
+        if let person = person(disc), isTaken {
+            if person.isGuest {
+                addition = Self.mark(within: area.size.columns)
+                style = Palette.warning
+            } else if area.size.columns >= 24 {
+                addition = " " + person.id.short
+            }
+        }
         let room = area.size.columns - 2 - addition.count
         let taken = canvas.write(
             isTaken ? names[disc] : "free seat", column: area.origin.column + 2, row: row,
             isTaken ? .bold : Palette.quiet, within: room, glyphs)
         canvas.write(
-            addition, column: area.origin.column + 2 + taken, row: row, Palette.quiet,
+            addition, column: area.origin.column + 2 + taken, row: row, style,
             within: addition.count, glyphs)
+    }
+
+    /// Returns the mark of a guest, after the name.
+    private static func mark(within columns: Int) -> String {
+        switch columns {
+        case 36...: ", \(Sentences.guestMark)"
+        case 20...: ", guest"
+        default: "!"
+        }
     }
 
     /// Returns the player of this colour, if there is a link to them.

@@ -91,7 +91,7 @@ extension Screen {
     ]
     private static let tableKeys = [
         "left, right, 1-7 choose", "Enter, 1-7 again  drop", "c  say something", "x  resign",
-        "r  play again", "q  leave", "Ctrl-C  quit",
+        "r  play again", "p  code for phones", "q  leave", "Ctrl-C  quit",
     ]
     private static let allKeys = [
         "In the lobby",
@@ -102,6 +102,7 @@ extension Screen {
         "  1-7, or a to g, but C with Shift    choose it, again to drop",
         "  Enter, space, down, a click         drop a disc there",
         "  c  say something     x  resign      r  play again",
+        "  p  show or hide the code for phones (with --web)",
         "Everywhere",
         "  q  leave, or quit    Ctrl-C  quit   Ctrl-L  redraw",
         "  Ctrl-Z  suspend                     ?  these keys",

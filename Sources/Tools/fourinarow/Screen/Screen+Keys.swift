@@ -13,7 +13,7 @@ extension Screen {
         default: break
         }
         // Nobody should act on what they cannot see.
-        guard let layout = Layout(size) else { return [] }
+        guard let layout = layout(size) else { return [] }
         if case .help = prompt {
             if input.isPress { prompt = nil }
             return []
@@ -168,6 +168,7 @@ extension Screen {
         case .character("q"):
             guard isPlayingHere else { return [.leave] }
             prompt = .leave
+        case .character("p"): toggleCode(now: now)
         case .character("x"): if may(.resign, tableView, now) { prompt = .resign }
         case .character("r"): return may(.rematch, tableView, now) ? [.act(.rematch)] : []
         case .character("c"):

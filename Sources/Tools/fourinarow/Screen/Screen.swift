@@ -23,6 +23,10 @@ struct Screen {
     private(set) var falling: FallingDisc?
     /// The peers that were answered already and are still in the view.
     var answered: Set<PeerID> = []
+    /// The code that lets a guest come to the local player's table, once there is one.
+    private var code: GuestCode?
+    /// Whether the person wants to see the code; nil for as the seat is: the code is shown while that is free.
+    private var showsCode: Bool?
     /// The time that the session waits for somebody to come back.
     private var grace: Moment.Span?
 
@@ -49,7 +53,10 @@ struct Screen {
     /// Takes the new view of the lobby, and the news that led to it.
     mutating func update(_ view: LobbyView, _ news: LobbyNews?, now: Moment) {
         let wasAtTable = tableView != nil
+        if view.place.waitsForAnybody != self.view.place.waitsForAnybody { showsCode = nil }
         self.view = view
+        // A code belongs to one table.
+        if !isHosting { code = nil }
         selection.follow(view.tables)
         answered.formIntersection(view.seatRequests.map(\.id))
         if tableView == nil, wasAtTable { leftTable() }
@@ -69,6 +76,9 @@ struct Screen {
 
     /// Shows another sentence.
     mutating func addNotice(_ text: String, now: Moment) { notices.add(text, now: now) }
+
+    /// Takes a code for guests, which replaces the one before.
+    mutating func take(_ code: GuestCode) { if isHosting { self.code = code } }
 
     private mutating func leftTable() {
         chat = ChatLog()
@@ -98,6 +108,30 @@ struct Screen {
     /// Whether the local player is in the middle of a game.
     var isPlayingHere: Bool {
         tableView.map { $0.ownDisc != nil && $0.table.isPlaying && !$0.table.isWaiting } ?? false
+    }
+
+    private var isHosting: Bool { if case .hosting = view.place { true } else { false } }
+
+    // MARK: The code for guests
+
+    /// Whether there is a code to show.
+    var hasCode: Bool { code != nil }
+
+    /// The code to draw now; nil for none. The row where a person types is not free for it.
+    var shownCode: GuestCode? {
+        if case .chat = prompt { return nil }
+        return showsCode ?? view.place.waitsForAnybody ? code : nil
+    }
+
+    /// Shows the code, or hides it until the seat is taken or free the next time.
+    mutating func toggleCode(now: Moment) {
+        guard hasCode else { return addNotice(Sentences.noCode, now: now) }
+        showsCode = shownCode == nil
+    }
+
+    /// Where everything is on a terminal of this size. Nil if that is too small.
+    func layout(_ size: TerminalSize) -> Layout? {
+        Layout(size, code: shownCode.map { CodeShape($0, withPicture: style.isUnicode) })
     }
 
     /// Whether the local player is asked to take the seat of a player that left.
@@ -156,7 +190,7 @@ struct Screen {
 
     /// Returns the screen as it is now, for a terminal of this size.
     func canvas(_ size: TerminalSize, now: Moment) -> Canvas {
-        guard let layout = Layout(size) else { return TooSmall.canvas(size) }
+        guard let layout = layout(size) else { return TooSmall.canvas(size) }
         var canvas = Canvas(size)
         if let tableView {
             TableDrawing(screen: self, tableView: tableView, layout: layout, now: now).draw(into: &canvas)

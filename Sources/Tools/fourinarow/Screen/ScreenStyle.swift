@@ -51,6 +51,8 @@ enum Palette {
     /// The background of the discs: always the same dark colour, whatever the terminal's own background is.
     static let boardBackground = Colour.mixed(red: 0, green: 0, blue: 1)
     static let grid = Style(.mixed(red: 1, green: 2, blue: 5), on: boardBackground)
+    /// White on black on every terminal, because phones read no other codes well.
+    static let code = Style(.mixed(red: 5, green: 5, blue: 5), on: .mixed(red: 0, green: 0, blue: 0))
     static let key = Style.bold
     static let meaning = Style.dim
     static let heading = Style.bold

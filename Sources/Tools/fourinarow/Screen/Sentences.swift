@@ -30,6 +30,12 @@ enum Sentences {
         }
     }
 
+    /// What a person has to know about a guest in a browser.
+    static let guestMark = "guest, not encrypted"
+
+    /// Why no code for phones can be shown.
+    static let noCode = "the code for phones is shown at your own table, if the game was started with --web"
+
     private static func text(for news: LobbyNews, _ view: LobbyView) -> String? {
         switch news {
         case .table(let news):

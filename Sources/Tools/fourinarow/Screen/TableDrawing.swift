@@ -22,16 +22,34 @@ struct TableDrawing {
             drawPlayers(into: &canvas)
         }
         let headline = headline
-        let lines = CellText(headline.text).lines(of: layout.width).prefix(layout.mostHeadlines)
+        let lines = CellText(headline.text).lines(of: layout.textColumns).prefix(layout.mostHeadlines)
         for (row, line) in zip(layout.headlineRow..., lines) {
             canvas.write(line, at: CellPosition(column: layout.left, row: row), headline.style)
         }
         let lineIsFree = drawLineAndKeys(into: &canvas)
         let firstNotice = layout.headlineRow + lines.count
-        let end = layout.lendsLineRow && lineIsFree ? layout.lineRow + 1 : layout.lineRow
+        let usual = layout.lendsLineRow && lineIsFree ? layout.lineRow + 1 : layout.lineRow
+        let end = min(layout.code?.end ?? usual, usual)
         canvas.write(
-            notices: notices, column: layout.left, rows: min(firstNotice, end)..<end, columns: layout.width,
-            glyphs)
+            notices: notices, column: layout.left, rows: min(firstNotice, end)..<end,
+            columns: layout.textColumns, glyphs)
+        if let code = screen.shownCode { drawCode(code, into: &canvas) }
+    }
+
+    /// Draws the code for guests, the address below it, and what it costs.
+    private func drawCode(_ code: GuestCode, into canvas: inout Canvas) {
+        guard let place = layout.code else { return }
+        if let picture = place.picture {
+            for (row, line) in zip(picture.rows, code.picture) {
+                canvas.write(
+                    line, at: CellPosition(column: picture.origin.column, row: row), Palette.code)
+            }
+        }
+        for (row, line) in zip(place.text.row..., place.lines) {
+            canvas.write(
+                line.text, at: CellPosition(column: place.text.column, row: row),
+                line.isWarning ? Palette.warning : .bold)
+        }
     }
 
     /// Draws what is typed and the keys, and returns whether the row for what is typed is free. If that is the row of
@@ -151,7 +169,8 @@ struct TableDrawing {
     // MARK: Keys
 
     private var keys: [KeyMeaning] {
-        let always = [KeyMeaning.help, KeyMeaning("q", "leave")]
+        let code = KeyMeaning("p", screen.shownCode == nil ? "show the code" : "hide the code")
+        let always = [KeyMeaning.help, KeyMeaning("q", "leave")] + (screen.hasCode ? [code] : [])
         guard tableView.ownDisc != nil, table.guest != nil else { return always }
         if table.isPlaying {
             return [

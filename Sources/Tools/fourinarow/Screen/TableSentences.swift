@@ -4,10 +4,13 @@ import FourInARow
 struct TableSentences {
     private let names: PlayerNames
     private let own: Disc?
+    /// What a person has to know about who sits down.
+    private let mark: String
 
     init(_ view: LobbyView, _ tableView: TableView) {
         names = PlayerNames(view, tableView)
         own = tableView.ownDisc
+        mark = tableView.guest?.isGuest == true ? ", \(Sentences.guestMark)," : ""
     }
 
     func text(for news: TableNews) -> String? {
@@ -21,11 +24,11 @@ struct TableSentences {
         case .moved: return nil
         case .ended(let ending): return text(for: ending)
         case .said(let disc, let words): return "\(disc == own ? "you" : names[disc]): \(words)"
-        case .guestJoined(let name): return "\(name) sits down"
+        case .guestJoined(let name): return "\(name)\(mark) sits down"
         case .guestLeft(let name): return "\(name) left the table"
         case .resumed(let name):
             return own == names.hostDisc.other
-                ? "you take the seat: the game goes on" : "\(name) takes the seat: the game goes on"
+                ? "you take the seat: the game goes on" : "\(name)\(mark) takes the seat: the game goes on"
         case .seatOffered: return "the seat is free. Do you want to play on?"
         case .watched(let count):
             switch count {

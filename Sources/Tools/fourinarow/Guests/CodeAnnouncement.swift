@@ -1,0 +1,42 @@
+import FourInARow
+
+/// Decides when a code for guests is printed: once, while a table waits for somebody, or when the person asks.
+struct CodeAnnouncement {
+    private var code: GuestCode?
+    private var isPrinted = false
+    private var isFirst = true
+    private var isRequested = false
+
+    /// Takes a code, which replaces the one before.
+    mutating func take(_ code: GuestCode) {
+        self.code = code
+        isPrinted = false
+    }
+
+    /// Lets the code be printed, also if it was before. Returns false if there is none.
+    mutating func request() -> Bool {
+        isRequested = code != nil
+        return isRequested
+    }
+
+    /// Returns the lines to print now, if any.
+    mutating func lines(for view: LobbyView, _ style: PrintedCodeStyle?) -> [String] {
+        guard case .hosting = view.place else {
+            // A code belongs to one table.
+            code = nil
+            isRequested = false
+            return []
+        }
+        guard let code, isRequested || view.place.waitsForAnybody && !isPrinted else { return [] }
+        defer { (isPrinted, isFirst, isRequested) = (true, false, false) }
+        return code.lines(style, isFirst: isFirst)
+    }
+}
+
+extension Place {
+    /// Whether the local player hosts a table whose seat anybody may take.
+    var waitsForAnybody: Bool {
+        guard case .hosting(let tableView) = self else { return false }
+        return tableView.table.guest == nil && !tableView.table.isWaiting
+    }
+}
