@@ -23,7 +23,13 @@ extension Session {
 
     /// Ends the conversation with a guest, and lets it in no more. Does nothing if it is not known.
     public func revokeGuest(_ id: PeerID) {
-        onLoop { driver in driver.guestTransport?.revoke(id) }
+        onLoop { driver in
+            guard let transport = driver.guestTransport, transport.guests.contains(where: { $0.id == id })
+            else { return }
+            transport.revoke(id)
+            // It does not wait for a guest that cannot come back.
+            driver.inTurn { driver.machine.leave(id, token: nil, now: driver.loop.now) }
+        }
     }
 
     /// Has `handler` called on the loop when a guest has come in with an invitation. It replaces the last handler.
