@@ -8,4 +8,10 @@ extension LobbyView {
     var addressesForOthers: [TransportAddress] {
         addresses.filter { $0.scheme != "memory" && $0.scheme != TransportForGuests.scheme }
     }
+
+    /// Whether guests can come to the local player's table now.
+    var isOpenToGuests: Bool {
+        guard case .hosting = place else { return false }
+        return addresses.contains { $0.scheme == TransportForGuests.scheme }
+    }
 }

@@ -208,7 +208,8 @@ struct PlainDialogTests {
 
     @Test("A code is printed once while the seat is free, and when the person asks for it")
     func code() throws {
-        let scene = Scene()
+        var scene = Scene()
+        scene.takeCode()
         var dialog = PlainDialog(try Self.lobby())
         let reason = dialog.reply(to: "p").lines.first
         #expect(reason?.hasPrefix("The code for phones is shown at your own table") == true)

@@ -10,7 +10,7 @@ import Testing
 struct CodeScreenTests {
     private static func waiting(isUnicode: Bool = true) -> Scene {
         var scene = Scene(style: ScreenStyle(isUnicode: isUnicode, animates: false))
-        scene.screens[Scene.puma]?.take(Scene.code)
+        scene.takeCode()
         return scene
     }
 
@@ -86,6 +86,20 @@ struct CodeScreenTests {
         #expect(isShown())
         _ = scene.type(Scene.puma, "p")
         #expect(!isShown())
+    }
+
+    @Test("It goes away when the table cannot be reached any more, and its address is not one for others")
+    func unreachable() {
+        var scene = Self.waiting()
+        _ = scene.type(Scene.puma, "p")
+        #expect(!scene.text(Scene.puma).contains("web:"))
+        _ = scene.type(Scene.puma, "p")
+        scene.addresses = []
+        scene.show(Scene.puma, LobbyNews?.none)
+        #expect(Self.place(in: scene.text(Scene.puma)) == nil)
+        scene.addresses = [TransportAddress(scheme: "web", value: "192.168.1.20:8080")]
+        scene.show(Scene.puma, LobbyNews?.none)
+        #expect(Self.place(in: scene.text(Scene.puma)) == nil, "that code is over")
     }
 
     @Test("Without a code, p says when there is one")

@@ -69,7 +69,7 @@ struct RandomScreenTests {
                 }
             }
             if random.oneIn(3) { scene.deliver() }
-            if random.oneIn(20) { scene.screens[Scene.puma]?.take(Scene.code) }
+            if random.oneIn(20) { scene.takeCode() }
             if scene.host.hasFreeSeat, scene.seatRequests.isEmpty {
                 scene.seatRequests = [SeatRequest(id: Scene.lynx, name: "Lynx", transport: "tcp")]
                 scene.show(Scene.puma, .seatRequested(scene.seatRequests[0]))

@@ -69,6 +69,13 @@ struct Scene {
         peer == puma ? "Puma" : peer == lynx ? "Lynx" : "Owl"
     }
 
+    /// Lets Puma show a code for guests.
+    mutating func takeCode() {
+        addresses.append(TransportAddress(scheme: "web", value: "192.168.1.20:8080"))
+        show(Self.puma, LobbyNews?.none)
+        screens[Self.puma]?.take(Self.code)
+    }
+
     // MARK: Events
 
     mutating func seat() { carry(host.seat(Self.lynx, name: Self.words("Lynx"))) }

@@ -21,8 +21,8 @@ struct CodeAnnouncement {
 
     /// Returns the lines to print now, if any.
     mutating func lines(for view: LobbyView, _ style: PrintedCodeStyle?) -> [String] {
-        guard case .hosting = view.place else {
-            // A code belongs to one table.
+        guard view.isOpenToGuests else {
+            // A code belongs to one table, and works while that can be reached.
             code = nil
             isRequested = false
             return []

@@ -55,8 +55,8 @@ struct Screen {
         let wasAtTable = tableView != nil
         if view.place.waitsForAnybody != self.view.place.waitsForAnybody { showsCode = nil }
         self.view = view
-        // A code belongs to one table.
-        if !isHosting { code = nil }
+        // A code belongs to one table, and works while that can be reached.
+        if !view.isOpenToGuests { code = nil }
         selection.follow(view.tables)
         answered.formIntersection(view.seatRequests.map(\.id))
         if tableView == nil, wasAtTable { leftTable() }
@@ -78,7 +78,7 @@ struct Screen {
     mutating func addNotice(_ text: String, now: Moment) { notices.add(text, now: now) }
 
     /// Takes a code for guests, which replaces the one before.
-    mutating func take(_ code: GuestCode) { if isHosting { self.code = code } }
+    mutating func take(_ code: GuestCode) { if view.isOpenToGuests { self.code = code } }
 
     private mutating func leftTable() {
         chat = ChatLog()
@@ -109,8 +109,6 @@ struct Screen {
     var isPlayingHere: Bool {
         tableView.map { $0.ownDisc != nil && $0.table.isPlaying && !$0.table.isWaiting } ?? false
     }
-
-    private var isHosting: Bool { if case .hosting = view.place { true } else { false } }
 
     // MARK: The code for guests
 

@@ -40,6 +40,12 @@ struct TableDrawing {
     private func drawCode(_ code: GuestCode, into canvas: inout Canvas) {
         guard let place = layout.code else { return }
         if let picture = place.picture {
+            // It may cover a part of the line below the title.
+            let end = layout.frame.columns.upperBound
+            canvas.fill(
+                CellArea(
+                    column: picture.columns.upperBound, row: picture.origin.row,
+                    columns: end - picture.columns.upperBound, rows: 1))
             for (row, line) in zip(picture.rows, code.picture) {
                 canvas.write(
                     line, at: CellPosition(column: picture.origin.column, row: row), Palette.code)
