@@ -11,11 +11,11 @@ public final class GuestReception: @unchecked Sendable {
         "Not encrypted: anyone on this network can read and change what passes between a guest and you."
 
     /// When a code takes the place of another one.
-    public enum Renewal: Sendable {
+    public enum Renewal: Hashable, Sendable {
         /// When one that nobody has used is too old.
         case whileUnused
-        /// Also when a guest has used one, so that there is always a code that works.
-        case always
+        /// Also so long after a guest has used one.
+        case afterUse(Duration)
     }
 
     private let renewal: Renewal
@@ -43,14 +43,17 @@ public final class GuestReception: @unchecked Sendable {
         timer = loop.schedule(at: loop.now + time) { [weak self] in
             guard let self else { return }
             timer = nil
-            if isUnused || renewal == .always { invite() }
+            if isUnused || renewal != .whileUnused { invite() }
         }
     }
 
     private func used() {
         isUnused = false
-        if renewal == .always { invite() }
+        if case .afterUse(let pause) = renewal { schedule(after: Moment.Span(pause)) }
     }
+
+    /// Has a new code shown now, if the session listens for guests. Called on the loop.
+    public func renew() { if isListening { invite() } }
 
     private func invite() {
         guard let session else { return }

@@ -73,13 +73,16 @@ enum FourInARowProgram {
         if player.namesMemory {
             throw UsageError("memory reaches nobody outside this program: name only other transports")
         }
+        let traits = TerminalTraits.ofThisProcess
+        let isPlain =
+            display.isPlain || traits.isDumb || !isTerminal(STDIN_FILENO) || !isTerminal(STDOUT_FILENO)
         let hub = MemoryHub()
         let ready = try PlayerSetup(player: player).make(
-            named: try player.name ?? .ofThisUser(), keepsIdentity: true, besides: [MemoryTransport(hub: hub)]
-        )
+            named: try player.name ?? .ofThisUser(), keepsIdentity: true,
+            besides: [MemoryTransport(hub: hub)],
+            printsCodes: isPlain)
         let interface: any UserInterface
-        let traits = TerminalTraits.ofThisProcess
-        if display.isPlain || traits.isDumb || !isTerminal(STDIN_FILENO) || !isTerminal(STDOUT_FILENO) {
+        if isPlain {
             let codeStyle = PrintedCodeStyle(traits, isTerminal: isTerminal(STDOUT_FILENO))
             interface = try PlainInterface(
                 LineOutput(onFailure: { exit.request(0) }), codeStyle: display.isASCII ? nil : codeStyle)

@@ -58,7 +58,7 @@ final class PersonalGame: @unchecked Sendable {
     // MARK: Events
 
     private func lobbyChanged(_ view: LobbyView, _ news: LobbyNews?) {
-        interface.show(view, isWorthReporting(news, view) ? completed(news) : nil)
+        interface.show(view, isWorthReporting(news, view) ? news.map(ready.completed) : nil)
         guard view.place == .lobby else { return }
         if let wanted = awaitedBot {
             guard view.tables.contains(where: { $0.id == wanted }) else { return }
@@ -103,12 +103,6 @@ final class PersonalGame: @unchecked Sendable {
         }
     }
 
-    /// Returns the news with the time for which the session waits for a person.
-    private func completed(_ news: LobbyNews?) -> LobbyNews? {
-        guard case .linkLost(let person, let usual) = news else { return news }
-        return .linkLost(person, waiting: ready.grace(for: person, usual: usual))
-    }
-
     // MARK: Requests of the person
 
     private func perform(_ request: UserRequest) {
@@ -134,6 +128,7 @@ final class PersonalGame: @unchecked Sendable {
             search?.stop()
             awaitedBot = nil
             lobby.leave()
+        case .newCode: ready.codes.reception?.renew()
         case .quit: exit.request(0)
         // The interface does this itself, because it concerns the terminal.
         case .suspend: break

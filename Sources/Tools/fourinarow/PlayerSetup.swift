@@ -33,10 +33,13 @@ struct PlayerSetup {
         /// The codes for guests, if the player lets them in.
         var codes = GuestCodes()
 
-        /// The time for which the session waits for a person whose link broke, after a report that says `usual`. Some
+        /// Returns the news with the time for which the session really waits for a person whose link broke. Some
         /// transports have a longer one of their own.
-        func grace(for person: Person, usual: Duration) -> Duration {
-            transports.first { $0.scheme == person.transport }?.grace(usual: usual) ?? usual
+        func completed(_ news: LobbyNews) -> LobbyNews {
+            guard case .linkLost(let person, let usual) = news,
+                let transport = transports.first(where: { $0.scheme == person.transport })
+            else { return news }
+            return .linkLost(person, waiting: transport.grace(usual: usual))
         }
     }
 
@@ -45,9 +48,11 @@ struct PlayerSetup {
     /// Creates everything that one player of this name needs, on a new loop.
     ///
     /// `besides` adds transports to the requested ones, if none of these has the same scheme. `keepsIdentity` says
-    /// whether the player is the same peer at every start.
+    /// whether the player is the same peer at every start. `printsCodes` says that codes for guests are printed below
+    /// each other: then the next one waits until the guest who has used one had time to sit down.
     func make(
-        named name: DisplayName, keepsIdentity: Bool, besides: [any Transport] = []
+        named name: DisplayName, keepsIdentity: Bool, besides: [any Transport] = [],
+        printsCodes: Bool
     ) throws -> Ready {
         var transports = try player.plugins.makeAll(player.transports)
         let optional = player.transports == nil ? Set(transports.map(\.scheme)) : []
@@ -60,12 +65,15 @@ struct PlayerSetup {
         let loop = try UVEventLoop.make()
         let recorder = try player.record?.begin()
         let codes = GuestCodes()
+        let reception = GuestReception(.afterUse(printsCodes ? .seconds(30) : .zero)) { code, _ in
+            codes.handler(GuestCode(code))
+        }
+        codes.reception = reception
         let lobby = Lobby(
             name: name, identity: identity.identity, trust: trust, transports: all, loop: loop
         ) {
             $0.layers = [identity] + (recorder.map { [$0] } ?? [])
-            $0.admitGuests(
-                over: all, with: GuestReception(.always) { code, _ in codes.handler(GuestCode(code)) })
+            $0.admitGuests(over: all, with: reception)
         }
         return Ready(
             lobby: lobby, loop: loop, recorder: recorder, transports: transports,

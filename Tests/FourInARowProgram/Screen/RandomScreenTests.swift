@@ -65,7 +65,7 @@ struct RandomScreenTests {
                     scene.reseat()
                 case .answerOffer: Issue.record("no seat was offered")
                 case .leave, .quit: break
-                case .host, .join, .playBot, .suspend: #expect(scene.view(of: peer).place == .lobby)
+                case .host, .join, .playBot, .newCode, .suspend: #expect(scene.view(of: peer).place == .lobby)
                 }
             }
             if random.oneIn(3) { scene.deliver() }

@@ -80,7 +80,8 @@ struct BotCommand {
             player.identity = nil
         }
         let ownName = player.name ?? DisplayName(fitting: name)
-        let ready = try PlayerSetup(player: player).make(named: ownName, keepsIdentity: false)
+        let ready = try PlayerSetup(player: player).make(
+            named: ownName, keepsIdentity: false, printsCodes: true)
         let report = GameReport(optionalSchemes: ready.optionalSchemes)
         if reports { output.line("\(ownName) plays at level \(level), with seed \(seed)") }
         let (output, exit) = (output, exit)
@@ -89,7 +90,7 @@ struct BotCommand {
         let callbacks = BotPlayer.Callbacks(
             onNews: { view, news in
                 guard reports else { return }
-                output.lines(report.lines(for: news, in: view))
+                output.lines(report.lines(for: ready.completed(news), in: view))
             },
             onChange: { if reports { codes.show($0) } },
             onFinish: { hasPlayedAll in exit.request(hasPlayedAll ? 0 : 1) })

@@ -13,11 +13,8 @@ struct CodeAnnouncement {
         isPrinted = false
     }
 
-    /// Lets the code be printed, also if it was before. Returns false if there is none.
-    mutating func request() -> Bool {
-        isRequested = code != nil
-        return isRequested
-    }
+    /// Lets the next code be printed in any case.
+    mutating func request() { isRequested = true }
 
     /// Returns the lines to print now, if any.
     mutating func lines(for view: LobbyView, _ style: PrintedCodeStyle?) -> [String] {
@@ -27,7 +24,7 @@ struct CodeAnnouncement {
             isRequested = false
             return []
         }
-        guard let code, isRequested || view.place.waitsForAnybody && !isPrinted else { return [] }
+        guard let code, !isPrinted, isRequested || view.place.waitsForAnybody else { return [] }
         defer { (isPrinted, isFirst, isRequested) = (true, false, false) }
         return code.lines(style, isFirst: isFirst)
     }

@@ -52,7 +52,10 @@ struct PrintedCodeStyle: Hashable, Sendable {
 
 /// Passes codes for guests to the interface that shows them.
 ///
-/// `@unchecked Sendable`: the handler is set before the session starts, and then read on its loop.
+/// `@unchecked Sendable`: everything is set before the session starts, and then read on its loop.
 final class GuestCodes: @unchecked Sendable {
+    /// Makes the codes. It is used only while the session has a transport for guests.
+    weak var reception: GuestReception?
+    /// Shows a code.
     var handler: @Sendable (GuestCode) -> Void = { _ in }
 }

@@ -32,7 +32,7 @@ enum PlainCommand: Hashable {
         "l: list the tables near you, with their numbers",
         "j NUMBER: sit down at that table; w NUMBER: watch there",
         "h: open a table of your own",
-        "p: print the code for phones again, if the game was started with --web",
+        "p: print a new code for phones, if the game was started with --web",
         "m, m LEVEL: play against the machine, level 1 to 9; 5 by default",
         "q: leave the table; in the lobby: end the program",
     ]

@@ -191,10 +191,16 @@ struct PlainDialog {
         case .watch(let number): go(to: number, as: .watch)
         case .host: Reply(requests: [.host])
         case .bot(let level): Reply(requests: [.playBot(level: level)])
-        case .code: code.request() ? Reply() : Reply(lines: [Self.asSentence(Sentences.noCode)])
+        case .code: requestCode()
         case .quit: Reply(requests: [view.place == .lobby ? .quit : .leave])
         case .help: Reply(lines: PlainCommand.overview)
         }
+    }
+
+    private mutating func requestCode() -> Reply {
+        guard view.isOpenToGuests else { return Reply(lines: [Self.asSentence(Sentences.noCode)]) }
+        code.request()
+        return Reply(requests: [.newCode])
     }
 
     private var tableLines: [String] {

@@ -17,6 +17,8 @@ enum UserRequest: Hashable {
     case act(Action)
     /// Return to the lobby: leave the table, or cancel the attempt to join one.
     case leave
+    /// See a new code for guests.
+    case newCode
     /// End the program.
     case quit
     /// Stop the program, as Ctrl-Z does.
