@@ -119,7 +119,7 @@ public struct Person: Hashable, Sendable, Identifiable {
     public let id: PeerID
     /// The name of the person.
     public internal(set) var name: String
-    /// What is known of the person's key.
+    /// The trust in the person's key, as far as it is known.
     public internal(set) var trust: PeerTrust?
     /// The transport in use; nil while the link is broken.
     public internal(set) var transport: String?

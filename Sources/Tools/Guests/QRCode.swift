@@ -32,9 +32,8 @@ public struct QRCode: Sendable {
         let rows = -Self.margin..<size + Self.margin
         return stride(from: rows.lowerBound, to: rows.upperBound, by: 2).map { row in
             (-Self.margin..<size + Self.margin).map { column in
-                // Below the last row there is nothing to draw.
-                let lower = row + 1 < rows.upperBound && !isDark(row + 1, column)
-                return switch (!isDark(row, column), lower) {
+                // Below the last row, the margin is wider: half a line of black would stand out on white.
+                switch (!isDark(row, column), !isDark(row + 1, column)) {
                 case (true, true): "█"
                 case (true, false): "▀"
                 case (false, true): "▄"

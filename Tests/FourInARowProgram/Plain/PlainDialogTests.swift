@@ -247,7 +247,7 @@ struct PlainDialogTests {
         let traits = TerminalTraits(colours: .sixteen, isUnicode: true)
         let style = try #require(PrintedCodeStyle(traits, isTerminal: false))
         let lines = Scene.code.lines(style, isFirst: true)
-        let picture = lines.filter { $0.hasPrefix("    █") || $0.hasPrefix("    ▀") }
+        let picture = lines.filter { $0.hasPrefix("    █") }
         #expect(picture.map { String($0.dropFirst(4)) } == Scene.code.picture)
         #expect(lines.contains { $0.hasSuffix("open  \(Scene.code.address)") })
         #expect(lines.contains(GuestReception.warning))

@@ -30,7 +30,7 @@ enum Sentences {
         }
     }
 
-    /// What a person has to know about a guest in a browser.
+    /// The mark of a guest in a browser, which people have to see.
     static let guestMark = "guest, not encrypted"
 
     /// Why no code for phones can be shown.

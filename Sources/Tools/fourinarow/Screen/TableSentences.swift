@@ -4,7 +4,7 @@ import FourInARow
 struct TableSentences {
     private let names: PlayerNames
     private let own: Disc?
-    /// What a person has to know about who sits down.
+    /// The mark of a guest in a browser after the name of the one who sits down; empty for others.
     private let mark: String
 
     init(_ view: LobbyView, _ tableView: TableView) {
