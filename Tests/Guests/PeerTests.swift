@@ -14,21 +14,32 @@ final class EchoHost: Sendable {
 
     /// What the host has seen.
     actor Record {
-        var connected: [PeerID] = []
-        var lastLine = ""
-        var ends: [String] = []
-        var streamEnds: [String] = []
+        private(set) var connected: Set<PeerID> = []
+        private var notes: Set<String> = []
+        private var waiting: [(note: String, CheckedContinuation<Void, Never>)] = []
 
-        func note(connected peer: PeerID) { connected.append(peer) }
-        func note(line: String) { lastLine = line }
-        func note(end: String) { ends.append(end) }
-        func note(streamEnd: String) { streamEnds.append(streamEnd) }
+        func note(connected peer: PeerID) { connected.insert(peer) }
+
+        func note(_ note: String) {
+            notes.insert(note)
+            for (_, continuation) in waiting.filter({ $0.note == note }) { continuation.resume() }
+            waiting.removeAll { $0.note == note }
+        }
+
+        /// Waits until the host has noted this.
+        func wait(for note: String) async {
+            guard !notes.contains(note) else { return }
+            await withCheckedContinuation { waiting.append((note, $0)) }
+        }
     }
 
     init() throws {
         let page = try WebPage([
             "/": Self.file("index.html", "text/html; charset=utf-8"),
             "/checks.js": Self.file("checks.js", "text/javascript; charset=utf-8"),
+            "/icon.svg": WebPage.File(
+                type: "image/svg+xml",
+                bytes: ByteSlice(Array("<svg xmlns='http://www.w3.org/2000/svg'/>".utf8))),
         ])
         let session = try Session(service: "checks", name: "Puma", transports: "web:port=0") {
             $0.admitsUnencryptedGuests = true
@@ -49,19 +60,18 @@ final class EchoHost: Sendable {
                         }
                         invitation.accept()
                     case .connected(let peer): await record.note(connected: peer.id)
-                    case .disconnected(_, let cause): await record.note(end: "\(cause.cause)")
                     default: break
                     }
                 }
             },
             Task {
                 for await message in session.messages {
+                    let text = String(decoding: message.bytes.prefix(40), as: UTF8.self)
+                    if text.hasPrefix("last ") { await record.note(text) }
                     guard let peer = session.connectedPeers.first(where: { $0.id == message.sender }) else {
                         continue
                     }
-                    let text = String(decoding: message.bytes.prefix(40), as: UTF8.self)
                     if text.hasPrefix("do ") { await Self.obey(text.dropFirst(3), of: peer) }
-                    if text.hasPrefix("last ") { await record.note(line: text) }
                     if !message.isReliable {
                         try? peer.sendUnreliably(bytes: message.bytes)
                     } else if !text.hasPrefix("do "), !text.hasPrefix("last ") {
@@ -76,7 +86,7 @@ final class EchoHost: Sendable {
                             while let bytes = try await stream.read() { try await stream.write(bytes) }
                             stream.finish()
                         } catch {
-                            await record.note(streamEnd: "\(error)")
+                            await record.note((error as? NighError).map { "\($0.cause)" } ?? "\(error)")
                             stream.cancel()
                         }
                     }
@@ -171,11 +181,13 @@ final class EchoHost: Sendable {
             }
             #expect(try browser.evaluate("window.cutting", as: String.self) == "whole")
             try Self.run("leave", in: browser)
-            #expect(await host.record.lastLine == "last 999", "all of it came before the goodbye")
+            // All of it comes before the goodbye.
+            await host.record.wait(for: "last 999")
             try browser.run("join()")
             try Self.run("hostLeaves", in: browser)
-            #expect(await Set(host.record.connected.map { "\($0)" }) == [peer], "it is one peer all the time")
-            #expect(await host.record.streamEnds.contains { $0.contains("changed my mind") })
+            let connected = await host.record.connected.map { "\($0)" }
+            #expect(connected == [peer], "it is one peer all the time")
+            await host.record.wait(for: "the stream was cancelled: changed my mind")
             #expect(try browser.problems().filter { !$0.contains("WebSocket") } == [])
             await host.close()
         }

@@ -207,20 +207,22 @@ extension WebTransport: WebHost {
 extension WebTransport: GuestTransport {
     package func makeInvitation(_ done: @escaping @Sendable (GuestInvitation?) -> Void) {
         guard let running else { return done(nil) }
-        makeInvitation(until: running.loop.now + Self.listeningTime, done)
+        makeInvitation(askedAt: running.loop.now, done)
     }
 
     /// Makes an invitation now, or soon if that would make it better: there is no listener yet, or the name of this
     /// machine is not known yet.
-    private func makeInvitation(until end: Moment, _ done: @escaping @Sendable (GuestInvitation?) -> Void) {
+    private func makeInvitation(
+        askedAt begin: Moment, _ done: @escaping @Sendable (GuestInvitation?) -> Void
+    ) {
         guard let running else { return done(nil) }
-        let now = running.loop.now
-        let isKnown = running.discovery.hostName != nil || end - now < Self.listeningTime - Self.nameTime
-        if let invitation = isKnown ? invitation(running) : nil { return done(invitation) }
-        guard now < end else { return done(invitation(running)) }
-        running.loop.schedule(at: now + Self.invitationPause) { [weak self] in
+        let waited = running.loop.now - begin
+        let isNameKnown = running.discovery.hostName != nil || waited >= Self.nameTime
+        if isNameKnown, let invitation = invitation(running) { return done(invitation) }
+        guard waited < Self.listeningTime else { return done(nil) }
+        running.loop.schedule(at: running.loop.now + Self.invitationPause) { [weak self] in
             guard let self else { return done(nil) }
-            makeInvitation(until: end, done)
+            makeInvitation(askedAt: begin, done)
         }
     }
 

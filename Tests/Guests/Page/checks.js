@@ -92,11 +92,12 @@ const checks = {
       expect(!seen.has(text(bytes)), `${text(bytes)} came twice`);
       seen.add(text(bytes));
     };
-    for (let index = 0; index < 50; index += 1) conversation.sendUnreliable(new TextEncoder().encode(`u${index}`));
-    await conversation.ping();
-    await conversation.ping();
-    for (const words of seen) expect(/^u([0-9]|[1-4][0-9])$/.test(words), `${words} was not sent`);
-    expect(seen.size > 0, "none came back");
+    // Each may be lost, but not all of them for ever.
+    for (let index = 0; seen.size < 10; index += 1) {
+      conversation.sendUnreliable(new TextEncoder().encode(`u${index}`));
+      await conversation.ping();
+    }
+    for (const words of seen) expect(/^u[0-9]+$/.test(words), `${words} was not sent`);
   },
 
   async stream() {
@@ -192,7 +193,8 @@ const checks = {
 async function figures() {
   conversation.onmessage = () => {};
   const rate = async (count, length) => {
-    const bytes = pattern(length, 1);
+    // The host does not send these back.
+    const bytes = Uint8Array.from({ ...[..."last "].map((letter) => letter.charCodeAt(0)), length });
     const begin = performance.now();
     for (let index = 0; index < count; index += 1) {
       while (conversation.waiting("main") > 2 << 20) await sleep(1);

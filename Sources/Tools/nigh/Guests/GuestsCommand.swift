@@ -22,7 +22,7 @@ struct GuestsCommand: Subcommand {
         "guests", "Shows the guests in browsers, and sends them away",
         text: """
             A guest is a person with a browser who has scanned the code of `nigh receive --web`, `nigh send --web`, `nigh chat \
-            --web`. It may come back for 12 h, as long as that program runs. A guest that was sent \
+            --web` or `fourinarow host --web`. It may come back for 12 h, as long as that program runs. A guest that was sent \
             away needs a new code.
             """,
         OutputOptions.options,
