@@ -7,7 +7,7 @@ struct WebOptions: Hashable, Sendable {
     /// The name of the one network interface to use; nil for all that lead to a local network.
     var interface: String?
     /// The most bytes per second that one guest may send.
-    var rate = 32 << 20
+    var rate = 64 << 20
     /// The most bytes that one guest may send and be sent in all.
     var byteLimit = 64 << 30
 
@@ -17,7 +17,7 @@ struct WebOptions: Hashable, Sendable {
     static let keys = [
         "port": "where to listen; by default 8080, or a free port if that is in use",
         "interface": "the one network interface to use, such as wlan0; by default all of local networks",
-        "rate": "the most bytes per second that a guest may send, 32M by default",
+        "rate": "the most bytes per second that a guest may send, 64M by default",
         "bytes": "the most bytes that a guest may send and receive in all, 64G by default",
     ]
 
@@ -47,7 +47,7 @@ struct WebOptions: Hashable, Sendable {
         let number = Int(unit == nil ? text[...] : text.dropLast())
         guard let number, number > 0, let size = Optional(number.multipliedReportingOverflow(by: unit ?? 1)),
             !size.overflow
-        else { throw invalid("\(key) \"\(text)\"", "write a number of bytes, as in 500000, 32M or 2G") }
+        else { throw invalid("\(key) \"\(text)\"", "write a number of bytes, as in 500000, 64M or 2G") }
         return size.partialValue
     }
 
