@@ -374,6 +374,12 @@ let package = Package(
             ],
             path: "Tests/NATS"),
         .testTarget(
+            name: "WebTests",
+            dependencies: [
+                "COpenSSL", "NighCore", "NighMemory", "NighTCP", "NighTestKit", "NighUV", "NighWeb",
+            ],
+            path: "Tests/Web", exclude: ["Script"]),
+        .testTarget(
             name: "TestKitTests",
             dependencies: [
                 "NighCalls", "NighChannels", "NighCore", "NighLoop", "NighMemory", "NighTestKit",

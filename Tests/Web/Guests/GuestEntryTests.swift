@@ -1,0 +1,68 @@
+import NighTestKit
+import Testing
+
+@testable import NighCore
+@testable import NighWeb
+
+@Suite("The first message of a guest") struct GuestEntryTests {
+    static let key = Array(0..<32) as [UInt8]
+    private static let token = [UInt8](repeating: 7, count: 16)
+
+    @Test("it has a key, and a token or none")
+    func reads() {
+        let first = GuestEntry([1] + Self.key + Self.token)
+        #expect(first?.key == Self.key && first?.token == Self.token)
+        let again = GuestEntry([1] + Self.key)
+        #expect(again?.key == Self.key && again != nil && again?.token == nil)
+    }
+
+    @Test("other lengths and other marks are refused")
+    func refuses() {
+        let whole = [1] + Self.key + Self.token
+        for count in 0...whole.count where count != 33 && count != 49 {
+            #expect(GuestEntry(Array(whole.prefix(count))) == nil, "\(count)")
+        }
+        #expect(GuestEntry(whole + [0]) == nil)
+        for mark in [0, 2, 255] as [UInt8] { #expect(GuestEntry([mark] + whole.dropFirst()) == nil) }
+    }
+
+    @Test("the PeerID is the hash of a label and the key, and each key has its own")
+    func peer() throws {
+        let hash = ([12] + Array("nigh guest 1".utf8) + Self.key).withUnsafeBytes { SHA256.hash($0) }
+        let entry = try #require(GuestEntry([1] + Self.key))
+        #expect(entry.peer.bytes == hash)
+        let other = try #require(GuestEntry([1] + [1] + Self.key.dropFirst()))
+        #expect(other.peer != entry.peer)
+        // A token changes nothing about who it is.
+        #expect(GuestEntry([1] + Self.key + Self.token)?.peer == entry.peer)
+    }
+
+    @Test("an answer is written as the protocol says")
+    func answers() throws {
+        let guest = try #require(GuestEntry([1] + Self.key)).peer
+        let host = Identity.ephemeral(seed: 1).peerID
+        let advertisement = Advertisement(
+            service: "chat", peer: host, name: DisplayName(fitting: "Puma"),
+            info: try DiscoveryInfo(["a": "b"]))
+        let bytes = GuestAnswer.entered(guest, advertisement).bytes
+        #expect(Array(bytes[..<33]) == [1] + Array(guest.bytes))
+        let length = Int(bytes[33]) << 8 | Int(bytes[34])
+        #expect(bytes.count == 35 + length)
+        #expect(Advertisement(bytes: Array(bytes[35...])) == advertisement)
+        let refused = GuestAnswer.refused(.tooMany(seconds: 260)).bytes
+        let words = Array(GuestRefusal.tooMany(seconds: 260).words.utf8)
+        #expect(refused == [2, 3, 0, 0, 1, 4, UInt8(words.count)] + words)
+    }
+
+    @Test("each reason has its code, words of at most 255 bytes, and seconds only if there are any")
+    func reasons() {
+        let codes: [(GuestRefusal, UInt8)] = [
+            (.unknown, 1), (.used, 1), (.old, 1), (.forgotten, 1), (.full, 2), (.tooMany(seconds: 9), 3),
+            (.revoked, 4),
+        ]
+        for (reason, code) in codes {
+            #expect(reason.code == code && (1...255).contains(reason.words.utf8.count))
+            #expect(reason.pause == (code == 3 ? 9 : 0))
+        }
+    }
+}
