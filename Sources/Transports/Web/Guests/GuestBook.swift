@@ -79,6 +79,7 @@ struct GuestBook {
         let hash = Self.hash(entry.token ?? [])
         guard let invitation = invitations[hash], invitation.guest == nil || invitation.guest == id else {
             noteFailure(of: source, at: now)
+            if revoked.contains(id) { return .failure(Refused(.revoked)) }
             return .failure(Refused(invitations[hash] == nil ? .unknown : .used))
         }
         guard invitation.expires > now else { return .failure(Refused(.old)) }
@@ -116,9 +117,10 @@ struct GuestBook {
         return visitors[id]?.byteCount ?? 0
     }
 
-    /// Forgets a guest, which then cannot come back. Returns false if there is none.
+    /// Forgets a guest, which then cannot come back without another invitation. Returns false if there is none.
     mutating func revoke(_ id: PeerID) -> Bool {
         guard visitors.removeValue(forKey: id) != nil else { return false }
+        invitations = invitations.filter { $0.value.guest != id }
         revoked = revoked.suffix(Self.mostSources - 1) + [id]
         return true
     }
