@@ -131,7 +131,10 @@ public final class Session: Sendable {
     private static func checkGuests(
         of transports: [any Transport], _ configuration: SessionConfiguration
     ) throws(NighError) {
-        guard let scheme = transports.first(where: { $0 is any GuestTransport })?.scheme else { return }
+        let withGuests = transports.first {
+            CheckedTransport.transport(inside: $0) is any GuestTransport
+        }
+        guard let scheme = withGuests?.scheme else { return }
         if configuration.security == .paired {
             throw NighError(
                 .configuring, .invalid("transport: its guests can never be paired"), transport: scheme,
