@@ -106,6 +106,7 @@ extension SessionMachine {
         guard security != .none else { return refuse(.unavailable("this session has no encryption")) }
         guard let peer = peers[id] else { return refuse(.unknownPeer) }
         guard !isClosing else { return refuse(.closed) }
+        guard !peer.isGuest else { return refuse(.unavailable("a guest has no key, so it cannot be paired")) }
         guard peer.identity.current != identity else { return refuse(Self.pairingWithItself) }
         if let lie = falseAnnouncement(of: peer) { return refuse(lie) }
         guard !isPersonPairing, peer.pairing == nil else {
@@ -214,6 +215,10 @@ extension SessionMachine {
 
     /// Takes part in a pairing for which the peer asks, or refuses. Returns whether it takes part.
     private func acceptPairing(askedBy peer: PeerRecord, on link: Link, now: Moment) -> Bool {
+        guard !peer.isGuest else {
+            violated(link, "a request for pairing by a guest", now: now)
+            return false
+        }
         if peer.pairing?.showsCode == true {
             // The other side starts again over another link, so the digits on the screen are not valid any more.
             endPairing(with: peer, .superseded, saying: nil)
