@@ -109,6 +109,9 @@ package struct IntroductionTable {
     /// The peers with which there is a conversation, by PeerID.
     package var connectedPeers: [PeerID] { peers.keys.sorted() }
 
+    /// Whether the session has a conversation with this peer in which there may be introductions.
+    package func isConnected(to id: PeerID) -> Bool { peers[id] != nil }
+
     /// Whether both this session and a connected peer are in the mesh.
     package func isInMesh(with id: PeerID) -> Bool { policy.isMesh && peers[id]?.presence?.isMesh == true }
 

@@ -197,6 +197,8 @@ package final class Introductions: ConversationLayer {
     private func receive(_ bytes: UnsafeRawBufferPointer, from peer: PeerID) {
         // Nothing that a peer says about others means anything any more once it has broken the protocol.
         guard let session = onLoop.session, !onLoop.isClosed, !onLoop.violators.contains(peer) else { return }
+        // A guest may say what it likes: nobody listens.
+        guard onLoop.table.isConnected(to: peer) else { return }
         do throws(WireError) {
             for record in try IntroductionRecord.records(in: bytes) {
                 try onLoop.table.receive(
