@@ -1,0 +1,213 @@
+import NighMemory
+import NighTestKit
+
+@testable import NighCore
+
+/// A transport with guests, over memory: whoever dials in is the guest that the test has named for its address.
+///
+/// `@unchecked Sendable`: everything happens on the one virtual loop.
+final class GuestDesk: GuestTransport, TransportEvents, @unchecked Sendable {
+    static let schemeName = "desk"
+
+    private let inner: RelabelledTransport
+    private var events: (any TransportEvents)?
+    /// The guests by the addresses from which they dial.
+    var guestsByAddress: [String: PeerID] = [:]
+    private(set) var revoked: [PeerID] = []
+    var invitation: GuestInvitation?
+    /// Whether pipes of dialled addresses without a guest come in as those of peers.
+    private var pipes: [DeskPipe] = []
+
+    init(on hub: MemoryHub, at address: String = "desk") {
+        inner = RelabelledTransport(
+            MemoryTransport(hub: hub, address: address), scheme: Self.schemeName, priority: 900)
+    }
+
+    /// Breaks the pipes of a guest without a goodbye.
+    func cut(_ guest: PeerID) { for pipe in pipes where pipe.guest == guest { pipe.cut() } }
+
+    /// How many pipes guests have opened so far.
+    var pipeCount: Int { pipes.count }
+
+    // MARK: Guests
+
+    func makeInvitation() -> GuestInvitation? { invitation }
+    var guests: [Guest] {
+        guestsByAddress.map { Guest(id: $0.value, address: $0.key, age: .zero, isHere: true) }
+    }
+    func revoke(_ guest: PeerID) {
+        revoked.append(guest)
+        cut(guest)
+    }
+
+    // MARK: Transport
+
+    let scheme = GuestDesk.schemeName
+    var capabilities: TransportCapabilities {
+        var capabilities = inner.capabilities
+        capabilities.suggestedGrace = .seconds(5 * 60)
+        return capabilities
+    }
+
+    func start(on loop: any EventLoop, events: any TransportEvents) {
+        self.events = events
+        inner.start(on: loop, events: self)
+    }
+    func advertise(_ advertisement: Advertisement) { inner.advertise(advertisement) }
+    func updateAdvertisement(_ advertisement: Advertisement) { inner.updateAdvertisement(advertisement) }
+    func stopAdvertising() { inner.stopAdvertising() }
+    func browse(_ service: ServiceName) {}
+    func stopBrowsing() {}
+    func dial(_ address: TransportAddress, as dial: DialID, timeout: Duration) {
+        inner.dial(address, as: dial, timeout: timeout)
+    }
+    func cancelDial(_ dial: DialID) { inner.cancelDial(dial) }
+    func diagnose() -> [Diagnosis] { inner.diagnose() }
+    func shutdown() {
+        inner.shutdown()
+        events = nil
+    }
+
+    // MARK: Events
+
+    func pipeOpened(_ pipe: any Pipe, dial: DialID?, by transport: any Transport) {
+        guard let guest = pipe.remoteAddress.flatMap({ guestsByAddress[$0.value] }) else {
+            return pipe.close(.now)
+        }
+        let pipe = DeskPipe(pipe, of: guest)
+        pipes.append(pipe)
+        events?.pipeOpened(pipe, dial: dial, by: self)
+    }
+    func listeningChanged(_ addresses: [TransportAddress], by transport: any Transport) {
+        events?.listeningChanged(addresses, by: self)
+    }
+    func advertised(as name: DisplayName, by transport: any Transport) {
+        events?.advertised(as: name, by: self)
+    }
+    func advertisingFailed(_ error: NighError, by transport: any Transport) {
+        events?.advertisingFailed(error, by: self)
+    }
+    func dialFailed(_ dial: DialID, error: NighError, by transport: any Transport) {
+        events?.dialFailed(dial, error: error, by: self)
+    }
+    func routeFound(_ sighting: Sighting, by transport: any Transport) {}
+    func routeChanged(_ sighting: Sighting, by transport: any Transport) {}
+    func routeLost(_ address: TransportAddress, by transport: any Transport) {}
+    func addressKnown(_ address: TransportAddress, by transport: any Transport) {}
+    func browsingFailed(_ error: NighError, by transport: any Transport) {}
+    func transportChanged(_ condition: TransportCondition, by transport: any Transport) {}
+}
+
+/// A pipe whose other end is a guest.
+private final class DeskPipe: GuestPipe, PipeHandler {
+    let guest: PeerID
+    private let inner: any Pipe
+    private var handler: (any PipeHandler)?
+
+    init(_ inner: any Pipe, of guest: PeerID) {
+        self.inner = inner
+        self.guest = guest
+    }
+
+    func cut() {
+        inner.close(.now)
+        let last = handler
+        handler = nil
+        last?.pipeClosed(self, error: nil)
+    }
+
+    var localAddress: TransportAddress? { inner.localAddress }
+    var remoteAddress: TransportAddress? { inner.remoteAddress }
+    var writableBytes: Int { inner.writableBytes }
+    var counters: PipeCounters { inner.counters }
+    func start(handler: any PipeHandler) {
+        self.handler = handler
+        inner.start(handler: self)
+    }
+    func write(_ queue: inout ByteQueue) { inner.write(&queue) }
+    func pauseReading() { inner.pauseReading() }
+    func resumeReading() { inner.resumeReading() }
+    func close(_ mode: PipeCloseMode) {
+        if mode == .now { handler = nil }
+        inner.close(mode)
+    }
+
+    func pipe(_ pipe: any Pipe, received bytes: ByteSlice) { handler?.pipe(self, received: bytes) }
+    func pipeBecameWritable(_ pipe: any Pipe) { handler?.pipeBecameWritable(self) }
+    func pipeEnded(_ pipe: any Pipe) { handler?.pipeEnded(self) }
+    func pipeClosed(_ pipe: any Pipe, error: NighError?) { handler?.pipeClosed(self, error: error) }
+    func pipeDrained(_ pipe: any Pipe) { handler?.pipeDrained(self) }
+}
+
+/// A session that takes guests, its guests, and peers of the same network, in virtual time.
+///
+/// A guest here is a whole session without encryption, so it can try everything that a peer can do.
+final class GuestHouse {
+    let loop = VirtualEventLoop()
+    let desk: GuestDesk
+    private let peers = MemoryHub()
+    private let visitors = MemoryHub()
+    private var count: UInt64 = 0
+    private(set) var host: SessionProbe!
+    let trust = TrustStore.ephemeral()
+
+    static let deskAddress = TransportAddress(scheme: "memory", value: "desk")
+
+    init(_ adjust: (inout SessionConfiguration) -> Void = { _ in }) throws {
+        desk = GuestDesk(on: visitors)
+        host = join("Host", trust: trust, besides: [desk]) {
+            $0.admitsUnencryptedGuests = true
+            adjust(&$0)
+        }
+        try run(.seconds(1))
+    }
+
+    /// Starts a session of the peers' network.
+    func join(
+        _ name: String, trust: TrustStore = .ephemeral(), besides more: [any Transport] = [],
+        adjust: (inout SessionConfiguration) -> Void = { _ in }
+    ) -> SessionProbe {
+        let transport = FaultyTransport(MemoryTransport(hub: peers, address: name))
+        return start(
+            name, .ephemeral(seed: count + 1), trust: trust, [transport] + more, transport.control,
+            adjust: adjust)
+    }
+
+    /// Starts a session that is a guest, and which the desk takes for `guest`: for itself unless told otherwise.
+    func visit(
+        _ name: String = "Guest", identity: Identity = .ephemeral(seed: 500), as guest: PeerID? = nil,
+        adjust: (inout SessionConfiguration) -> Void = { _ in }
+    ) -> SessionProbe {
+        desk.guestsByAddress[name] = guest ?? identity.peerID
+        let transport = FaultyTransport(MemoryTransport(hub: visitors, address: name))
+        return start(name, identity, trust: .ephemeral(), [transport], transport.control) {
+            $0.security = .none
+            $0.datagrams = false
+            adjust(&$0)
+        }
+    }
+
+    private func start(
+        _ name: String, _ identity: Identity, trust: TrustStore, _ transports: [any Transport],
+        _ faults: FaultControl,
+        adjust: (inout SessionConfiguration) -> Void
+    ) -> SessionProbe {
+        count += 1
+        var configuration = SessionConfiguration(service: "test", name: DisplayName(fitting: name))
+        configuration.seed = count &* 7919
+        adjust(&configuration)
+        let session = Session(
+            configuration, identity: identity, trust: trust, transports: transports, loop: loop)
+        let probe = SessionProbe(number: Int(count), session: session, faults: faults)
+        probe.start(reading: .handler, accepting: true)
+        return probe
+    }
+
+    func run(_ time: Duration) throws { try loop.run(for: time) }
+
+    /// Lets a guest invite the host, and time pass.
+    func enter(_ guest: SessionProbe) throws {
+        guest.session.invite(at: Self.deskAddress) { [weak guest] in guest?.outcomes.append($0) }
+        try run(.seconds(1))
+    }
+}

@@ -1,0 +1,116 @@
+import NighRelays
+import NighTestKit
+import Testing
+
+@testable import NighCore
+@testable import NighIntroductions
+
+/// What peers and guests learn of each other in a mesh: nothing.
+@Suite("A mesh with a guest at one of its sessions") struct GuestIntroductionTests {
+    /// The guests and peers that have said something of themselves.
+    ///
+    /// `@unchecked Sendable`: everything happens on the one virtual loop.
+    private final class Presented: @unchecked Sendable {
+        var ids: [PeerID] = []
+        var violations = 0
+    }
+
+    private static func mesh(
+        _ seed: UInt64, _ configuration: inout SessionConfiguration, _ presented: Presented? = nil,
+        isHost: Bool = false
+    ) {
+        let layer = Introductions(
+            .ephemeral(seed: seed), of: configuration, isMesh: true, relaying: .everyone, seed: seed)
+        if let presented {
+            layer.report(
+                to: Introductions.Observer(
+                    violated: { _ in presented.violations += 1 }, presented: { presented.ids.append($0) }))
+        }
+        configuration.layers = [layer]
+    }
+
+    private static func known(to probe: SessionProbe) -> Set<PeerID> {
+        Set(probe.session.inspection.peers.map(\.id))
+    }
+
+    @Test("tells its members nothing of the guest, and the guest nothing of its members")
+    func separate() throws {
+        let presented = Presented()
+        let house = try GuestHouse { Self.mesh(1, &$0, presented) }
+        let members = [2, 3].map { seed in house.join("M\(seed)") { Self.mesh(UInt64(seed), &$0) } }
+        for member in members { member.session.invite(house.host.id) { _ in } }
+        try house.run(.seconds(5))
+        #expect(Self.known(to: members[0]) == [house.host.id, members[1].id])
+        let guest = house.visit { Self.mesh(500, &$0) }
+        try house.enter(guest)
+        try house.run(.seconds(60))
+        #expect(house.host.state(of: guest.id) == .connected)
+        #expect(Self.known(to: guest) == [house.host.id])
+        for member in members { #expect(!Self.known(to: member).contains(guest.id)) }
+        let after = house.join("M4") { Self.mesh(4, &$0) }
+        after.session.invite(house.host.id) { _ in }
+        try house.run(.seconds(10))
+        #expect(Self.known(to: after) == [house.host.id, members[0].id, members[1].id])
+        #expect(Self.known(to: guest) == [house.host.id])
+        #expect(!presented.ids.contains(guest.id))
+    }
+
+    @Test("takes nothing that the guest says about anybody")
+    func hearsay() throws {
+        let presented = Presented()
+        let house = try GuestHouse { Self.mesh(1, &$0, presented) }
+        let member = house.join("Member") { Self.mesh(2, &$0) }
+        member.session.invite(house.host.id) { _ in }
+        try house.run(.seconds(5))
+        let guest = house.visit()
+        try house.enter(guest)
+        let before = Self.known(to: house.host)
+        let stranger = Identity.ephemeral(seed: 90).peerID
+        func advertisement(_ peer: PeerID) -> Advertisement {
+            Advertisement(service: "test", peer: peer, name: DisplayName(fitting: "Somebody"))
+        }
+        let records: [IntroductionRecord] = [
+            .here(
+                Presence(
+                    isMesh: true, acceptsRelays: true, nonce: 1, advertisement: advertisement(guest.id),
+                    addresses: [])),
+            .member(Listing(isMesh: true, isCarried: true, advertisement: advertisement(stranger))),
+            .ask(member.id), .gone(member.id),
+            .introduction(
+                stranger, addresses: [TransportAddress(scheme: "memory", value: "Member")], token: [1, 2]),
+        ]
+        for record in records {
+            let sent = guest.session.sendIfPossible(
+                ByteSlice(record.bytes), of: IntroductionRecord.kind, to: house.host.id)
+            #expect(sent == .sent)
+        }
+        // Bytes that are no record, and the presence of somebody else.
+        for bytes in [[255, 255], [UInt8](repeating: 7, count: 40)] {
+            _ = guest.session.sendIfPossible(
+                ByteSlice(bytes), of: IntroductionRecord.kind, to: house.host.id)
+        }
+        try house.run(.seconds(30))
+        #expect(Self.known(to: house.host) == before.union([guest.id]))
+        #expect(Self.known(to: guest) == [house.host.id])
+        #expect(Set(presented.ids) == [member.id] && presented.violations == 0)
+        #expect(house.host.state(of: guest.id) == .connected)
+        #expect(guest.messages.isEmpty)
+    }
+
+    @Test("asks its program about the guest, whatever token that brings")
+    func introducedGuest() throws {
+        let house = try GuestHouse { Self.mesh(1, &$0) }
+        let member = house.join("Member") { Self.mesh(2, &$0) }
+        member.session.invite(house.host.id) { _ in }
+        try house.run(.seconds(5))
+        let guest = house.visit()
+        try house.run(.seconds(1))
+        let token = IntroductionToken(
+            by: .ephemeral(seed: 2), guest: guest.id, host: house.host.id, nonce: 1, number: 1)
+        let before = house.host.invitations.count
+        guest.session.invite(house.host.id, introduction: token.bytes, timeout: .seconds(10)) { _ in }
+        try house.run(.seconds(1))
+        #expect(house.host.invitations.count == before + 1)
+        #expect(house.host.invitations.last?.introduction == [])
+    }
+}
