@@ -10,13 +10,25 @@ protocol WebHost: AnyObject {
     var names: WebNames { get }
     /// The most bytes per second that a guest may send.
     var rate: Int { get }
+    /// How long a connection may take for its steps.
+    var times: WebTimes { get }
 
     /// Lets a guest in, or says why not.
     func enter(_ entry: GuestEntry, by connection: WebConnection) -> GuestAnswer
     /// Hands on the pipe of a guest that begins to talk.
     func opened(_ pipe: WebPipe)
+    /// The most bytes that a guest may send and be sent.
+    var byteLimit: Int { get }
     /// Counts bytes of a guest. Returns false if it has used up what it may.
     func count(_ bytes: Int, of guest: PeerID) -> Bool
+}
+
+/// How long the connections of browsers may take. Tests give less.
+struct WebTimes {
+    /// How long a request may take, from its first byte or the end of the one before.
+    var request = Moment.Span.seconds(5)
+    /// How long a guest that was let in may wait before it begins its pipe: a person types a name.
+    var waiting = Moment.Span.seconds(120)
 }
 
 /// One connection of a browser: requests for the files of the page, until one makes it a WebSocket. Then the guest
@@ -25,10 +37,6 @@ protocol WebHost: AnyObject {
 /// Each step has a deadline, so a connection that says nothing, or too little, ends. Loop only; hence
 /// `@unchecked Sendable`.
 final class WebConnection: @unchecked Sendable {
-    /// How long a request may take, from its first byte or the end of the one before.
-    static let requestTime = Moment.Span.seconds(5)
-    /// How long a guest that was let in may wait before it begins its pipe: a person types a name.
-    static let waitingTime = Moment.Span.seconds(120)
     /// How many requests one connection may make.
     private static let mostRequests = 100
 
@@ -48,9 +56,14 @@ final class WebConnection: @unchecked Sendable {
     let source: String
     private weak var host: (any WebHost)?
     private let loop: any EventLoop
+    private let times: WebTimes
     private var phase = Phase.requests(HTTPRequestReader())
     private var reader = WebSocketReader()
     private var requestCount = 0
+    /// The bytes of answers that waited when the deadline passed last.
+    private var waitingBytes = Int.max
+    /// What the last ping brought, if it was not answered yet.
+    private var unansweredPing: [UInt8]?
     private var timer: LoopTimer?
 
     init(_ socket: SocketPipe, from source: String, of host: any WebHost, on loop: any EventLoop) {
@@ -58,15 +71,24 @@ final class WebConnection: @unchecked Sendable {
         self.source = source
         self.host = host
         self.loop = loop
-        setDeadline(after: Self.requestTime)
+        times = host.times
+        setDeadline(after: times.request)
         socket.start(handler: self)
     }
 
     /// The guest that was let in here, also once it has left.
     private(set) var visitor: PeerID?
 
-    /// Whether the connection is still one of requests, which may be ended to make room.
-    var isMakingRequests: Bool { if case .requests = phase { true } else { false } }
+    /// Whether nobody was let in here, or the last answer is under way, so that it may be ended to make room.
+    var mayMakeRoom: Bool {
+        switch phase {
+        case .requests, .entering, .over: true
+        case .entered, .open: false
+        }
+    }
+
+    /// Whether it carries the pipe of a guest.
+    var isOpen: Bool { if case .open = phase { true } else { false } }
 
     /// Ends the connection, and tells nobody but the guest.
     func finish() {
@@ -76,8 +98,9 @@ final class WebConnection: @unchecked Sendable {
         socket.finish()
     }
 
-    /// Sends the guest away.
+    /// Sends the guest away. It has left from now on: it may be back over another connection before this one is over.
     func sendAway() {
+        visitor = nil
         switch phase {
         case .open(let pipe):
             let error = NighError(
@@ -105,7 +128,12 @@ final class WebConnection: @unchecked Sendable {
 
     private func timeIsUp() {
         switch phase {
-        case .requests: finish()
+        case .requests:
+            // A slow phone gets a file to its end, as long as it takes any of it.
+            let waiting = socket.counters.bytesWaiting
+            guard waiting > 0, waiting < waitingBytes else { return finish() }
+            waitingBytes = waiting
+            setDeadline(after: times.request)
         case .entering, .entered: close(.policyViolation)
         case .open, .over: break
         }
@@ -143,7 +171,8 @@ final class WebConnection: @unchecked Sendable {
         answer.append(body)
         socket.write(&answer)
         if closes { return end() }
-        setDeadline(after: Self.requestTime)
+        waitingBytes = .max
+        setDeadline(after: times.request)
     }
 
     private func upgrade(
@@ -161,7 +190,7 @@ final class WebConnection: @unchecked Sendable {
         guard let key = request.headers["sec-websocket-key"], key.utf8.count == 24 else { throw .badRequest }
         send(HTTPAnswer.upgrade(key: key))
         phase = .entering([])
-        setDeadline(after: Self.requestTime)
+        setDeadline(after: times.request)
         if !rest.isEmpty { receiveFrames(ByteSlice(rest)) }
     }
 
@@ -172,22 +201,38 @@ final class WebConnection: @unchecked Sendable {
 
     // MARK: The WebSocket
 
+    /// Whether the frames of the guest still mean something: its pipe may be closed or failing.
+    private var readsFrames: Bool {
+        switch phase {
+        case .entering, .entered: true
+        case .open(let pipe): pipe.isOpen
+        case .requests, .over: false
+        }
+    }
+
     private func receiveFrames(_ bytes: ByteSlice) {
+        guard readsFrames else { return }
         reader.append(bytes)
         do throws(WebSocketCode) {
             while let event = try reader.next() {
                 switch event {
                 case .bytes(let bytes, let endsMessage): try receive(bytes, endsMessage: endsMessage)
-                case .ping(let bytes):
-                    // A flood of pings is answered as fast as the answers leave.
-                    if socket.writableBytes > 0 { send(WebSocketFrame.pong(bytes)) }
+                case .ping(let bytes): unansweredPing = bytes
                 case .close: return closedByGuest()
                 }
-                if case .over = phase { return }
+                guard readsFrames else { return }
             }
+            answerPing()
         } catch {
             violated(error)
         }
+    }
+
+    /// Answers the last of the pings that came at once, as RFC 6455 allows in 5.5.3, as fast as the answers leave.
+    private func answerPing() {
+        guard let bytes = unansweredPing else { return }
+        unansweredPing = nil
+        if socket.writableBytes > 0 { send(WebSocketFrame.pong(bytes)) }
     }
 
     private func receive(_ bytes: ByteSlice, endsMessage: Bool) throws(WebSocketCode) {
@@ -199,7 +244,9 @@ final class WebConnection: @unchecked Sendable {
             if endsMessage { try enter(all) }
         case .entered(let guest):
             guard let host, !bytes.isEmpty else { return }
-            let pipe = WebPipe(of: guest, over: socket, on: loop, rate: host.rate) { [weak host] in
+            let pipe = WebPipe(
+                of: guest, over: socket, on: loop, rate: host.rate, byteLimit: host.byteLimit
+            ) { [weak host] in
                 host?.count($0, of: guest) ?? false
             }
             cancelDeadline()
@@ -220,7 +267,7 @@ final class WebConnection: @unchecked Sendable {
         case .entered(let guest, _):
             phase = .entered(guest)
             visitor = guest
-            setDeadline(after: Self.waitingTime)
+            setDeadline(after: times.waiting)
         case .refused: throw .policyViolation
         }
     }
@@ -261,7 +308,10 @@ extension WebConnection: PipeHandler {
     func pipe(_ pipe: any Pipe, received bytes: ByteSlice) {
         switch phase {
         case .requests(let requests): receive(bytes, with: requests)
-        case .entering, .entered, .open: receiveFrames(bytes)
+        case .entering, .entered: receiveFrames(bytes)
+        case .open(let pipe):
+            pipe.noteArrival(of: bytes.count)
+            receiveFrames(bytes)
         case .over: break
         }
     }

@@ -12,49 +12,53 @@ final class WebPipe: GuestPipe, @unchecked Sendable {
     private let socket: SocketPipe
     private let loop: any EventLoop
     private var allowance: Allowance
+    private let byteLimit: Int
     /// Counts bytes of the guest. Returns false if it has used up what it may.
     private let count: (Int) -> Bool
 
     private var handler: (any PipeHandler)?
     private var isPausedByReader = true
     private var resumeTimer: LoopTimer?
-    private var isOpen = true
-    /// Whether the pipe has failed, and the handler is not told yet.
-    private var isFailing = false
-    /// Whether the handler has closed the pipe meanwhile, and still waits for the end of what it wrote.
-    private var awaitsDrain = false
+    /// Whether neither side has closed the pipe, and it has not failed.
+    private(set) var isOpen = true
     private var received = 0
     private var written = 0
 
     init(
         of guest: PeerID, over socket: SocketPipe, on loop: any EventLoop, rate: Int,
-        count: @escaping (Int) -> Bool
+        byteLimit: Int, count: @escaping (Int) -> Bool
     ) {
         self.guest = guest
         self.socket = socket
         self.loop = loop
+        self.byteLimit = byteLimit
         self.count = count
         allowance = Allowance(rate: rate, at: loop.now)
     }
 
     // MARK: What the connection reports
 
+    /// Slows the guest down if it sends more than it may, whatever these bytes are.
+    func noteArrival(of count: Int) {
+        let wait = allowance.take(count, at: loop.now)
+        if wait > .zero, isOpen { pause(for: wait) }
+    }
+
     /// Delivers bytes of a message.
     func receive(_ bytes: ByteSlice) {
         guard isOpen, let handler, !bytes.isEmpty else { return }
         received += bytes.count
-        let wait = allowance.take(bytes.count, at: loop.now)
         handler.pipe(self, received: bytes)
         guard isOpen else { return }
-        guard count(bytes.count) else { return fail(with: Self.limitError) }
-        if wait > .zero { pause(for: wait) }
+        if !count(bytes.count) { fail(with: limitError) }
     }
 
     func becameWritable() { if isOpen { handler?.pipeBecameWritable(self) } }
 
-    /// Reports that the WebSocket is over: in good order, or because of `error`.
+    /// Reports that the WebSocket is over: in good order, or because of `error`. A pipe that fails says so itself.
     func closed(_ error: NighError?) {
-        let last = isOpen ? handler : nil
+        guard isOpen else { return }
+        let last = handler
         end()
         last?.pipeClosed(self, error: error)
     }
@@ -70,12 +74,11 @@ final class WebPipe: GuestPipe, @unchecked Sendable {
     func fail(with error: NighError) {
         guard isOpen else { return }
         isOpen = false
-        isFailing = true
         socket.pauseReading()
         loop.execute { [self] in
-            let (last, awaitsDrain) = (handler, awaitsDrain)
+            let last = handler
             end()
-            if awaitsDrain { last?.pipeDrained(self) } else { last?.pipeClosed(self, error: error) }
+            last?.pipeClosed(self, error: error)
             sendClose(.policyViolation)
             socket.close(.afterWriting)
         }
@@ -84,7 +87,6 @@ final class WebPipe: GuestPipe, @unchecked Sendable {
     /// Releases everything, and calls nobody.
     func end() {
         isOpen = false
-        isFailing = false
         handler = nil
         if let resumeTimer { loop.cancel(resumeTimer) }
         resumeTimer = nil
@@ -92,9 +94,11 @@ final class WebPipe: GuestPipe, @unchecked Sendable {
 
     // MARK: The rate
 
-    private static let limitError = NighError(
-        .conversing, .limit("bytes of a guest", 0), transport: WebTransport.schemeName,
-        advice: "raise bytes= of the transport")
+    private var limitError: NighError {
+        NighError(
+            .conversing, .limit("bytes of a guest", byteLimit), transport: WebTransport.schemeName,
+            advice: "raise bytes= of the transport")
+    }
 
     private func pause(for wait: Moment.Span) {
         socket.pauseReading()
@@ -149,7 +153,7 @@ extension WebPipe: Pipe {
         }
         written += all
         socket.write(&frames)
-        if !count(all) { fail(with: Self.limitError) }
+        if !count(all) { fail(with: limitError) }
     }
 
     func pauseReading() {
@@ -163,11 +167,6 @@ extension WebPipe: Pipe {
     }
 
     func close(_ mode: PipeCloseMode) {
-        if isFailing, !awaitsDrain {
-            // What was written is dropped.
-            if mode == .now { handler = nil } else { awaitsDrain = true }
-            return
-        }
         guard isOpen else { return }
         isOpen = false
         if mode == .now {

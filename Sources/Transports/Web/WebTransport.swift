@@ -40,6 +40,7 @@ public final class WebTransport: @unchecked Sendable {
     public var page = WebPage.none
     package var onInvitationUsed: (() -> Void)?
     let options: WebOptions
+    let times: WebTimes
     private(set) var running: Running?
     private var unsupportedLoop: UnsupportedLoop?
     private var advertisement: Advertisement?
@@ -48,13 +49,16 @@ public final class WebTransport: @unchecked Sendable {
     private var book = GuestBook()
     private var connections: [ObjectIdentifier: WebConnection] = [:]
     private var connectionsBySource: [String: Int] = [:]
+    /// How many connections there are.
+    var connectionCount: Int { connections.count }
     /// How many connections were refused because there were too many.
     private(set) var refusedCount = 0
     /// The dials whose failure was not reported yet.
     private var dials: Set<DialID> = []
 
-    init(_ options: WebOptions) {
+    init(_ options: WebOptions, times: WebTimes = WebTimes()) {
         self.options = options
+        self.times = times
         var capabilities = TransportCapabilities(
             datagrams: false, typicalMTU: 1_448, typicalLatency: .milliseconds(5),
             expectedConnectTime: .milliseconds(50), priority: 900)
@@ -151,12 +155,12 @@ public final class WebTransport: @unchecked Sendable {
         connections[key] = WebConnection(socket, from: source, of: self, on: running.loop)
     }
 
-    /// Makes room for one more connection. If all are taken, ends one that makes requests, from the address with the
-    /// most. Returns false if there is no room.
+    /// Makes room for one more connection. If all are taken, ends one on which nobody was let in, from the address with
+    /// the most. Returns false if there is no room.
     private func makeRoom(for source: String) -> Bool {
         guard connectionsBySource[source, default: 0] < Self.mostConnectionsOfSource else { return false }
         guard connections.count >= Self.mostConnections else { return true }
-        let idle = connections.values.filter(\.isMakingRequests)
+        let idle = connections.values.filter(\.mayMakeRoom)
         let last = idle.max {
             connectionsBySource[$0.source, default: 0] < connectionsBySource[$1.source, default: 0]
         }
@@ -189,6 +193,8 @@ extension WebTransport: WebHost {
 
     var rate: Int { options.rate }
 
+    var byteLimit: Int { options.byteLimit }
+
     func enter(_ entry: GuestEntry, by connection: WebConnection) -> GuestAnswer {
         guard let running, let advertisement else { return .refused(.forgotten) }
         switch book.enter(entry, from: connection.source, at: running.loop.now) {
@@ -201,7 +207,7 @@ extension WebTransport: WebHost {
 
     func opened(_ pipe: WebPipe) { running?.events.pipeOpened(pipe, dial: nil, by: self) }
 
-    func count(_ bytes: Int, of guest: PeerID) -> Bool { book.count(bytes, of: guest) <= options.byteLimit }
+    func count(_ bytes: Int, of guest: PeerID) -> Bool { book.count(bytes, of: guest) <= byteLimit }
 }
 
 extension WebTransport: GuestTransport {
@@ -305,6 +311,8 @@ extension WebTransport: Transport {
         publishedPort = nil
         running?.discovery.unpublish()
         running?.listening.stop()
+        // No more pipes are opened.
+        for connection in connections.values where !connection.isOpen { connection.finish() }
     }
 
     public func browse(_ service: ServiceName) {}

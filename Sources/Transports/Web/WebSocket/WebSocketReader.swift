@@ -92,7 +92,12 @@ struct WebSocketReader {
     /// How many bytes of the header are missing; nil if it is whole.
     private var missingHeaderBytes: Int? {
         guard header.count >= 2 else { return 2 - header.count }
-        let lengthBytes = [126: 2, 127: 8][header[1] & 0x7F] ?? 0
+        let lengthBytes =
+            switch header[1] & 0x7F {
+            case 126: 2
+            case 127: 8
+            default: 0
+            }
         let missing = 2 + lengthBytes + 4 - header.count
         return missing > 0 ? missing : nil
     }
