@@ -1,0 +1,476 @@
+import Glibc
+import NighTestKit
+import NighUV
+
+@testable import NighCore
+@testable import NighTCP
+@testable import NighWeb
+
+/// What the transports of one rig share: the transports that listen, so that those who dial get invitations.
+final class GuestWire: @unchecked Sendable {
+    private struct Listener {
+        let transport: WebTransport
+        let loop: any EventLoop
+    }
+
+    private let lock = Lock()
+    private var listeners: [String: Listener] = [:]
+    private var keyCount = 0
+
+    func note(_ addresses: [TransportAddress], of transport: WebTransport, on loop: any EventLoop) {
+        lock.withLock {
+            listeners = listeners.filter { $0.value.transport !== transport }
+            for address in addresses {
+                listeners[address.value] = Listener(transport: transport, loop: loop)
+            }
+        }
+    }
+
+    /// Gets a token of the transport at `address`, and a key that nobody has. Calls `completion` on some loop; with no
+    /// token if nobody listens there.
+    func makeEntry(for address: TransportAddress, _ completion: @escaping @Sendable ([UInt8]) -> Void) {
+        let (listener, number) = lock.withLock {
+            keyCount += 1
+            return (listeners[address.value], keyCount)
+        }
+        let key =
+            (0..<4).map { UInt8(truncatingIfNeeded: number >> (8 * $0)) } + [UInt8](repeating: 9, count: 28)
+        guard let listener else { return completion([1] + key) }
+        listener.loop.execute {
+            let url = listener.transport.makeInvitation()?.url ?? ""
+            completion([1] + key + (Base32.decode(String(url.drop { $0 != "#" }.dropFirst())) ?? []))
+        }
+    }
+}
+
+/// A transport that listens for guests as `web` does, and dials as a guest: over TCP, with the upgrade of a browser, an
+/// entry with a token, and masked frames. So it shows both ends of a WebSocket to the conformance suite.
+///
+/// Confined to its loop; hence `@unchecked Sendable`.
+final class GuestClient: @unchecked Sendable {
+    private let inner: WebTransport
+    private let wire: GuestWire
+    private var loop: UVEventLoop?
+    private var events: (any TransportEvents)?
+    private var connecting: SocketDials?
+    /// Dials whose TCP connection is made, and those that wait for it.
+    private var dials: [DialID: Dial] = [:]
+    private var pipes: [ObjectIdentifier: ClientPipe] = [:]
+
+    private final class Dial {
+        let address: TransportAddress
+        let entry: [UInt8]
+        var timer: LoopTimer?
+        var handshake: ClientPipe?
+
+        init(_ address: TransportAddress, _ entry: [UInt8]) {
+            self.address = address
+            self.entry = entry
+        }
+    }
+
+    init(on wire: GuestWire) {
+        self.wire = wire
+        var options = WebOptions()
+        options.interface = "lo"
+        options.port = 0
+        inner = WebTransport(options)
+    }
+
+    fileprivate func ended(_ pipe: ClientPipe) { pipes[ObjectIdentifier(pipe)] = nil }
+
+    private func socketConnected(_ id: DialID, _ outcome: Result<SocketPipe, NighError>) {
+        guard let dial = dials[id], let loop else {
+            if case .success(let socket) = outcome { socket.finish() }
+            return
+        }
+        switch outcome {
+        case .failure(let error):
+            forget(id)
+            events?.dialFailed(id, error: error, by: self)
+        case .success(let socket):
+            let pipe = ClientPipe(socket, to: dial.address, of: self, on: loop)
+            pipes[ObjectIdentifier(pipe)] = pipe
+            dial.handshake = pipe
+            pipe.begin(dial.entry) { [weak self, weak pipe] error in
+                guard let self, let pipe, dials[id] != nil else { return }
+                forget(id)
+                if let error { return self.events?.dialFailed(id, error: error, by: self) ?? () }
+                events?.pipeOpened(pipe, dial: id, by: self)
+            }
+        }
+    }
+
+    private func forget(_ id: DialID) {
+        guard let dial = dials.removeValue(forKey: id) else { return }
+        if let timer = dial.timer { loop?.cancel(timer) }
+    }
+
+    private func entryMade(_ entry: [UInt8], for id: DialID, _ timeout: Duration) {
+        guard let waiting = dials[id] else { return }
+        let dial = Dial(waiting.address, entry)
+        dial.timer = waiting.timer
+        dials[id] = dial
+        connect(id, timeout)
+    }
+
+    private func connect(_ id: DialID, _ timeout: Duration) {
+        guard let dial = dials[id], let connecting else { return }
+        let parts = dial.address.value.split(separator: ":")
+        guard dial.address.scheme == scheme, parts.count == 2, let port = UInt16(parts[1]),
+            let address = SocketAddress(numeric: String(parts[0]), port: port)
+        else {
+            forget(id)
+            let error = NighError(
+                .connecting, .invalid("address \(dial.address)"), transport: scheme, advice: "dial web://")
+            return events?.dialFailed(id, error: error, by: self) ?? ()
+        }
+        let descriptor = socket(
+            AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue), 0)
+        address.withSockaddr { pointer, size in
+            connecting.dial(
+                id, with: descriptor, to: UnsafeRawBufferPointer(start: pointer, count: Int(size)),
+                remoteAddress: dial.address, timeout: timeout)
+        }
+    }
+}
+
+extension GuestClient: Transport {
+    var scheme: String { WebTransport.schemeName }
+    var capabilities: TransportCapabilities { inner.capabilities }
+
+    func start(on loop: any EventLoop, events: any TransportEvents) {
+        guard let loop = loop as? UVEventLoop else { preconditionFailure() }
+        self.loop = loop
+        self.events = events
+        connecting = SocketDials(scheme: scheme, on: loop) { [weak self] in self?.socketConnected($0, $1) }
+        inner.start(on: loop, events: self)
+    }
+
+    func advertise(_ advertisement: Advertisement) { inner.advertise(advertisement) }
+    func updateAdvertisement(_ advertisement: Advertisement) { inner.updateAdvertisement(advertisement) }
+    func stopAdvertising() { inner.stopAdvertising() }
+    func browse(_ service: ServiceName) { inner.browse(service) }
+    func stopBrowsing() { inner.stopBrowsing() }
+    func diagnose() -> [Diagnosis] { inner.diagnose() }
+
+    func dial(_ address: TransportAddress, as id: DialID, timeout: Duration) {
+        guard let loop else { return }
+        dials[id] = Dial(address, [])
+        dials[id]?.timer = loop.schedule(at: loop.now + Moment.Span(timeout)) { [weak self] in
+            guard let self, let dial = dials[id] else { return }
+            dial.handshake?.abandon()
+            connecting?.cancel(id)
+            dial.timer = nil
+            forget(id)
+            let error = NighError(.connecting, .timedOut, transport: scheme, advice: "nobody answers there")
+            events?.dialFailed(id, error: error, by: self)
+        }
+        wire.makeEntry(for: address) { [self] entry in
+            loop.execute { [self] in entryMade(entry, for: id, timeout) }
+        }
+    }
+
+    func cancelDial(_ id: DialID) {
+        dials[id]?.handshake?.abandon()
+        forget(id)
+        connecting?.cancel(id)
+    }
+
+    func shutdown() {
+        inner.shutdown()
+        connecting?.cancelAll()
+        connecting = nil
+        for id in dials.keys { forget(id) }
+        for pipe in pipes.values { pipe.abandon() }
+        pipes = [:]
+        loop = nil
+        events = nil
+    }
+}
+
+extension GuestClient: TransportEvents {
+    func pipeOpened(_ pipe: any Pipe, dial: DialID?, by transport: any Transport) {
+        events?.pipeOpened(AcceptedPipe(pipe), dial: dial, by: self)
+    }
+    func dialFailed(_ dial: DialID, error: NighError, by transport: any Transport) {}
+    func listeningChanged(_ addresses: [TransportAddress], by transport: any Transport) {
+        // The rig dials the first.
+        if let loop { wire.note(addresses, of: inner, on: loop) }
+        events?.listeningChanged(addresses, by: self)
+    }
+    func advertised(as name: DisplayName, by transport: any Transport) {
+        events?.advertised(as: name, by: self)
+    }
+    func advertisingFailed(_ error: NighError, by transport: any Transport) {
+        events?.advertisingFailed(error, by: self)
+    }
+    func routeFound(_ sighting: Sighting, by transport: any Transport) {}
+    func routeChanged(_ sighting: Sighting, by transport: any Transport) {}
+    func routeLost(_ address: TransportAddress, by transport: any Transport) {}
+    func addressKnown(_ address: TransportAddress, by transport: any Transport) {}
+    func browsingFailed(_ error: NighError, by transport: any Transport) {}
+    func transportChanged(_ condition: TransportCondition, by transport: any Transport) {}
+}
+
+/// The guest's end of a WebSocket, first in its handshake and then as a pipe. Confined to its loop; hence
+/// `@unchecked Sendable`.
+final class ClientPipe: @unchecked Sendable {
+    private let socket: SocketPipe
+    private let address: TransportAddress
+    private weak var owner: GuestClient?
+    private let loop: any EventLoop
+    private var handshake: ((NighError?) -> Void)?
+    private var hasUpgraded = false
+    private var input: [UInt8] = []
+    /// How many bytes of the message under way are still to come.
+    private var left = 0
+    private var handler: (any PipeHandler)?
+    private var isOpen = true
+    private var isPaused = false
+    private var received = 0
+    private var written = 0
+    private static let mask: [UInt8] = [0xA1, 0x02, 0xF3, 0x44]
+
+    fileprivate init(
+        _ socket: SocketPipe, to address: TransportAddress, of owner: GuestClient, on loop: any EventLoop
+    ) {
+        self.socket = socket
+        self.address = address
+        self.owner = owner
+        self.loop = loop
+        socket.didFinish = { [weak self] _ in
+            guard let self else { return }
+            self.owner?.ended(self)
+        }
+    }
+
+    /// Makes the upgrade and enters. Calls `completion` with nil if the guest was let in.
+    fileprivate func begin(_ entry: [UInt8], _ completion: @escaping (NighError?) -> Void) {
+        handshake = completion
+        socket.start(handler: self)
+        let request =
+            (["GET /nigh HTTP/1.1", "Host: \(address.value)"] + Browser.upgradeHeaders + ["", ""])
+            .joined(separator: "\r\n")
+        send(Array(request.utf8) + BrowserFrames.binary(entry))
+    }
+
+    /// Ends everything, and calls nobody.
+    fileprivate func abandon() {
+        isOpen = false
+        handshake = nil
+        handler = nil
+        socket.finish()
+    }
+
+    private func send(_ bytes: [UInt8]) {
+        var queue = ByteQueue()
+        queue.append(ByteSlice(bytes))
+        socket.write(&queue)
+    }
+
+    private func failed() {
+        let completion = handshake
+        abandon()
+        completion?(NighError(.connecting, .refused, transport: "web", advice: "ask for another code"))
+    }
+
+    /// Reads the answer to the upgrade, and to the entry.
+    private func readHandshake() {
+        if !hasUpgraded {
+            let end = Array("\r\n\r\n".utf8)
+            guard let place = input.indices.first(where: { input[$0...].starts(with: end) }) else { return }
+            guard input.starts(with: Array("HTTP/1.1 101 ".utf8)) else { return failed() }
+            input.removeFirst(place + 4)
+            hasUpgraded = true
+        }
+        guard let (operation, count, start) = header, input.count >= start + count else { return }
+        guard operation == 2, input[start] == 1 else { return failed() }
+        input.removeFirst(start + count)
+        // The bytes of the pipe that came along wait for its handler.
+        socket.pauseReading()
+        let completion = handshake
+        handshake = nil
+        // The server opens its end when the first bytes come. `AcceptedPipe` takes this one away again.
+        send(BrowserFrames.binary([AcceptedPipe.first]))
+        completion?(nil)
+    }
+
+    /// What the header at the beginning of the input says, and where it ends.
+    private var header: (operation: UInt8, count: Int, start: Int)? {
+        guard input.count >= 2 else { return nil }
+        let longer = [126: 2, 127: 8][input[1]] ?? 0
+        guard input.count >= 2 + longer else { return nil }
+        let count = longer == 0 ? Int(input[1]) : input[2..<2 + longer].reduce(0) { $0 << 8 | Int($1) }
+        return (input[0] & 0x0F, count, 2 + longer)
+    }
+
+    private func readFrames() {
+        var rest = input[...]
+        defer { input = Array(rest) }
+        while isOpen {
+            if left > 0 {
+                guard !rest.isEmpty else { return }
+                let bytes = rest.prefix(left)
+                rest = rest.dropFirst(bytes.count)
+                left -= bytes.count
+                received += bytes.count
+                handler?.pipe(self, received: ByteSlice(bytes))
+                continue
+            }
+            input = Array(rest)
+            rest = input[...]
+            guard let (operation, count, start) = header else { return }
+            if operation == 8 {
+                rest = []
+                isOpen = false
+                let last = handler
+                handler = nil
+                send(BrowserFrames.frame(8, [3, 0xE8]))
+                socket.close(.afterWriting)
+                last?.pipeClosed(self, error: nil)
+                return
+            }
+            rest = rest.dropFirst(start)
+            left = count
+        }
+    }
+}
+
+extension ClientPipe: Pipe {
+    var localAddress: TransportAddress? { nil }
+    var remoteAddress: TransportAddress? { address }
+    var writableBytes: Int { socket.writableBytes }
+    var counters: PipeCounters {
+        var counters = PipeCounters()
+        counters.bytesReceived = received
+        counters.bytesWritten = written
+        counters.bytesWaiting = min(socket.counters.bytesWaiting, written)
+        return counters
+    }
+
+    func start(handler: any PipeHandler) {
+        self.handler = handler
+        loop.execute { [weak self] in
+            guard let self, isOpen else { return }
+            readFrames()
+            if isOpen, !isPaused { socket.resumeReading() }
+        }
+    }
+
+    func write(_ queue: inout ByteQueue) {
+        guard isOpen else { return queue.removeAll() }
+        written += queue.byteCount
+        while !queue.isEmpty {
+            var payload: [UInt8] = []
+            while payload.count < 65_536, let slice = queue.popFirst(atMost: 65_536 - payload.count) {
+                slice.withUnsafeBytes { payload += $0 }
+            }
+            let mask = Self.mask
+            payload.withUnsafeMutableBufferPointer { bytes in
+                for index in bytes.indices { bytes[index] ^= mask[index & 3] }
+            }
+            send(BrowserFrames.header(2, payload.count, mask: mask) + payload)
+        }
+    }
+
+    func pauseReading() {
+        isPaused = true
+        socket.pauseReading()
+    }
+
+    func resumeReading() {
+        isPaused = false
+        if isOpen { socket.resumeReading() }
+    }
+
+    func close(_ mode: PipeCloseMode) {
+        guard isOpen else { return }
+        isOpen = false
+        guard mode == .afterWriting else { return abandon() }
+        send(BrowserFrames.frame(8, [3, 0xE8]))
+        socket.close(.afterWriting)
+    }
+}
+
+extension ClientPipe: PipeHandler {
+    func pipe(_ pipe: any Pipe, received bytes: ByteSlice) {
+        if handshake == nil, isOpen, input.isEmpty, left >= bytes.count {
+            left -= bytes.count
+            received += bytes.count
+            handler?.pipe(self, received: bytes)
+            return
+        }
+        input += bytes.bytes
+        if handshake != nil { return readHandshake() }
+        if handler != nil, isOpen { readFrames() }
+    }
+    func pipeBecameWritable(_ pipe: any Pipe) { if isOpen { handler?.pipeBecameWritable(self) } }
+    func pipeEnded(_ pipe: any Pipe) { over(nil) }
+    func pipeClosed(_ pipe: any Pipe, error: NighError?) { over(error) }
+    func pipeDrained(_ pipe: any Pipe) {
+        let last = handler
+        handler = nil
+        last?.pipeDrained(self)
+    }
+
+    private func over(_ error: NighError?) {
+        if handshake != nil { return failed() }
+        let last = isOpen ? handler : nil
+        isOpen = false
+        handler = nil
+        socket.close(.afterWriting)
+        last?.pipeClosed(self, error: error)
+    }
+}
+
+/// The server's end of a pipe whose guest sends one byte first, so that both ends are opened before the suite sends
+/// anything. Confined to its loop.
+private final class AcceptedPipe {
+    static let first: UInt8 = 0xFE
+
+    private let inner: any Pipe
+    private var handler: (any PipeHandler)?
+    private var hasBegun = false
+
+    init(_ inner: any Pipe) { self.inner = inner }
+}
+
+extension AcceptedPipe: Pipe {
+    var localAddress: TransportAddress? { inner.localAddress }
+    var remoteAddress: TransportAddress? { inner.remoteAddress }
+    var writableBytes: Int { inner.writableBytes }
+    var counters: PipeCounters {
+        var counters = inner.counters
+        if hasBegun { counters.bytesReceived -= 1 }
+        return counters
+    }
+    func start(handler: any PipeHandler) {
+        self.handler = handler
+        inner.start(handler: self)
+    }
+    func write(_ queue: inout ByteQueue) { inner.write(&queue) }
+    func pauseReading() { inner.pauseReading() }
+    func resumeReading() { inner.resumeReading() }
+    func close(_ mode: PipeCloseMode) {
+        inner.close(mode)
+        if mode == .now { handler = nil }
+    }
+}
+
+extension AcceptedPipe: PipeHandler {
+    func pipe(_ pipe: any Pipe, received bytes: ByteSlice) {
+        let rest = hasBegun ? bytes : bytes[1..<bytes.count]
+        hasBegun = true
+        if !rest.isEmpty { handler?.pipe(self, received: rest) }
+    }
+    func pipeBecameWritable(_ pipe: any Pipe) { handler?.pipeBecameWritable(self) }
+    func pipeEnded(_ pipe: any Pipe) { handler?.pipeEnded(self) }
+    func pipeClosed(_ pipe: any Pipe, error: NighError?) { takeHandler()?.pipeClosed(self, error: error) }
+    func pipeDrained(_ pipe: any Pipe) { takeHandler()?.pipeDrained(self) }
+
+    private func takeHandler() -> (any PipeHandler)? {
+        defer { handler = nil }
+        return handler
+    }
+}
