@@ -221,7 +221,7 @@ let package = Package(
                 "FourInARow", "Measuring", "Nigh", "NighActors", "NighBluetooth", "NighCalls", "NighChannels",
                 "NighCodes", "NighCore", "NighFiles", "NighForwarding", "NighGroups", "NighIntroductions",
                 "NighMDNS",
-                "NighRecord", "NighSerial", "NighTCP", "NighTestKit", "ProgramSupport",
+                "NighRecord", "NighSerial", "NighTCP", "NighTestKit", "NighWeb", "ProgramSupport",
             ],
             path: "Sources/Tools/fuzz"),
         .systemLibrary(name: "CHeap", path: "Tests/CHeap"),

@@ -56,6 +56,7 @@ import Testing
         var (messages, answers, calls) = (0, 0, CallTarget.Reach())
         var (values, actors) = (0, ActorTarget.Reach())
         var (invitations, introduced, paths) = (0, 0, 0)
+        var (requests, webMessages, guestLinks) = (0, 0, 0)
         var reach = DatagramPathTarget.Reach()
         var (calm, lines, rematches, breaches) = (0, 0, 0, 0)
         for seed in 0..<2_000 as Range<UInt64> {
@@ -73,6 +74,9 @@ import Testing
             calls.timedOut += called.timedOut
             calls.refused += called.refused
             entries += try LinkRecordTarget.run(&mutator)
+            requests += try HTTPTarget.run(&mutator)
+            webMessages += try WebSocketTarget.run(&mutator)
+            if try GuestEntryTarget.run(&mutator) { guestLinks += 1 }
             if try PacketTarget.run(&mutator) { contents += 1 }
             let table = try TableTarget.run(&mutator)
             calm += table.isCalm ? 1 : 0
@@ -97,6 +101,9 @@ import Testing
         }
         #expect(entries > 8_000, "\(entries)")
         #expect(contents > 1_000, "\(contents)")
+        #expect(requests > 1_000, "\(requests)")
+        #expect(webMessages > 2_000, "\(webMessages)")
+        #expect(guestLinks > 200, "\(guestLinks)")
         #expect(members > 200, "\(members)")
         #expect(messages > 2_000, "\(messages)")
         #expect(answers > 1_500, "\(answers)")

@@ -11,7 +11,7 @@ package final class LinkMachine {
     // Properties that every message or write uses are not checked for overlapping access at run time: they are accessed
     // on the loop only, and no access lasts across a call to other code.
     @exclusivity(unchecked) package private(set) var phase = Phase.preface
-    @exclusivity(unchecked) private(set) var peerHello: Hello?
+    @exclusivity(unchecked) package private(set) var peerHello: Hello?
     /// The identity that the other side acts for, as it has proven. Nil until its hello has come, and in plaintext.
     @exclusivity(unchecked) private(set) var provenIdentity: PeerID?
     /// The version that both sides speak. Nil until the other side's hello has come.

@@ -27,6 +27,12 @@ enum Target: String, CaseIterable {
     case trust
     /// What Bluetooth devices report about their services.
     case services
+    /// The requests of browsers.
+    case http
+    /// The frames of a WebSocket, beside a simple reader that must agree.
+    case websocket
+    /// The first message of a guest, and the beginning of its link.
+    case guestEntry = "guest-entry"
     /// The bytes of a serial line, and the packets of a pipe in them.
     case serial
     /// Records of links.
@@ -74,6 +80,9 @@ enum Target: String, CaseIterable {
         case .pairing: try PairingTarget.run(&mutator)
         case .trust: try TrustTarget.run(&mutator)
         case .services: try ServiceSearchTarget.run(&mutator)
+        case .http: try HTTPTarget.run(&mutator)
+        case .websocket: try WebSocketTarget.run(&mutator)
+        case .guestEntry: try GuestEntryTarget.run(&mutator)
         case .serial: try SerialTarget.run(&mutator)
         case .traces: try LinkRecordTarget.run(&mutator)
         case .packets: try PacketTarget.run(&mutator)
@@ -118,7 +127,7 @@ enum Target: String, CaseIterable {
 
     // MARK: A link
 
-    private static let hellos = (0..<2).map { own in
+    static let hellos = (0..<2).map { own in
         let configuration = SessionHarness.configuration(own)
         var hello = Hello(
             peer: SessionHarness.identities[own].peerID, incarnation: 7, service: configuration.service,
@@ -130,7 +139,7 @@ enum Target: String, CaseIterable {
         hello.acceptsKinds = SessionHarness.acceptsMore(own)
         return hello
     }
-    private static let timings = LinkTimings(
+    static let timings = LinkTimings(
         handshake: .seconds(10), pingAfter: .seconds(5), loseAfter: .seconds(15))
 
     private static func link(_ mutator: inout Mutator) throws {
@@ -205,10 +214,10 @@ enum Target: String, CaseIterable {
 }
 
 /// Uses a link machine as its owner does, and checks that it keeps its promises.
-private struct LinkWatch {
+struct LinkWatch {
     let link: LinkMachine
     private var isOver = false
-    private var isOpen = false
+    private(set) var isOpen = false
     private var queue = ByteQueue()
 
     init(_ link: LinkMachine) { self.link = link }

@@ -3,9 +3,9 @@ import NighCore
 /// Which guests a session lets in: the tokens of its invitations, and the guests that have used one.
 ///
 /// A value without I/O: the time and the random bytes are arguments. It keeps hashes only, of tokens and of keys.
-struct GuestBook {
+package struct GuestBook {
     /// The most guests at a time, and the most invitations that nobody has used yet.
-    static let mostGuests = 16
+    package static let mostGuests = 16
     static let mostInvitations = 32
     /// How long a guest may begin with an invitation.
     static let invitationTime = Moment.Span.seconds(5 * 60)
@@ -42,10 +42,13 @@ struct GuestBook {
     private var failures: [String: Failures] = [:]
     private var revoked: [PeerID] = []
 
+    /// Creates a book without guests.
+    package init() {}
+
     // MARK: Invitations
 
     /// Notes the token of a new invitation. If too many are unused, the oldest ends.
-    mutating func invite(_ token: [UInt8], at now: Moment) {
+    package mutating func invite(_ token: [UInt8], at now: Moment) {
         invitations = invitations.filter { $0.value.expires > now }
         if invitations.count >= Self.mostInvitations,
             let oldest = invitations.min(by: { $0.value.expires < $1.value.expires })
@@ -60,7 +63,9 @@ struct GuestBook {
     /// Decides whether a guest comes in. If so, it counts as here until `left`.
     ///
     /// - Parameter source: the address from which it comes.
-    mutating func enter(_ entry: GuestEntry, from source: String, at now: Moment) -> Result<PeerID, Refused> {
+    package mutating func enter(_ entry: GuestEntry, from source: String, at now: Moment) -> Result<
+        PeerID, Refused
+    > {
         let id = entry.peer
         if let visitor = visitors[id], visitor.visits > 0 || now - visitor.lastSeen < Self.guestTime {
             return arrived(id, from: source, at: now)
@@ -91,8 +96,8 @@ struct GuestBook {
     }
 
     /// The error of `enter`.
-    struct Refused: Error, Equatable {
-        let reason: GuestRefusal
+    package struct Refused: Error, Equatable {
+        package let reason: GuestRefusal
         init(_ reason: GuestRefusal) { self.reason = reason }
     }
 
@@ -126,7 +131,7 @@ struct GuestBook {
     }
 
     /// The guests that are here, or may come back.
-    func guests(at now: Moment) -> [Guest] {
+    package func guests(at now: Moment) -> [Guest] {
         visitors.filter { $0.value.visits > 0 || now - $0.value.lastSeen < Self.guestTime }
             .sorted { ($0.value.since, $0.key) < ($1.value.since, $1.key) }
             .map { id, visitor in

@@ -1,18 +1,18 @@
 import NighCore
 
 /// The first message of a guest: its key, and the token of its invitation if it comes for the first time.
-struct GuestEntry: Equatable {
+package struct GuestEntry: Equatable {
     static let keyLength = 32
     static let tokenLength = 16
     /// The most bytes of the message.
     static let longest = 1 + keyLength + tokenLength
     private static let mark: UInt8 = 1
 
-    let key: [UInt8]
-    let token: [UInt8]?
+    package let key: [UInt8]
+    package let token: [UInt8]?
 
     /// Reads the message. Returns nil if it is none.
-    init?(_ bytes: [UInt8]) {
+    package init?(_ bytes: [UInt8]) {
         guard bytes.first == Self.mark, bytes.count == 1 + Self.keyLength || bytes.count == Self.longest
         else {
             return nil
@@ -23,7 +23,7 @@ struct GuestEntry: Equatable {
 
     /// The PeerID of the guest with this key: the hash of a label and the key. No key pair has such a PeerID, because
     /// what is hashed for one is longer.
-    var peer: PeerID {
+    package var peer: PeerID {
         var writer = FieldWriter()
         writer.write(short: "nigh guest 1")
         writer.write(raw: key)
@@ -57,7 +57,7 @@ enum GuestAnswer: Equatable {
 }
 
 /// Why a guest is not let in.
-enum GuestRefusal: Equatable {
+package enum GuestRefusal: Equatable {
     /// There was no such token.
     case unknown
     /// Another browser has used the token.

@@ -1,9 +1,9 @@
 /// A request of a browser: the request line and the headers. Bodies are not accepted.
-struct HTTPRequest: Equatable {
+package struct HTTPRequest: Equatable {
     /// The path, without what follows a question mark.
-    let path: String
+    package let path: String
     /// The values of the headers, by name in lower case. Values of one name are joined by commas.
-    let headers: [String: String]
+    package let headers: [String: String]
 
     /// Whether the browser wants to use the connection for nothing else.
     var closes: Bool { has("close", in: "connection") }
@@ -15,7 +15,7 @@ struct HTTPRequest: Equatable {
 }
 
 /// Why a request is not answered with a page. The number is the status of HTTP.
-enum HTTPFault: Int, Error {
+package enum HTTPFault: Int, Error {
     case badRequest = 400
     case forbidden = 403
     case notFound = 404
@@ -40,23 +40,26 @@ enum HTTPFault: Int, Error {
 
 /// Cuts the bytes of a connection into requests. It keeps to the strict form of RFC 9112: what two readers could
 /// understand differently is refused.
-struct HTTPRequestReader {
+package struct HTTPRequestReader {
     /// The most bytes of a request line and its headers together.
-    static let longestRequest = 8_192
+    package static let longestRequest = 8_192
     private static let mostHeaders = 64
 
     private var bytes: [UInt8] = []
     /// How many bytes at the front hold no end of a request.
     private var searched = 0
 
+    /// Creates a reader at the beginning of a connection.
+    package init() {}
+
     /// Takes the next bytes. Those behind a request are kept, up to the length of one more.
-    mutating func append(_ new: UnsafeRawBufferPointer) throws(HTTPFault) {
+    package mutating func append(_ new: UnsafeRawBufferPointer) throws(HTTPFault) {
         guard bytes.count + new.count <= 2 * Self.longestRequest else { throw .headersTooLarge }
         bytes += new
     }
 
     /// Returns the next request, or nil if it is not there yet.
-    mutating func next() throws(HTTPFault) -> HTTPRequest? {
+    package mutating func next() throws(HTTPFault) -> HTTPRequest? {
         guard let end = endOfHeaders() else {
             guard bytes.count <= Self.longestRequest else { throw .headersTooLarge }
             return nil

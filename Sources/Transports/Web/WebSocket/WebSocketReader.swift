@@ -1,7 +1,7 @@
 import NighCore
 
 /// Why a WebSocket is closed, as RFC 6455 numbers it.
-enum WebSocketCode: UInt16, Error {
+package enum WebSocketCode: UInt16, Error {
     case normal = 1000
     case goingAway = 1001
     case protocolError = 1002
@@ -14,12 +14,12 @@ enum WebSocketCode: UInt16, Error {
 ///
 /// A value without I/O. What a message holds is unmasked where it lies, so nothing is copied. A message may come in
 /// pieces of any size, and is given out as it comes.
-struct WebSocketReader {
+package struct WebSocketReader {
     /// The most bytes of one message.
-    static let longestMessage = 65_536
+    package static let longestMessage = 65_536
     private static let longestControl = 125
 
-    enum Event: Equatable {
+    package enum Event: Equatable {
         /// The next bytes of a message, of which they may be the last.
         case bytes(ByteSlice, endsMessage: Bool)
         /// A ping, with the bytes to send back.
@@ -56,11 +56,14 @@ struct WebSocketReader {
     /// How long the message under way is so far; nil between messages.
     private var messageLength: Int?
 
+    /// Creates a reader at the beginning of a WebSocket.
+    package init() {}
+
     /// Takes bytes that have come, and that nobody else reads.
-    mutating func append(_ bytes: ByteSlice) { input.append(bytes) }
+    package mutating func append(_ bytes: ByteSlice) { input.append(bytes) }
 
     /// Returns what comes next, or nil if more bytes are needed.
-    mutating func next() throws(WebSocketCode) -> Event? {
+    package mutating func next() throws(WebSocketCode) -> Event? {
         while true {
             guard let current = frame else {
                 guard let missing = missingHeaderBytes else {
