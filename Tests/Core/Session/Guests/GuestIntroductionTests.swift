@@ -38,8 +38,10 @@ import Testing
         let presented = Presented()
         let house = try GuestHouse { Self.mesh(1, &$0, presented) }
         let members = [2, 3].map { seed in house.join("M\(seed)") { Self.mesh(UInt64(seed), &$0) } }
+        try house.run(.seconds(1))
         for member in members { member.session.invite(house.host.id) { _ in } }
         try house.run(.seconds(5))
+        for member in members { #expect(presented.ids.contains(member.id)) }
         #expect(Self.known(to: members[0]) == [house.host.id, members[1].id])
         let guest = house.visit { Self.mesh(500, &$0) }
         try house.enter(guest)
@@ -48,8 +50,10 @@ import Testing
         #expect(Self.known(to: guest) == [house.host.id])
         for member in members { #expect(!Self.known(to: member).contains(guest.id)) }
         let after = house.join("M4") { Self.mesh(4, &$0) }
+        try house.run(.seconds(1))
         after.session.invite(house.host.id) { _ in }
         try house.run(.seconds(10))
+        #expect(presented.ids.contains(after.id))
         #expect(Self.known(to: after) == [house.host.id, members[0].id, members[1].id])
         #expect(Self.known(to: guest) == [house.host.id])
         #expect(!presented.ids.contains(guest.id))
@@ -60,6 +64,7 @@ import Testing
         let presented = Presented()
         let house = try GuestHouse { Self.mesh(1, &$0, presented) }
         let member = house.join("Member") { Self.mesh(2, &$0) }
+        try house.run(.seconds(1))
         member.session.invite(house.host.id) { _ in }
         try house.run(.seconds(5))
         let guest = house.visit()
@@ -101,6 +106,7 @@ import Testing
     func introducedGuest() throws {
         let house = try GuestHouse { Self.mesh(1, &$0) }
         let member = house.join("Member") { Self.mesh(2, &$0) }
+        try house.run(.seconds(1))
         member.session.invite(house.host.id) { _ in }
         try house.run(.seconds(5))
         let guest = house.visit()

@@ -51,6 +51,7 @@ import Testing
     func notRemembered() throws {
         let house = try GuestHouse()
         let (guest, peer) = (house.visit(), house.join("Peer"))
+        try house.run(.seconds(1))
         try house.enter(guest)
         peer.session.invite(house.host.id) { _ in }
         try house.run(.seconds(1))
