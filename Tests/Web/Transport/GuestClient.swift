@@ -28,13 +28,19 @@ final class GuestWire: @unchecked Sendable {
 
     /// Gets a token of the transport at `address`, and a key that nobody has. Calls `completion` on some loop; with no
     /// token if nobody listens there.
-    func makeEntry(for address: TransportAddress, _ completion: @escaping @Sendable ([UInt8]) -> Void) {
+    ///
+    /// - Parameter key: the key to use in place of a new one.
+    func makeEntry(
+        for address: TransportAddress, key: [UInt8]? = nil,
+        _ completion: @escaping @Sendable ([UInt8]) -> Void
+    ) {
         let (listener, number) = lock.withLock {
             keyCount += 1
             return (listeners[address.value], keyCount)
         }
         let key =
-            (0..<4).map { UInt8(truncatingIfNeeded: number >> (8 * $0)) } + [UInt8](repeating: 9, count: 28)
+            key ?? (0..<4).map { UInt8(truncatingIfNeeded: number >> (8 * $0)) }
+            + [UInt8](repeating: 9, count: 28)
         guard let listener else { return completion([1] + key) }
         listener.loop.execute {
             let url = listener.transport.makeInvitation()?.url ?? ""
@@ -69,8 +75,13 @@ final class GuestClient: @unchecked Sendable {
         }
     }
 
-    init(on wire: GuestWire) {
+    /// The key of the one guest that it is; nil if each dial is another guest.
+    private let key: [UInt8]?
+
+    /// With a key, it is the transport of a session that is a guest, and does not listen.
+    init(on wire: GuestWire, key: [UInt8]? = nil) {
         self.wire = wire
+        self.key = key
         var options = WebOptions()
         options.interface = "lo"
         options.port = 0
@@ -92,7 +103,7 @@ final class GuestClient: @unchecked Sendable {
             let pipe = ClientPipe(socket, to: dial.address, of: self, on: loop)
             pipes[ObjectIdentifier(pipe)] = pipe
             dial.handshake = pipe
-            pipe.begin(dial.entry) { [weak self, weak pipe] error in
+            pipe.begin(dial.entry, sendsFirst: key == nil) { [weak self, weak pipe] error in
                 guard let self, let pipe, dials[id] != nil else { return }
                 forget(id)
                 if let error { return self.events?.dialFailed(id, error: error, by: self) ?? () }
@@ -147,7 +158,7 @@ extension GuestClient: Transport {
         inner.start(on: loop, events: self)
     }
 
-    func advertise(_ advertisement: Advertisement) { inner.advertise(advertisement) }
+    func advertise(_ advertisement: Advertisement) { if key == nil { inner.advertise(advertisement) } }
     func updateAdvertisement(_ advertisement: Advertisement) { inner.updateAdvertisement(advertisement) }
     func stopAdvertising() { inner.stopAdvertising() }
     func browse(_ service: ServiceName) { inner.browse(service) }
@@ -166,7 +177,7 @@ extension GuestClient: Transport {
             let error = NighError(.connecting, .timedOut, transport: scheme, advice: "nobody answers there")
             events?.dialFailed(id, error: error, by: self)
         }
-        wire.makeEntry(for: address) { [self] entry in
+        wire.makeEntry(for: address, key: key) { [self] entry in
             loop.execute { [self] in entryMade(entry, for: id, timeout) }
         }
     }
@@ -222,6 +233,7 @@ final class ClientPipe: @unchecked Sendable {
     private let loop: any EventLoop
     private var handshake: ((NighError?) -> Void)?
     private var hasUpgraded = false
+    private var sendsFirst = true
     private var input: [UInt8] = []
     /// How many bytes of the message under way are still to come.
     private var left = 0
@@ -246,8 +258,11 @@ final class ClientPipe: @unchecked Sendable {
     }
 
     /// Makes the upgrade and enters. Calls `completion` with nil if the guest was let in.
-    fileprivate func begin(_ entry: [UInt8], _ completion: @escaping (NighError?) -> Void) {
+    fileprivate func begin(
+        _ entry: [UInt8], sendsFirst: Bool, _ completion: @escaping (NighError?) -> Void
+    ) {
         handshake = completion
+        self.sendsFirst = sendsFirst
         socket.start(handler: self)
         let request =
             (["GET /nigh HTTP/1.1", "Host: \(address.value)"] + Browser.upgradeHeaders + ["", ""])
@@ -292,7 +307,7 @@ final class ClientPipe: @unchecked Sendable {
         let completion = handshake
         handshake = nil
         // The server opens its end when the first bytes come. `AcceptedPipe` takes this one away again.
-        send(BrowserFrames.binary([AcceptedPipe.first]))
+        if sendsFirst { send(BrowserFrames.binary([AcceptedPipe.first])) }
         completion?(nil)
     }
 

@@ -1,0 +1,158 @@
+import Glibc
+import NighMemory
+import NighTestKit
+import NighUV
+
+@testable import NighCore
+@testable import NighTCP
+@testable import NighWeb
+
+/// A session that takes guests and peers, with one of each connected, both of which ping it all the time.
+final class AttackedHost {
+    private let loops = (0..<3).map { _ in UVEventLoop() }
+    private let wire = GuestWire()
+    let web: WebTransport
+    let host: SessionProbe
+    private let peer: SessionProbe
+    private let guest: SessionProbe
+    private var pingers: [Pinger] = []
+    private(set) var port: UInt16 = 0
+    private static let key = [UInt8](repeating: 77, count: 32)
+
+    init?() {
+        var options = WebOptions()
+        options.interface = "lo"
+        options.port = 0
+        web = WebTransport(options)
+        web.page = Server.page
+        func session(
+            _ name: String, seed: UInt64, _ transports: [any Transport], on loop: UVEventLoop, guest: Bool
+        )
+            -> SessionProbe
+        {
+            var configuration = SessionConfiguration(service: "attack", name: DisplayName(fitting: name))
+            configuration.admitsUnencryptedGuests = true
+            configuration.security = guest ? .none : .encrypted
+            let session = Session(
+                configuration, identity: .ephemeral(seed: seed), transports: transports, loop: loop)
+            return SessionProbe(
+                number: Int(seed), session: session,
+                faults: FaultyTransport(MemoryTransport(hub: MemoryHub())).control)
+        }
+        func tcp() -> TCPTransport { TCPTransport(TCPOptions(interface: "lo", discovery: .off)) }
+        host = session("Host", seed: 1, [web, tcp()], on: loops[0], guest: false)
+        peer = session("Peer", seed: 2, [tcp()], on: loops[1], guest: false)
+        guest = session(
+            "Guest", seed: 3, [GuestClient(on: wire, key: Self.key)], on: loops[2], guest: true)
+        // The guest is who the host says it is.
+        guard let entry = GuestEntry([1] + Self.key) else { return nil }
+        guest.session.driver.machine.hello.peer = entry.peer
+        for probe in [host, peer, guest] { probe.start(reading: .handler, accepting: true) }
+        guard connect(entry.peer) else { return nil }
+        pingers = [Pinger(peer, host.id), Pinger(guest, host.id)]
+    }
+
+    private func addresses(_ scheme: String) -> [TransportAddress] {
+        host.events.compactMap { event in
+            if case .listening(scheme, let addresses) = event { addresses } else { nil }
+        }.last ?? []
+    }
+
+    private func connect(_ guestID: PeerID) -> Bool {
+        guard host.wait({ _ in !addresses("web").isEmpty && !addresses("tcp").isEmpty }),
+            let first = addresses("web").first, let atTCP = addresses("tcp").first
+        else { return false }
+        port = first.value.split(separator: ":").last.flatMap { UInt16($0) } ?? 0
+        wire.note(addresses("web"), of: web, on: loops[0])
+        peer.session.invite(at: atTCP) { [peer] in peer.outcomes.append($0) }
+        guest.session.invite(at: first) { [guest] in guest.outcomes.append($0) }
+        return host.wait { $0.state(of: peer.id) == .connected && $0.state(of: guestID) == .connected }
+    }
+
+    /// How long an answer to a ping has taken at most, and how many came.
+    func takeWorst() -> (time: Duration, count: Int) {
+        let all = pingers.map { $0.takeWorst() }
+        return (all.map(\.time).max() ?? .zero, all.map(\.count).reduce(0, +))
+    }
+
+    /// Whether both are still connected, and were all the time.
+    var isUndisturbed: Bool {
+        !host.events.contains { event in
+            switch event {
+            case .reconnecting, .disconnected: true
+            default: false
+            }
+        }
+    }
+
+    /// Makes an invitation, and returns its token.
+    func invite() -> [UInt8] {
+        let box = Monitor()
+        nonisolated(unsafe) var url: String?
+        loops[0].execute { [web] in
+            let made = web.makeInvitation()?.url ?? ""
+            box.change { url = made }
+        }
+        _ = box.wait(within: .seconds(20)) { url != nil }
+        return Base32.decode(String((url ?? "").drop { $0 != "#" }.dropFirst())) ?? []
+    }
+
+    func stop() {
+        for pinger in pingers { pinger.stop() }
+        for probe in [guest, peer, host] {
+            let monitor = Monitor()
+            nonisolated(unsafe) var isClosed = false
+            probe.session.close { monitor.change { isClosed = true } }
+            _ = monitor.wait(within: .seconds(20)) { isClosed }
+        }
+        for loop in loops { loop.shutdown() }
+    }
+}
+
+/// Pings a peer all the time, and notes the longest time that an answer took.
+///
+/// `@unchecked Sendable`: the monitor guards what it notes.
+private final class Pinger: @unchecked Sendable {
+    private let probe: SessionProbe
+    private let host: PeerID
+    private let monitor = Monitor()
+    private let clock = ContinuousClock()
+    private var worst = Duration.zero
+    private var count = 0
+    private var sentAt: ContinuousClock.Instant?
+    private var isStopped = false
+
+    init(_ probe: SessionProbe, _ host: PeerID) {
+        self.probe = probe
+        self.host = host
+        ping()
+    }
+
+    private func ping() {
+        let isOver = monitor.change { () -> Bool in
+            if !isStopped { sentAt = clock.now }
+            return isStopped
+        }
+        guard !isOver else { return }
+        probe.session.ping(host) { [self] _ in
+            monitor.change {
+                if let sentAt { worst = max(worst, clock.now - sentAt) }
+                sentAt = nil
+                count += 1
+            }
+            let loop = probe.session.loop
+            loop.schedule(at: loop.now + .milliseconds(20)) { [self] in ping() }
+        }
+    }
+
+    /// The longest time since the last call of this. A ping without an answer counts with its age.
+    func takeWorst() -> (time: Duration, count: Int) {
+        monitor.change {
+            let result = (max(worst, sentAt.map { clock.now - $0 } ?? .zero), count)
+            (worst, count) = (.zero, 0)
+            return result
+        }
+    }
+
+    func stop() { monitor.change { isStopped = true } }
+}
