@@ -1,8 +1,8 @@
 import NighCore
 import NighWeb
 
-/// The requests of browsers. However they are cut they are the same, and no accepted one means anything else to a reader
-/// that looks for lines alone.
+/// The requests of browsers. However they are cut they are the same, and no accepted one means anything else to a
+/// reader that looks for lines alone.
 enum HTTPTarget {
     private static let valid = [
         "GET / HTTP/1.1\r\nHost: puma.local:8080\r\nAccept: */*\r\n\r\n",

@@ -39,6 +39,8 @@ struct WebTimes {
 final class WebConnection: @unchecked Sendable {
     /// How many requests one connection may make.
     private static let mostRequests = 100
+    /// The most frames before a guest begins its pipe, and the most that are read at once before others have their turn.
+    private static let mostFrames = 1_000
 
     private enum Phase {
         case requests(HTTPRequestReader)
@@ -62,6 +64,8 @@ final class WebConnection: @unchecked Sendable {
     private var requestCount = 0
     /// The bytes of answers that waited when the deadline passed last.
     private var waitingBytes = Int.max
+    /// How many frames there were when they were counted last.
+    private var countedFrames = 0
     /// What the last ping brought, if it was not answered yet.
     private var unansweredPing: [UInt8]?
     private var timer: LoopTimer?
@@ -223,9 +227,21 @@ final class WebConnection: @unchecked Sendable {
                 guard readsFrames else { return }
             }
             answerPing()
+            try countFrames()
         } catch {
             violated(error)
         }
+    }
+
+    /// Keeps tiny frames from taking the time of everybody else.
+    private func countFrames() throws(WebSocketCode) {
+        let isFlood = reader.frameCount - countedFrames > Self.mostFrames
+        guard case .open(let pipe) = phase else {
+            if isFlood { throw .policyViolation }
+            return
+        }
+        countedFrames = reader.frameCount
+        if isFlood { pipe.rest() }
     }
 
     /// Answers the last of the pings that came at once, as RFC 6455 allows in 5.5.3, as fast as the answers leave.

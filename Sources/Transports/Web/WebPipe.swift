@@ -44,6 +44,9 @@ final class WebPipe: GuestPipe, @unchecked Sendable {
         if wait > .zero, isOpen { pause(for: wait) }
     }
 
+    /// Reads nothing for a moment, so that others have their turn.
+    func rest() { if isOpen { pause(for: .milliseconds(5)) } }
+
     /// Delivers bytes of a message.
     func receive(_ bytes: ByteSlice) {
         guard isOpen, let handler, !bytes.isEmpty else { return }

@@ -339,6 +339,18 @@ import Testing
         #expect(ContinuousClock().now - start > .milliseconds(1_000))
     }
 
+    @Test("that sends many frames before it begins is cut off", arguments: [false, true])
+    func earlyFlood(enters: Bool) throws {
+        let server = Server()
+        defer { server.stop() }
+        let browser = Browser(server.port)
+        browser.upgrade()
+        if enters { #expect(browser.enter(1, server.invite()).first == 1) }
+        browser.send((0..<1_100).flatMap { _ in BrowserFrames.frame(10, [1]) })
+        #expect(browser.readFrame() == .close(.policyViolation))
+        #expect(browser.isAtEnd)
+    }
+
     @Test("gets an answer to its last ping, not to each of a flood")
     func pingFlood() throws {
         let server = Server()

@@ -55,6 +55,8 @@ package struct WebSocketReader {
     private var control: [UInt8] = []
     /// How long the message under way is so far; nil between messages.
     private var messageLength: Int?
+    /// How many frames have begun.
+    private(set) var frameCount = 0
 
     /// Creates a reader at the beginning of a WebSocket.
     package init() {}
@@ -113,6 +115,7 @@ package struct WebSocketReader {
     private mutating func beginFrame() throws(WebSocketCode) {
         let bytes = header
         header = []
+        frameCount += 1
         guard let operation = Operation(rawValue: bytes[0] & 0x0F) else { throw .protocolError }
         let isLast = bytes[0] & 0x80 != 0
         let short = UInt64(bytes[1] & 0x7F)
