@@ -207,6 +207,24 @@ import Testing
         #expect(Browser(port, from: 2).request("/")?.status == 200)
     }
 
+    @Test("lets a burst of 500 connections wait, and drops none of the attempts")
+    func burst() throws {
+        let server = Server()
+        defer { server.stop() }
+        let port = server.port
+        let clock = ContinuousClock()
+        // While the loop is busy, nothing is accepted.
+        let release = Monitor()
+        nonisolated(unsafe) var isReleased = false
+        server.loop.execute { _ = release.wait(within: .seconds(20)) { isReleased } }
+        let start = clock.now
+        let burst = (0..<500).map { Browser(port, from: UInt32(2 + $0 % 200)) }
+        let time = clock.now - start
+        release.change { isReleased = true }
+        #expect(time < .milliseconds(900), "\(time)")
+        withExtendedLifetime(burst) {}
+    }
+
     @Test("never makes room at the cost of guests")
     func guestsStay() throws {
         let server = Server()
