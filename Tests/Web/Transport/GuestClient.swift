@@ -16,6 +16,7 @@ final class GuestWire: @unchecked Sendable {
     private let lock = Lock()
     private var listeners: [String: Listener] = [:]
     private var keyCount = 0
+    private var usedKeys: Set<[UInt8]> = []
 
     func note(_ addresses: [TransportAddress], of transport: WebTransport, on loop: any EventLoop) {
         lock.withLock {
@@ -29,19 +30,20 @@ final class GuestWire: @unchecked Sendable {
     /// Gets a token of the transport at `address`, and a key that nobody has. Calls `completion` on some loop; with no
     /// token if nobody listens there.
     ///
-    /// - Parameter key: the key to use in place of a new one.
+    /// - Parameter key: the key to use in place of a new one. It gets a token the first time.
     func makeEntry(
         for address: TransportAddress, key: [UInt8]? = nil,
         _ completion: @escaping @Sendable ([UInt8]) -> Void
     ) {
-        let (listener, number) = lock.withLock {
+        let (listener, number, isKnown) = lock.withLock {
             keyCount += 1
-            return (listeners[address.value], keyCount)
+            let isKnown = key.map { !usedKeys.insert($0).inserted } ?? false
+            return (listeners[address.value], keyCount, isKnown)
         }
         let key =
             key ?? (0..<4).map { UInt8(truncatingIfNeeded: number >> (8 * $0)) }
             + [UInt8](repeating: 9, count: 28)
-        guard let listener else { return completion([1] + key) }
+        guard let listener, !isKnown else { return completion([1] + key) }
         listener.loop.execute {
             let url = listener.transport.makeInvitation()?.url ?? ""
             completion([1] + key + (Base32.decode(String(url.drop { $0 != "#" }.dropFirst())) ?? []))

@@ -7,49 +7,53 @@ import NighUV
 @testable import NighTCP
 @testable import NighWeb
 
-/// A session that takes guests and peers, with one of each connected, both of which ping it all the time.
-final class AttackedHost {
+/// A session that takes guests and peers, with one of each connected, both of which ping it all the time if asked to.
+final class HostWithGuest {
     private let loops = (0..<3).map { _ in UVEventLoop() }
     private let wire = GuestWire()
     let web: WebTransport
     let host: SessionProbe
     private let peer: SessionProbe
-    private let guest: SessionProbe
+    let guest: SessionProbe
+    /// The PeerID that the host has given to the guest.
+    let guestID: PeerID
     private var pingers: [Pinger] = []
     private(set) var port: UInt16 = 0
     private static let key = [UInt8](repeating: 77, count: 32)
 
-    init?() {
+    init?(pings: Bool) {
         var options = WebOptions()
         options.interface = "lo"
         options.port = 0
         web = WebTransport(options)
         web.page = Server.page
         func session(
-            _ name: String, seed: UInt64, _ transports: [any Transport], on loop: UVEventLoop, guest: Bool
-        )
-            -> SessionProbe
-        {
+            _ name: String, seed: UInt64, _ transports: [any Transport], on loop: UVEventLoop,
+            isGuest: Bool = false
+        ) -> SessionProbe {
             var configuration = SessionConfiguration(service: "attack", name: DisplayName(fitting: name))
             configuration.admitsUnencryptedGuests = true
-            configuration.security = guest ? .none : .encrypted
+            configuration.security = isGuest ? .none : .encrypted
             let session = Session(
                 configuration, identity: .ephemeral(seed: seed), transports: transports, loop: loop)
+            let faulty = transports.lazy.compactMap { $0 as? FaultyTransport }.first
             return SessionProbe(
                 number: Int(seed), session: session,
-                faults: FaultyTransport(MemoryTransport(hub: MemoryHub())).control)
+                faults: faulty?.control ?? FaultyTransport(MemoryTransport(hub: MemoryHub())).control)
         }
         func tcp() -> TCPTransport { TCPTransport(TCPOptions(interface: "lo", discovery: .off)) }
-        host = session("Host", seed: 1, [web, tcp()], on: loops[0], guest: false)
-        peer = session("Peer", seed: 2, [tcp()], on: loops[1], guest: false)
+        host = session("Host", seed: 1, [web, tcp()], on: loops[0])
+        peer = session("Peer", seed: 2, [tcp()], on: loops[1])
         guest = session(
-            "Guest", seed: 3, [GuestClient(on: wire, key: Self.key)], on: loops[2], guest: true)
+            "Guest", seed: 3, [FaultyTransport(GuestClient(on: wire, key: Self.key))], on: loops[2],
+            isGuest: true)
         // The guest is who the host says it is.
         guard let entry = GuestEntry([1] + Self.key) else { return nil }
+        guestID = entry.peer
         guest.session.driver.machine.hello.peer = entry.peer
         for probe in [host, peer, guest] { probe.start(reading: .handler, accepting: true) }
-        guard connect(entry.peer) else { return nil }
-        pingers = [Pinger(peer, host.id), Pinger(guest, host.id)]
+        guard connect() else { return nil }
+        if pings { pingers = [Pinger(peer, host.id), Pinger(guest, host.id)] }
     }
 
     private func addresses(_ scheme: String) -> [TransportAddress] {
@@ -58,7 +62,7 @@ final class AttackedHost {
         }.last ?? []
     }
 
-    private func connect(_ guestID: PeerID) -> Bool {
+    private func connect() -> Bool {
         guard host.wait({ _ in !addresses("web").isEmpty && !addresses("tcp").isEmpty }),
             let first = addresses("web").first, let atTCP = addresses("tcp").first
         else { return false }
@@ -66,7 +70,9 @@ final class AttackedHost {
         wire.note(addresses("web"), of: web, on: loops[0])
         peer.session.invite(at: atTCP) { [peer] in peer.outcomes.append($0) }
         guest.session.invite(at: first) { [guest] in guest.outcomes.append($0) }
-        return host.wait { $0.state(of: peer.id) == .connected && $0.state(of: guestID) == .connected }
+        return host.wait { [guestID, peer] in
+            $0.state(of: peer.id) == .connected && $0.state(of: guestID) == .connected
+        } && guest.wait { [host] in $0.state(of: host.id) == .connected }
     }
 
     /// How long an answer to a ping has taken at most, and how many came.

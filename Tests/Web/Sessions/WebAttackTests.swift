@@ -14,8 +14,8 @@ import Testing
     private static let patience = Duration.seconds(2)
 
     /// Lets an attack happen, and expects that nobody else notices it.
-    private func attack(_ name: String, _ body: (AttackedHost) throws -> Void) throws {
-        let host = try #require(AttackedHost())
+    private func attack(_ name: String, _ body: (HostWithGuest) throws -> Void) throws {
+        let host = try #require(HostWithGuest(pings: true))
         defer { host.stop() }
         usleep(300_000)
         let before = ProcessGauge.residentBytes
@@ -38,7 +38,7 @@ import Testing
     private static func source(_ number: Int) -> UInt32 { UInt32(2 + number % 200) }
 
     /// Expects that somebody who comes from elsewhere gets the page.
-    private func expectPage(_ host: AttackedHost) {
+    private func expectPage(_ host: HostWithGuest) {
         #expect(Browser(host.port, from: 250).request("/")?.status == 200)
     }
 
