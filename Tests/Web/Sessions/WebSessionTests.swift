@@ -33,6 +33,10 @@ import Testing
         let place = try #require(HostWithGuest(pings: false))
         defer { place.stop() }
         place.host.session.revokeGuest(place.guestID)
+        let partings = { (host: SessionProbe) in
+            host.events.count { if case .disconnected = $0 { true } else { false } }
+        }
+        #expect(place.host.wait { partings($0) == 1 })
         let isAway = { (host: SessionProbe) in host.state(of: place.guestID) != .connected }
         #expect(place.host.wait(isAway))
         #expect(place.guest.wait { $0.state(of: place.host.id) != .connected })

@@ -23,13 +23,7 @@ extension Session {
 
     /// Ends the conversation with a guest, and lets it in no more. Does nothing if it is not known.
     public func revokeGuest(_ id: PeerID) {
-        onLoop { driver in
-            guard let transport = driver.guestTransport, transport.guests.contains(where: { $0.id == id })
-            else { return }
-            transport.revoke(id)
-            // It does not wait for a guest that cannot come back.
-            driver.inTurn { driver.machine.leave(id, token: nil, now: driver.loop.now) }
-        }
+        onLoop { driver in driver.revokeGuest(id) }
     }
 
     /// Has `handler` called on the loop when a guest has come in with an invitation. It replaces the last handler.
@@ -59,6 +53,13 @@ extension Session {
 }
 
 extension SessionDriver {
+    /// Ends the conversation first: otherwise it would wait for a guest that cannot come back.
+    fileprivate func revokeGuest(_ id: PeerID) {
+        guard let guestTransport else { return }
+        inTurn { machine.sendGuestAway(id, now: loop.now) }
+        guestTransport.revoke(id)
+    }
+
     /// The transport that has guests, if there is one and the session is not closed.
     fileprivate var guestTransport: (any GuestTransport)? {
         guard !isClosed else { return nil }

@@ -223,6 +223,13 @@ extension SessionMachine {
         if isClosing, census.conversing == 0 { output(.conversationsEnded) }
     }
 
+    /// Ends the conversation with a guest, or its invitation, at once.
+    func sendGuestAway(_ id: PeerID, now: Moment) {
+        guard let peer = peers[id], peer.isGuest else { return }
+        endInvitation(of: peer, cause: .left, code: .left)
+        endConversation(of: peer, cause: .left, now: now)
+    }
+
     private func departureResult(of peer: PeerRecord, undelivered: Int?) -> Result<PeerID, NighError> {
         guard let undelivered else { return .success(peer.id) }
         return .failure(

@@ -268,14 +268,52 @@ import Testing
         #expect(house.host.state(of: guest.id) != .reconnecting)
     }
 
-    @Test("that is revoked is sent away by its transport")
-    func revoked() async throws {
+    /// How many conversations of the host have ended.
+    private static func partings(_ house: GuestHouse) -> Int {
+        house.host.events.count { if case .disconnected = $0 { true } else { false } }
+    }
+
+    @Test("that is revoked is sent away, and the session does not wait for it", arguments: [false, true])
+    func revoked(isAway: Bool) throws {
         let house = try GuestHouse()
         let guest = house.visit()
         try house.enter(guest)
+        if isAway {
+            guest.faults.block(.all)
+            house.desk.cut(guest.id)
+            try house.run(.seconds(1))
+        }
         house.host.session.revokeGuest(guest.id)
         try house.run(.milliseconds(1))
         #expect(house.desk.revoked == [guest.id])
+        #expect(Self.partings(house) == 1)
+        #expect(house.host.session.inconsistencies == [])
+    }
+
+    @Test("whose invitation waits may be revoked")
+    func revokedInviting() throws {
+        let house = try GuestHouse()
+        house.host.reaction = nil
+        let guest = house.visit()
+        try house.enter(guest)
+        #expect(house.host.invitations.count == 1)
+        house.host.session.revokeGuest(guest.id)
+        try house.run(.milliseconds(1))
+        #expect(house.host.endedInvitations.count == 1)
+        try house.run(.seconds(1))
+        #expect(house.host.session.inconsistencies == [])
+    }
+
+    @Test("is the only one that can be revoked")
+    func revokesGuestsOnly() throws {
+        let house = try GuestHouse()
+        let peer = house.join("Peer")
+        try house.run(.seconds(1))
+        peer.session.invite(house.host.id) { _ in }
+        try house.run(.seconds(1))
+        house.host.session.revokeGuest(peer.id)
+        try house.run(.seconds(1))
+        #expect(house.host.state(of: peer.id) == .connected && Self.partings(house) == 0)
     }
 
     // MARK: Plaintext
