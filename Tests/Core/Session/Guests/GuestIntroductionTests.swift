@@ -49,7 +49,7 @@ import Testing
         #expect(house.host.state(of: guest.id) == .connected)
         #expect(Self.known(to: guest) == [house.host.id])
         for member in members { #expect(!Self.known(to: member).contains(guest.id)) }
-        let after = house.join("M4") { Self.mesh(4, &$0) }
+        let after = house.join("M5") { Self.mesh(5, &$0) }
         try house.run(.seconds(1))
         after.session.invite(house.host.id) { _ in }
         try house.run(.seconds(10))
