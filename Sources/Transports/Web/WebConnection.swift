@@ -39,7 +39,8 @@ struct WebTimes {
 final class WebConnection: @unchecked Sendable {
     /// How many requests one connection may make.
     private static let mostRequests = 100
-    /// The most frames before a guest begins its pipe, and the most that are read at once before others have their turn.
+    /// The most frames before a guest begins its pipe, and the most that are read at once before others have their
+    /// turn.
     private static let mostFrames = 1_000
 
     private enum Phase {
