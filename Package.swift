@@ -378,7 +378,7 @@ let package = Package(
             dependencies: [
                 "COpenSSL", "NighCore", "NighMemory", "NighTCP", "NighTestKit", "NighUV", "NighWeb",
             ],
-            path: "Tests/Web", exclude: ["Script"]),
+            path: "Tests/Web"),
         .testTarget(
             name: "TestKitTests",
             dependencies: [

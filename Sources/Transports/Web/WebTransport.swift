@@ -224,7 +224,7 @@ extension WebTransport: GuestTransport {
         guard let running else { return done(nil) }
         let waited = running.loop.now - begin
         let isNameKnown = running.discovery.hostName != nil || waited >= Self.nameTime
-        if isNameKnown, let invitation = invitation(running) { return done(invitation) }
+        if isNameKnown, let invitation = makeInvitationNow() { return done(invitation) }
         guard waited < Self.listeningTime else { return done(nil) }
         running.loop.schedule(at: running.loop.now + Self.invitationPause) { [weak self] in
             guard let self else { return done(nil) }
@@ -232,8 +232,9 @@ extension WebTransport: GuestTransport {
         }
     }
 
-    private func invitation(_ running: Running) -> GuestInvitation? {
-        guard running.listening.listener != nil else { return nil }
+    /// Makes an invitation. Nil while nothing listens.
+    func makeInvitationNow() -> GuestInvitation? {
+        guard let running, running.listening.listener != nil else { return nil }
         var random = SystemRandomNumberGenerator()
         let token = (0..<GuestEntry.tokenLength).map { _ in UInt8.random(in: .min ... .max, using: &random) }
         book.invite(token, at: running.loop.now)

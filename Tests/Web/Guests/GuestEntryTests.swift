@@ -1,3 +1,4 @@
+import Foundation
 import NighTestKit
 import Testing
 
@@ -64,5 +65,32 @@ import Testing
             #expect(reason.code == code && (1...255).contains(reason.words.utf8.count))
             #expect(reason.pause == (code == 3 ? 9 : 0))
         }
+    }
+}
+
+@Suite("What docs/reference/PROTOCOL.md says of guests") struct GuestPageTests {
+    @Test("its example is what is sent")
+    func example() throws {
+        let root = #filePath.split(separator: "/").dropLast(4).joined(separator: "/")
+        let page = try String(contentsOfFile: "/\(root)/docs/reference/PROTOCOL.md", encoding: .utf8)
+        let section = try #require(page.components(separatedBy: "### 2.10").last)
+        let lines = section.components(separatedBy: "```")[1].split(separator: "\n")
+            .map { $0.prefix { $0 != "#" } }
+        let entry = try #require(
+            GuestEntry([1] + [UInt8](repeating: 0xA1, count: 32) + [UInt8](repeating: 0xB2, count: 16)))
+        #expect(lines[0].contains("01  A1 ×32  B2 ×16"))
+
+        let puma = try #require(PeerID("ct6ox7n3gtk7sav6qwuepg6keydyxie3wympqtdmtaruxjodza7a"))
+        let answer = GuestAnswer.entered(
+            entry.peer, Advertisement(service: "fourinarow", peer: puma, name: DisplayName(fitting: "Puma")))
+        var shown: [UInt8] = []
+        for word in lines[1...4].joined(separator: " ").split(separator: " ") where word != "←" {
+            if word.hasPrefix("\"") {
+                shown += word.utf8.dropFirst().dropLast()
+            } else {
+                shown.append(try #require(UInt8(word, radix: 16)))
+            }
+        }
+        #expect(shown == answer.bytes)
     }
 }

@@ -29,7 +29,7 @@ import Testing
     @Test("a page may load its own files and talk to its server, and nothing else")
     func pageHeaders() {
         let file = WebPage.File(type: "text/css", bytes: ByteSlice([1, 2, 3]))
-        let lines = Self.lines(HTTPAnswer.head(of: file, closes: false))
+        let lines = Self.lines(HTTPAnswer.file(file, compressed: false, closes: false).head)
         #expect(lines.first == "HTTP/1.1 200 OK" && lines.suffix(2) == ["", ""])
         for header in [
             "Content-Type: text/css", "Content-Length: 3", "X-Content-Type-Options: nosniff",
@@ -41,7 +41,9 @@ import Testing
             #expect(lines.contains(header))
         }
         #expect(!lines.contains("Connection: close"))
-        #expect(Self.lines(HTTPAnswer.head(of: file, closes: true)).contains("Connection: close"))
+        #expect(
+            Self.lines(HTTPAnswer.file(file, compressed: false, closes: true).head).contains(
+                "Connection: close"))
         // Nothing lets other origins read an answer.
         #expect(!lines.contains { $0.lowercased().hasPrefix("access-control-") })
     }
@@ -60,5 +62,21 @@ import Testing
             #expect(lines.contains("Allow: GET") == (fault == .methodNotAllowed))
             #expect(lines.contains("Upgrade: websocket") == (fault == .upgradeRequired))
         }
+    }
+}
+
+@Suite("A compressed page") struct CompressedPageTests {
+    @Test("goes to browsers that can read it, if it is shorter")
+    func compressed() {
+        let long = WebPage.File(type: "text/css", bytes: ByteSlice([UInt8](repeating: 65, count: 10_000)))
+        let (head, body) = HTTPAnswer.file(long, compressed: true, closes: false)
+        let text = String(decoding: head, as: UTF8.self)
+        #expect(text.contains("\r\nContent-Encoding: gzip\r\n") && body.count < 100)
+        #expect(
+            text.contains("\r\nContent-Length: \(body.count)\r\n") && body.bytes.prefix(2) == [0x1F, 0x8B])
+        #expect(HTTPAnswer.file(long, compressed: false, closes: false).body.count == 10_000)
+
+        let short = WebPage.File(type: "text/css", bytes: ByteSlice([1]))
+        #expect(HTTPAnswer.file(short, compressed: true, closes: false).body.bytes == [1])
     }
 }

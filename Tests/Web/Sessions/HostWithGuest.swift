@@ -96,7 +96,7 @@ final class HostWithGuest {
         let box = Monitor()
         nonisolated(unsafe) var url: String?
         loops[0].execute { [web] in
-            let made = web.makeInvitation()?.url ?? ""
+            let made = web.makeInvitationNow()?.url ?? ""
             box.change { url = made }
         }
         _ = box.wait(within: .seconds(20)) { url != nil }

@@ -45,7 +45,7 @@ final class GuestWire: @unchecked Sendable {
             + [UInt8](repeating: 9, count: 28)
         guard let listener, !isKnown else { return completion([1] + key) }
         listener.loop.execute {
-            let url = listener.transport.makeInvitation()?.url ?? ""
+            let url = listener.transport.makeInvitationNow()?.url ?? ""
             completion([1] + key + (Base32.decode(String(url.drop { $0 != "#" }.dropFirst())) ?? []))
         }
     }

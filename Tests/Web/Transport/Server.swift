@@ -91,7 +91,7 @@ final class Server: @unchecked Sendable {
     /// Makes an invitation, and returns its token.
     func invite() -> [UInt8] {
         _ = port
-        let url = run { [self] in transport.makeInvitation()?.url ?? "" }
+        let url = run { [self] in transport.makeInvitationNow()?.url ?? "" }
         guard let token = Base32.decode(String(url.drop { $0 != "#" }.dropFirst())) else {
             preconditionFailure("no token in \(url)")
         }

@@ -286,8 +286,8 @@ import Testing
         let server = Server()
         defer { server.stop() }
         _ = server.port
-        #expect(server.run { server.transport.makeInvitation() } != nil)
+        #expect(server.run { server.transport.makeInvitationNow() } != nil)
         server.run { server.transport.stopAdvertising() }
-        #expect(server.run { server.transport.makeInvitation() } == nil)
+        #expect(server.run { server.transport.makeInvitationNow() } == nil)
     }
 }

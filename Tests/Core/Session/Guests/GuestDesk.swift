@@ -31,7 +31,9 @@ final class GuestDesk: GuestTransport, TransportEvents, @unchecked Sendable {
 
     // MARK: Guests
 
-    func makeInvitation() -> GuestInvitation? { invitation }
+    func makeInvitation(_ done: @escaping @Sendable (GuestInvitation?) -> Void) { done(invitation) }
+
+    var onInvitationUsed: (() -> Void)?
     var guests: [Guest] {
         guestsByAddress.map { Guest(id: $0.value, address: $0.key, age: .zero, isHere: true) }
     }
