@@ -21,6 +21,10 @@ final class WebPipe: GuestPipe, @unchecked Sendable {
     private var resumeTimer: LoopTimer?
     /// Whether neither side has closed the pipe, and it has not failed.
     private(set) var isOpen = true
+    /// Whether the pipe has failed, and the handler is not told yet.
+    private var isFailing = false
+    /// Whether the handler has closed the pipe meanwhile, and still waits for the end of what it wrote.
+    private var awaitsDrain = false
     private var received = 0
     private var written = 0
 
@@ -77,11 +81,12 @@ final class WebPipe: GuestPipe, @unchecked Sendable {
     func fail(with error: NighError) {
         guard isOpen else { return }
         isOpen = false
+        isFailing = true
         socket.pauseReading()
         loop.execute { [self] in
-            let last = handler
+            let (last, awaitsDrain) = (handler, awaitsDrain)
             end()
-            last?.pipeClosed(self, error: error)
+            if awaitsDrain { last?.pipeDrained(self) } else { last?.pipeClosed(self, error: error) }
             sendClose(.policyViolation)
             socket.close(.afterWriting)
         }
@@ -90,6 +95,7 @@ final class WebPipe: GuestPipe, @unchecked Sendable {
     /// Releases everything, and calls nobody.
     func end() {
         isOpen = false
+        isFailing = false
         handler = nil
         if let resumeTimer { loop.cancel(resumeTimer) }
         resumeTimer = nil
@@ -170,6 +176,11 @@ extension WebPipe: Pipe {
     }
 
     func close(_ mode: PipeCloseMode) {
+        if isFailing, !awaitsDrain {
+            // What was written is dropped.
+            if mode == .now { handler = nil } else { awaitsDrain = true }
+            return
+        }
         guard isOpen else { return }
         isOpen = false
         if mode == .now {
