@@ -309,7 +309,8 @@ let package = Package(
         .testTarget(
             name: "GuestsTests",
             dependencies: [
-                "Browsers", "ChildPrograms", "Nigh", "NighCore", "NighTestKit", "fourinarow", "nigh",
+                "Browsers", "ChildPrograms", "Nigh", "NighCore", "NighMemory", "NighTestKit", "fourinarow",
+                "nigh",
             ],
             path: "Tests/Guests", exclude: ["Page", "Script"]),
         .testTarget(

@@ -3,9 +3,6 @@ import ChildPrograms
 import NighTestKit
 import Testing
 
-/// Runs one browser after another: each has many processes.
-let browsers = Permits(1)
-
 @Suite("A phone in a chat") struct ChatTests {
     private let folder = TemporaryFolder()
 
@@ -13,7 +10,7 @@ let browsers = Permits(1)
         "scans the code of the terminal, and has each line once and in order after ten cuts and two reloads",
         arguments: DrivenBrowser.Kind.allCases)
     func cuts(_ kind: DrivenBrowser.Kind) async throws {
-        try await browsers.run {
+        try await withBrowser {
             let host = try GuestHost("nigh", ["chat"], in: folder)
             let wire = try CuttableWire(to: host)
             let browser = try DrivenBrowser(kind, resolving: [host.name])

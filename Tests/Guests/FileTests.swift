@@ -34,7 +34,7 @@ import Testing
         "arrive byte for byte after cuts, and after a reload go on when they are chosen again",
         arguments: DrivenBrowser.Kind.allCases)
     func up(_ kind: DrivenBrowser.Kind) async throws {
-        try await browsers.run {
+        try await withBrowser {
             let file = try makeFile("holiday.mov")
             let host = try GuestHost("nigh", ["receive", "--into", try folder(named: "in")], in: folder)
             let wire = try CuttableWire(to: host)
@@ -64,7 +64,7 @@ import Testing
     @Test(
         "can be fetched byte for byte, after cuts and after a reload", arguments: DrivenBrowser.Kind.allCases)
     func down(_ kind: DrivenBrowser.Kind) async throws {
-        try await browsers.run {
+        try await withBrowser {
             let file = try makeFile("holiday.mov")
             let host = try GuestHost("nigh", ["send", file.path], in: folder)
             let wire = try CuttableWire(to: host)

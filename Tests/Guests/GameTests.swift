@@ -10,7 +10,7 @@ import Testing
         "is played to the end twice, over cuts and reloads, and the phone wins once and loses once",
         arguments: DrivenBrowser.Kind.allCases)
     func game(_ kind: DrivenBrowser.Kind) async throws {
-        try await browsers.run {
+        try await withBrowser {
             let host = try GuestHost("fourinarow", ["host", "--plain"], in: folder)
             let wire = try CuttableWire(to: host)
             let browser = try DrivenBrowser(kind, resolving: [host.name])

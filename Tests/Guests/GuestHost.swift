@@ -2,6 +2,14 @@ import Browsers
 import ChildPrograms
 import NighTestKit
 
+private let browsers = Permits(1)
+
+/// Runs a test that has a browser. One runs at a time, because a browser has many processes, and on threads of its own,
+/// because it blocks while it waits.
+func withBrowser(_ body: @Sendable () async throws -> Void) async throws {
+    try await browsers.run { try await ThreadForEachJob.run { try await body() } }
+}
+
 /// A program that has invited a guest, with what its terminal shows.
 final class GuestHost {
     let program: Child

@@ -19,7 +19,7 @@ import Testing
 
     @Test("lists who came, invites another guest, and sends one away, who needs a new code to come back")
     func revoke() async throws {
-        try await browsers.run {
+        try await withBrowser {
             #expect(try guests() == ["No program takes guests now; `nigh receive --web` does."])
             let host = try GuestHost("nigh", ["chat"], in: folder)
             #expect(try guests() == ["No guest has come yet."])

@@ -2,6 +2,7 @@ import Browsers
 import ChildPrograms
 import Foundation
 import Nigh
+import NighMemory
 import NighTestKit
 import Testing
 
@@ -49,8 +50,10 @@ final class EchoHost: Sendable {
         }
         self.session = session
         let record = record
+        // A thread of its own, so that it does not wait for tests that block those of all tasks.
+        let loop = ThreadEventLoop()
         tasks = [
-            Task {
+            Task(executorPreference: loop) {
                 for await event in session.events {
                     switch event {
                     case .invited(let invitation):
@@ -64,14 +67,14 @@ final class EchoHost: Sendable {
                     }
                 }
             },
-            Task {
+            Task(executorPreference: loop) {
                 for await message in session.messages {
                     let text = String(decoding: message.bytes.prefix(40), as: UTF8.self)
                     if text.hasPrefix("last ") { await record.note(text) }
                     guard let peer = session.connectedPeers.first(where: { $0.id == message.sender }) else {
                         continue
                     }
-                    if text.hasPrefix("do ") { await Self.obey(text.dropFirst(3), of: peer) }
+                    if text.hasPrefix("do ") { await Self.obey(text.dropFirst(3), of: peer, on: loop) }
                     if !message.isReliable {
                         try? peer.sendUnreliably(bytes: message.bytes)
                     } else if !text.hasPrefix("do "), !text.hasPrefix("last ") {
@@ -79,9 +82,9 @@ final class EchoHost: Sendable {
                     }
                 }
             },
-            Task {
+            Task(executorPreference: loop) {
                 for await stream in session.streams {
-                    Task {
+                    Task(executorPreference: loop) {
                         do {
                             while let bytes = try await stream.read() { try await stream.write(bytes) }
                             stream.finish()
@@ -92,9 +95,9 @@ final class EchoHost: Sendable {
                     }
                 }
             },
-            Task {
+            Task(executorPreference: loop) {
                 guard let group = try? await session.join("red") else { return }
-                Task {
+                Task(executorPreference: loop) {
                     for await message in group.messages { _ = message }
                 }
                 for await case .joined(_, let context) in group.events
@@ -110,18 +113,18 @@ final class EchoHost: Sendable {
         return WebPage.File(type: type, bytes: ByteSlice(Array(try Data(contentsOf: url))))
     }
 
-    private static func obey(_ order: Substring, of peer: Peer) async {
+    private static func obey(_ order: Substring, of peer: Peer, on loop: ThreadEventLoop) async {
         let words = order.split(separator: " ")
         switch words[0] {
         case "open":
-            Task {
+            Task(executorPreference: loop) {
                 let stream = try await peer.openStream(named: "from the host")
                 try await stream.write((0..<2_000_000).map { UInt8($0 % 251) })
                 stream.finish()
                 while try await stream.read() != nil {}
             }
         case "cancel":
-            Task {
+            Task(executorPreference: loop) {
                 let stream = try await peer.openStream(named: "from the host")
                 stream.cancelWriting(because: "no more today")
                 while try await stream.read() != nil {}
@@ -131,7 +134,7 @@ final class EchoHost: Sendable {
             for _ in 0..<(Int(words[1]) ?? 0) { try? await peer.send(bytes: bytes) }
         case "leave":
             try? await peer.send(bytes: Array("goodbye".utf8))
-            Task { try? await peer.disconnect() }
+            Task(executorPreference: loop) { try? await peer.disconnect() }
         default: break
         }
     }
@@ -151,7 +154,7 @@ final class EchoHost: Sendable {
 
     @Test("keeps what sessions promise each other", arguments: DrivenBrowser.Kind.allCases)
     func keeps(_ kind: DrivenBrowser.Kind) async throws {
-        try await browsers.run {
+        try await withBrowser {
             let host = try EchoHost()
             let invitation = try await host.session.inviteGuest()
             let address = try #require(URL(string: invitation.url))

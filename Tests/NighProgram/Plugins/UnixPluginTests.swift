@@ -103,7 +103,8 @@ import Testing
         let link = try Child(
             "/usr/bin/env",
             [
-                "swiftc", "-static-stdlib", "@\(products)/KeepsNigh.product/Objects.LinkFileList", "-Xlinker",
+                "swiftc", "-static-stdlib", "-lz", "@\(products)/KeepsNigh.product/Objects.LinkFileList",
+                "-Xlinker",
                 "--defsym=main=KeepsNigh_main", "-o", "\(folder.path)/KeepsSwift",
             ])
         let (status, errors) = try link.end()

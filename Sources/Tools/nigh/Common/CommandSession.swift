@@ -96,8 +96,14 @@ final class CommandSession: @unchecked Sendable {
         configuration.admitGuests(
             over: bareTransports, with: GuestReception { relay.session?.onGuestInvitation($0, $1) })
         loop = try UVEventLoop.make()
-        session = Session(
-            configuration, identity: identity.identity, trust: trust, transports: transports, loop: loop)
+        do {
+            session = try Session(
+                checking: configuration, identity: identity.identity, trust: trust, transports: transports,
+                loop: loop)
+        } catch {
+            loop.shutdown()
+            throw error
+        }
         relay.session = self
         introductions.report(
             to: Introductions.Observer(

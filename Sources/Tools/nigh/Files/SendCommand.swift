@@ -26,8 +26,7 @@ struct SendCommand: Subcommand {
     /// How long nothing may move; nil if the user did not say.
     let giveUp: Duration?
 
-    private static let manyReceivers =
-        "--web shows a code, and is for files without a device: leave out PEER and --to"
+    private static let namedReceiver = "--web shows a code, for whoever scans it: leave out --to"
 
     static let standardInput = "-"
 
@@ -111,7 +110,7 @@ struct SendCommand: Subcommand {
             throw UsageError("the standard input can be read only once, so it is sent to one device")
         }
         let showsCode = order.peers.isEmpty
-        if self.session.admitsGuests, !showsCode { throw UsageError(Self.manyReceivers) }
+        if self.session.admitsGuests, !showsCode { throw UsageError(Self.namedReceiver) }
         let session = try CommandSession(
             self.session, role: showsCode ? .peer : .client,
             accepting: showsCode ? CodeOffer.purposes(guests: self.session.admitsGuests) : [],
@@ -195,20 +194,22 @@ struct SendOrder {
     init(of command: SendCommand) throws(UsageError) {
         try self.init(
             words: command.words, named: command.named, isRepeated: command.identity != nil,
+            areFiles: command.session.admitsGuests,
             readsTerminal: isTerminal(STDIN_FILENO), exists: { access($0, F_OK) == 0 })
     }
 
     /// - Parameters:
     ///   - isRepeated: whether the words come from a record, in which the first one names the peer.
+    ///   - areFiles: whether the first word cannot name a peer either.
     ///   - readsTerminal: whether the standard input is a terminal.
     ///   - exists: whether there is a file with a path.
     init(
-        words: [String], named: [PeerChoice], isRepeated: Bool = false,
+        words: [String], named: [PeerChoice], isRepeated: Bool = false, areFiles: Bool = false,
         readsTerminal: Bool = false, exists: (String) -> Bool
     ) throws(UsageError) {
         var words = words
         var peers = named
-        if peers.isEmpty, let first = words.first, first != SendCommand.standardInput {
+        if peers.isEmpty, !areFiles, let first = words.first, first != SendCommand.standardInput {
             let address = try? TransportAddress.typed(first)
             let isFile = address == nil && exists(first)
             if address == nil, !isFile, words.count == 1, readsTerminal, Self.isMeantAsFile(first) {
