@@ -312,7 +312,7 @@ let package = Package(
                 "Browsers", "ChildPrograms", "Nigh", "NighCore", "NighMemory", "NighTestKit", "fourinarow",
                 "nigh",
             ],
-            path: "Tests/Guests", exclude: ["Page", "Script"]),
+            path: "Tests/Guests", exclude: ["Foreign", "Page", "Script"]),
         .testTarget(
             name: "FourInARowProgramTests",
             dependencies: [
