@@ -108,12 +108,15 @@ actor CodeOffer {
     }
 
     private func nextReceiver() async throws -> Receiver {
-        if let failure { throw failure }
-        if let receiver = arrived {
-            arrived = nil
-            return receiver
+        try await withCheckedThrowingContinuation { continuation in
+            // Looked at only here: the loop may do something else before this is called.
+            if let failure { return continuation.resume(throwing: failure) }
+            guard let receiver = arrived.take() else {
+                waiting = continuation
+                return
+            }
+            continuation.resume(returning: receiver)
         }
-        return try await withCheckedThrowingContinuation { waiting = $0 }
     }
 
     private func arrive(_ receiver: Receiver) {
