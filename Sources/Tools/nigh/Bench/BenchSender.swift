@@ -129,7 +129,13 @@ final class BenchSender: @unchecked Sendable {
     }
 
     private func sendInTurn() async throws(NighError) {
-        if messages >= mayBeSent { return await withCheckedContinuation { waiting = $0 } }
+        if messages >= mayBeSent {
+            return await withCheckedContinuation { continuation in
+                // More may be sent by the time this is called.
+                guard messages >= mayBeSent else { return continuation.resume() }
+                waiting = continuation
+            }
+        }
         do throws(NighError) {
             try trySendInTurn()
         } catch {

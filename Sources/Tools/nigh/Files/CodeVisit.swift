@@ -76,7 +76,11 @@ actor CodeVisit {
     private func waitForEnd() async {
         guard connected != nil, !Task.isCancelled else { return }
         await withTaskCancellationHandler {
-            await withCheckedContinuation { waiting = $0 }
+            await withCheckedContinuation { continuation in
+                // The visit may have ended before this is called.
+                guard connected != nil else { return continuation.resume() }
+                waiting = continuation
+            }
         } onCancel: {
             session.loop.execute { self.assumeIsolated { $0.ended() } }
         }
