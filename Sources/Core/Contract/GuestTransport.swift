@@ -27,7 +27,7 @@ package protocol GuestPipe: Pipe {
 public struct GuestInvitation: Hashable, Sendable {
     /// The address to open in a browser. It has this machine's name in it, and a token that works once.
     public let url: String
-    /// The same with this machine's IP addresses in place of its name, for networks that do not find the name.
+    /// Other addresses for the browser, with IP addresses in place of the name, for networks that do not find it.
     public let alternatives: [String]
     /// How long a guest may begin with it.
     public let validity: Duration

@@ -14,7 +14,7 @@ public struct TrustedPeer: Hashable, Sendable {
     public let lastSeen: CalendarDay
 }
 
-/// What is known about the peer at the other end of a link.
+/// Knowledge about the identity of the peer at the other end of a link.
 public enum PeerTrust: Hashable, Sendable {
     /// Two people have compared the digits, and this is the key they had.
     case paired
