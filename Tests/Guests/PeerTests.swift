@@ -6,8 +6,8 @@ import NighMemory
 import NighTestKit
 import Testing
 
-/// The host of a page with checks: answers each message on its lane, writes back what comes on a stream, and does what a
-/// message says that begins with "do ".
+/// The host of a page with checks. It answers each message on its lane, writes back what comes on a stream, and obeys a
+/// message that begins with "do ".
 final class EchoHost: Sendable {
     let session: Session
     private let tasks: [Task<Void, Never>]
