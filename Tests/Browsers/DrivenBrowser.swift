@@ -24,7 +24,7 @@ package final class DrivenBrowser: @unchecked Sendable {
         }
     }
 
-    /// What a page finds in `prefers-color-scheme`.
+    /// The value that a page finds in `prefers-color-scheme`.
     package enum ColorScheme: String, CaseIterable, Sendable, CustomStringConvertible {
         case light
         case dark

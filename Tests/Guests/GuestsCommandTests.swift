@@ -7,7 +7,7 @@ import Testing
 @Suite("nigh guests") struct GuestsCommandTests {
     private let folder = TemporaryFolder()
 
-    /// What `nigh guests` prints.
+    /// The lines that `nigh guests` prints.
     private func guests(_ arguments: String...) throws -> [String] {
         let call = try Child(
             "nigh", ["guests"] + arguments,

@@ -13,7 +13,7 @@ final class EchoHost: Sendable {
     private let tasks: [Task<Void, Never>]
     let record = Record()
 
-    /// What the host has seen.
+    /// The things that the host has seen.
     actor Record {
         private(set) var connected: Set<PeerID> = []
         private var notes: Set<String> = []

@@ -31,7 +31,7 @@ enum HTTPTarget {
         var text = ""
         for _ in 0...mutator.number(below: 3) { text += mutator.pick(valid) }
         if !mutator.oneIn(8) { for _ in 0...mutator.number(below: 4) { mutator.change(&text, with: pieces) } }
-        // What comes at once is bounded, so a long input is not the same in one piece.
+        // The reader bounds the bytes that come at once, so a longer input would be refused in one piece only.
         let bytes = Array(text.utf8.prefix(2 * HTTPRequestReader.longestRequest))
         let whole = read([ByteSlice(bytes)])
         let cut = read(mutator.cut(bytes))

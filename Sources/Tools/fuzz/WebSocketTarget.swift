@@ -3,7 +3,7 @@ import NighWeb
 
 /// The frames that a browser sends, changed and cut anywhere, beside the simplest reader of them.
 enum WebSocketTarget {
-    /// What was found in the bytes.
+    /// The messages, pings and end that a reader has found in the bytes.
     private struct Found: Equatable {
         var bytes: [UInt8] = []
         var ends: [Int] = []
@@ -91,7 +91,7 @@ enum WebSocketTarget {
         return found
     }
 
-    /// What is in `wire`, found frame by frame as section 5 of RFC 6455 says.
+    /// Reads `wire` frame by frame, as section 5 of RFC 6455 says.
     private static func plain(_ wire: [UInt8]) -> Found {
         var found = Found()
         var rest = wire[...]

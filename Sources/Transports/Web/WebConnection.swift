@@ -67,7 +67,7 @@ final class WebConnection: @unchecked Sendable {
     private var waitingBytes = Int.max
     /// How many frames there were when they were counted last.
     private var countedFrames = 0
-    /// What the last ping brought, if it was not answered yet.
+    /// The bytes of the last ping, if it was not answered yet.
     private var unansweredPing: [UInt8]?
     private var timer: LoopTimer?
 

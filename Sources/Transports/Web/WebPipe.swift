@@ -3,7 +3,7 @@ import NighUV
 
 /// The pipe of a guest: the bytes in the binary messages of its WebSocket.
 ///
-/// What is written leaves in messages of at most 64 KiB, by reference; what comes is unmasked where it lies. A guest
+/// Written bytes leave in messages of at most 64 KiB, by reference. Received bytes are unmasked in place. A guest
 /// that sends faster than it may is read more slowly.
 ///
 /// Used on its loop only; hence `@unchecked Sendable`.

@@ -6,7 +6,9 @@ import NighUV
 @testable import NighTCP
 @testable import NighWeb
 
-/// What the transports of one rig share: the transports that listen, so that those who dial get invitations.
+/// The transports of one rig that listen, so that those that dial get invitations.
+///
+/// A lock guards all state; hence `@unchecked Sendable`.
 final class GuestWire: @unchecked Sendable {
     private struct Listener {
         let transport: WebTransport
@@ -313,7 +315,7 @@ final class ClientPipe: @unchecked Sendable {
         completion?(nil)
     }
 
-    /// What the header at the beginning of the input says, and where it ends.
+    /// The header at the beginning of the input, and the place where its payload starts.
     private var header: (operation: UInt8, count: Int, start: Int)? {
         guard input.count >= 2 else { return nil }
         let longer = [126: 2, 127: 8][input[1]] ?? 0

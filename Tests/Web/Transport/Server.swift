@@ -16,7 +16,7 @@ final class Server: @unchecked Sendable {
     private var recordedPipes: [ServedPipe] = []
     private var recordedListening: [TransportAddress] = []
     private var recordedFailures: [NighError] = []
-    /// What pipes do with the bytes that they receive.
+    /// How pipes treat the bytes that they receive.
     private let habit: ServedPipe.Habit
 
     static let page = WebPage([
@@ -100,6 +100,7 @@ final class Server: @unchecked Sendable {
 
     var guests: [Guest] { run { [self] in transport.guests } }
 
+    /// `@unchecked Sendable`: the monitor guards the value.
     private final class Box<Value>: @unchecked Sendable {
         var value: Value?
     }
@@ -136,7 +137,7 @@ final class ServedPipe: PipeHandler, @unchecked Sendable {
         case drained
     }
 
-    /// What it does with the bytes that it receives.
+    /// How a pipe treats the bytes that it receives.
     enum Habit {
         case reads
         case echoes

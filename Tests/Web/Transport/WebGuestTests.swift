@@ -451,7 +451,7 @@ import Testing
         #expect(server.pipes[0].guest == server.pipes[1].guest)
     }
 
-    /// What a guest sends behind the bytes that end its pipe. The session must hear of the end all the same.
+    /// Bytes that a guest sends behind those that end its pipe. The session must hear of the end all the same.
     static let afterwards: [[UInt8]] = [
         [], BrowserFrames.frame(8, [3, 0xE8]), BrowserFrames.frame(1, [65]), BrowserFrames.binary([1, 2]),
     ]

@@ -33,7 +33,7 @@ enum BrowserFrames {
 }
 
 @Suite("A reader of a WebSocket") struct WebSocketReaderTests {
-    /// What a reader has found: the bytes of all messages, the place where each ends, and the rest in order.
+    /// The findings of a reader: the bytes of all messages, the place where each ends, and the rest in order.
     private struct Found: Equatable {
         var bytes: [UInt8] = []
         var ends: [Int] = []

@@ -27,7 +27,7 @@ struct CodeShape: Hashable {
             + CellText(GuestReception.warning).lines(of: columns).map { Line(text: $0, isWarning: true) }
     }
 
-    /// Returns the rows that a screen of so many columns needs to show the picture below the board. Nil if there is
+    /// Returns the rows that a screen `columns` wide needs to show the picture below the board. Nil if there is
     /// room beside it, or none at all.
     func rows(below form: BoardForm, columns: Int) -> Int? {
         guard let picture, picture.columns <= columns,

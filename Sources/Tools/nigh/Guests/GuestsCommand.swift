@@ -7,7 +7,7 @@ import SessionArguments
 
 /// `nigh guests`: shows the guests of this user's programs that run now, sends one away, and invites another.
 struct GuestsCommand: Subcommand {
-    /// What the command does.
+    /// The things that the command can do.
     enum Action: Sendable {
         case list
         case invite

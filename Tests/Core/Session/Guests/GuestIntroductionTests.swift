@@ -5,7 +5,7 @@ import Testing
 @testable import NighCore
 @testable import NighIntroductions
 
-/// What peers and guests learn of each other in a mesh: nothing.
+/// Peers and guests learn nothing of each other in a mesh.
 @Suite("A mesh with a guest at one of its sessions") struct GuestIntroductionTests {
     /// The guests and peers that have said something of themselves.
     ///
