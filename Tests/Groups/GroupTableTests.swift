@@ -59,6 +59,12 @@ private final class Tables {
         tables[index].members(of: GroupName(name)!).map(self.index(of:)).sorted()
     }
 
+    /// Lets everything arrive, and expects these members of a group, by session.
+    func expect(_ name: String, _ members: [[Int]], _ location: SourceLocation = #_sourceLocation) throws {
+        try deliverAll()
+        #expect(tables.indices.map { self.members($0, name) } == members, sourceLocation: location)
+    }
+
     /// Has each tell the others what it can.
     func flush() {
         for own in tables.indices {
@@ -99,8 +105,7 @@ private final class Tables {
 }
 
 @Suite("Groups") struct GroupTableTests {
-    @Test("have as members the connected sessions that have joined them, whoever joined first")
-    func members() throws {
+    @Test func `have as members the connected sessions that have joined them, whoever joined first`() throws {
         let place = Tables(3)
         try place.join(0, "red")
         place.connect(0, 1)
@@ -108,49 +113,41 @@ private final class Tables {
         place.connect(1, 2)
         try place.join(1, "red", context: [7])
         try place.join(2, "blue")
-        try place.deliverAll()
-        #expect(
-            place.members(0, "red") == [1] && place.members(1, "red") == [0] && place.members(2, "blue") == []
-        )
+        try place.expect("red", [[1], [0], []])
+        try place.expect("blue", [[], [], []])
         #expect(place.events[0] == [.memberJoined(place.ids[1], GroupName("red")!, context: [7])])
         try place.leave(1, "red")
         try place.join(1, "blue")
-        try place.deliverAll()
-        #expect(place.members(0, "red") == [] && place.members(2, "blue") == [1])
+        try place.expect("red", [[], [], []])
+        try place.expect("blue", [[], [2], [1]])
         #expect(place.events[0].last == .memberLeft(place.ids[1], GroupName("red")!))
         place.disconnect(1, 2)
-        #expect(place.members(2, "blue") == [] && place.members(1, "blue") == [])
+        try place.expect("blue", [[], [], []])
         #expect(place.events[2].last == .memberLeft(place.ids[1], GroupName("blue")!))
     }
 
-    @Test("keep out for both sides whom either refuses, and say why")
-    func refusals() throws {
+    @Test func `keep out for both sides whom either refuses, and say why`() throws {
         let place = Tables(2)
         place.connect(0, 1)
         try place.join(0, "red") { _, context in context == [1, 2] ? nil : "say the word" }
         try place.join(1, "red", context: [3])
-        try place.deliverAll()
-        #expect(place.members(0, "red") == [] && place.members(1, "red") == [])
+        try place.expect("red", [[], []])
         #expect(place.events[0] == [])
         #expect(place.events[1].last == .refused(by: place.ids[0], GroupName("red")!, reason: "say the word"))
         // It joins anew, with the word.
         try place.leave(1, "red")
         try place.join(1, "red", context: [1, 2])
-        try place.deliverAll()
-        #expect(place.members(0, "red") == [1] && place.members(1, "red") == [0])
+        try place.expect("red", [[1], [0]])
         // The other one joins anew, and decides anew.
         try place.leave(0, "red")
         try place.join(0, "red") { _, _ in "no" }
-        try place.deliverAll()
-        #expect(place.members(0, "red") == [] && place.members(1, "red") == [])
+        try place.expect("red", [[], []])
         try place.leave(0, "red")
         try place.join(0, "red")
-        try place.deliverAll()
-        #expect(place.members(0, "red") == [1] && place.members(1, "red") == [0])
+        try place.expect("red", [[1], [0]])
     }
 
-    @Test("deliver messages of members only")
-    func messages() throws {
+    @Test func `deliver messages of members only`() throws {
         let place = Tables(2)
         place.connect(0, 1)
         try place.join(0, "red")
@@ -167,33 +164,28 @@ private final class Tables {
         }
     }
 
-    @Test("end with an error at what no sound peer says")
-    func violations() throws {
+    @Test func `end with an error at what no sound peer says`() throws {
         let place = Tables(2)
         place.connect(0, 1)
         let red = GroupName("red")!
-        _ = try place.tables[1].receive(.join(number: 4, name: red, context: []), from: place.ids[0])
+        func receive(_ record: GroupRecord) throws {
+            _ = try place.tables[1].receive(record, from: place.ids[0])
+        }
+        try receive(.join(number: 4, name: red, context: []))
         let wrong: [GroupRecord] = [
             .join(number: 5, name: red, context: []), .join(number: 4, name: GroupName("blue")!, context: []),
             .leave(number: 3), .refuse(number: 1, reason: ""), .message(number: 5),
         ]
-        for record in wrong {
-            #expect(throws: WireError.self, "\(record)") {
-                try place.tables[1].receive(record, from: place.ids[0])
-            }
-        }
+        for record in wrong { #expect(throws: WireError.self, "\(record)") { try receive(record) } }
         for number in 5..<UInt32(4 + GroupTable.mostGroups) {
-            let record = GroupRecord.join(number: number, name: GroupName("\(number)")!, context: [])
-            _ = try place.tables[1].receive(record, from: place.ids[0])
+            try receive(.join(number: number, name: GroupName("\(number)")!, context: []))
         }
         #expect(throws: WireError.self) {
-            try place.tables[1].receive(
-                .join(number: 99, name: GroupName("more")!, context: []), from: place.ids[0])
+            try receive(.join(number: 99, name: GroupName("more")!, context: []))
         }
     }
 
-    @Test("are bounded in number, and each is joined once")
-    func limits() throws {
+    @Test func `are bounded in number, and each is joined once`() throws {
         let place = Tables(1)
         for number in 0..<GroupTable.mostGroups { try place.join(0, "\(number)") }
         #expect(throws: NighError.self) { try place.join(0, "more") }
@@ -201,15 +193,14 @@ private final class Tables {
         #expect(throws: NighError.self) { try place.join(0, "4") }
         try place.join(0, "more")
         #expect(GroupName("") == nil && GroupName("a\u{7}") == nil)
-        #expect(
-            GroupName(String(repeating: "x", count: 63)) != nil
-                && GroupName(String(repeating: "x", count: 64)) == nil)
+        for count in [63, 64] {
+            #expect((GroupName(String(repeating: "x", count: count)) != nil) == (count == 63))
+        }
     }
 
     /// Whatever is joined, left, refused, cut and delayed, and in whatever order: once everything has arrived, two
     /// connected sessions agree on whether they are members of the same group.
-    @Test("agree in the end", arguments: 0..<300 as Range<UInt64>)
-    func agreement(_ seed: UInt64) throws {
+    @Test(arguments: 0..<300 as Range<UInt64>) func `agree in the end`(_ seed: UInt64) throws {
         var random = SeededGenerator(seed: seed)
         let place = Tables(5)
         let names = ["red", "blue"]
@@ -254,5 +245,95 @@ private final class Tables {
                 #expect(told.sorted() == place.members(own, name))
             }
         }
+    }
+}
+
+@Suite("The members of a group") struct MemberListTests {
+    /// Counts how often members are compared. It is an object of one test, so tests that run beside it do not count.
+    private final class Steps {
+        var count = 0
+    }
+
+    private struct Member: Hashable, Comparable {
+        let number: Int
+        let steps: Steps
+
+        static func < (left: Member, right: Member) -> Bool {
+            left.steps.count += 1
+            return left.number < right.number
+        }
+
+        static func == (left: Member, right: Member) -> Bool { left.number == right.number }
+
+        func hash(into hasher: inout Hasher) { hasher.combine(number) }
+    }
+
+    @Test func `are in order, each once`() {
+        let steps = Steps()
+        var list = MemberList<Member>()
+        #expect(list.sorted().isEmpty)
+        for number in [3, 1, 2, 1] { list.insert(Member(number: number, steps: steps)) }
+        #expect(list.sorted().map(\.number) == [1, 2, 3])
+        list.remove(Member(number: 2, steps: steps))
+        list.remove(Member(number: 7, steps: steps))
+        #expect(list.sorted().map(\.number) == [1, 3])
+    }
+
+    @Test func `are not compared when one comes or goes, and once when somebody asks for all`() {
+        let steps = Steps()
+        var list = MemberList<Member>()
+        for number in 0..<1_000 { list.insert(Member(number: number, steps: steps)) }
+        #expect(steps.count == 0)
+        _ = list.sorted()
+        let once = steps.count
+        #expect(once > 0)
+        for _ in 0..<100 { _ = list.sorted() }
+        for number in 0..<500 { list.remove(Member(number: number, steps: steps)) }
+        #expect(steps.count == once)
+    }
+}
+
+@Suite("A record of groups") struct GroupRecordTests {
+    private let samples: [(record: GroupRecord, bytes: [UInt8])] = [
+        (
+            .join(number: 1, name: GroupName("red")!, context: []),
+            [1, 0, 0, 0, 1, 3] + Array("red".utf8) + [0, 0]
+        ),
+        (
+            .join(number: 5, name: GroupName("red")!, context: [0xAB, 0xCD]),
+            [1, 0, 0, 0, 5, 3] + Array("red".utf8) + [0, 2, 0xAB, 0xCD]
+        ),
+        (.refuse(number: 1, reason: "full"), [3, 0, 0, 0, 1, 4] + Array("full".utf8)),
+        (.leave(number: 1), [2, 0, 0, 0, 1]),
+        (.message(number: 1), [4, 0, 0, 0, 1]),
+    ]
+
+    private func read(_ bytes: [UInt8]) throws -> GroupRecord? {
+        try bytes.withUnsafeBytes { bytes throws(WireError) in try GroupRecord(reading: bytes) }
+    }
+
+    @Test func `is written and read as the page of the protocol says`() throws {
+        for (record, bytes) in samples {
+            #expect(record.bytes == bytes)
+            #expect(try read(bytes) == record)
+        }
+        #expect(try read([4, 0, 0, 0, 1] + Array("hi".utf8)) == .message(number: 1))
+        #expect(try read([5, 1, 2, 3]) == nil)
+    }
+
+    @Test func `is refused if it is cut, too long, or names no group`() {
+        for (record, bytes) in samples {
+            for count in 0..<bytes.count {
+                #expect(throws: WireError.self) { try read(Array(bytes.prefix(count))) }
+            }
+            if case .message = record { continue }
+            #expect(throws: WireError.self) { try read(bytes + [0]) }
+        }
+        for name in [[], [7], [UInt8](repeating: 0x78, count: 64), [0xFF]] as [[UInt8]] {
+            let bytes = [1, 0, 0, 0, 1, UInt8(name.count)] + name + [0, 0]
+            #expect(throws: WireError.self, "\(name)") { try read(bytes) }
+        }
+        let long = [1, 0, 0, 0, 1, 1, 0x78, 4, 1] + [UInt8](repeating: 0, count: 1_025)
+        #expect(throws: WireError.self) { try read(long) }
     }
 }

@@ -4,25 +4,24 @@ import NighMemory
 import NighTestKit
 import Testing
 
-/// Sessions with groups, in virtual time, over a network that a test disturbs.
+/// Connected sessions with groups, in virtual time, over a network that a test disturbs.
 private final class Network {
-    /// One session, and what its program was told.
+    /// One session, and what its groups reported.
     ///
     /// `@unchecked Sendable`: everything happens on the one virtual loop.
     final class Member: @unchecked Sendable {
-        let session: Session
+        let probe: SessionProbe
         let groups: Groups
-        let faults: FaultControl
-        var events: [GroupTable.Event] = []
-        var violations: [NighError] = []
-        var inboxes: [GroupName: (membership: Membership, messages: MessageSequence)] = [:]
+        fileprivate(set) var violations: [NighError] = []
+        private var inboxes: [GroupName: (membership: Membership, messages: MessageSequence)] = [:]
         /// What was received in each group: sender and number.
-        var received: [GroupName: [(sender: PeerID, number: Int)]] = [:]
+        private(set) var received: [GroupName: [(sender: PeerID, number: Int)]] = [:]
 
-        init(_ session: Session, _ groups: Groups, _ faults: FaultControl) {
-            self.session = session
+        var session: Session { probe.session }
+
+        fileprivate init(_ probe: SessionProbe, _ groups: Groups) {
+            self.probe = probe
             self.groups = groups
-            self.faults = faults
         }
 
         func join(_ name: GroupName) throws(NighError) {
@@ -59,65 +58,55 @@ private final class Network {
         }
     }
 
-    let loop = VirtualEventLoop()
-    private(set) var members: [Member] = []
+    private let network: SimulatedNetwork
+    let members: [Member]
 
-    init(_ count: Int, plan: FaultPlan = .none, adjust: (inout SessionConfiguration) -> Void = { _ in })
+    init(_ count: Int, plan: String = "", adjust: @escaping (inout SessionConfiguration) -> Void = { _ in })
         throws
     {
-        let hub = MemoryHub()
-        for index in 0..<count {
-            let transport = FaultyTransport(MemoryTransport(hub: hub, address: "m\(index)"), plan: plan)
+        let plan = try FaultPlan(parsing: plan)
+        let network = SimulatedNetwork(wires: [.init(plan: plan)], adjust: adjust)
+        self.network = network
+        members = (0..<count).map { _ in
             let groups = Groups()
-            var configuration = SessionConfiguration(
-                service: "groups", name: DisplayName(fitting: "m\(index)"))
-            configuration.seed = UInt64(index)
-            configuration.layers = [groups]
-            adjust(&configuration)
-            let session = Session(
-                configuration, identity: .ephemeral(seed: UInt64(index + 1)), transports: [transport],
-                loop: loop)
-            let member = Member(session, groups, transport.control)
+            let member = Member(network.join(layers: [groups]), groups)
             groups.report(
                 to: Groups.Observer(
-                    changed: { [unowned member] in member.events.append($0) },
-                    violated: { [unowned member] in member.violations.append($0) }))
-            session.start(onEvent: { event in
-                if case .invited(let invitation) = event { invitation.accept() }
-            })
-            members.append(member)
+                    changed: { _ in }, violated: { [unowned member] in member.violations.append($0) }))
+            return member
         }
-        try loop.run(for: .seconds(1))
-        for (index, member) in members.enumerated() {
-            for other in members[(index + 1)...] { member.session.invite(other.session.id) { _ in } }
-        }
-        try loop.run(for: .seconds(2))
+        try run(.seconds(1))
+        inviteAll()
+        try run(.seconds(2))
     }
 
-    func close() throws {
-        for member in members { member.session.close {} }
-        try loop.run(for: .seconds(10))
+    /// Has each member invite those behind it.
+    func inviteAll() {
+        for (index, member) in members.enumerated() {
+            for other in members[(index + 1)...] { member.probe.invite(other.probe) }
+        }
     }
+
+    func run(_ time: Duration) throws { try network.run(for: time) }
 }
 
 @Suite("Groups of sessions") struct GroupsTests {
     private let red = GroupName("red")!
     private let blue = GroupName("blue")!
 
-    @Test("carry messages to their members only, at every size")
-    func messages() throws {
+    @Test func `carry messages to their members only, at every size`() throws {
         let network = try Network(4)
         let members = network.members
         for member in members[..<3] { try member.join(red) }
         try members[0].join(blue)
         try members[3].join(blue)
-        try network.loop.run(for: .milliseconds(100))
+        try network.run(.milliseconds(100))
         let sizes = [4, 5, 100, 8_192, 16_383, 16_384, 100_000]
         for (number, size) in sizes.enumerated() {
             #expect(members[0].send(number, size: size, to: red) == 2)
             #expect(members[0].send(100 + number, size: size, to: blue) == 1)
         }
-        try network.loop.run(for: .seconds(1))
+        try network.run(.seconds(1))
         for member in members { member.read() }
         let numbers = Array(sizes.indices)
         for member in members[1...2] {
@@ -128,66 +117,57 @@ private final class Network {
         #expect(members[3].received.keys.sorted() == [blue])
         #expect(members[3].received[blue]?.map(\.number) == numbers.map { $0 + 100 })
         #expect(members[0].received.isEmpty)
-        try network.close()
     }
 
-    @Test("slow a sender down whose messages are not read, and deliver them all once they are")
-    func backPressure() throws {
+    @Test func `slow a sender down whose messages are not read, and deliver them all once they are`() throws {
         let network = try Network(2) {
             $0.limits.receiveWindow = 64 << 10
             $0.limits.sendBuffer = 64 << 10
         }
         let (puma, lynx) = (network.members[0], network.members[1])
         for member in network.members { try member.join(red) }
-        try network.loop.run(for: .milliseconds(100))
+        try network.run(.milliseconds(100))
         var sent = 0
         for _ in 0..<1_000 {
             sent += puma.send(sent, size: 1_024, to: red)
-            try network.loop.run(for: .milliseconds(1))
+            try network.run(.milliseconds(1))
         }
         // What is not read, what is not acknowledged, and one message more for each.
         #expect(sent <= 2 * 64 + 2 && sent >= 64, "\(sent)")
         lynx.read()
-        try network.loop.run(for: .seconds(1))
+        try network.run(.seconds(1))
         lynx.read()
         #expect(lynx.received[red]?.map(\.number) == Array(0..<sent))
         // There is room for others again, also after what was not read has been dropped.
         for _ in 0..<3 {
             while puma.send(sent, size: 1_024, to: red) > 0 { sent += 1 }
-            try network.loop.run(for: .seconds(1))
+            try network.run(.seconds(1))
             lynx.leaveWithoutReading(red)
-            try network.loop.run(for: .seconds(1))
+            try network.run(.seconds(1))
             try lynx.join(red)
-            try network.loop.run(for: .seconds(1))
+            try network.run(.seconds(1))
             #expect(puma.send(sent, size: 1_024, to: red) == 1)
         }
-        try network.close()
     }
 
-    @Test("end a conversation whose peer says about them what makes no sense")
-    func violation() throws {
+    @Test func `end a conversation whose peer says about them what makes no sense`() throws {
         let network = try Network(2)
         let (puma, lynx) = (network.members[0], network.members[1])
         let record = ByteSlice(GroupRecord.leave(number: 9).bytes)
         try puma.session.trySend(record, of: GroupRecord.kind, to: lynx.session.id)
-        try network.loop.run(for: .seconds(5))
+        try network.run(.seconds(5))
         #expect(!lynx.session.connectedPeerIDs.contains(puma.session.id))
-        guard case .protocolViolation? = lynx.violations.first?.cause else {
-            Issue.record("\(lynx.violations)")
-            return
-        }
-        try network.close()
+        let cause = try #require(lynx.violations.first).cause
+        let isViolation = if case .protocolViolation = cause { true } else { false }
+        #expect(isViolation, "\(cause)")
     }
 
     /// Joins, leaves, messages, cuts, and ends of conversations in any order. What a member sends to a group arrives at
     /// each other one in order and never twice, and in the end all agree on the members.
-    @Test("keep their order and agree in the end, whatever happens", arguments: 0..<40 as Range<UInt64>)
-    func disturbed(_ seed: UInt64) throws {
+    @Test(arguments: 0..<40 as Range<UInt64>)
+    func `keep their order and agree in the end, whatever happens`(_ seed: UInt64) throws {
         var random = SeededGenerator(seed: seed)
-        var plan = FaultPlan()
-        plan.delay = .milliseconds(5)
-        plan.jitter = .milliseconds(20)
-        let network = try Network(4, plan: plan) {
+        let network = try Network(4, plan: "delay=5ms,jitter=20ms") {
             // So low that there is often no room for what members tell each other.
             $0.limits.sendBuffer = 2_000
         }
@@ -201,24 +181,20 @@ private final class Network {
             // It may have joined already.
             case 0..<4: try? member.join(name)
             case 4, 5: member.leave(name)
-            case 6: member.faults.cut()
+            case 6: member.probe.faults.cut()
             case 7: if member !== other { member.session.disconnect(other.session.id) }
-            case 8, 9: if member !== other { member.session.invite(other.session.id) { _ in } }
+            case 8, 9: if member !== other { member.probe.invite(other.probe) }
             case 10..<12:
-                try network.loop.run(for: .milliseconds(Int64.random(in: 0..<500, using: &random)))
+                try network.run(.milliseconds(Int64.random(in: 0..<500, using: &random)))
                 member.read()
             default:
                 number += 1
                 _ = member.send(number, size: Int.random(in: 4..<900, using: &random), to: name)
             }
         }
-        try network.loop.run(for: .seconds(30))
-        for member in network.members {
-            for other in network.members where other !== member {
-                member.session.invite(other.session.id) { _ in }
-            }
-        }
-        try network.loop.run(for: .seconds(30))
+        try network.run(.seconds(30))
+        network.inviteAll()
+        try network.run(.seconds(30))
         for member in network.members {
             member.read()
             for (_, received) in member.received {
@@ -235,6 +211,5 @@ private final class Network {
                 #expect(member.members(of: name) == others)
             }
         }
-        try network.close()
     }
 }

@@ -35,20 +35,17 @@ import Testing
         try bytes.withUnsafeBytes { bytes throws(WireError) in try IntroductionRecord.records(in: bytes) }
     }
 
-    @Test("is read as it was written, alone and behind others")
-    func roundTrip() throws {
+    @Test func `is read as it was written, alone and behind others`() throws {
         for sample in Self.samples { #expect(try read(sample.bytes) == [sample]) }
         #expect(try read(Self.samples.flatMap(\.bytes)) == Self.samples)
     }
 
-    @Test("of a kind that a later version has is left out")
-    func laterKinds() throws {
+    @Test func `of a kind that a later version has is left out`() throws {
         let later: [UInt8] = [99, 0, 3, 1, 2, 3]
         #expect(try read(later + Self.samples[3].bytes + later) == [Self.samples[3]])
     }
 
-    @Test("is refused if it is cut, too long, or names nobody")
-    func malformed() {
+    @Test func `is refused if it is cut, too long, or names nobody`() {
         for sample in Self.samples {
             for count in 1..<sample.bytes.count {
                 #expect(throws: WireError.self) { try read(Array(sample.bytes.prefix(count))) }
@@ -78,8 +75,7 @@ import Testing
     private let guest = Identity.ephemeral(seed: 2).peerID
     private let host = Identity.ephemeral(seed: 3).peerID
 
-    @Test("introduces the two that it names to each other, in the one direction")
-    func genuine() throws {
+    @Test func `introduces the two that it names to each other, in the one direction`() throws {
         let token = IntroductionToken(by: introducer, guest: guest, host: host, nonce: 5, number: 1)
         let read = try IntroductionToken(reading: token.bytes)
         #expect(read == token)
@@ -89,8 +85,7 @@ import Testing
         #expect(!read.introduces(introducer.peerID, to: host))
     }
 
-    @Test("is not genuine once any of its bits has changed")
-    func changed() throws {
+    @Test func `is not genuine once any of its bits has changed`() throws {
         let bytes = IntroductionToken(by: introducer, guest: guest, host: host, nonce: 5, number: 1).bytes
         for index in bytes.indices {
             var changed = bytes

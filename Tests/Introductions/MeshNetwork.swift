@@ -6,30 +6,26 @@ import Testing
 
 /// Sessions of one mesh in virtual time. None of them browses, so they find each other by introductions only.
 final class MeshNetwork {
-    /// One run of a session, and what its program was told.
+    /// One run of a session, and what its introductions reported.
     ///
     /// `@unchecked Sendable`: everything happens on the one virtual loop.
     final class Member: @unchecked Sendable {
         let index: Int
-        let session: Session
-        let introductions: Introductions
-        let faults: FaultControl
-        var events: [SessionEvent] = []
-        var violations: [NighError] = []
-        var failures: [(peer: PeerID, error: NighError)] = []
-        /// The invitations that the program was asked about.
-        var asked = 0
-        var messages: [PeerID: [UInt8]] = [:]
-        var isClosed = false
+        let probe: SessionProbe
+        fileprivate(set) var violations: [NighError] = []
+        fileprivate(set) var failures: [NighError] = []
 
-        init(_ index: Int, _ session: Session, _ introductions: Introductions, _ faults: FaultControl) {
+        fileprivate init(_ index: Int, _ probe: SessionProbe) {
             self.index = index
-            self.session = session
-            self.introductions = introductions
-            self.faults = faults
+            self.probe = probe
         }
 
-        var id: PeerID { session.id }
+        var id: PeerID { probe.id }
+        var session: Session { probe.session }
+        var faults: FaultControl { probe.faults }
+        /// The invitations that the program was asked about.
+        var asked: Int { probe.invitations.count }
+        var dials: Int { probe.statistics.dials }
 
         /// The peers with which there is a conversation.
         var connected: [PeerID] {
@@ -38,44 +34,43 @@ final class MeshNetwork {
 
         /// How often it was told that each peer is connected.
         var meetings: [PeerID: Int] {
-            events.reduce(into: [:]) { counts, event in
-                guard case .connected(let peer) = event else { return }
-                counts[peer.id, default: 0] += 1
+            probe.events.reduce(into: [:]) { counts, event in
+                if case .connected(let peer) = event { counts[peer.id, default: 0] += 1 }
             }
         }
 
-        /// How often it was told that the conversation with each peer has ended.
-        var partings: [PeerID: Int] {
-            events.reduce(into: [:]) { counts, event in
-                guard case .disconnected(let peer, _) = event else { return }
-                counts[peer.id, default: 0] += 1
-            }
-        }
-
-        var dials: Int {
-            nonisolated(unsafe) var dials = 0
-            session.statistics { dials = $0.dials }
-            return dials
-        }
-
-        func fail(_ error: NighError, _ peer: PeerID) { failures.append((peer, error)) }
+        /// How often it was told that the conversation with a peer has ended.
+        func partings(from peer: PeerID) -> Int { probe.endings(with: peer).count }
     }
 
-    let loop = VirtualEventLoop(workLimit: 200_000_000)
-    private let hub = MemoryHub()
+    private let network: SimulatedNetwork
     private(set) var members: [Member] = []
     private var runs: UInt64 = 0
-    private let adjust: (inout SessionConfiguration) -> Void
-    private let plan: FaultPlan
     /// Why members refuse introduced peers; nil if they do not.
     var refusal: (@Sendable (PeerID) -> String?) = { _ in nil }
     /// Whether transports dial an address of which a peer tells that they reach at the other one.
     var mayDialTold: (TransportAddress, TransportAddress?) -> Bool = { _, _ in true }
 
-    init(plan: FaultPlan = .none, adjust: @escaping (inout SessionConfiguration) -> Void = { _ in }) {
-        self.plan = plan
-        self.adjust = adjust
+    init(adjust: @escaping (inout SessionConfiguration) -> Void = { _ in }) {
+        network = SimulatedNetwork(on: VirtualEventLoop(workLimit: 200_000_000)) {
+            $0.service = "mesh"
+            $0.security = .none
+            adjust(&$0)
+        }
     }
+
+    /// A mesh whose first member all others have joined, and what time has passed.
+    static func joined(
+        _ count: Int, after time: Duration, adjust: @escaping (inout SessionConfiguration) -> Void = { _ in }
+    ) throws -> MeshNetwork {
+        let network = MeshNetwork(adjust: adjust)
+        network.start(0)
+        for index in 1..<count { network.join(index, at: 0) }
+        try network.run(time)
+        return network
+    }
+
+    var loop: VirtualEventLoop { network.loop }
 
     static func identity(_ index: Int) -> Identity { .ephemeral(seed: UInt64(index) &+ 77) }
     static func address(_ index: Int) -> TransportAddress {
@@ -84,43 +79,29 @@ final class MeshNetwork {
 
     /// Begins a run of the session with this index, which belongs to the mesh unless told otherwise.
     @discardableResult
-    func start(_ index: Int, isMesh: Bool = true, at address: String? = nil) -> Member {
+    func start(_ index: Int, isMesh: Bool = true) -> Member {
         runs += 1
-        let identity = Self.identity(index)
-        let name = DisplayName(fitting: "m\(index)")
-        let memory = RelabelledTransport(
-            MemoryTransport(hub: hub, address: address ?? "m\(index)"), scheme: "memory",
-            priority: MemoryTransport(hub: hub).capabilities.priority)
-        memory.mayDialTold = mayDialTold
-        let transport = FaultyTransport(memory, plan: plan)
-        let refusal = refusal
-        var configuration = SessionConfiguration(service: "mesh", name: name, role: .server)
-        let introductions = Introductions(
-            identity, of: configuration, isMesh: isMesh, refusing: { id, _ in refusal(id) }, seed: runs)
-        configuration.seed = runs &* 7919
-        configuration.layers = [introductions]
-        configuration.security = .none
-        adjust(&configuration)
-        let session = Session(configuration, identity: identity, transports: [transport], loop: loop)
-        let member = Member(index, session, introductions, transport.control)
+        let (identity, refusal, mayDialTold) = (Self.identity(index), refusal, mayDialTold)
+        var introductions: Introductions!
+        let probe = network.join(
+            "m\(index)", role: .server, identity: identity, at: "m\(index)",
+            adjust: {
+                $0.seed = runs &* 7_919
+                introductions = Introductions(
+                    identity, of: $0, isMesh: isMesh, refusing: { id, _ in refusal(id) }, seed: runs)
+                $0.layers = [introductions]
+            },
+            through: { inner in
+                let transport = RelabelledTransport(
+                    inner, scheme: "memory", priority: inner.capabilities.priority)
+                transport.mayDialTold = mayDialTold
+                return transport
+            })
+        let member = Member(index, probe)
         introductions.report(
             to: Introductions.Observer(
-                failed: { [weak member] in member?.fail($1, $0) },
+                failed: { [weak member] in member?.failures.append($1) },
                 violated: { [weak member] in member?.violations.append($0) }))
-        session.start(
-            onEvent: { [weak member] event in
-                guard let member else { return }
-                member.events.append(event)
-                if case .closed = event { member.isClosed = true }
-                if case .invited(let invitation) = event {
-                    member.asked += 1
-                    invitation.accept()
-                }
-            },
-            onMessage: { [weak member] bytes, origin in
-                let bytes = bytes.withUnsafeBytes { Array($0) }
-                member?.messages[origin.peer, default: []] += bytes
-            })
         members.append(member)
         return member
     }
@@ -133,7 +114,7 @@ final class MeshNetwork {
         return member
     }
 
-    func run(_ duration: Duration) throws { try loop.run(for: duration) }
+    func run(_ duration: Duration) throws { try network.run(for: duration) }
 
     /// Ends a run in good order.
     func close(_ member: Member) {
@@ -144,7 +125,7 @@ final class MeshNetwork {
     /// Ends a run without a goodbye, and without its pipes being closed.
     func crash(_ member: Member) {
         members.removeAll { $0 === member }
-        member.session.crash()
+        network.crash(member.probe)
     }
 
     /// Waits until every member is connected to every other one, and expects that within `limit`.
@@ -156,12 +137,10 @@ final class MeshNetwork {
 
     /// The pairs that are not connected.
     var missing: [String] {
-        let ids = members.map(\.id)
-        return members.flatMap { member -> [String] in
+        members.flatMap { member in
             let connected = Set(member.connected)
-            return ids.filter { $0 != member.id && !connected.contains($0) }.map { other in
-                "\(member.index) lacks \(members.first { $0.id == other }?.index ?? -1)"
-            }
+            return members.filter { $0 !== member && !connected.contains($0.id) }
+                .map { "\(member.index) lacks \($0.index)" }
         }
     }
 
@@ -170,19 +149,11 @@ final class MeshNetwork {
     func checkLinks(_ location: SourceLocation = #_sourceLocation) {
         for member in members {
             let others = members.filter { $0 !== member }.map(\.id).sorted()
-            #expect(member.connected == others, "\(member.index)", sourceLocation: location)
             let inspection = member.session.inspection
+            #expect(member.connected == others, "\(member.index)", sourceLocation: location)
             #expect(inspection.links == others.count, "\(member.index)", sourceLocation: location)
-            #expect(
-                inspection.peers.allSatisfy { $0.carryingLinks <= 1 }, "\(member.index)",
-                sourceLocation: location)
+            #expect(inspection.peers.allSatisfy { $0.carryingLinks <= 1 }, sourceLocation: location)
             #expect(member.violations.isEmpty, sourceLocation: location)
         }
-    }
-
-    /// Ends everything, so that nothing is left on the loop.
-    func end() throws {
-        for member in members { close(member) }
-        try run(.seconds(10))
     }
 }

@@ -1,14 +1,11 @@
 import NighCore
 import NighIntroductions
-import NighMemory
 import NighTestKit
 import Testing
 
 @Suite("A mesh") struct MeshTests {
-    @Test(
-        "connects all pairs, with one link each, when its members join one after another",
-        arguments: [3, 8, 64])
-    func joining(_ count: Int) throws {
+    @Test(arguments: [3, 8, 64])
+    func `connects all pairs, with one link each, when members join one after another`(count: Int) throws {
         let network = MeshNetwork()
         network.start(0)
         try network.run(.milliseconds(10))
@@ -28,35 +25,28 @@ import Testing
         }
         let dials = network.members.reduce(0) { $0 + $1.dials }
         #expect(dials <= count * (count - 1) / 2 + count)
-        try network.end()
     }
 
-    @Test("dials where a member says that another one is only if the transport has no objection")
-    func unreachableAddresses() throws {
-        for isDialled in [true, false] {
-            let network = MeshNetwork()
-            nonisolated(unsafe) var asked: Set<String> = []  // the loop is virtual: one thread
-            network.mayDialTold = { address, teller in
-                asked.insert("\(address) from \(teller.map(\.description) ?? "nowhere")")
-                return isDialled
-            }
-            network.start(0)
-            try network.run(.milliseconds(10))
-            for index in 1...2 { network.join(index, at: 0) }
-            try network.run(.seconds(30))
-            #expect(network.members.map(\.connected.count) == (isDialled ? [2, 2, 2] : [2, 1, 1]))
-            // The first member has told both of them where the other one is.
-            #expect(
-                !asked.isEmpty
-                    && asked.isSubset(of: ["memory://m1 from memory://m0", "memory://m2 from memory://m0"]))
-            let dials = network.members.dropFirst().map(\.dials)
-            if !isDialled { #expect(dials == [1, 1]) }
-            try network.end()
+    @Test(arguments: [true, false])
+    func `dials where a member says that another is only if the transport agrees`(isDialled: Bool) throws {
+        let network = MeshNetwork()
+        nonisolated(unsafe) var asked: Set<String> = []  // the loop is virtual: one thread
+        network.mayDialTold = { address, teller in
+            asked.insert("\(address) from \(teller.map(\.description) ?? "nowhere")")
+            return isDialled
         }
+        network.start(0)
+        try network.run(.milliseconds(10))
+        for index in 1...2 { network.join(index, at: 0) }
+        try network.run(.seconds(30))
+        #expect(network.members.map(\.connected.count) == (isDialled ? [2, 2, 2] : [2, 1, 1]))
+        // The first member has told both of them where the other one is.
+        let told: Set = ["memory://m1 from memory://m0", "memory://m2 from memory://m0"]
+        #expect(!asked.isEmpty && asked.isSubset(of: told))
+        if !isDialled { #expect(network.members.dropFirst().map(\.dials) == [1, 1]) }
     }
 
-    @Test("connects all when all join at once, each through the one before it")
-    func joiningAtOnce() throws {
+    @Test func `connects all when all join at once, each through the one before it`() throws {
         let network = MeshNetwork()
         for index in 0..<12 { network.start(index) }
         try network.run(.milliseconds(10))
@@ -66,18 +56,14 @@ import Testing
         try network.complete(within: .seconds(10))
         try network.run(.seconds(10))
         network.checkLinks()
-        try network.end()
     }
 
-    @Test(
-        "lets members leave and return in any order, and tells the others once each time",
-        arguments: [1, 2, 3])
-    func leavingAndReturning(_ seed: Int) throws {
-        var generator = SeededGenerator(seed: UInt64(seed))
-        let network = MeshNetwork()
-        network.start(0)
-        for index in 1..<8 { network.join(index, at: 0) }
-        try network.run(.seconds(6))
+    @Test(arguments: [1, 2, 3] as [UInt64])
+    func `lets members leave and return in any order, and tells the others once each time`(
+        seed: UInt64
+    ) throws {
+        var generator = SeededGenerator(seed: seed)
+        let network = try MeshNetwork.joined(8, after: .seconds(6))
         network.checkLinks()
         var away: [Int] = []
         for _ in 0..<20 {
@@ -85,13 +71,13 @@ import Testing
                 let leaving = network.members.randomElement(using: &generator)
             {
                 let before = network.members.filter { $0 !== leaving }
-                    .map { ($0, $0.partings[leaving.id] ?? 0) }
+                    .map { ($0, $0.partings(from: leaving.id)) }
                 let mayBeMet = Set(before.filter { $0.0.connected.contains(leaving.id) }.map(\.0.index))
                 network.close(leaving)
                 away.append(leaving.index)
                 try network.run(.milliseconds(Int64.random(in: 300...2_500, using: &generator)))
                 for (other, count) in before where mayBeMet.contains(other.index) {
-                    #expect(other.partings[leaving.id] == count + 1)
+                    #expect(other.partings(from: leaving.id) == count + 1)
                 }
             } else if let index = away.randomElement(using: &generator),
                 let host = network.members.randomElement(using: &generator)
@@ -104,17 +90,12 @@ import Testing
         try network.complete(within: .seconds(10))
         try network.run(.seconds(10))
         network.checkLinks()
-        try network.end()
     }
 
-    @Test("becomes complete although a member dies in the middle of an introduction")
-    func introducerDies() throws {
-        let network = MeshNetwork()
-        let host = network.start(0)
-        for index in 1..<4 { network.join(index, at: 0) }
-        try network.run(.seconds(5))
+    @Test func `becomes complete although a member dies in the middle of an introduction`() throws {
+        let network = try MeshNetwork.joined(4, after: .seconds(5))
         network.checkLinks()
-        let guest = network.join(4, at: 0)
+        let (host, guest) = (network.members[0], network.join(4, at: 0))
         // It has heard of the others, and dies before they are all connected.
         _ = try network.loop.run(
             until: { guest.connected.contains(host.id) && guest.connected.count >= 2 }, within: .seconds(5))
@@ -122,36 +103,24 @@ import Testing
         try network.complete(within: .seconds(40))
         try network.run(.seconds(40))
         network.checkLinks()
-        for member in network.members { #expect((member.partings[host.id] ?? 0) <= 1) }
-        try network.end()
+        for member in network.members { #expect(member.partings(from: host.id) <= 1) }
     }
 
-    @Test("brings two of its members together again whose link was cut for longer than a conversation waits")
-    func pairIsCut() throws {
-        let network = MeshNetwork()
-        network.start(0)
-        for index in 1..<4 { network.join(index, at: 0) }
-        try network.run(.seconds(5))
+    @Test func `brings two members together again that were cut off for longer than the grace`() throws {
+        let network = try MeshNetwork.joined(4, after: .seconds(5))
         let (second, third) = (network.members[1], network.members[2])
         second.faults.block(.address(MeshNetwork.address(2)))
         third.faults.block(.address(MeshNetwork.address(1)))
         try network.run(.seconds(60))
-        #expect(!second.connected.contains(third.id))
-        #expect(!third.connected.contains(second.id))
-        second.faults.unblock()
-        third.faults.unblock()
+        #expect(!second.connected.contains(third.id) && !third.connected.contains(second.id))
+        for member in [second, third] { member.faults.unblock() }
         try network.complete(within: .seconds(90))
         try network.run(.seconds(5))
         network.checkLinks()
-        try network.end()
     }
 
-    @Test("leaves two members alone of which one has disconnected the other")
-    func disconnecting() throws {
-        let network = MeshNetwork()
-        network.start(0)
-        for index in 1..<4 { network.join(index, at: 0) }
-        try network.run(.seconds(5))
+    @Test func `leaves two members alone of which one has disconnected the other`() throws {
+        let network = try MeshNetwork.joined(4, after: .seconds(5))
         let (first, second) = (network.members[1], network.members[2])
         first.session.disconnect(second.id)
         try network.run(.seconds(60))
@@ -159,13 +128,10 @@ import Testing
         // A member that joins later names both, and changes nothing.
         network.join(4, at: 0)
         try network.run(.seconds(60))
-        #expect(!first.connected.contains(second.id))
-        #expect(network.missing.count == 2)
-        try network.end()
+        #expect(!first.connected.contains(second.id) && network.missing.count == 2)
     }
 
-    @Test("has nothing to do with sessions that are not of it")
-    func otherSessions() throws {
+    @Test func `has nothing to do with sessions that are not of it`() throws {
         let network = MeshNetwork()
         network.start(0)
         network.join(1, at: 0)
@@ -174,23 +140,12 @@ import Testing
         try network.run(.seconds(10))
         #expect(stranger.connected == [network.members[0].id])
         #expect(network.members[1].connected == [network.members[0].id])
-        try network.end()
     }
 
-    @Test("lets nobody change what a connected peer is called")
-    func names() throws {
-        let network = MeshNetwork()
-        network.start(0)
-        network.join(1, at: 0)
-        try network.run(.seconds(2))
+    @Test func `lets nobody change what a connected peer is called`() throws {
+        let network = try MeshNetwork.joined(2, after: .seconds(2))
         let (host, other) = (network.members[0].session, network.members[1].id)
-        func name() -> String? {
-            nonisolated(unsafe) var name: String?
-            for case .peerChanged(let peer) in network.members[0].events where peer.id == other {
-                name = peer.name
-            }
-            return name
-        }
+        func name() -> String? { network.members[0].probe.peer(other)?.name }
         let lie = IntroducedPeer(
             id: other, name: DisplayName(fitting: "Admin"), info: .none,
             addresses: [TransportAddress("memory://elsewhere")!])
@@ -203,11 +158,9 @@ import Testing
         host.introduce(own)
         try network.run(.seconds(1))
         #expect(name() == "Renamed")
-        try network.end()
     }
 
-    @Test("says why an introduced peer is not accepted, and goes on without that pair")
-    func refusing() throws {
+    @Test func `says why an introduced peer is not accepted, and goes on without that pair`() throws {
         let network = MeshNetwork()
         let unwanted = MeshNetwork.identity(2).peerID
         network.refusal = { $0 == unwanted ? "not you" : nil }
@@ -219,31 +172,18 @@ import Testing
         try network.run(.seconds(20))
         let (first, second) = (network.members[0], network.members[1])
         #expect(first.connected.count == 2)
-        #expect(second.connected == [first.id])
-        #expect(guest.connected == [first.id])
+        for member in [second, guest] { #expect(member.connected == [first.id]) }
         #expect(second.failures.isEmpty, "it does not ask for whom it does not want")
-        let reasons = guest.failures.map(\.error.cause)
+        let reasons = guest.failures.map(\.cause)
         #expect(reasons.contains { if case .declined("not you", _) = $0 { true } else { false } })
-        try network.end()
     }
 
-    @Test("has no more members than a session takes, and says so")
-    func full() throws {
-        let network = MeshNetwork { $0.limits.peers = 3 }
-        network.start(0)
-        for index in 1..<4 { network.join(index, at: 0) }
-        try network.run(.seconds(6))
+    @Test func `has no more members than a session takes, and says so`() throws {
+        let network = try MeshNetwork.joined(4, after: .seconds(6)) { $0.limits.peers = 3 }
         network.checkLinks()
         let late = network.start(4)
-        nonisolated(unsafe) var answer: Result<PeerID, NighError>?
-        late.session.invite(at: MeshNetwork.address(0)) { answer = $0 }
+        late.session.invite(at: MeshNetwork.address(0)) { late.probe.outcomes.append($0) }
         try network.run(.seconds(30))
-        guard case .failure(let error)? = answer else {
-            Issue.record("\(String(describing: answer))")
-            return
-        }
-        #expect(error.cause == .full)
-        #expect(late.connected.isEmpty)
-        try network.end()
+        #expect(late.probe.failure?.cause == .full && late.connected.isEmpty)
     }
 }

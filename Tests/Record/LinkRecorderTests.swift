@@ -1,5 +1,4 @@
 import Glibc
-import NighMemory
 import NighTestKit
 import Testing
 
@@ -12,48 +11,34 @@ import Testing
     private var path: String { "\(folder.path)/a.nigh" }
 
     private func contents(of path: String) throws -> [UInt8] {
-        let file = try #require(fopen(path, "r"))
-        defer { fclose(file) }
-        var bytes: [UInt8] = []
-        var buffer = [UInt8](repeating: 0, count: 1 << 16)
-        while case let count = fread(&buffer, 1, buffer.count, file), count > 0 { bytes += buffer[..<count] }
-        return bytes
+        let descriptor = open(path, O_RDONLY)
+        try #require(descriptor >= 0)
+        defer { close(descriptor) }
+        let read = Read()
+        read.all(of: descriptor)
+        return read.bytes
     }
 
-    @Test("A conversation over memory is recorded from hello to close, in a private file")
-    func conversation() throws {
-        let loop = VirtualEventLoop()
-        let hub = MemoryHub()
+    private func permissions() throws -> mode_t {
+        var status = stat()
+        try #require(stat(path, &status) == 0)
+        return status.st_mode & 0o777
+    }
+
+    @Test func `A conversation over memory is recorded from hello to close, in a private file`() throws {
+        let network = SimulatedNetwork { $0.datagrams = true }
         let recorder = try LinkRecorder(path: path, headLimit: 4)
-        func session(_ name: String, _ layer: (any SessionLayer)?) -> Session {
-            var configuration = SessionConfiguration(service: "test", name: DisplayName(fitting: name))
-            configuration.datagrams = true
-            if let layer { configuration.layers.append(layer) }
-            return Session(
-                configuration, identity: .ephemeral(),
-                transports: [MemoryTransport(hub: hub, address: name)], loop: loop)
-        }
-        let (puma, lynx) = (session("puma", recorder), session("lynx", nil))
-        puma.start(onEvent: { _ in }, onMessage: { _, _ in })
-        lynx.start(
-            onEvent: { if case .invited(let invitation) = $0 { invitation.accept() } },
-            onMessage: { _, _ in })
-        try loop.run(for: .seconds(1))
-        puma.invite(lynx.id) { _ in }
-        try loop.run(for: .seconds(1))
-        try puma.trySend(Array("hello".utf8), to: lynx.id)
-        try puma.trySend([1], to: lynx.id, .unreliable)
-        try loop.run(for: .seconds(1))
-        try puma.trySend(Array("beside".utf8), to: lynx.id, .unreliable)
-        try loop.run(for: .seconds(1))
-        puma.close {}
-        lynx.close {}
-        try loop.run(for: .seconds(10))
+        let (puma, lynx) = (network.join(layers: [recorder]), network.join())
+        try network.connect(puma, lynx)
+        try puma.session.trySend(Array("hello".utf8), to: lynx.id)
+        try puma.session.trySend([1], to: lynx.id, .unreliable)
+        try network.run(for: .seconds(1))
+        try puma.session.trySend(Array("beside".utf8), to: lynx.id, .unreliable)
+        try network.run(for: .seconds(1))
+        try network.close()
         #expect(recorder.finish() == nil)
 
-        var status = stat()
-        #expect(stat(path, &status) == 0)
-        #expect(status.st_mode & 0o777 == 0o600)
+        #expect(try permissions() == 0o600)
         var reader = RecordReader()
         reader.feed(try contents(of: path))
         var entries: [RecordEntry] = []
@@ -84,9 +69,7 @@ import Testing
         #expect(throws: NighError.self) { try LinkRecorder(path: "\(folder.path)/b.nigh") }
         #expect(throws: NighError.self) { try LinkRecorder(path: "\(folder.path)/no/c.nigh") }
         #expect(try LinkRecorder(path: path, overwrites: true).finish() == nil)
-        var status = stat()
-        #expect(stat(path, &status) == 0)
-        #expect(status.st_mode & 0o777 == 0o600)
+        #expect(try permissions() == 0o600)
         #expect(try contents(of: path).count == RecordFormat.headerByteCount)
     }
 
@@ -97,8 +80,7 @@ import Testing
         ByteSlice([0, UInt8(size >> 8), UInt8(size & 0xFF), 0x10] + [UInt8](repeating: 1, count: size))
     }
 
-    @Test("While the disk is slow the loop continues, and a gap later says what is missing")
-    func slowDisk() throws {
+    @Test func `While the disk is slow the loop continues, and a gap later says what is missing`() throws {
         var ends: [Int32] = [0, 0]
         #expect(socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0, &ends) == 0)
         let recorder = try LinkRecorder(descriptor: ends[1], queueLimit: 20_000)
@@ -144,8 +126,7 @@ import Testing
         }
     }
 
-    @Test("Packets that are left out count with their bytes")
-    func packetsLeftOut() throws {
+    @Test func `Packets that are left out count with their bytes`() throws {
         let queue = RecordQueue(limit: 30, beginning: [])
         let packet = RecordedPacket(
             direction: .outgoing, connection: 1, number: 2, length: 100, content: ByteSlice([3]))
@@ -157,15 +138,13 @@ import Testing
         #expect(entries.map(\.content) == [.gap(entries: 1, bytes: 116)])
     }
 
-    @Test("A full disk is reported at the end, and nothing waits for it")
-    func fullDisk() throws {
+    @Test func `A full disk is reported at the end, and nothing waits for it`() throws {
         let recorder = try LinkRecorder(descriptor: open("/dev/full", O_WRONLY))
         recorder.link(1, Self.opening, at: Moment(nanoseconds: 0))
         #expect(recorder.finish()?.description.contains("No space") == true)
     }
 
-    @Test("Times start with the wall clock, and then follow the session's clock")
-    func times() throws {
+    @Test func `Times start with the wall clock, and then follow the session's clock`() throws {
         var transcript = LinkTranscript(wallClock: { 1_000 })
         var times: [Int64] = []
         for moment in [500, 507, 600] as [Int64] {

@@ -53,8 +53,7 @@ import Testing
         #expect(Self.word(blocks[6].body, 12) == 33 && Self.word(blocks[6].body, 16) == 16 + 16 + 1_168)
     }
 
-    @Test("A gap is recorded in the packet after it")
-    func gap() throws {
+    @Test func `A gap is recorded in the packet after it`() throws {
         var capture = PacketCapture()
         _ = capture.blocks(for: RecordEntry(time: 1, link: 0, .gap(entries: 3, bytes: 9)))
         let bytes = capture.blocks(
@@ -64,8 +63,7 @@ import Testing
         #expect(packet.body.suffix(16) == [4, 0, 8, 0, 3, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0])
     }
 
-    @Test("The description of a link is cut to the length that a capture can have")
-    func longAddresses() throws {
+    @Test func `The description of a link is cut to the length that a capture can have`() throws {
         let address = TransportAddress(scheme: "far", value: String(repeating: "é", count: 30_000))
         var capture = PacketCapture()
         _ = capture.blocks(

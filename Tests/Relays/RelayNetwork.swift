@@ -1,37 +1,45 @@
 import NighCore
 import NighMemory
-import NighRelays
 import NighTestKit
 import Testing
 
-/// Sessions in virtual time on several hubs. Those that share no hub reach each other only through a third.
+@testable import NighRelays
+
+/// Sessions in virtual time on four wires, `way0` to `way3`. Those that share no wire reach each other only through a
+/// third one.
 final class RelayNetwork {
-    /// One session, and what its program was told.
-    ///
-    /// `@unchecked Sendable`: everything happens on the one virtual loop.
-    final class Member: @unchecked Sendable {
+    /// One session and its relays.
+    final class Member {
         let probe: SessionProbe
         let relays: Relays
-        /// The faults on its transports, by the number of the hub.
+        /// The faults on its transports, by the number of the wire.
         let faults: [Int: FaultControl]
-        /// The streams that peers have opened.
-        var streams: [ByteStream] = []
         /// Through whom it was told that each peer can be reached.
-        var carriers: [PeerID: [PeerID]] = [:]
+        fileprivate var carriers: [PeerID: [PeerID]] = [:]
 
         var id: PeerID { probe.id }
         var session: Session { probe.session }
 
-        init(_ probe: SessionProbe, _ relays: Relays, _ faults: [Int: FaultControl]) {
+        fileprivate init(_ probe: SessionProbe, _ relays: Relays, on wires: [Int]) {
             self.probe = probe
             self.relays = relays
-            self.faults = faults
+            faults = Dictionary(uniqueKeysWithValues: zip(wires, probe.wires))
         }
 
-        /// The transport that carries the conversation with another member.
-        func transport(to other: Member) -> String? { session.inspection(of: other.id)?.transport }
+        var counts: RelayCounts { relays.carrier.counts }
 
-        func isConnected(to other: Member) -> Bool { session.connectedPeerIDs.contains(other.id) }
+        /// The streams that peers have opened.
+        var streams: [ByteStream] {
+            probe.events.compactMap { if case .streamOpened(let stream) = $0 { stream } else { nil } }
+        }
+
+        /// Whether it would carry a pipe between two peers.
+        func carries(_ first: PeerID, _ second: PeerID) -> Bool { relays.carrier.carries(first, second) }
+
+        /// The transport that carries the conversation with another member.
+        func transport(to other: Member) -> String? { probe.transport(to: other.probe) }
+
+        func isConnected(to other: Member) -> Bool { probe.isConnected(to: other.probe) }
 
         /// The first four bytes of each message from a member, as a number.
         func numbers(from other: Member) -> [Int] {
@@ -44,69 +52,41 @@ final class RelayNetwork {
             try session.trySend(bytes + [UInt8](repeating: 7, count: size - 4), to: other.id)
         }
 
-        /// What the members send each other as bytes of streams.
-        var statistics: SessionStatistics {
-            nonisolated(unsafe) var result = SessionStatistics()
-            session.statistics { result = $0 }
-            return result
+        func openStream(
+            _ name: String, for purpose: StreamPurpose = .relay, to other: Member
+        ) throws -> ByteStream {
+            nonisolated(unsafe) var stream: ByteStream?  // the loop is virtual: one thread
+            session.openStream(named: name, to: other.id, for: purpose) { stream = try? $0.get() }
+            return try #require(stream)
         }
     }
 
-    let loop = VirtualEventLoop(workLimit: 5_000_000)
-    private let hubs = (0..<4).map { _ in MemoryHub() }
-    private var count: UInt64 = 0
-    private(set) var members: [Member] = []
+    private let network = SimulatedNetwork(
+        wires: (0..<4 as Range<Int>).map { SimulatedNetwork.Wire("way\($0)", priority: $0) },
+        on: VirtualEventLoop(workLimit: 5_000_000)
+    ) { $0.checksTransports = true }
 
-    /// Starts a session with a transport on each of the hubs; on the hub of number n it is called `way<n>`, or `memory`
-    /// on the first. A hub with a smaller number is preferred.
+    var loop: VirtualEventLoop { network.loop }
+
+    /// Starts a session with a transport on each of the wires. The wire with the smallest number is preferred.
     func join(
-        on numbers: [Int], seed: UInt64? = nil, carryingFor policy: RelayPolicy = .everyone,
+        on wires: Int..., number: UInt64? = nil, carryingFor policy: RelayPolicy = .everyone,
         limits: RelayLimits = RelayLimits(), plan: FaultPlan = .none, trust: TrustStore = .ephemeral(),
         adjust: (inout SessionConfiguration) -> Void = { _ in }
     ) -> Member {
-        count += 1
         let relays = Relays(carryingFor: policy, limits: limits)
-        var faults: [Int: FaultControl] = [:]
-        let transports: [any Transport] = numbers.map { number in
-            let faulty = FaultyTransport(
-                MemoryTransport(hub: hubs[number], address: "m\(count)-\(number)"), plan: plan)
-            faults[number] = faulty.control
-            return RelabelledTransport(faulty, scheme: "way\(number)", priority: number)
-        }
-        var configuration = SessionConfiguration(service: "relays", name: DisplayName(fitting: "m\(count)"))
-        configuration.seed = count &* 7919
-        configuration.layers = [relays]
-        configuration.checksTransports = true
-        adjust(&configuration)
-        let session = Session(
-            configuration, identity: .ephemeral(seed: seed ?? count), trust: trust, transports: transports,
-            loop: loop)
-        let probe = SessionProbe(number: Int(count), session: session, faults: faults[numbers[0]]!)
-        probe.onViolation = { Issue.record("\($0)") }
-        let member = Member(probe, relays, faults)
-        probe.start(reading: .handler, accepting: false)
-        probe.reaction = { [unowned member] event, session in
-            switch event {
-            case .invited(let invitation): invitation.accept()
-            case .streamOpened(let stream): member.streams.append(stream)
-            default: break
-            }
-        }
-        members.append(member)
-        return member
+        let probe = network.join(
+            on: wires, number: number, trust: trust, plan: plan, layers: [relays], adjust: adjust)
+        return Member(probe, relays, on: wires)
     }
 
-    func run(_ duration: Duration) throws {
-        try loop.run(for: duration)
-        for member in members { #expect(member.session.inconsistencies == []) }
-    }
+    func run(_ duration: Duration) throws { try network.run(for: duration) }
 
-    /// Connects two members that share a hub.
-    func connect(_ first: Member, _ second: Member) throws {
-        try run(.seconds(1))
-        first.session.invite(second.id) { _ in }
-        try run(.seconds(1))
-        #expect(first.isConnected(to: second))
+    /// Connects members that share a wire, each with the next one.
+    func connect(_ members: Member...) throws {
+        for (first, second) in zip(members, members.dropFirst()) {
+            try network.connect(first.probe, second.probe)
+        }
     }
 
     /// Tells a member that a carrier can reach another member.
@@ -114,7 +94,7 @@ final class RelayNetwork {
         member.carriers[other.id, default: []].append(carrier.id)
         member.session.introduce(
             IntroducedPeer(
-                id: other.id, name: other.session.configuration.name, info: .none,
+                id: other.id, name: other.probe.name, info: .none,
                 addresses: (member.carriers[other.id] ?? []).map {
                     RelayAddress(carrier: $0, peer: other.id).transportAddress
                 }))
@@ -127,7 +107,7 @@ final class RelayNetwork {
     {
         nonisolated(unsafe) var result: Result<PeerID, NighError>?  // the loop is virtual: one thread
         member.session.invite(other.id, timeout: timeout) { result = $0 }
-        _ = try loop.run(until: { result != nil }, within: timeout + .seconds(1))
+        try network.run(until: { result != nil }, within: timeout + .seconds(1))
         switch result {
         case .failure(let error)?: return error
         case .success?: return nil
@@ -135,28 +115,28 @@ final class RelayNetwork {
         }
     }
 
-    /// Two members without a common hub, and one between them, all connected.
+    /// Two members without a common wire, and one between them, all connected.
     func makeChain(
-        seeds: (UInt64?, UInt64?, UInt64?) = (nil, nil, nil), policy: RelayPolicy = .everyone,
-        limits: RelayLimits = RelayLimits(),
-        plan: FaultPlan = .none, adjust: (inout SessionConfiguration) -> Void = { _ in }
+        numbers: [UInt64] = [1, 2, 3], policy: RelayPolicy = .everyone, limits: RelayLimits = RelayLimits(),
+        plan: FaultPlan = .none, trust: TrustStore = .ephemeral(),
+        adjust: (inout SessionConfiguration) -> Void = { _ in }
     ) throws -> (first: Member, middle: Member, last: Member) {
-        let first = join(on: [0], seed: seeds.0, plan: plan, adjust: adjust)
+        let first = join(on: 0, number: numbers[0], plan: plan, adjust: adjust)
         let middle = join(
-            on: [0, 1], seed: seeds.1, carryingFor: policy, limits: limits, plan: plan, adjust: adjust)
-        let last = join(on: [1], seed: seeds.2, plan: plan, adjust: adjust)
-        try connect(first, middle)
-        try connect(middle, last)
+            on: 0, 1, number: numbers[1], carryingFor: policy, limits: limits, plan: plan, trust: trust,
+            adjust: adjust)
+        let last = join(on: 1, number: numbers[2], plan: plan, adjust: adjust)
+        try connect(first, middle, last)
         tell(first, of: last, through: middle)
         return (first, middle, last)
     }
 
     /// The same, with a conversation between the two ends.
     func makeRelayedPair(
-        seeds: (UInt64?, UInt64?, UInt64?) = (nil, nil, nil), limits: RelayLimits = RelayLimits(),
-        plan: FaultPlan = .none, adjust: (inout SessionConfiguration) -> Void = { _ in }
+        numbers: [UInt64] = [1, 2, 3], limits: RelayLimits = RelayLimits(), plan: FaultPlan = .none,
+        adjust: (inout SessionConfiguration) -> Void = { _ in }
     ) throws -> (first: Member, middle: Member, last: Member) {
-        let chain = try makeChain(seeds: seeds, limits: limits, plan: plan, adjust: adjust)
+        let chain = try makeChain(numbers: numbers, limits: limits, plan: plan, adjust: adjust)
         #expect(try invite(chain.last, from: chain.first) == nil)
         try run(.milliseconds(100))
         #expect(chain.first.transport(to: chain.last) == "via")
@@ -164,8 +144,5 @@ final class RelayNetwork {
         return chain
     }
 
-    func close() throws {
-        for member in members { member.session.close {} }
-        try loop.run(for: .seconds(20))
-    }
+    func close() throws { try network.close() }
 }

@@ -1,5 +1,4 @@
 import NighCore
-import NighMemory
 import NighTestKit
 import Testing
 
@@ -52,41 +51,26 @@ private final class PipePair {
         func start() { pipe.start(handler: self) }
     }
 
-    let loop = VirtualEventLoop(workLimit: 200_000)
+    private let network = SimulatedNetwork(on: VirtualEventLoop(workLimit: 200_000))
     let sessions: [Session]
-    let faults: [FaultControl]
     private(set) var first: End!
     private(set) var second: End!
     /// The pipes that are over.
     private(set) var ended = 0
 
+    var loop: VirtualEventLoop { network.loop }
+
     init() throws {
-        let hub = MemoryHub()
-        let loop = loop
         nonisolated(unsafe) var incoming: ByteStream?  // the loop is virtual: one thread
-        let transports = (0..<2).map { FaultyTransport(MemoryTransport(hub: hub, address: "m\($0)")) }
-        faults = transports.map(\.control)
-        sessions = transports.enumerated().map { index, transport in
-            var configuration = SessionConfiguration(
-                service: "pipes", name: DisplayName(fitting: "m\(index)"))
-            configuration.seed = UInt64(index)
-            configuration.layers = [TestLayer(streams: .relay) { incoming = $0 }]
-            let session = Session(
-                configuration, identity: .ephemeral(seed: UInt64(index + 1)), transports: [transport],
-                loop: loop)
-            session.start(onEvent: { event in
-                if case .invited(let invitation) = event { invitation.accept() }
-            })
-            return session
-        }
-        try loop.run(for: .seconds(1))
-        sessions[0].invite(sessions[1].id) { _ in }
-        try loop.run(for: .seconds(1))
-        nonisolated(unsafe) var outgoing: ByteStream?  // the loop is virtual: one thread
+        nonisolated(unsafe) var outgoing: ByteStream?  // likewise
+        let members = try network.connectedPair(layers: { [TestLayer(streams: .relay) { incoming = $0 }] })
+        sessions = [members.first.session, members.second.session]
         sessions[0].openStream(named: "pipe", to: sessions[1].id, for: .relay) { outgoing = try? $0.get() }
-        try loop.run(for: .seconds(1))
+        try run()
         first = end(try #require(outgoing))
         second = end(try #require(incoming))
+        for end in [first!, second!] { end.start() }
+        try run()
     }
 
     private func end(_ stream: ByteStream) -> End {
@@ -94,22 +78,14 @@ private final class PipePair {
         return End(RelayPipe(stream, at: address, on: loop) { [unowned self] _ in ended += 1 })
     }
 
-    func start() throws {
-        first.start()
-        second.start()
-        try run()
-    }
-
-    func run(_ duration: Duration = .seconds(1)) throws { try loop.run(for: duration) }
+    func run(_ duration: Duration = .seconds(1)) throws { try network.run(for: duration) }
 }
 
 @Suite("A relayed pipe") struct RelayPipeTests {
     private let content = (0..<1_000_000).map { UInt8(truncatingIfNeeded: $0 &* 7 &+ $0 >> 9) }
 
-    @Test("calls no handler from inside a call, and carries all bytes both ways")
-    func bothWays() throws {
+    @Test func `calls no handler from inside a call, and carries all bytes both ways`() throws {
         let pair = try PipePair()
-        try pair.start()
         pair.first.write(content)
         pair.second.write(Array(content.reversed()))
         #expect(pair.first.notes == [] && pair.second.notes == [])
@@ -122,10 +98,9 @@ private final class PipePair {
         #expect(pair.first.notes.filter { $0 == .writable }.count == 1)
     }
 
-    @Test("delivers everything before its end, and closes in good order, after close(.afterWriting)")
-    func closing() throws {
+    @Test
+    func `delivers everything before its end, and closes in good order, after close(.afterWriting)`() throws {
         let pair = try PipePair()
-        try pair.start()
         pair.first.write(content)
         pair.first.pipe.close(.afterWriting)
         #expect(pair.first.notes == [])
@@ -140,10 +115,8 @@ private final class PipePair {
         #expect(pair.first.notes == [.drained])
     }
 
-    @Test("closed on both sides at once loses nothing that was written, and drains both")
-    func closedByBoth() throws {
+    @Test func `closed on both sides at once loses nothing that was written, and drains both`() throws {
         let pair = try PipePair()
-        try pair.start()
         for end in [pair.first!, pair.second!] {
             end.write([1, 2, 3])
             end.pipe.close(.afterWriting)
@@ -153,10 +126,8 @@ private final class PipePair {
         #expect(pair.sessions[0].inspection(of: pair.sessions[1].id)?.streams == 0)
     }
 
-    @Test("reports that it drained after 10 s if the other side takes nothing")
-    func lingering() throws {
+    @Test func `reports that it drained after 10 s if the other side takes nothing`() throws {
         let pair = try PipePair()
-        try pair.start()
         pair.second.pipe.pauseReading()
         pair.first.write(content)
         pair.first.pipe.close(.afterWriting)
@@ -166,10 +137,8 @@ private final class PipePair {
         #expect(pair.first.notes == [.drained] && pair.first.pipe.counters.bytesWaiting == 0)
     }
 
-    @Test("is lost at once on the other side after close(.now), and calls nobody on this one")
-    func closingNow() throws {
+    @Test func `is lost at once on the other side after close(.now), and calls nobody on this one`() throws {
         let pair = try PipePair()
-        try pair.start()
         pair.first.pipe.close(.now)
         try pair.run()
         #expect(pair.first.notes == [])
@@ -177,10 +146,8 @@ private final class PipePair {
         #expect(pair.ended == 2)
     }
 
-    @Test("delivers nothing while it is paused, and slows the other side")
-    func pausing() throws {
+    @Test func `delivers nothing while it is paused, and slows the other side`() throws {
         let pair = try PipePair()
-        try pair.start()
         pair.second.pipe.pauseReading()
         pair.first.write(content)
         try pair.run()
@@ -196,11 +163,10 @@ private final class PipePair {
         #expect(pair.second.received == content)
     }
 
-    @Test("breaks, with the loss of a link as its cause, when the conversation that carries it ends")
-    func conversationEnds() throws {
+    @Test
+    func `breaks, with the loss of a link as its cause, when the conversation that carries it ends`() throws {
         for isPaused in [false, true] {
             let pair = try PipePair()
-            try pair.start()
             if isPaused { pair.second.pipe.pauseReading() }
             pair.sessions[0].disconnect(pair.sessions[1].id)
             try pair.run()
@@ -208,10 +174,8 @@ private final class PipePair {
         }
     }
 
-    @Test("sleeps while nothing passes, also after one side has stopped reading")
-    func sleeping() throws {
+    @Test func `sleeps while nothing passes, also after one side has stopped reading`() throws {
         let pair = try PipePair()
-        try pair.start()
         pair.second.pipe.pauseReading()
         pair.first.write(content)
         pair.first.pipe.close(.afterWriting)

@@ -1,6 +1,5 @@
 import NighMemory
 import NighTestKit
-import Synchronization
 import Testing
 
 @testable import NighCore
@@ -99,8 +98,7 @@ import Testing
             }
             try await group.waitForAll()
         }
-        await puma.close()
-        await lynx.close()
+        for session in [puma, lynx] { await session.close() }
     }
 
     @Test func waitingSendersGetRoomWhenTheReaderReadsAndLoseNothing() async throws {
@@ -122,16 +120,14 @@ import Testing
         }
         try await sending
         #expect(received == count)
-        await puma.close()
-        await lynx.close()
+        for session in [puma, lynx] { await session.close() }
     }
 
     @Test func aCancelledSenderStopsWaiting() async throws {
         let (puma, lynx, sender) = try await pairWithAWaitingSender()
         sender.cancel()
         #expect(await sender.value?.cause == .cancelled)
-        await puma.close()
-        await lynx.close()
+        for session in [puma, lynx] { await session.close() }
     }
 
     @Test("A cancelled message to several peers is sent to those before the one that it waits for")
@@ -150,8 +146,7 @@ import Testing
         #expect(await owl.messages.next()?.bytes.first == 9)
         sender.cancel()
         let failures = await sender.value?.failures
-        #expect(failures?.count == 1)
-        #expect(failures?[lynx.id]?.cause == .cancelled)
+        #expect(failures?.mapValues(\.cause) == [lynx.id: .cancelled])
         filler.cancel()
         for session in sessions { await session.close() }
     }
@@ -193,11 +188,113 @@ import Testing
         }()
         await lynx.close()
         #expect(await texts == ["before"])
-        var last: SessionEvent?
-        for await event in events { last = event }
-        guard case .closed? = last else {
-            Issue.record("the last event is not `closed`")
-            return
+        var last = ""
+        for await event in events { last = "\(event)" }
+        #expect(last == "the session is closed")
+    }
+}
+
+/// Tests what becomes of a call whose task is cancelled.
+@Suite struct CancellationTests {
+    private let network = SimulatedNetwork()
+
+    /// The outcome of a task on the virtual loop.
+    ///
+    /// `@unchecked Sendable`: everything happens on the one virtual loop.
+    private final class Outcome: @unchecked Sendable {
+        fileprivate(set) var cause: NighError.Cause?
+        fileprivate(set) var hasSucceeded = false
+    }
+
+    /// Makes a call in a task, and lets it get as far as it can.
+    private func start(
+        _ call: @escaping @Sendable () async throws(NighError) -> Void
+    ) throws -> (task: Task<Void, Never>, outcome: Outcome) {
+        let outcome = Outcome()
+        let task = Task(executorPreference: network.loop) {
+            do throws(NighError) {
+                try await call()
+                outcome.hasSucceeded = true
+            } catch {
+                outcome.cause = error.cause
+            }
         }
+        try network.run(for: .milliseconds(100))
+        return (task, outcome)
+    }
+
+    @Test func aCancelledPingFailsAtOnce() throws {
+        let (puma, lynx) = try network.connectedPair()
+        lynx.faults.stall()
+        let (session, id) = (puma.session, lynx.id)
+        let (task, outcome) = try start { () async throws(NighError) in _ = try await session.ping(id) }
+        #expect(outcome.cause == nil && !outcome.hasSucceeded)
+        task.cancel()
+        try network.run(for: .milliseconds(1))
+        #expect(outcome.cause == .cancelled)
+        // Its answer is of no use any more, and harms nothing.
+        lynx.faults.release()
+        try network.run(for: .seconds(1))
+        #expect(puma.state(of: lynx.id) == .connected && puma.session.inspection.calls == 0)
+    }
+
+    @Test func aLoopOfPingsEndsWhenItsTaskIsCancelled() throws {
+        let plan = try FaultPlan(parsing: "delay=10ms")
+        let (puma, lynx) = try network.connectedPair(plan: plan)
+        let (session, id) = (puma.session, lynx.id)
+        let (task, outcome) = try start { () async throws(NighError) in
+            while true { _ = try await session.ping(id) }
+        }
+        task.cancel()
+        try network.run(for: .milliseconds(1))
+        #expect(outcome.cause == .cancelled)
+    }
+
+    @Test func aCancelledDisconnectFailsAtOnceAndTheConversationStillEndsInGoodOrder() throws {
+        let (puma, lynx) = try network.connectedPair()
+        lynx.faults.plan.delay = .seconds(1)
+        try puma.session.trySend([1, 2, 3], to: lynx.id)
+        let (session, id) = (puma.session, lynx.id)
+        let (task, outcome) = try start { () async throws(NighError) in
+            try await session.peer(id).disconnect()
+        }
+        #expect(outcome.cause == nil && !outcome.hasSucceeded)
+        task.cancel()
+        try network.run(for: .milliseconds(1))
+        #expect(outcome.cause == .cancelled)
+        try network.run(for: .seconds(3))
+        #expect(lynx.messages.map(\.bytes) == [[1, 2, 3]])
+        #expect(puma.state(of: lynx.id) == .available && lynx.state(of: puma.id) == .available)
+    }
+
+    @Test(arguments: [false, true])
+    func aCancelledPairingIsWithdrawn(whenDigitsAreShown: Bool) throws {
+        let puma = network.join("Puma")
+        let lynx = network.join("Lynx") { $0.acceptsPairing = true }
+        try network.run(for: .seconds(1))
+        if !whenDigitsAreShown { lynx.faults.stall() }
+        let (session, id) = (puma.session, lynx.id)
+        let (task, outcome) = try start { () async throws(NighError) in try await session.peer(id).pair() }
+        #expect(lynx.codes.count == (whenDigitsAreShown ? 1 : 0))
+        task.cancel()
+        try network.run(for: .milliseconds(1))
+        #expect(outcome.cause == .cancelled)
+        #expect(puma.pairingEnds == [.cancelled])
+        #expect(lynx.pairingEnds == (whenDigitsAreShown ? [.pairingRefused(.declined)] : []))
+        lynx.faults.release()
+        try network.run(for: .seconds(1))
+        #expect(puma.machine.links.isEmpty && puma.session.inconsistencies.isEmpty)
+    }
+
+    @Test func `A cancelled invitation by address ends`() throws {
+        let (puma, silent) = (network.join("Puma"), network.hub().makeSilentAddress())
+        let session = puma.session
+        let (task, outcome) = try start { () async throws(NighError) in
+            _ = try await session.invite(at: silent, timeout: .seconds(600))
+        }
+        #expect(outcome.cause == nil && puma.statistics.dials == 1)
+        task.cancel()
+        try network.run(for: .milliseconds(1))
+        #expect(outcome.cause == .cancelled && puma.session.inspection.calls == 0)
     }
 }

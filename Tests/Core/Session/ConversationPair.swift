@@ -40,11 +40,15 @@ final class ConversationPair {
     let second: End
     var now = Moment(nanoseconds: 0)
 
-    init(adjust: (inout SessionLimits) -> Void = { _ in }) {
+    /// Two ends with a link.
+    init(window: Int? = nil, frame: Int? = nil, buffer: Int? = nil) throws {
         var limits = SessionLimits()
-        adjust(&limits)
+        if let window { limits.receiveWindow = window }
+        if let frame { limits.frame = frame }
+        if let buffer { limits.sendBuffer = buffer }
         first = End(limits, peer: Frames.hello(seed: 2, maximumFrame: limits.frame))
         second = End(limits, peer: Frames.hello(seed: 1, maximumFrame: limits.frame))
+        try startLink()
     }
 
     /// Starts a new link. What was in transit on the old one is lost.
@@ -58,14 +62,21 @@ final class ConversationPair {
         try second.conversation.startLink(peerStanding: standings.0, pool: &second.pool)
     }
 
-    /// Delivers at most `count` bytes of what `sender` gathered to `receiver`, which reads them.
-    func deliver(from sender: End, to receiver: End, atMost count: Int = .max) throws {
+    /// Delivers at most `count` bytes of what a sender gathered, by default the first end.
+    func deliver(from sender: End? = nil, to receiver: End? = nil, atMost count: Int = .max) throws {
+        let (sender, receiver) = (sender ?? first, receiver ?? second)
         var left = count
         while left > 0, let slice = sender.wire.popFirst(atMost: left) {
             left -= slice.count
             receiver.decoder.feed(slice)
         }
         while let frame = try receiver.decoder.next() { try receive(frame, at: receiver) }
+    }
+
+    /// Has the first end gather what it can, and delivers that.
+    func deliver(gathering budget: Int) throws {
+        first.gather(budget: budget)
+        try deliver()
     }
 
     func receive(_ frame: FrameDecoder.Frame, at end: End) throws {
@@ -90,8 +101,9 @@ final class ConversationPair {
         end.order.append((lane, bytes.count))
     }
 
-    /// Tells `sender` the standing of `receiver`.
-    func acknowledge(from receiver: End, to sender: End) throws {
+    /// Tells a sender the standing of a receiver, by default of the second end.
+    func acknowledge(from receiver: End? = nil, to sender: End? = nil) throws {
+        let (receiver, sender) = (receiver ?? second, sender ?? first)
         _ = try sender.conversation.apply(receiver.conversation.takeStanding(), pool: &sender.pool)
     }
 }

@@ -6,12 +6,7 @@ import Testing
     @Test(arguments: 0..<30)
     func everythingArrivesOnceAndInOrderOverManyLinks(seed: UInt64) throws {
         var generator = SeededGenerator(seed: seed)
-        let pair = ConversationPair {
-            $0.receiveWindow = 20_000
-            $0.frame = 8_192
-            $0.sendBuffer = 100_000
-        }
-        try pair.startLink()
+        let pair = try ConversationPair(window: 20_000, frame: 8_192, buffer: 100_000)
         var sent: [ObjectIdentifier: [Lane: [[UInt8]]]] = [:]
         for _ in 0..<250 {
             let isFirst = generator.oneIn(2)
@@ -52,44 +47,33 @@ import Testing
 
     /// A sender may have room for a quarter of the window and no more, so the receiver must not wait for its timer.
     @Test func aQuarterOfTheWindowIsAcknowledgedAtOnce() throws {
-        let pair = ConversationPair { $0.receiveWindow = 4_000 }
-        try pair.startLink()
+        let pair = try ConversationPair(window: 4_000)
         try pair.first.send([UInt8](repeating: 1, count: 995))
-        pair.first.gather(budget: 10_000)
-        try pair.deliver(from: pair.first, to: pair.second)
+        try pair.deliver(gathering: 10_000)
         #expect(pair.second.conversation.owesAcknowledgement)
         #expect(!pair.second.conversation.shouldAcknowledgeNow, "999 bytes with the frame's header")
-        try pair.acknowledge(from: pair.second, to: pair.first)
+        try pair.acknowledge()
         try pair.first.send([UInt8](repeating: 1, count: 996))
-        pair.first.gather(budget: 10_000)
-        try pair.deliver(from: pair.first, to: pair.second)
+        try pair.deliver(gathering: 10_000)
         #expect(pair.second.conversation.shouldAcknowledgeNow)
     }
 
     /// The same holds for a large message, whose last piece may be small.
     @Test func aMessageOfAQuarterOfTheWindowIsAcknowledgedWithItsLastPiece() throws {
         for (size, isAtOnce) in [(10_000, true), (9_999, false)] {
-            let pair = ConversationPair {
-                $0.receiveWindow = 40_000
-                $0.frame = 8_192
-            }
-            try pair.startLink()
+            let pair = try ConversationPair(window: 40_000, frame: 8_192)
             try pair.first.send([UInt8](repeating: 1, count: size))
             pair.first.gather(budget: 100_000)
-            try pair.deliver(from: pair.first, to: pair.second, atMost: 8_192 + 12)
-            try pair.acknowledge(from: pair.second, to: pair.first)
-            try pair.deliver(from: pair.first, to: pair.second)
+            try pair.deliver(atMost: 8_192 + 12)
+            try pair.acknowledge()
+            try pair.deliver()
             #expect(pair.second.received[.main]?.map(\.count) == [size])
             #expect(pair.second.conversation.shouldAcknowledgeNow == isAtOnce, "\(size) bytes")
         }
     }
 
     @Test func aBulkTransferDelaysTheMainLaneByItsShareOnly() throws {
-        let pair = ConversationPair {
-            $0.receiveWindow = 4 << 20
-            $0.sendBuffer = 4 << 20
-        }
-        try pair.startLink()
+        let pair = try ConversationPair(window: 4 << 20, buffer: 4 << 20)
         try pair.first.send([UInt8](repeating: 1, count: 1 << 20), on: .bulk)
         pair.first.gather(budget: 40_000)
         // Moves are sent while the file is in transit. Each leaves before more of the file than one turn's share.
@@ -100,50 +84,26 @@ import Testing
             let fresh = Array(pair.first.wire.bytes.dropFirst(before))
             #expect(fresh.prefix(5).elementsEqual(Frames.frame(.message, [UInt8(move)])))
         }
-        try pair.deliver(from: pair.first, to: pair.second)
+        try pair.deliver()
         #expect(pair.second.received[.main]?.count == 50)
         #expect(pair.second.received[.bulk]?.count == 0)
-        pair.first.gather(budget: 2 << 20)
-        try pair.deliver(from: pair.first, to: pair.second)
+        try pair.deliver(gathering: 2 << 20)
         #expect(pair.second.received[.bulk]?.map(\.count) == [1 << 20])
     }
 
-    @Test func bothLanesProgressWhenBothAreFull() throws {
-        let pair = ConversationPair { $0.receiveWindow = 8 << 20 }
-        try pair.startLink()
-        for lane in Lane.allCases { try pair.first.send([UInt8](repeating: 1, count: 500_000), on: lane) }
-        pair.first.gather(budget: 400_000)
-        let bytes = pair.first.wire.bytes
-        let decoded = Decoded(reference: bytes, maximumPayload: 16_384)
-        let main = decoded.frames.filter { $0.type == FrameType.piece.rawValue }.count
-        let bulk = decoded.frames.filter { $0.type == FrameType.bulkPiece.rawValue }.count
-        #expect(bulk >= 4)
-        #expect(main >= 3 * bulk)
-        #expect(main <= 6 * bulk)
-    }
-
     @Test func aLaneWithoutCreditDoesNotHoldUpTheOther() throws {
-        let pair = ConversationPair {
-            $0.receiveWindow = 10_000
-            $0.frame = 8_192
-        }
-        try pair.startLink()
+        let pair = try ConversationPair(window: 10_000, frame: 8_192)
         try pair.first.send([UInt8](repeating: 1, count: 100_000), on: .main)
         pair.first.gather(budget: 1 << 20)
         try pair.first.send([7], on: .bulk)
-        pair.first.gather(budget: 1 << 20)
-        try pair.deliver(from: pair.first, to: pair.second)
+        try pair.deliver(gathering: 1 << 20)
         #expect(pair.second.received[.bulk] == [[7]])
     }
 
     @Test(arguments: Lane.allCases)
     func readingMakesRoomOnEitherLane(lane: Lane) throws {
         let window = 20_000
-        let pair = ConversationPair {
-            $0.receiveWindow = window
-            $0.frame = 8_192
-        }
-        try pair.startLink()
+        let pair = try ConversationPair(window: window, frame: 8_192)
         var sent = 0
         while sent < 1_000, (try? pair.first.send([UInt8](repeating: 1, count: 1_000), on: lane)) != nil {
             sent += 1
@@ -153,11 +113,11 @@ import Testing
         for _ in 0..<200 {
             pair.first.gather(budget: 1 << 20)
             let before = pair.second.order.count
-            try pair.deliver(from: pair.first, to: pair.second)
+            try pair.deliver()
             let fresh = pair.second.order.count - before
             reader.countUnread(fresh * 1_004)
             // An acknowledgement makes no room while nothing is read.
-            try pair.acknowledge(from: pair.second, to: pair.first)
+            try pair.acknowledge()
             #expect(reader.unread <= window + 8_192 + 8)
             // Then the program reads everything, one message at a time.
             var mustTell = false
@@ -167,34 +127,18 @@ import Testing
             }
             if mustTell {
                 reportCount += 1
-                try pair.acknowledge(from: pair.second, to: pair.first)
+                try pair.acknowledge()
             }
         }
         #expect(pair.second.order.count == sent)
         #expect(reportCount > 1)
     }
 
-    @Test func bytesBeyondTheGrantAreRefused() throws {
-        let pair = ConversationPair {
-            $0.receiveWindow = 10_000
-            $0.frame = 8_192
-        }
-        try pair.startLink()
-        let frame = Frames.frame(.message, [UInt8](repeating: 1, count: 8_192))
-        let receive: () throws -> Void = {
-            pair.second.decoder.feed(ByteSlice(frame))
-            while let frame = try pair.second.decoder.next() { try pair.receive(frame, at: pair.second) }
-        }
-        try receive()
-        try receive()
-        #expect(throws: WireError.malformed("more bytes than were allowed")) { try receive() }
-    }
-
-    @Test func acknowledgementsOfUnsentMessagesAreRefused() throws {
-        let pair = ConversationPair()
-        try pair.startLink()
+    @Test func `An acknowledgement of a message that was not sent is refused and changes nothing`() throws {
+        let pair = try ConversationPair()
         try pair.first.send([1])
         try pair.first.send([2], on: .bulk)
+        pair.first.gather(budget: 3)
         for lane in 0..<2 {
             for claim in [1, 2, UInt64.max] {
                 var standing = Standing()
@@ -202,31 +146,16 @@ import Testing
                 #expect(throws: WireError.malformed("the acknowledgement of a message that was not sent")) {
                     try pair.first.conversation.apply(standing, pool: &pair.first.pool)
                 }
+                #expect(throws: WireError.self) {
+                    try pair.first.conversation.startLink(peerStanding: standing, pool: &pair.first.pool)
+                }
             }
         }
-        #expect(pair.first.conversation.port.outstanding == 10)
-    }
-
-    @Test func aRefusedAcknowledgementChangesNothing() throws {
-        let pair = ConversationPair()
-        try pair.startLink()
-        try pair.first.send([1])
-        pair.first.gather(budget: 100)
-        var standing = Standing()
-        standing.received = [1, 1]
-        #expect(throws: WireError.self) {
-            try pair.first.conversation.apply(standing, pool: &pair.first.pool)
-        }
-        #expect(throws: WireError.self) {
-            try pair.first.conversation.startLink(peerStanding: standing, pool: &pair.first.pool)
-        }
-        #expect(pair.first.conversation.port.outstanding == 5)
-        #expect(!pair.first.conversation.isDrained)
+        #expect(pair.first.conversation.port.outstanding == 10 && !pair.first.conversation.isDrained)
     }
 
     @Test func anOlderAcknowledgementIsIgnored() throws {
-        let pair = ConversationPair()
-        try pair.startLink()
+        let pair = try ConversationPair()
         for number in 0..<3 { try pair.first.send([UInt8(number)]) }
         pair.first.gather(budget: 100)
         var standing = pair.second.conversation.takeStanding()
@@ -238,11 +167,9 @@ import Testing
         #expect(pair.first.conversation.port.outstanding == 5)
     }
 
-    @Test("A grant that shrinks, even by a byte, breaks the protocol on either lane")
-    func shrinkingGrant() throws {
+    @Test func `A grant that shrinks, even by a byte, breaks the protocol on either lane`() throws {
         for lane in 0..<2 {
-            let pair = ConversationPair()
-            try pair.startLink()
+            let pair = try ConversationPair()
             let standing = pair.second.conversation.takeStanding()
             _ = try pair.first.conversation.apply(standing, pool: &pair.first.pool)
             for grant in [standing.granted[lane] - 1, 0] {
@@ -258,12 +185,10 @@ import Testing
     }
 
     @Test func aPeerThatForgotWhatItAcknowledgedIsRefused() throws {
-        let pair = ConversationPair()
-        try pair.startLink()
+        let pair = try ConversationPair()
         for number in 0..<3 { try pair.first.send([UInt8(number)]) }
-        pair.first.gather(budget: 100)
-        try pair.deliver(from: pair.first, to: pair.second)
-        try pair.acknowledge(from: pair.second, to: pair.first)
+        try pair.deliver(gathering: 100)
+        try pair.acknowledge()
         for claim in [0, 2, 4, UInt64.max] {
             var standing = Standing()
             standing.received[0] = claim
@@ -274,7 +199,7 @@ import Testing
     }
 
     @Test func theLargestGrantIsAccepted() throws {
-        let pair = ConversationPair()
+        let pair = try ConversationPair()
         var standing = Standing()
         standing.granted = [.max, .max]
         try pair.first.conversation.startLink(peerStanding: standing, pool: &pair.first.pool)
@@ -286,13 +211,12 @@ import Testing
     }
 
     @Test func anAcknowledgementIsDue100MillisecondsAfterTheFirstByte() throws {
-        let pair = ConversationPair()
-        try pair.startLink()
+        let pair = try ConversationPair()
         #expect(pair.second.conversation.acknowledgeBy == .never)
         try pair.first.send([1])
         pair.first.gather(budget: 100)
         pair.now = Moment(nanoseconds: 5)
-        try pair.deliver(from: pair.first, to: pair.second)
+        try pair.deliver()
         #expect(pair.second.conversation.acknowledgeBy == Moment(nanoseconds: 100_000_005))
         #expect(!pair.second.conversation.shouldAcknowledgeNow)
         #expect(pair.second.conversation.takeStanding().received[0] == 1)
@@ -300,8 +224,7 @@ import Testing
     }
 
     @Test func stagedMessagesAreCounted() throws {
-        let pair = ConversationPair()
-        try pair.startLink()
+        let pair = try ConversationPair()
         let port = pair.first.conversation.port
         for size in [3, 0, 20_000] {
             try port.stage(ByteSlice([UInt8](repeating: 4, count: size)), on: .main, isNext: false)
@@ -309,10 +232,87 @@ import Testing
         while let run = port.takeStaged() { pair.first.conversation.append(run, pool: &pair.first.pool) }
         #expect(pair.first.conversation.statistics.messagesSent == 3)
         #expect(pair.first.conversation.statistics.bytesSent == 20_003)
-        pair.first.gather(budget: 1 << 20)
-        try pair.deliver(from: pair.first, to: pair.second)
+        try pair.deliver(gathering: 1 << 20)
         #expect(pair.second.received[.main]?.map(\.count) == [3, 0, 20_000])
-        try pair.acknowledge(from: pair.second, to: pair.first)
+        try pair.acknowledge()
         #expect(port.outstanding == 0)
+    }
+}
+
+/// Tests messages on their way between the program and the lanes, without a driver or a machine.
+@Suite struct OutboxTests {
+    private let pair: ConversationPair
+    private var conversation: Conversation { pair.first.conversation }
+
+    init() throws { pair = try ConversationPair() }
+
+    private func arrived() throws -> [[UInt8]] {
+        try pair.deliver(gathering: 1 << 20)
+        return pair.second.received[.main] ?? []
+    }
+
+    private func appendToLast(_ bytes: [UInt8], to peer: PeerID, _ outbox: inout Outbox) -> Outbox.Outcome {
+        bytes.withUnsafeBytes { outbox.appendToLast($0, to: peer, on: .main, isNext: false) }
+    }
+
+    @Test func messagesStagedByOtherThreadsGoFirst() throws {
+        var outbox = Outbox()
+        try conversation.port.stage(ByteSlice([1]), on: .main, isNext: false)
+        outbox.remember(conversation)
+        #expect(appendToLast([2], to: conversation.peer, &outbox) == .notAppended)
+        try outbox.append(ByteSlice([2]), to: conversation, on: .main, isNext: false)
+        #expect(try arrived() == [[1], [2]])
+    }
+
+    @Test func theLastConversationIsCachedForTheNextMessage() throws {
+        var outbox = Outbox()
+        #expect(appendToLast([1], to: conversation.peer, &outbox) == .notAppended)
+        outbox.remember(conversation)
+        #expect(appendToLast([1], to: conversation.peer, &outbox) == .firstAppended)
+        conversation.isAnnounced = true
+        #expect(appendToLast([2], to: conversation.peer, &outbox) == .appended)
+        #expect(appendToLast([3], to: pair.second.conversation.peer, &outbox) == .notAppended)
+        #expect(try arrived() == [[1], [2]])
+        #expect(conversation.statistics.messagesSent == 2)
+        #expect(conversation.statistics.bytesSent == 2)
+    }
+
+    @Test func nothingIsSentToAPeerThatHasLeft() throws {
+        var outbox = Outbox()
+        outbox.remember(conversation)
+        conversation.stopAccepting(NighError(.sending, .left))
+        #expect(appendToLast([1], to: conversation.peer, &outbox) == .notAppended)
+        #expect(outbox.lastConversation(with: conversation.peer) == nil)
+        #expect(outbox.recipient(0, conversation.peer) { _ in conversation } == nil)
+    }
+
+    @Test func aBroadcastIsEncodedOnceAndItsRecipientsAreCached() throws {
+        var outbox = Outbox()
+        let others = [conversation, pair.second.conversation]
+        let encoded = outbox.encode(ByteSlice([7, 8]), on: .main)
+        var looks = 0
+        for _ in 0..<2 {
+            for (index, other) in others.enumerated() {
+                let recipient = try #require(
+                    outbox.recipient(index, other.peer) { _ in
+                        looks += 1
+                        return other
+                    })
+                #expect(recipient.takeUnretainedValue() === other)
+                #expect(other.append(encoded, size: 2, on: .main))
+            }
+        }
+        #expect(looks == 2)
+        #expect(try arrived() == [[7, 8], [7, 8]])
+        #expect(pair.second.conversation.port.outstanding == 2 * SendLane.cost(of: 2))
+    }
+
+    @Test func anUnreliableMessageWithoutALinkIsDroppedAndCounted() {
+        let outbox = Outbox()
+        let link = ([1, 2] as [UInt8]).withUnsafeBytes {
+            outbox.send(unreliable: $0, .sequenced, to: conversation) { _ in 1_000 }
+        }
+        #expect(link == nil)
+        #expect(conversation.statistics.unreliableDropped == 1)
     }
 }

@@ -9,73 +9,66 @@ import Testing
 /// allocations` counts heap allocations.
 @Suite struct HotPathTests {
     /// Two connected sessions, and the pipe between them as each side sees it.
-    final class Pair: @unchecked Sendable {
+    private final class Pair: @unchecked Sendable {
         // Confined to the test's thread, which is the virtual loop's.
-        let loop = VirtualEventLoop()
+        private let network: SimulatedNetwork
         private(set) var first: Session!
         private(set) var second: Session!
         private(set) var firstPipe: WatchedPipe!
         private(set) var secondPipe: WatchedPipe!
-        private let hub = MemoryHub()
         /// Called with each message of the second session.
         var onMessage: (RawSpan) -> Void = { _ in }
 
-        private let security: SessionSecurity
+        var loop: VirtualEventLoop { network.loop }
 
         /// Without encryption, the pipe shows what the session itself does with the bytes.
         init(security: SessionSecurity = .none) throws {
-            self.security = security
-            first = session("first") { [unowned self] in firstPipe = $0 }
-            second = session("second") { [unowned self] in secondPipe = secondPipe ?? $0 }
-            first.start(onEvent: { _ in }, onMessage: { _, _ in })
+            network = SimulatedNetwork { $0.security = security }
+            let one = network.join(through: WatchedPipe.watching { [unowned self] in firstPipe = $0 })
+            first = one.session
+            var configuration = SessionConfiguration(service: "test", name: DisplayName(fitting: "second"))
+            configuration.security = security
+            let watching = WatchedPipe.watching { [unowned self] in secondPipe = secondPipe ?? $0 }
+            second = Session(
+                configuration, identity: .ephemeral(seed: 99),
+                transports: [watching(MemoryTransport(hub: network.hub()))], loop: loop)
             second.start(
-                onEvent: { event in
-                    if case .invited(let invitation) = event { invitation.accept() }
-                }, onMessage: { [unowned self] bytes, _ in onMessage(bytes) })
-            try loop.run(for: .milliseconds(100))
-            first.invite(second.id) { _ in }
-            try loop.run(for: .milliseconds(100))
+                onEvent: { if case .invited(let invitation) = $0 { invitation.accept() } },
+                onMessage: { [unowned self] bytes, _ in onMessage(bytes) })
+            try connect(first)
             firstPipe.entries.removeAll()
             secondPipe.entries.removeAll()
         }
 
+        private func connect(_ session: Session) throws {
+            try network.run(for: .seconds(1))
+            session.invite(second.id) { _ in }
+            try network.run(for: .seconds(1))
+        }
+
         /// Connects one more session to the second one.
         func connectAnother() throws -> Session {
-            let session = session("third") { _ in }
-            session.start(onEvent: { _ in }, onMessage: { _, _ in })
-            try loop.run(for: .milliseconds(100))
-            session.invite(second.id) { _ in }
-            try loop.run(for: .milliseconds(100))
+            let session = network.join().session
+            try connect(session)
             return session
         }
 
-        private func session(
-            _ name: String, _ opened: @escaping (WatchedPipe) -> Void
-        ) -> Session {
-            let transport = RelabelledTransport(
-                MemoryTransport(hub: hub, address: name), scheme: "memory", priority: 0
-            ) { pipe in
-                let watched = WatchedPipe(pipe)
-                opened(watched)
-                return watched
-            }
-            var configuration = SessionConfiguration(service: "test", name: DisplayName(fitting: name))
-            configuration.security = security
-            return Session(
-                configuration, identity: .ephemeral(), transports: [transport], loop: loop)
+        /// Sends messages to the second session, which all leave in this turn.
+        func send(_ message: [UInt8], times: Int) throws {
+            for _ in 0..<times { try first.trySend(message, to: second.id) }
+            try loop.runQueued()
         }
     }
 
     private let message = [UInt8](repeating: 7, count: 64)
+    /// The bytes of the message on the wire.
+    private let size = 64 + FrameHeader.byteCount
 
     @Test func messagesOfOneTurnLeaveInOneWrite() throws {
         let pair = try Pair()
-        for _ in 0..<300 { try pair.first.trySend(message, to: pair.second.id) }
-        try pair.loop.runQueued()
-        #expect(pair.firstPipe.writes.count == 1)
-        let sizes = pair.firstPipe.writes[0].map(\.count)
-        #expect(sizes.count == 2, "one slice of the small chunk, and one of the large")
-        #expect(sizes.reduce(0, +) == 300 * (64 + FrameHeader.byteCount))
+        try pair.send(message, times: 300)
+        #expect(pair.firstPipe.writeSizes == [300 * size])
+        #expect(pair.firstPipe.writes[0].count == 2, "one slice of the small chunk, and one of the large")
     }
 
     @Test func lanesAndUnreliableMessagesShareTheWrite() throws {
@@ -86,19 +79,16 @@ import Testing
             try pair.first.trySend(message, to: pair.second.id, .unreliable)
         }
         try pair.loop.runQueued()
-        #expect(pair.firstPipe.writes.count == 1)
-        #expect(pair.firstPipe.writes[0].reduce(0) { $0 + $1.count } == 30 * (64 + FrameHeader.byteCount))
+        #expect(pair.firstPipe.writeSizes == [30 * size])
     }
 
     @Test func encryptedMessagesOfOneTurnLeaveInOneWriteOfFullRecords() throws {
         let pair = try Pair(security: .encrypted)
-        for _ in 0..<1_000 { try pair.first.trySend(message, to: pair.second.id) }
-        try pair.loop.runQueued()
-        #expect(pair.firstPipe.writes.count == 1)
-        let plain = 1_000 * (64 + FrameHeader.byteCount)
+        try pair.send(message, times: 1_000)
+        let plain = 1_000 * size
         let records = (plain + TLSContext.recordSize - 1) / TLSContext.recordSize
         // A record costs a header of 5 bytes, a type byte and a tag of 16.
-        #expect(pair.firstPipe.writes[0].reduce(0) { $0 + $1.count } == plain + records * 22)
+        #expect(pair.firstPipe.writeSizes == [plain + records * 22])
     }
 
     @Test func messagesFromAnotherThreadLeaveInOneWrite() async throws {
@@ -108,8 +98,7 @@ import Testing
             for _ in 0..<100 { try first.trySend(message, to: peer) }
         }.value
         try pair.loop.runQueued()
-        #expect(pair.firstPipe.writes.count == 1)
-        #expect(pair.firstPipe.writes[0].reduce(0) { $0 + $1.count } == 100 * (64 + FrameHeader.byteCount))
+        #expect(pair.firstPipe.writeSizes == [100 * size])
     }
 
     @Test func allInputIsHandledBeforeAnythingIsWritten() throws {
@@ -120,14 +109,12 @@ import Testing
             #expect(throws: Never.self) { try pair.second.trySend(self.message, to: pair.first.id) }
         }
         // More than one of the encoding chunks holds, so that the messages arrive in several slices.
-        for _ in 0..<1_500 { try pair.first.trySend(message, to: pair.second.id) }
-        try pair.loop.runQueued()
+        try pair.send(message, times: 1_500)
         #expect(handled == 1_500)
         let entries = pair.secondPipe.entries
         let firstWrite = try #require(entries.firstIndex { if case .wrote = $0 { true } else { false } })
         #expect(firstWrite > 1, "all came in one slice: the test shows nothing")
-        #expect(
-            entries[..<firstWrite].reduce(0) { $0 + $1.byteCount } == 1_500 * (64 + FrameHeader.byteCount))
+        #expect(entries[..<firstWrite].reduce(0) { $0 + $1.byteCount } == 1_500 * size)
         #expect(pair.secondPipe.writes.count == 1, "and the answers leave as one write")
     }
 
@@ -157,8 +144,7 @@ import Testing
             try third.trySend(message, to: pair.second.id)
             try pair.loop.run(for: .milliseconds(1))
         }
-        let sizes = pair.secondPipe.writes.map { $0.reduce(0) { $0 + $1.count } }
-        #expect(sizes == Array(repeating: 2 * (64 + FrameHeader.byteCount), count: 5))
+        #expect(pair.secondPipe.writeSizes == Array(repeating: 2 * size, count: 5))
     }
 
     @Test func aHandlerReadsSmallMessagesWhereThePipeLeftThem() throws {
@@ -167,13 +153,12 @@ import Testing
         pair.onMessage = { bytes in
             bytes.withUnsafeBytes { if let address = $0.baseAddress { addresses.append(address) } }
         }
-        for _ in 0..<50 { try pair.first.trySend(message, to: pair.second.id) }
-        try pair.loop.runQueued()
+        try pair.send(message, times: 50)
         let slice = try #require(pair.secondPipe.reads.first)
         slice.withUnsafeBytes { received in
             #expect(addresses.count == 50)
             for (index, address) in addresses.enumerated() {
-                let place = index * (64 + FrameHeader.byteCount) + FrameHeader.byteCount
+                let place = index * size + FrameHeader.byteCount
                 #expect(address == received.baseAddress.map { $0 + place })
             }
         }
@@ -193,10 +178,89 @@ import Testing
 
     @Test func receivingAloneWritesNothing() throws {
         let pair = try Pair()
-        for _ in 0..<10 { try pair.first.trySend(message, to: pair.second.id) }
-        try pair.loop.runQueued()
+        try pair.send(message, times: 10)
         #expect(pair.secondPipe.writes.isEmpty, "the acknowledgement can wait for something to travel with")
         try pair.loop.run(for: .milliseconds(200))
         #expect(pair.secondPipe.writes.count == 1, "but not for long")
+    }
+}
+
+/// A pipe that records what passes through it, slice by slice and in order.
+final class WatchedPipe: Pipe, PipeHandler {
+    enum Entry {
+        /// One call of `write`, with the slices that it took.
+        case wrote([ByteSlice])
+        case received(ByteSlice)
+
+        var byteCount: Int {
+            switch self {
+            case .wrote(let slices): slices.reduce(0) { $0 + $1.count }
+            case .received(let slice): slice.count
+            }
+        }
+    }
+
+    private let inner: any Pipe
+    private var handler: (any PipeHandler)?
+    var entries: [Entry] = []
+
+    var writes: [[ByteSlice]] {
+        entries.compactMap { if case .wrote(let slices) = $0 { slices } else { nil } }
+    }
+    var writeSizes: [Int] { writes.map { $0.reduce(0) { $0 + $1.count } } }
+    var reads: [ByteSlice] { entries.compactMap { if case .received(let slice) = $0 { slice } else { nil } } }
+
+    init(_ inner: any Pipe) { self.inner = inner }
+
+    /// Wraps a transport so that its pipes are watched. `opened` gets each of them.
+    static func watching(_ opened: @escaping (WatchedPipe) -> Void) -> (any Transport) -> any Transport {
+        { inner in
+            RelabelledTransport(inner, scheme: inner.scheme, priority: 0) { pipe in
+                let watched = WatchedPipe(pipe)
+                opened(watched)
+                return watched
+            }
+        }
+    }
+
+    var localAddress: TransportAddress? { inner.localAddress }
+    var remoteAddress: TransportAddress? { inner.remoteAddress }
+    var writableBytes: Int { inner.writableBytes }
+    var counters: PipeCounters { inner.counters }
+
+    func start(handler: any PipeHandler) {
+        self.handler = handler
+        inner.start(handler: self)
+    }
+
+    func write(_ queue: inout ByteQueue) {
+        entries.append(.wrote((0..<queue.sliceCount).map { queue[$0] }))
+        inner.write(&queue)
+    }
+
+    func pauseReading() { inner.pauseReading() }
+    func resumeReading() { inner.resumeReading() }
+
+    func close(_ mode: PipeCloseMode) {
+        inner.close(mode)
+        if mode == .now { handler = nil }
+    }
+
+    func pipe(_ pipe: any Pipe, received bytes: ByteSlice) {
+        entries.append(.received(bytes))
+        handler?.pipe(self, received: bytes)
+    }
+
+    func pipeBecameWritable(_ pipe: any Pipe) { handler?.pipeBecameWritable(self) }
+    func pipeEnded(_ pipe: any Pipe) { handler?.pipeEnded(self) }
+
+    func pipeClosed(_ pipe: any Pipe, error: NighError?) {
+        handler?.pipeClosed(self, error: error)
+        handler = nil
+    }
+
+    func pipeDrained(_ pipe: any Pipe) {
+        handler?.pipeDrained(self)
+        handler = nil
     }
 }

@@ -5,250 +5,113 @@ import Testing
 @testable import NighCore
 
 @Suite struct InvitingTests {
-    /// With only one route, its own error says more than an error about all routes.
-    @Test func theErrorOfTheOnlyRouteIsTheErrorOfTheInvitation() throws {
-        let place = Neighbourhood()
-        let puma = place.join("Puma")
-        let lynx = place.join("Lynx")
-        try place.run(.seconds(1))
-        puma.faults.plan.refuse = .all
-        puma.invite(lynx)
-        try place.run(.seconds(1))
-        let error = try #require(puma.failure)
-        #expect(error.cause == .refused)
-        #expect(error.stage == .connecting)
-        #expect(error.transport == "memory")
-        #expect(error.attempts.isEmpty)
-    }
+    private let network = SimulatedNetwork()
 
-    @Test func anInvitationSaysWhoHasIntroducedTheInviter() throws {
-        let place = Neighbourhood()
-        let puma = place.join("Puma")
-        let lynx = place.join("Lynx", accepting: false)
-        try place.run(.seconds(1))
-        puma.session.invite(lynx.id, introduction: [1, 2, 3], timeout: .seconds(5)) {
-            puma.outcomes.append($0)
-        }
-        try place.run(.seconds(1))
-        let invitation = try #require(lynx.invitations.first)
-        #expect(invitation.introduction == [1, 2, 3])
-        invitation.accept()
-        try place.run(.seconds(1))
+    @Test func `Two sessions find each other, connect and exchange messages`() throws {
+        let (puma, lynx) = try network.connectedPair()
         #expect(puma.outcomes == [.success(lynx.id)])
+        #expect(puma.states(of: lynx.id) == [.available, .connecting, .connected])
+        #expect(lynx.states(of: puma.id) == [.available, .connecting, .connected])
+        try puma.session.trySend(Array("hello".utf8), to: lynx.id)
+        try lynx.session.trySend(Array("hello yourself".utf8), to: puma.id)
+        try network.run(for: .milliseconds(10))
+        #expect(lynx.texts == ["hello"] && puma.texts == ["hello yourself"])
+        #expect(lynx.messages[0].origin == MessageOrigin(peer: puma.id, lane: .main, isReliable: true))
     }
 
-    @Test func aSessionWithTooManyPeersClosesAnotherLinkWithTheReason() throws {
-        let place = Neighbourhood()
-        let host = place.join("Host", role: .server)
-        let guest = place.join("Guest", role: .server) { $0.limits.knownPeers = 0 }
-        try place.run(.seconds(1))
-        guest.session.invite(at: host.address) { guest.outcomes.append($0) }
-        try place.run(.seconds(1))
-        #expect(guest.failure?.cause == .limit("known peers", 0))
-        #expect(guest.session.inspection.links == 0 && host.session.inspection.links == 0)
-    }
+    // MARK: The invited program
 
-    /// Two tasks wait for the same invitation. The call that gives up fails at once; the other one connects.
-    @Test func aCancelledInviteFailsWhileTheOtherCallStillWaits() throws {
-        let place = Neighbourhood()
-        let puma = place.join("Puma")
-        let lynx = place.join("Lynx", accepting: false)
-        try place.run(.seconds(1))
-        puma.invite(lynx)
-        puma.invite(lynx)
-        try place.run(.seconds(1))
-        let driver = puma.session.driver
-        let calls = try #require(driver.machine.peers[lynx.id]?.outgoingInvitation).calls
-        #expect(calls.count == 2)
-        driver.inTurn { driver.machine.cancel(calls[0].token, now: place.loop.now) }
-        #expect(puma.outcomes.count == 1)
-        #expect(puma.failure?.cause == .cancelled)
-        try #require(lynx.invitations.first).accept()
-        try place.run(.seconds(1))
-        #expect(puma.outcomes.count == 2)
-        #expect(puma.outcomes.last == .success(lynx.id))
-    }
-
-    @Test func anInvitationWithoutWaitingCallsIsCancelled() throws {
-        let place = Neighbourhood()
-        let puma = place.join("Puma")
-        let lynx = place.join("Lynx", accepting: false)
-        try place.run(.seconds(1))
-        puma.invite(lynx)
-        try place.run(.seconds(1))
-        let driver = puma.session.driver
-        let token = try #require(driver.machine.peers[lynx.id]?.outgoingInvitation?.calls.first).token
-        driver.inTurn { driver.machine.cancel(token, now: place.loop.now) }
-        try place.run(.seconds(1))
-        #expect(puma.failure?.cause == .cancelled)
-        #expect(puma.state(of: lynx.id) == .available)
-        #expect(lynx.endedInvitations.map(\.cause) == [.cancelled])
-    }
-
-    @Test func theInvitedProgramSeesTheInviterAndItsContext() throws {
-        let place = Neighbourhood()
-        let puma = place.join("Puma")
-        let lynx = place.join("Lynx", accepting: false)
-        try place.run(.seconds(1))
-        puma.session.invite(lynx.id, context: Array("table 7".utf8)) { puma.outcomes.append($0) }
-        try place.run(.seconds(1))
+    @Test func `The invited program sees the inviter and its context`() throws {
+        let (puma, lynx) = try network.meet(accepting: false)
+        puma.invite(lynx, context: Array("table 7".utf8))
+        try network.run(for: .seconds(1))
         let invitation = try #require(lynx.invitations.first)
-        #expect(invitation.peer.id == puma.id)
-        #expect(invitation.peer.name == "Puma")
-        #expect(invitation.context == Array("table 7".utf8))
-        #expect(invitation.transport == "memory")
-        #expect(puma.state(of: lynx.id) == .connecting)
-        #expect(lynx.state(of: puma.id) == .available)
+        #expect(invitation.peer.id == puma.id && invitation.peer.name == "Puma")
+        #expect(invitation.context == Array("table 7".utf8) && invitation.transport == "memory")
+        #expect(puma.state(of: lynx.id) == .connecting && lynx.state(of: puma.id) == .available)
         #expect(puma.outcomes.isEmpty)
 
         invitation.accept()
-        try place.run(.seconds(1))
-        #expect(puma.outcomes == [.success(lynx.id)])
-        #expect(lynx.state(of: puma.id) == .connected)
+        try network.run(for: .seconds(1))
+        #expect(puma.outcomes == [.success(lynx.id)] && lynx.state(of: puma.id) == .connected)
     }
 
-    @Test func decliningReportsTheReasonAndTheRetryTime() throws {
-        let place = Neighbourhood()
-        let puma = place.join("Puma")
-        let lynx = place.join("Lynx", accepting: false)
-        lynx.reaction = { event, session in
+    @Test func `An invitation says who has introduced the inviter`() throws {
+        let (puma, lynx) = try network.meet(accepting: false)
+        puma.session.invite(lynx.id, introduction: [1, 2, 3], timeout: .seconds(5)) { _ in }
+        try network.run(for: .seconds(1))
+        let invitation = try #require(lynx.invitations.first)
+        #expect(invitation.introduction == [1, 2, 3])
+        invitation.accept()
+        try network.run(for: .seconds(1))
+        #expect(puma.state(of: lynx.id) == .connected)
+    }
+
+    @Test func `A declined invitation reports the reason and the retry time`() throws {
+        let (puma, lynx) = try network.meet(accepting: false)
+        lynx.reaction = { event, _ in
             if case .invited(let invitation) = event {
                 invitation.decline(because: "supper first", retryAfter: .seconds(600))
             }
         }
-        try place.run(.seconds(1))
-        puma.session.invite(lynx.id) { puma.outcomes.append($0) }
-        try place.run(.seconds(1))
-        guard case .failure(let error) = try #require(puma.outcomes.first) else {
-            Issue.record("the invitation was accepted")
-            return
-        }
+        try network.invite(lynx, from: puma)
+        let error = try #require(puma.failure)
         #expect(error.cause == .declined("supper first", retryAfter: .seconds(600)))
-        #expect(error.description.contains("declined: supper first"))
-        #expect(error.description.contains("600 s"))
+        #expect(error.description.contains("declined: supper first") && error.description.contains("600 s"))
         #expect(puma.states(of: lynx.id) == [.available, .connecting, .available])
-        #expect(puma.lastCause(of: lynx.id)?.cause == .declined("supper first", retryAfter: .seconds(600)))
+        #expect(puma.lastCause(of: lynx.id)?.cause == error.cause)
         #expect(lynx.statistics.refusals.isEmpty == false)
     }
 
-    @Test func anUnansweredInvitationTimesOutOnBothSides() throws {
-        let place = Neighbourhood()
-        let puma = place.join("Puma")
-        let lynx = place.join("Lynx", accepting: false)
-        try place.run(.seconds(1))
-        puma.session.invite(lynx.id, timeout: .seconds(20)) { puma.outcomes.append($0) }
-        try place.run(.seconds(19))
+    // MARK: Time
+
+    @Test(arguments: [nil, 20] as [Int64?])
+    func `An unanswered invitation times out on both sides, by default after 30 s`(seconds: Int64?) throws {
+        let (puma, lynx) = try network.meet(accepting: false)
+        if let seconds { puma.invite(lynx, timeout: .seconds(seconds)) } else { puma.invite(lynx) }
+        try network.run(for: .milliseconds((seconds ?? 30) * 1_000 - 1))
         #expect(puma.outcomes.isEmpty)
-        try place.run(.seconds(2))
-        #expect(puma.outcomes.count == 1)
-        guard case .failure(let error)? = puma.outcomes.first else { return }
-        #expect(error.cause == .timedOut)
-        let ended = lynx.events.contains { if case .invitationEnded = $0 { true } else { false } }
-        #expect(ended)
+        try network.run(for: .milliseconds(2))
+        #expect(puma.outcomes.count == 1 && puma.failure?.cause == .timedOut)
+        try network.run(for: .seconds(1))
+        #expect(lynx.endedInvitations.count == 1)
         // A late answer has no effect.
-        if let invitation = lynx.invitations.first { invitation.accept() }
-        try place.run(.seconds(1))
+        try #require(lynx.invitations.first).accept()
+        try network.run(for: .seconds(1))
         #expect(lynx.state(of: puma.id) == .available)
     }
 
-    @Test func theInvitedSideNeverTimesOutFirst() throws {
-        let place = Neighbourhood()
-        var plan = FaultPlan()
-        plan.dialDelay = .microseconds(100_500)
-        let puma = place.join("Puma", plan: plan)
-        let lynx = place.join("Lynx", accepting: false)
-        try place.run(.seconds(1))
-        puma.session.invite(lynx.id, timeout: .milliseconds(400)) { puma.outcomes.append($0) }
-        try place.run(.microseconds(399_900))
+    @Test func `The invited side never times out first`() throws {
+        let puma = network.join("Puma", plan: try FaultPlan(parsing: "dial-delay=100500us"))
+        let lynx = network.join("Lynx", accepting: false)
+        try network.run(for: .seconds(1))
+        puma.invite(lynx, timeout: .milliseconds(400))
+        try network.run(for: .microseconds(399_900))
         #expect(puma.outcomes.isEmpty)
-        try place.run(.milliseconds(1))
-        guard case .failure(let error)? = puma.outcomes.first else {
-            Issue.record("it did not time out")
-            return
-        }
-        #expect(error.cause == .timedOut)
+        try network.run(for: .milliseconds(1))
+        #expect(puma.failure?.cause == .timedOut)
     }
 
     /// The invited side's loop may nonetheless be the first to notice the timeout.
-    @Test func anInvitationThatTheOtherSideAbandonedTimesOut() throws {
+    @Test func `An invitation that the other side has abandoned times out`() throws {
         let hub = MemoryHub()
-        let loops = [VirtualEventLoop(), VirtualEventLoop()]
-        let probes = loops.enumerated().map { number, loop in
-            var configuration = SessionConfiguration(service: "test", name: DisplayName(fitting: "\(number)"))
-            configuration.seed = UInt64(number)
-            let transport = FaultyTransport(MemoryTransport(hub: hub))
-            let session = Session(
-                configuration, identity: .ephemeral(seed: UInt64(number)), transports: [transport], loop: loop
-            )
-            let probe = SessionProbe(number: number, session: session, faults: transport.control)
-            probe.start(reading: .handler, accepting: false)
-            return probe
-        }
+        let networks = [SimulatedNetwork(seed: 0), SimulatedNetwork(seed: 1)]
+        let probes = networks.map { $0.join(accepting: false, through: { _ in MemoryTransport(hub: hub) }) }
         func runBoth() throws {
-            for _ in 0..<20 { for loop in loops { try loop.run(for: .milliseconds(1)) } }
+            for _ in 0..<20 { for network in networks { try network.run(for: .milliseconds(1)) } }
         }
         try runBoth()
-        probes[0].session.invite(probes[1].id, timeout: .milliseconds(400)) { probes[0].outcomes.append($0) }
+        probes[0].invite(probes[1], timeout: .milliseconds(400))
         try runBoth()
         #expect(probes[1].invitations.count == 1)
-        try loops[1].run(for: .milliseconds(400))
-        try loops[0].runQueued()
-        guard case .failure(let error)? = probes[0].outcomes.first else {
-            Issue.record("it did not time out")
-            return
-        }
-        #expect(error.cause == .timedOut)
+        try networks[1].run(for: .milliseconds(400))
+        try networks[0].loop.runQueued()
+        #expect(probes[0].failure?.cause == .timedOut)
     }
 
-    @Test func cancellingAnInvitationEndsItOnTheOtherSide() throws {
-        let place = Neighbourhood()
-        let puma = place.join("Puma")
-        let lynx = place.join("Lynx", accepting: false)
-        try place.run(.seconds(1))
-        puma.session.invite(lynx.id) { puma.outcomes.append($0) }
-        try place.run(.seconds(1))
-        puma.session.cancelInvitation(of: lynx.id)
-        try place.run(.seconds(1))
-        guard case .failure(let error)? = puma.outcomes.first else {
-            Issue.record("no outcome")
-            return
-        }
-        #expect(error.cause == .cancelled)
-        let causes = lynx.events.compactMap {
-            if case .invitationEnded(_, let cause) = $0 { cause.cause } else { nil }
-        }
-        #expect(causes == [.cancelled])
-        #expect(puma.state(of: lynx.id) == .available)
-    }
-
-    @Test func crossingInvitationsBecomeOneConnectionWithoutAnAnswer() throws {
-        for round in 0..<50 {
-            let place = Neighbourhood()
-            var plan = FaultPlan()
-            plan.delay = .milliseconds(20)
-            let puma = place.join("Puma", seed: UInt64(100 + round), accepting: false, plan: plan)
-            let lynx = place.join("Lynx", seed: UInt64(900 + round), accepting: false, plan: plan)
-            try place.run(.seconds(1))
-            puma.session.invite(lynx.id, context: [1]) { puma.outcomes.append($0) }
-            try place.run(.milliseconds(Int64(round * 3)))
-            lynx.session.invite(puma.id, context: [2]) { lynx.outcomes.append($0) }
-            try place.run(.seconds(5))
-            if puma.state(of: lynx.id) != .connected, let invitation = lynx.invitations.first {
-                invitation.accept()
-                try place.run(.seconds(1))
-            }
-            #expect(puma.outcomes == [.success(lynx.id)], "round \(round)")
-            #expect(lynx.outcomes == [.success(puma.id)], "round \(round)")
-            #expect(puma.invitingContexts == [[2]] && lynx.invitingContexts == [[1]], "round \(round)")
-            #expect(puma.session.driver.machine.links.count == 1, "round \(round)")
-            #expect(lynx.session.driver.machine.links.count == 1, "round \(round)")
-        }
-    }
-
-    @Test("A call by address fails in time, also if something accepts there and says nothing")
-    func silentAddress() throws {
+    @Test func `A call by address fails in time, also if something accepts there and says nothing`() throws {
         let peer = try ScriptedPeer()
-        peer.session.invite(at: ScriptedPeer.address, timeout: .seconds(1)) { peer.outcomes.append($0) }
+        peer.probe.invite(at: ScriptedPeer.address, timeout: .seconds(1))
         try peer.loop.runQueued()
         try peer.openDialled()
         try peer.run(.milliseconds(999))
@@ -258,211 +121,241 @@ import Testing
         #expect(peer.transport.calls.contains { $0.hasPrefix("close ") })
     }
 
-    @Test("A program that accepts one peer too many learns that there is no room")
-    func acceptingTooMany() throws {
-        let place = Neighbourhood()
-        let host = place.join("Host", accepting: false) { $0.limits.peers = 1 }
-        let guests = (0..<2).map { place.join("Guest\($0)") }
-        try place.run(.seconds(1))
-        for guest in guests { guest.invite(host) }
-        try place.run(.seconds(1))
-        let invitations = host.events.compactMap { event -> Invitation? in
-            if case .invited(let invitation) = event { invitation } else { nil }
-        }
-        try #require(invitations.count == 2)
-        for invitation in invitations { invitation.accept() }
-        try place.run(.seconds(1))
-        let ended = host.events.compactMap { event -> (PeerID, NighError.Cause?)? in
-            if case .invitationEnded(let invitation, let error) = event {
-                (invitation.peer.id, error.cause)
-            } else {
-                nil
-            }
-        }
-        #expect(ended.map(\.0) == [invitations[1].peer.id] && ended.first?.1 == .limit("peers", 1))
-        #expect(guests.map(\.failure?.cause).filter { $0 == .full }.count == 1)
+    @Test func `An invitation fails 2 s after its transport was asked for places and named none`() throws {
+        let peer = try ScriptedPeer()
+        peer.transport.findsPlaces = false
+        peer.probe.invite(at: ScriptedPeer.address)
+        try peer.loop.runQueued()
+        // A pipe that breaks without proof may hide other places.
+        try peer.openDialled()
+        try peer.cut()
+        try peer.run(.milliseconds(1_999))
+        #expect(peer.outcomes.isEmpty)
+        try peer.run(.milliseconds(1))
+        #expect(peer.outcomes.count == 1 && peer.failure != nil)
     }
 
-    @Test func aFullSessionRefusesInvitationsWithThatReason() throws {
-        let place = Neighbourhood()
-        let host = place.join("Host") { $0.limits.peers = 1 }
-        let first = place.join("First")
-        let second = place.join("Second")
-        try place.run(.seconds(1))
-        first.session.invite(host.id) { first.outcomes.append($0) }
-        try place.run(.seconds(1))
-        second.session.invite(host.id) { second.outcomes.append($0) }
-        try place.run(.seconds(1))
-        #expect(first.outcomes == [.success(host.id)])
-        guard case .failure(let error)? = second.outcomes.first else {
-            Issue.record("a second guest was let in")
-            return
+    @Test(arguments: [false, true])
+    func `A cancelled invitation ends on both sides`(byToken: Bool) throws {
+        let (puma, lynx) = try network.meet(accepting: false)
+        try network.invite(lynx, from: puma)
+        if byToken {
+            let token = try #require(puma.invitingCalls(to: lynx).first)
+            puma.session.driver.inTurn { puma.machine.cancel(token, now: network.loop.now) }
+        } else {
+            puma.session.cancelInvitation(of: lynx.id)
         }
-        #expect(error.cause == .full && error.retryAfter == .seconds(2))
-        #expect(host.statistics.refusals["full"] == 1)
-
-        first.session.disconnect(host.id)
-        try place.run(.seconds(1))
-        second.session.invite(host.id) { second.outcomes.append($0) }
-        try place.run(.seconds(1))
-        #expect(second.outcomes.last == .success(host.id))
+        try network.run(for: .seconds(1))
+        #expect(puma.failure?.cause == .cancelled && puma.state(of: lynx.id) == .available)
+        #expect(lynx.endedInvitations.map(\.cause) == [.cancelled])
     }
 
-    @Test func tooManyWaitingInvitationsAreRefusedAsBusy() throws {
-        let place = Neighbourhood()
-        let host = place.join("Host", accepting: false) { $0.limits.pendingInvitations = 2 }
-        let guests = (0..<3).map { place.join("Guest\($0)") }
-        try place.run(.seconds(1))
+    // MARK: Room
+
+    @Test func `A program that accepts one peer too many learns that there is no room`() throws {
+        let host = network.join("Host", accepting: false) { $0.limits.peers = 1 }
+        let guests = (0..<2).map { network.join("Guest\($0)") }
+        try network.run(for: .seconds(1))
         for guest in guests { guest.invite(host) }
-        try place.run(.seconds(1))
+        try network.run(for: .seconds(1))
+        try #require(host.invitations.count == 2)
+        for invitation in host.invitations { invitation.accept() }
+        try network.run(for: .seconds(1))
+        #expect(host.endedInvitations.map(\.invitation.peer.id) == [host.invitations[1].peer.id])
+        #expect(host.endedInvitations.map(\.cause) == [.limit("peers", 1)])
+        #expect(guests.count { $0.failure?.cause == .full } == 1)
+    }
+
+    @Test func `Too many waiting invitations are refused as busy`() throws {
+        let host = network.join("Host", accepting: false) { $0.limits.pendingInvitations = 2 }
+        let guests = (0..<3).map { network.join("Guest\($0)") }
+        try network.run(for: .seconds(1))
+        for guest in guests { guest.invite(host) }
+        try network.run(for: .seconds(1))
         #expect(host.invitations.count == 2)
-        let refused = guests.compactMap { guest -> NighError.Cause? in
-            if case .failure(let error)? = guest.outcomes.first { error.cause } else { nil }
-        }
-        #expect(refused == [.busy])
+        #expect(guests.compactMap { $0.failure?.cause } == [.busy])
         #expect(guests.compactMap { $0.failure?.retryAfter } == [.seconds(2)])
     }
 
-    @Test func anAddressGivenByHandNeedsNoDiscovery() throws {
-        let place = Neighbourhood()
-        let host = place.join("Host", role: .server)
-        let guest = place.join("Guest", role: .server)
-        try place.run(.seconds(1))
-        #expect(guest.state(of: host.id) == .unavailable)
-        guest.session.invite(at: host.address) { guest.outcomes.append($0) }
-        try place.run(.seconds(1))
-        #expect(guest.outcomes == [.success(host.id)])
-        #expect(guest.states(of: host.id) == [.available, .connecting, .connected])
-        guest.session.disconnect(host.id)
-        try place.run(.seconds(1))
-        #expect(guest.states(of: host.id).suffix(2) == [.disconnected, .unavailable])
+    @Test func `A session with too many peers closes another link with the reason`() throws {
+        let host = network.join("Host", role: .server)
+        let guest = network.join("Guest", role: .server) { $0.limits.knownPeers = 0 }
+        try network.run(for: .seconds(1))
+        try network.invite(at: host.address, from: guest)
+        #expect(guest.failure?.cause == .limit("known peers", 0))
+        #expect(guest.session.inspection.links == 0 && host.session.inspection.links == 0)
     }
 
-    @Test func anAddressWithoutListenerIsReportedAsRefused() throws {
-        let place = Neighbourhood()
-        let guest = place.join("Guest")
-        guest.session.invite(at: TransportAddress(scheme: "memory", value: "nobody")) {
-            guest.outcomes.append($0)
-        }
-        guest.session.invite(at: TransportAddress(scheme: "smoke", value: "hill")) {
-            guest.outcomes.append($0)
-        }
-        try place.run(.seconds(1))
-        let causes = guest.outcomes.compactMap {
-            if case .failure(let error) = $0 { error.cause } else { nil }
-        }
-        #expect(causes.count == 2)
-        #expect(causes.contains(.refused))
-        #expect(causes.contains(.unavailable("this session has no transport \"smoke\"")))
+    @Test func `An address at which there was no room is forgotten`() throws {
+        let puma = network.join("Puma", role: .server) { $0.limits.peers = 1 }
+        let others = ["Lynx", "Wolf"].map { network.join($0, role: .server) }
+        try network.run(for: .seconds(1))
+        for other in others { try network.invite(at: other.address, from: puma) }
+        #expect(puma.outcomes.count == 2)
+        #expect(others.map { puma.state(of: $0.id) } == [.connected, .unavailable])
+        #expect(puma.states(of: others[1].id).last == .unavailable)
     }
 
-    @Test func aSessionThatInvitesItselfGetsAnError() throws {
-        let place = Neighbourhood()
-        let puma = place.join("Puma")
-        try place.run(.seconds(1))
-        puma.session.invite(at: puma.address) { puma.outcomes.append($0) }
-        try place.run(.seconds(1))
-        guard case .failure(let error)? = puma.outcomes.first else {
-            Issue.record("connected to itself")
-            return
-        }
-        #expect(error.cause == .selfDial)
-        #expect(puma.session.driver.machine.peers.isEmpty)
-        #expect(puma.session.driver.machine.links.isEmpty)
-    }
+    // MARK: Addresses and errors
 
-    @Test func twoProgramsOfOneIdentityAreDistinguished() throws {
-        let place = Neighbourhood()
-        let puma = place.join("Puma", seed: 5)
-        let copy = place.join("Copy", seed: 5)
-        try place.run(.seconds(1))
-        puma.session.invite(at: copy.address) { puma.outcomes.append($0) }
-        try place.run(.seconds(1))
-        guard case .failure(let error)? = puma.outcomes.first else {
-            Issue.record("connected to its own identity")
-            return
-        }
-        #expect(error.cause == .sameIdentity)
-    }
-
-    @Test func anUnknownPeerCannotBeInvited() throws {
-        let place = Neighbourhood()
-        let puma = place.join("Puma")
-        puma.session.invite(Identity.ephemeral(seed: 77).peerID) { puma.outcomes.append($0) }
-        guard case .failure(let error)? = puma.outcomes.first else { return }
-        #expect(error.cause == .unknownPeer)
-    }
-
-    @Test func aContextBeyondItsLimitIsRefusedBeforeAnythingIsSent() throws {
-        let place = Neighbourhood()
-        let puma = place.join("Puma")
-        let lynx = place.join("Lynx")
-        try place.run(.seconds(1))
-        puma.session.invite(lynx.id, context: [UInt8](repeating: 1, count: 4_097)) {
-            puma.outcomes.append($0)
-        }
-        guard case .failure(let error)? = puma.outcomes.first else { return }
-        #expect(error.cause == .limit("invitation context", 4_096))
-        #expect(puma.state(of: lynx.id) == .available)
-    }
-
-    @Test func aPeerOfAnotherServiceIsNotConnected() throws {
-        let place = Neighbourhood()
-        let puma = place.join("Puma")
-        let lynx = place.join("Lynx") { $0.service = "other" }
-        try place.run(.seconds(1))
-        #expect(puma.state(of: lynx.id) == .unavailable)
-        puma.session.invite(at: lynx.address) { puma.outcomes.append($0) }
-        try place.run(.seconds(1))
-        guard case .failure(let error)? = puma.outcomes.first else {
-            Issue.record("connected across services")
-            return
-        }
-        #expect([.wrongService("other"), .wrongService("test"), .wrongService("")].contains(error.cause))
-    }
-
-    @Test func anUnansweredInvitationLasts30Seconds() throws {
-        let place = Neighbourhood()
-        let puma = place.join("Puma")
-        let lynx = place.join("Lynx", accepting: false)
-        try place.run(.seconds(1))
-        puma.invite(lynx)
-        try place.run(.milliseconds(29_999))
-        #expect(puma.outcomes.isEmpty)
-        try place.run(.milliseconds(2))
-        #expect(puma.failure?.cause == .timedOut)
-    }
-
-    @Test func eachDialThatFailsIsCountedOnce() throws {
-        let place = Neighbourhood()
-        let puma = place.join("Puma")
-        let lynx = place.join("Lynx")
-        try place.run(.seconds(1))
+    /// With only one route, its own error says more than an error about all routes.
+    @Test func `The error of the only route is the error of the invitation, and each is counted`() throws {
+        let (puma, lynx) = try network.meet()
         puma.faults.block(dials: .refuse)
-        for _ in 1...3 {
-            puma.invite(lynx)
-            try place.run(.seconds(1))
-        }
-        #expect(puma.statistics.dialsFailed == ["refused": 3])
+        for _ in 1...3 { try network.invite(lynx, from: puma) }
+        let error = try #require(puma.failure)
+        #expect(error.cause == .refused && error.stage == .connecting && error.transport == "memory")
+        #expect(error.attempts.isEmpty && puma.statistics.dialsFailed == ["refused": 3])
+    }
+
+    @Test(
+        arguments: [
+            ("memory", "nobody", .refused),
+            ("smoke", "hill", .unavailable("this session has no transport \"smoke\"")),
+            ("memory", "Puma-1", .selfDial), ("memory", "Copy-2", .sameIdentity),
+            ("memory", "Stranger-3", .wrongService("other")),
+        ] as [(String, String, NighError.Cause)])
+    func `An address without a peer to talk to is reported with the reason`(
+        _ scheme: String, _ value: String, _ cause: NighError.Cause
+    ) throws {
+        let puma = network.join("Puma")
+        network.join("Copy", number: 1)
+        let stranger = network.join("Stranger") { $0.service = "other" }
+        try network.run(for: .seconds(1))
+        #expect(puma.state(of: stranger.id) == .unavailable)
+        try network.invite(at: TransportAddress(scheme: scheme, value: value), from: puma)
+        #expect(puma.failure?.cause == cause)
+        if cause == .selfDial { #expect(puma.machine.peers.isEmpty && puma.machine.links.isEmpty) }
+    }
+
+    @Test func `An unknown peer can be neither invited nor paired`() throws {
+        let puma = network.join("Puma")
+        let unknown = Identity.ephemeral(seed: 77).peerID
+        puma.session.invite(unknown) { puma.outcomes.append($0) }
+        #expect(puma.failure?.stage == .inviting && puma.failure?.cause == .unknownPeer)
+        puma.session.pair(unknown) { puma.outcomes.append($0) }
+        #expect(puma.failure?.stage == .pairing && puma.failure?.cause == .unknownPeer)
+    }
+
+    @Test func `A context beyond its limit is refused before anything is sent`() throws {
+        let (puma, lynx) = try network.meet()
+        puma.invite(lynx, context: [UInt8](repeating: 1, count: 4_097))
+        #expect(puma.failure?.cause == .limit("invitation context", 4_096))
+        #expect(puma.state(of: lynx.id) == .available)
     }
 }
 
-extension PeerRecord {
-    /// This session's request to the peer.
-    fileprivate var outgoingInvitation: OutgoingInvitation? {
-        if case .inviting(let invitation) = phase { invitation } else { nil }
+/// Calls that invite a peer which is being invited already. They share the invitation, but each has its own time.
+@Suite struct JoinedInvitationTests {
+    private let network = SimulatedNetwork()
+
+    /// The moments at which calls were answered, in milliseconds from the first, and the outcomes.
+    private final class Answers: @unchecked Sendable {
+        // Confined to the virtual loop.
+        var times: [String: Int] = [:]
+        var outcomes: [String: Result<PeerID, NighError>] = [:]
+
+        func failed(_ call: String, _ cause: NighError.Cause = .timedOut, at time: Int) -> Bool {
+            guard case .failure(let error)? = outcomes[call] else { return false }
+            return error.cause == cause && times[call] == time
+        }
+    }
+
+    private let answers = Answers()
+
+    private func note(_ call: String) -> @Sendable (Result<PeerID, NighError>) -> Void {
+        let (answers, loop, start) = (answers, network.loop, network.loop.now)
+        return {
+            answers.times[call] = Int((loop.now - start).nanoseconds / 1_000_000)
+            answers.outcomes[call] = $0
+        }
+    }
+
+    @Test(arguments: [false, true])
+    func `A call that joins a longer invitation is answered in its own time`(byAddress: Bool) throws {
+        let (puma, lynx) = try network.meet(accepting: false)
+        puma.session.invite(lynx.id, timeout: .seconds(9), completion: note("patient"))
+        try network.run(for: .seconds(1))
+        if byAddress {
+            puma.session.invite(at: lynx.address, timeout: .seconds(2), completion: note("impatient"))
+        } else {
+            puma.session.invite(lynx.id, timeout: .seconds(2), completion: note("impatient"))
+        }
+        try network.run(for: .seconds(5))
+        #expect(answers.failed("impatient", at: 2_000))
+        #expect(answers.outcomes["patient"] == nil && lynx.endedInvitations.isEmpty, "the other goes on")
+        try #require(lynx.invitations.first).accept()
+        try network.run(for: .seconds(1))
+        #expect(answers.outcomes["patient"] == .success(lynx.id) && lynx.invitations.count == 1)
+    }
+
+    @Test func `A call that joins a shorter invitation keeps its own time: the peer is asked again`() throws {
+        let (puma, lynx) = try network.meet(accepting: false)
+        puma.session.invite(lynx.id, timeout: .seconds(2), completion: note("impatient"))
+        try network.run(for: .seconds(1))
+        puma.session.invite(lynx.id, timeout: .seconds(6), completion: note("patient"))
+        try network.run(for: .seconds(3))
+        #expect(answers.failed("impatient", at: 2_000) && answers.outcomes["patient"] == nil)
+        #expect(lynx.invitations.count == 2 && lynx.endedInvitations.count == 1)
+        #expect(puma.states(of: lynx.id) == [.available, .connecting], "one invitation for its program")
+        try network.run(for: .milliseconds(2_999))
+        #expect(answers.outcomes["patient"] == nil)
+        try network.run(for: .milliseconds(2))
+        #expect(answers.failed("patient", at: 6_000))
+        try network.run(for: .seconds(1))
+        #expect(lynx.invitations.count == 2 && lynx.endedInvitations.count == 2)
+        #expect(puma.state(of: lynx.id) == .available)
+    }
+
+    @Test func `A peer that accepts when its time is over here, but not there, is connected`() throws {
+        let (puma, lynx) = try network.meet(accepting: false)
+        puma.session.invite(lynx.id, timeout: .seconds(2), completion: note("impatient"))
+        try network.run(for: .seconds(1))
+        puma.session.invite(lynx.id, timeout: .seconds(6), completion: note("patient"))
+        let invitation = try #require(lynx.invitations.first)
+        puma.faults.plan.delay = .milliseconds(300)
+        try network.run(for: .milliseconds(999))
+        invitation.accept()
+        try network.run(for: .seconds(2))
+        #expect(answers.failed("impatient", at: 2_000))
+        #expect(answers.outcomes["patient"] == .success(lynx.id))
+        #expect(lynx.states(of: puma.id).suffix(2) == [.connecting, .connected])
+        #expect(lynx.invitations.count == 1)
+    }
+
+    @Test func `A cancelled call fails at once, and the invitation ends with the last one that waits`() throws
+    {
+        let (puma, lynx) = try network.meet(accepting: false)
+        puma.session.invite(lynx.id, timeout: .seconds(9), completion: note("cancelled"))
+        puma.session.invite(lynx.id, timeout: .seconds(2), completion: note("impatient"))
+        try network.run(for: .seconds(1))
+        let calls = puma.invitingCalls(to: lynx)
+        try #require(calls.count == 2)
+        puma.session.driver.inTurn { puma.machine.cancel(calls[0], now: network.loop.now) }
+        #expect(answers.failed("cancelled", .cancelled, at: 1_000) && answers.outcomes["impatient"] == nil)
+        try network.run(for: .seconds(2))
+        #expect(answers.failed("impatient", at: 2_000))
+        #expect(lynx.endedInvitations.count == 1 && puma.state(of: lynx.id) == .available)
+    }
+
+    @Test func `An invitation that finds no link uses the one of a call by address`() throws {
+        let (puma, lynx) = try network.meet()
+        puma.faults.plan.hang = .all
+        puma.session.invite(lynx.id, timeout: .seconds(9), completion: note("by name"))
+        try network.run(for: .seconds(1))
+        puma.faults.plan.hang = nil
+        puma.session.invite(at: lynx.address, timeout: .seconds(2), completion: note("by address"))
+        try network.run(for: .seconds(1))
+        #expect(answers.outcomes["by address"] == .success(lynx.id))
+        #expect(answers.outcomes["by name"] == .success(lynx.id))
+        #expect(puma.session.inspection.links == 1 && lynx.session.inspection.links == 1)
     }
 }
 
 extension SessionProbe {
-    /// What others have said when they invited, whether or not this side was asked.
-    fileprivate var invitingContexts: [[UInt8]] {
-        events.compactMap { event in
-            switch event {
-            case .invited(let invitation): invitation.context
-            case .invitationsCrossed(_, let context): context
-            default: nil
-            }
-        }
+    /// The calls that wait for an invitation of the peer.
+    fileprivate func invitingCalls(to peer: SessionProbe) -> [CallToken] {
+        guard case .inviting(let invitation)? = machine.peers[peer.id]?.phase else { return [] }
+        return invitation.calls.map(\.token)
     }
 }

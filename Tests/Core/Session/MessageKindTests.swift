@@ -1,10 +1,11 @@
-import NighMemory
 import NighTestKit
 import Testing
 
 @testable import NighCore
 
 @Suite("Messages of kinds") struct MessageKindTests {
+    private let network = SimulatedNetwork()
+
     /// The messages of kinds that a session was given.
     ///
     /// `@unchecked Sendable`: everything happens on the one virtual loop.
@@ -19,97 +20,74 @@ import Testing
 
     /// Two connected sessions, of which the second takes messages of kinds.
     private func pair(
-        in place: Neighbourhood, reading: SessionProbe.Reading = .handler
+        reading: SessionProbe.Reading = .handler
     ) throws -> (puma: SessionProbe, lynx: SessionProbe, received: Received) {
         let received = Received()
-        let puma = place.join("puma")
-        let lynx = place.join("lynx", reading: reading) {
-            $0.layers.append(
-                TestLayer(kinds: [one, last]) { bytes, kind, origin in
-                    let bytes = bytes.withUnsafeBytes { Array($0) }
-                    received.messages.append((kind.rawValue, bytes, origin.lane))
-                    received.all.append(String(decoding: bytes, as: UTF8.self))
-                })
+        let layer = TestLayer(kinds: [one, last]) { bytes, kind, origin in
+            let bytes = bytes.withUnsafeBytes { Array($0) }
+            received.messages.append((kind.rawValue, bytes, origin.lane))
+            received.all.append(String(decoding: bytes, as: UTF8.self))
         }
+        let puma = network.join("puma")
+        let lynx = network.join("lynx", reading: reading, layers: [layer])
         lynx.messageReaction = { bytes, _, _ in received.all.append(String(decoding: bytes, as: UTF8.self)) }
-        try place.run(.seconds(1))
-        puma.invite(lynx)
-        try place.run(.seconds(1))
+        try network.connect(puma, lynx)
         return (puma, lynx, received)
     }
 
-    @Test("reach only their layer, in their place among the program's own, also after a link has broken")
-    func order() throws {
-        let place = Neighbourhood()
-        let (puma, lynx, received) = try pair(in: place)
+    @Test func `reach only their layer, in order with the program's own, also on the next link`() throws {
+        let (puma, lynx, received) = try pair()
         puma.faults.stall()
         for number in 0..<20 {
             let kind = [nil, one, nil, last][number % 4]
             try puma.session.trySend(ByteSlice("\(number)".utf8), of: kind, to: lynx.id)
         }
-        try place.run(.seconds(1))
+        try network.run(for: .seconds(1))
         #expect(received.all.isEmpty)
         puma.faults.cut()
         puma.faults.release()
-        try place.run(.seconds(5))
+        try network.run(for: .seconds(5))
         #expect(received.all == (0..<20).map(String.init))
         #expect(lynx.texts == (0..<20).filter { $0 % 2 == 0 }.map(String.init))
         #expect(received.messages.map(\.kind) == (0..<5).flatMap { _ in [1, 255] as [UInt8] })
     }
 
-    @Test(
-        "arrive whole at every size, from the loop and from other threads",
-        arguments: [0, 1, 8_191, 8_192, 65_534, 65_535, 65_536, 300_000])
-    func sizes(_ count: Int) throws {
-        let place = Neighbourhood()
-        let (puma, lynx, received) = try pair(in: place, reading: .inbox)
+    @Test(arguments: [0, 1, 8_191, 8_192, 65_534, 65_535, 65_536, 300_000])
+    func `arrive whole at every size, from the loop and from other threads`(_ count: Int) throws {
+        let (puma, lynx, received) = try pair(reading: .inbox)
         let bytes = (0..<count).map { UInt8(truncatingIfNeeded: $0 &* 31) }
         let payload = ByteSlice(bytes)
         try puma.session.trySend(payload, of: last, to: lynx.id, on: .bulk)
-        try OtherThread.run {
-            Result { () throws(NighError) in
-                try puma.session.trySend(payload, of: last, to: lynx.id, on: .bulk)
-            }
-        }.get()
-        try place.run(.seconds(1))
+        try OtherThread.run { Result { try puma.session.trySend(payload, of: last, to: lynx.id, on: .bulk) } }
+            .get()
+        try network.run(for: .seconds(1))
         #expect(received.messages.count == 2)
         for message in received.messages {
             #expect(message.kind == 255 && message.bytes == bytes && message.lane == .bulk)
         }
         #expect(lynx.session.messages.poll() == nil)
-        let (sent, come) = (puma.statistics.peers[lynx.id], lynx.statistics.peers[puma.id])
-        #expect(sent?.bytesSent == 2 * (count + 1) && come?.bytesReceived == 2 * (count + 1))
-        #expect(sent?.bytesWaiting == 0 && come?.bytesUnread == 0)
+        let (sent, come) = (try puma.counts(of: lynx), try lynx.counts(of: puma))
+        #expect(sent.bytesSent == 2 * (count + 1) && come.bytesReceived == 2 * (count + 1))
+        #expect(sent.bytesWaiting == 0 && come.bytesUnread == 0)
     }
 
-    @Test("are refused by a session that takes none, which gets the program's messages as before")
-    func unsupported() throws {
-        let place = Neighbourhood()
-        let (puma, lynx, _) = try pair(in: place)
-        for isLarge in [false, true] {
-            let payload = ByteSlice([UInt8](repeating: 1, count: isLarge ? 100_000 : 1))
-            let fromLoop = #expect(throws: NighError.self) {
-                try lynx.session.trySend(payload, of: one, to: puma.id)
+    @Test func `are refused by a session that takes none, which gets the program's messages`() throws {
+        let (puma, lynx, _) = try pair()
+        for size in [1, 100_000] {
+            let payload = ByteSlice([UInt8](repeating: 1, count: size))
+            let send = { Result { try lynx.session.trySend(payload, of: one, to: puma.id) } }
+            for result in [send(), OtherThread.run(send)] {
+                let error = #expect(throws: NighError.self) { try result.get() }
+                #expect(error?.cause == .unsupported("messages of kinds"))
             }
-            #expect(fromLoop?.cause == .unsupported("messages of kinds"))
-            let fromElsewhere = #expect(throws: NighError.self) {
-                try OtherThread.run {
-                    Result { () throws(NighError) in
-                        try lynx.session.trySend(payload, of: one, to: puma.id)
-                    }
-                }.get()
-            }
-            #expect(fromElsewhere?.cause == .unsupported("messages of kinds"))
         }
         try lynx.session.trySend(ByteSlice("hi".utf8), to: puma.id)
-        try place.run(.seconds(1))
+        try network.run(for: .seconds(1))
         #expect(puma.texts == ["hi"])
     }
 
-    @Test("count against the send buffer until they are acknowledged")
-    func sendBuffer() throws {
-        let place = Neighbourhood()
-        let (puma, lynx, received) = try pair(in: place)
+    @Test func `count against the send buffer until they are acknowledged`() throws {
+        let (puma, lynx, received) = try pair()
         let payload = ByteSlice([UInt8](repeating: 1, count: 100_000))
         puma.faults.stall()
         var count = 0
@@ -119,17 +97,15 @@ import Testing
         }
         guard case .bufferFull? = error?.cause else { throw error ?? NighError(.sending, .closed) }
         puma.faults.release()
-        try place.run(.seconds(1))
-        #expect(received.messages.count == count && puma.statistics.peers[lynx.id]?.bytesWaiting == 0)
+        try network.run(for: .seconds(1))
+        #expect(try received.messages.count == count && puma.counts(of: lynx).bytesWaiting == 0)
         try puma.session.trySend(payload, of: one, to: lynx.id)
     }
 
-    @Test("are written as the page of the protocol shows")
-    func page() throws {
-        let peer = try ScriptedPeer()
+    @Test func `are written as the page of the protocol shows`() throws {
         var hello = ScriptedPeer.hello
         hello.acceptsKinds = true
-        try peer.beginConversation(hello)
+        let peer = try ScriptedPeer.connected(hello)
         try peer.session.trySend(ByteSlice("hi".utf8), of: one, to: ScriptedPeer.peer)
         let large = ByteSlice([UInt8](repeating: 7, count: 262_144))
         try peer.session.trySend(large, of: last, to: ScriptedPeer.peer, on: .bulk)
@@ -145,18 +121,18 @@ import Testing
     }
 
     @Test(
-        "break the protocol where the receiver takes none, with kind 0, and without one",
         arguments: [
             (false, Frames.frame(.kindMessage, [1, 7])), (false, Frames.frame(.bulkKindMessage, [1])),
             (false, Frames.frame(.begin, [0, 0, 0, 9, 1])), (true, Frames.frame(.kindMessage, [0, 7])),
             (true, Frames.frame(.bulkKindMessage)), (true, Frames.frame(.begin, [0, 0, 0, 9, 0])),
             (true, Frames.frame(.bulkBegin, [0, 0, 0, 9, 1, 1])),
         ])
-    func violations(_ takesKinds: Bool, _ frame: [UInt8]) throws {
-        let peer = try ScriptedPeer {
+    func `break the protocol where the receiver takes none, with kind 0, and without one`(
+        _ takesKinds: Bool, _ frame: [UInt8]
+    ) throws {
+        let peer = try ScriptedPeer.connected {
             if takesKinds { $0.layers.append(TestLayer(kinds: [one]) { _, _, _ in }) }
         }
-        try peer.beginConversation()
         try peer.send(frame)
         guard case .protocolViolation(let words)? = peer.endings.last else {
             Issue.record("the conversation goes on: \(peer.moves)")

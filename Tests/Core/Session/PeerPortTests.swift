@@ -36,13 +36,8 @@ import Testing
         #expect(throws: NighError.self) { try port.admit(0) }
         port.release(4)
         try port.admit(10)
-        do {
-            try port.admit(1)
-            Issue.record("more than the buffer was admitted")
-        } catch {
-            #expect(error.cause == .bufferFull(limit: 1_000))
-            #expect(error.peer == port.label)
-        }
+        let error = #expect(throws: NighError.self) { try port.admit(1) }
+        #expect(error?.cause == .bufferFull(limit: 1_000) && error?.peer == port.label)
         port.release(1_013)
         #expect(port.outstanding == 0)
     }
@@ -51,12 +46,8 @@ import Testing
         for (own, peer) in [(500, 300), (300, 500)] {
             let port = port(message: own, peerMessage: peer)
             try port.admit(300)
-            do {
-                try port.admit(301)
-                Issue.record("a message over the limit was admitted")
-            } catch {
-                #expect(error.cause == .messageTooLarge(size: 301, limit: 300))
-            }
+            let error = #expect(throws: NighError.self) { try port.admit(301) }
+            #expect(error?.cause == .messageTooLarge(size: 301, limit: 300))
         }
         let none = port(peerMessage: 0)
         try none.admit(0)
@@ -66,11 +57,12 @@ import Testing
     @Test func stagedMessagesComeOutInOrder() throws {
         let port = port(sendBuffer: 1 << 20, message: 1 << 20)
         #expect(!port.hasStaged)
-        try port.stage(ByteSlice([1]), on: .main, isNext: false)
-        try port.stage(ByteSlice([2, 3]), on: .main, isNext: false)
-        try port.stage(ByteSlice([4]), on: .bulk, isNext: false)
-        try port.stage(ByteSlice([UInt8](repeating: 5, count: 9_000)), on: .main, isNext: false)
-        try port.stage(ByteSlice([6]), on: .main, isNext: false)
+        let large = [UInt8](repeating: 5, count: 9_000)
+        for (bytes, lane) in [([1], .main), ([2, 3], .main), ([4], .bulk), (large, .main), ([6], .main)]
+            as [([UInt8], Lane)]
+        {
+            try port.stage(ByteSlice(bytes), on: lane, isNext: false)
+        }
         #expect(port.hasStaged)
         var runs: [StagedRun] = []
         while let run = port.takeStaged() { runs.append(run) }
@@ -85,8 +77,7 @@ import Testing
     }
 
     @Test func waitersAreAdmittedInOrder() throws {
-        let port = port(sendBuffer: 100)
-        let outcomes = Outcomes()
+        let (port, outcomes) = (port(sendBuffer: 100), Outcomes())
         outcomes.wait(port, 1)
         #expect(outcomes.causes == [nil])
         try port.admit(100)
@@ -157,7 +148,7 @@ import Testing
 
     @Test func manyThreadsStageEachInItsOwnOrder() async throws {
         let port = port(sendBuffer: 64 << 20, message: 1 << 20)
-        let staging = Staging()
+        let (threadsDone, staged) = (Counter(), Guarded<[UInt8]>([]))
         await withTaskGroup(of: Void.self) { group in
             for thread in 0..<4 as Range<UInt8> {
                 group.addTask {
@@ -165,14 +156,14 @@ import Testing
                         let bytes = ByteSlice([thread, UInt8(number >> 8), UInt8(number & 0xFF)])
                         #expect(throws: Never.self) { try port.stage(bytes, on: .main, isNext: false) }
                     }
-                    staging.threadsDone.wrappingAdd(1, ordering: .sequentiallyConsistent)
+                    threadsDone.value.wrappingAdd(1, ordering: .sequentiallyConsistent)
                 }
             }
             group.addTask {
                 while true {
-                    let wasDone = staging.threadsDone.load(ordering: .sequentiallyConsistent) == 4
+                    let wasDone = threadsDone.value.load(ordering: .sequentiallyConsistent) == 4
                     while let run = port.takeStaged() {
-                        staging.bytes.withLock { $0 += run.bytes.bytes }
+                        staged.withLock { $0 += run.bytes.bytes }
                         port.release(run.bytes.count)
                     }
                     if wasDone { return }
@@ -181,7 +172,7 @@ import Testing
             }
         }
         #expect(port.outstanding == 0)
-        let frames = Decoded(reference: staging.bytes.withLock { $0 }, maximumPayload: 3).frames
+        let frames = Decoded(reference: staged.withLock { $0 }, maximumPayload: 3).frames
         #expect(frames.count == 2_000)
         for thread in 0..<4 as Range<UInt8> {
             let numbers = frames.filter { $0.bytes[0] == thread }.map {
@@ -191,37 +182,31 @@ import Testing
         }
     }
 
-    private final class Staging: Sendable {
-        let threadsDone = Atomic<Int>(0)
-        let bytes = Guarded<[UInt8]>([])
+    private final class Counter: Sendable {
+        let value = Atomic<Int>(0)
     }
 
     /// Room may appear at the very moment in which a caller begins to wait for it.
-    @Test func aCallerDoesNotWaitForAvailableRoom() {
+    @Test func `A caller does not wait for available room`() {
         let other = ThreadEventLoop()
-        let race = Race()
+        let (started, released, answers) = (Counter(), Counter(), Counter())
         var missed = 0
         for round in 1...8_000 {
             let port = port(sendBuffer: 1)
             #expect(throws: Never.self) { try port.admit(0) }
             other.execute {
-                race.started.store(round, ordering: .sequentiallyConsistent)
+                started.value.store(round, ordering: .sequentiallyConsistent)
                 port.release(4)
-                race.released.store(round, ordering: .sequentiallyConsistent)
+                released.value.store(round, ordering: .sequentiallyConsistent)
             }
-            while race.started.load(ordering: .sequentiallyConsistent) < round {}
-            port.waitForRoom(number: 1) { _ in race.answers.wrappingAdd(1, ordering: .sequentiallyConsistent)
+            while started.value.load(ordering: .sequentiallyConsistent) < round {}
+            port.waitForRoom(number: 1) { _ in
+                answers.value.wrappingAdd(1, ordering: .sequentiallyConsistent)
             }
-            while race.released.load(ordering: .sequentiallyConsistent) < round {}
-            if race.answers.load(ordering: .sequentiallyConsistent) + missed < round { missed += 1 }
+            while released.value.load(ordering: .sequentiallyConsistent) < round {}
+            if answers.value.load(ordering: .sequentiallyConsistent) + missed < round { missed += 1 }
         }
         #expect(missed == 0)
         other.shutdown()
-    }
-
-    private final class Race: Sendable {
-        let started = Atomic<Int>(0)
-        let released = Atomic<Int>(0)
-        let answers = Atomic<Int>(0)
     }
 }

@@ -1,271 +1,186 @@
-import NighMemory
 import NighTestKit
 import Testing
 
 @testable import NighCore
 
+/// Tests where a session sees peers, and which of the ways to a peer it takes.
 @Suite struct RoutesTests {
-    /// A member with a fast and a slow transport.
-    private final class TwoWays: @unchecked Sendable {
-        // Confined to the test's thread, which is the virtual loop's.
-        let session: Session
-        let fast: FaultControl
-        let slow: FaultControl
-        var states: [PeerState] = []
-        /// The schemes of the peer's routes, as last reported.
-        var shownRoutes: [String] = []
-        var texts: [String] = []
+    private let network = SimulatedNetwork()
 
-        init(_ name: String, seed: UInt64, place: Neighbourhood, slowHub: MemoryHub) {
-            let fastTransport = FaultyTransport(MemoryTransport(hub: place.hub))
-            let slowTransport = FaultyTransport(MemoryTransport(hub: slowHub))
-            fast = fastTransport.control
-            slow = slowTransport.control
-            var configuration = SessionConfiguration(service: "test", name: DisplayName(fitting: name))
-            configuration.seed = seed
-            session = Session(
-                configuration, identity: .ephemeral(seed: seed),
-                transports: [
-                    RelabelledTransport(slowTransport, scheme: "slow", priority: 20),
-                    RelabelledTransport(fastTransport, scheme: "fast", priority: 10),
-                ], loop: place.loop)
-            session.start(
-                onEvent: { [weak self] event in
-                    if let peer = event.stateChange?.peer { self?.states.append(peer.state) }
-                    switch event {
-                    case .invited(let invitation): invitation.accept()
-                    case .peerChanged(let peer): self?.shownRoutes = peer.routes.map(\.address.scheme)
-                    default: break
-                    }
-                },
-                onMessage: { [weak self] bytes, _ in
-                    self?.texts.append(bytes.withUnsafeBytes { String(decoding: $0, as: UTF8.self) })
-                })
-        }
+    // MARK: Several routes
 
-        func peer(_ id: PeerID) -> Peer? {
-            session.driver.machine.peers[id].map(session.driver.machine.snapshot)
-        }
+    @Test func `A peer seen on two transports is one peer and the better is dialled first`() throws {
+        let network = SimulatedNetwork.withTwoWires()
+        let (puma, lynx) = try network.meet()
+        #expect(puma.machine.peers.count == 1)
+        #expect(puma.peer(lynx.id)?.routes.map(\.address.scheme) == ["fast", "slow"])
+        try network.invite(lynx, from: puma)
+        #expect(puma.peer(lynx.id)?.transport == "fast")
+        #expect(puma.states(of: lynx.id) == [.available, .connecting, .connected])
     }
 
-    private func twoPeersWithTwoTransports() throws -> (Neighbourhood, TwoWays, TwoWays) {
-        let place = Neighbourhood()
-        let slowHub = MemoryHub()
-        let puma = TwoWays("Puma", seed: 1, place: place, slowHub: slowHub)
-        let lynx = TwoWays("Lynx", seed: 2, place: place, slowHub: slowHub)
-        try place.run(.seconds(1))
-        return (place, puma, lynx)
-    }
-
-    @Test func routesBeyondTheLimitAreIgnoredAndCounted() throws {
-        let place = Neighbourhood()
-        let puma = place.join("Puma") { $0.limits.routesPerPeer = 2 }
-        let lynx = place.join("Lynx", role: .client)
-        let advertisement = Advertisement(service: "test", peer: lynx.id, name: DisplayName(fitting: "Lynx"))
+    @Test func `A program learns that one of two routes to a peer is gone`() throws {
+        let network = SimulatedNetwork.withTwoWires()
+        let (puma, lynx) = try network.meet()
         let driver = puma.session.driver
-        for number in 1...5 {
-            let address = TransportAddress(scheme: "memory", value: "place \(number)")
-            driver.routeFound(
-                Sighting(address: address, advertisement: advertisement), by: driver.transports[0])
-        }
-        #expect(puma.peer(lynx.id)?.routes.count == 2)
-        #expect(puma.statistics.sightingsIgnored == 3)
-    }
-
-    /// The host was dialled by its address before discovery showed it there. After the conversation it is still known.
-    @Test func aPeerSeenAtAManualAddressStaysKnown() throws {
-        let place = Neighbourhood()
-        let host = place.join("Host", role: .server)
-        let guest = place.join("Guest", role: .server)
-        try place.run(.seconds(1))
-        guest.session.invite(at: host.address) { guest.outcomes.append($0) }
-        try place.run(.seconds(1))
-        #expect(guest.outcomes == [.success(host.id)])
-        guest.session.startBrowsing()
-        try place.run(.seconds(1))
-        guest.session.disconnect(host.id)
-        try place.run(.seconds(1))
-        #expect(guest.state(of: host.id) == .available)
-    }
-
-    @Test func aPeerSeenOnTwoTransportsIsOnePeerAndTheBetterIsDialledFirst() throws {
-        let (place, puma, lynx) = try twoPeersWithTwoTransports()
-        #expect(puma.session.driver.machine.peers.count == 1)
-        #expect(puma.peer(lynx.session.id)?.routes.map(\.address.scheme) == ["fast", "slow"])
-        puma.session.invite(lynx.session.id) { _ in }
-        try place.run(.seconds(1))
-        #expect(puma.peer(lynx.session.id)?.transport == "fast")
-        #expect(puma.states == [.available, .connecting, .connected])
-    }
-
-    @Test("A program learns that one of two routes to a peer is gone, also without a conversation")
-    func oneRouteIsGone() throws {
-        let (place, puma, lynx) = try twoPeersWithTwoTransports()
-        let driver = puma.session.driver
-        let slow = try #require(puma.peer(lynx.session.id)?.routes.last?.address)
+        let slow = try #require(puma.peer(lynx.id)?.routes.last?.address)
         try #require(slow.scheme == "slow")
         driver.routeLost(slow, by: driver.transports[0])
-        try place.run(.milliseconds(1))
-        #expect(puma.shownRoutes == ["fast"])
-        #expect(puma.states == [.available])
+        try network.run(for: .milliseconds(1))
+        #expect(puma.peer(lynx.id)?.routes.map(\.address.scheme) == ["fast"])
+        #expect(puma.states(of: lynx.id) == [.available])
     }
 
-    @Test func theOtherRouteIsUsedWhenTheBetterOneFails() throws {
-        let (place, puma, lynx) = try twoPeersWithTwoTransports()
-        var plan = FaultPlan()
-        plan.refuse = .all
-        puma.fast.plan = plan
-        nonisolated(unsafe) var outcome: Result<PeerID, NighError>?  // the loop is virtual: one thread
-        puma.session.invite(lynx.session.id) { outcome = $0 }
-        try place.run(.seconds(1))
-        #expect(outcome == .success(lynx.session.id))
-        #expect(puma.peer(lynx.session.id)?.transport == "slow")
-    }
-
-    @Test func whenEveryRouteFailsTheErrorListsThemAll() throws {
-        let (place, puma, lynx) = try twoPeersWithTwoTransports()
-        var plan = FaultPlan()
-        plan.refuse = .all
-        puma.fast.plan = plan
-        plan.refuse = nil
-        plan.hang = .all
-        puma.slow.plan = plan
-        nonisolated(unsafe) var outcome: Result<PeerID, NighError>?  // the loop is virtual: one thread
-        puma.session.invite(lynx.session.id) { outcome = $0 }
-        try place.run(.seconds(15))
-        guard case .failure(let error)? = outcome else {
-            Issue.record("no failure")
-            return
-        }
+    @Test func `When every route fails the error lists them all`() throws {
+        let network = SimulatedNetwork.withTwoWires()
+        let (puma, lynx) = try network.meet()
+        puma.fast.plan.refuse = .all
+        puma.slow.plan.hang = .all
+        puma.invite(lynx)
+        try network.run(for: .seconds(15))
+        let error = try #require(puma.failure)
         #expect(error.cause == .allFailed)
         #expect(error.attempts.map(\.transport) == ["fast", "slow"])
         #expect(error.attempts.map(\.cause) == [.refused, .timedOut])
         #expect(error.description.contains("over fast: nobody listens there"))
-        #expect(puma.states == [.available, .connecting, .available])
+        #expect(puma.states(of: lynx.id) == [.available, .connecting, .available])
     }
 
-    @Test func aConversationMovesToTheOtherTransportWhenItsOwnDies() throws {
-        let (place, puma, lynx) = try twoPeersWithTwoTransports()
-        puma.session.invite(lynx.session.id) { _ in }
-        try place.run(.seconds(1))
-        for number in 0..<20 {
-            try puma.session.trySend(Array("p\(number)".utf8), to: lynx.session.id)
-            try lynx.session.trySend(Array("l\(number)".utf8), to: puma.session.id)
-            if number == 10 {
-                for member in [puma, lynx] {
-                    member.fast.block(dials: .refuse)
-                    member.fast.cut()
-                }
-            }
+    @Test func `Routes beyond the limit are ignored and counted`() throws {
+        let puma = network.join("Puma") { $0.limits.routesPerPeer = 2 }
+        let lynx = network.join("Lynx", role: .client)
+        for number in 1...5 {
+            puma.seeAnnouncement(
+                of: lynx.id, at: TransportAddress(scheme: "memory", value: "place \(number)"))
         }
-        try place.run(.seconds(10))
-        #expect(puma.peer(lynx.session.id)?.transport == "slow")
-        #expect(lynx.texts == (0..<20).map { "p\($0)" })
-        #expect(puma.texts == (0..<20).map { "l\($0)" })
-        #expect(puma.states == [.available, .connecting, .connected, .reconnecting, .connected])
+        #expect(puma.peer(lynx.id)?.routes.count == 2 && puma.statistics.sightingsIgnored == 3)
     }
 
-    @Test func rolesDecideWhichPeersAreSeen() throws {
-        let place = Neighbourhood()
-        let server = place.join("Server", role: .server)
-        let client = place.join("Client", role: .client)
-        let peer = place.join("Peer", role: .peer)
-        try place.run(.seconds(1))
-        #expect(server.session.driver.machine.peers.isEmpty)
-        #expect(Set(client.session.driver.machine.peers.keys) == [server.id, peer.id])
-        #expect(Set(peer.session.driver.machine.peers.keys) == [server.id])
+    /// Has the session learn from others where its peer is, and returns the addresses that it keeps.
+    private func introduce(_ addresses: [TransportAddress], to peer: ScriptedPeer) -> [TransportAddress] {
+        peer.session.driver.inTurn {
+            peer.machine.introduce(
+                IntroducedPeer(
+                    id: ScriptedPeer.peer, name: ScriptedPeer.hello.name, info: .none, addresses: addresses),
+                now: peer.loop.now)
+        }
+        return peer.machine.peers[ScriptedPeer.peer]?.routes.map(\.address) ?? []
     }
 
-    @Test func infoIsSeenBeforeConnectingAndCanBeChanged() throws {
-        let place = Neighbourhood()
-        let host = place.join("Host") { $0.info = (try? DiscoveryInfo(["table": "open"])) ?? .none }
-        let guest = place.join("Guest")
-        try place.run(.seconds(1))
-        #expect(guest.session.driver.machine.peers[host.id]?.info["table"] == "open")
+    @Test func `Of the places that others name for a peer the first six that can be dialled are kept`() throws
+    {
+        let places = (0..<10).map { ScriptedTransport.address("place \($0)") }
+        let elsewhere = TransportAddress(scheme: "unknown", value: "place")
+        let kept = introduce([elsewhere, places[0]] + places, to: try ScriptedPeer())
+        #expect(kept == Array(places.prefix(6)))
+    }
+
+    @Test func `The places that others name replace those that they named before`() throws {
+        let peer = try ScriptedPeer()
+        let places = (0..<3).map { ScriptedTransport.address("place \($0)") }
+        #expect(introduce([places[0], places[1]], to: peer) == [places[0], places[1]])
+        #expect(introduce([places[2], places[1]], to: peer) == [places[1], places[2]])
+        #expect(introduce([], to: peer) == [])
+    }
+
+    // MARK: Who is seen
+
+    @Test func `Roles decide which peers are seen`() throws {
+        let server = network.join("Server", role: .server)
+        let client = network.join("Client", role: .client)
+        let peer = network.join("Peer", role: .peer)
+        try network.run(for: .seconds(1))
+        #expect(server.machine.peers.isEmpty)
+        #expect(Set(client.machine.peers.keys) == [server.id, peer.id])
+        #expect(Set(peer.machine.peers.keys) == [server.id])
+    }
+
+    /// The host was dialled by its address before discovery showed it there. After the conversation it is still known.
+    @Test func `A peer seen at a manual address stays known`() throws {
+        let host = network.join("Host", role: .server)
+        let guest = network.join("Guest", role: .server)
+        try network.run(for: .seconds(1))
+        try network.invite(at: host.address, from: guest)
+        guest.session.startBrowsing()
+        try network.run(for: .seconds(1))
+        try network.disconnect(guest, from: host)
+        #expect(guest.outcomes == [.success(host.id)] && guest.state(of: host.id) == .available)
+    }
+
+    @Test func `Info is seen before connecting and can be changed`() throws {
+        let host = network.join("Host") { $0.info = (try? DiscoveryInfo(["table": "open"])) ?? .none }
+        let guest = network.join("Guest")
+        try network.run(for: .seconds(1))
+        #expect(guest.peer(host.id)?.info["table"] == "open")
         host.session.update(info: try DiscoveryInfo(["table": "full"]))
-        try place.run(.seconds(1))
-        #expect(guest.session.driver.machine.peers[host.id]?.info["table"] == "full")
+        try network.run(for: .seconds(1))
         let changes = guest.events.compactMap { event -> String? in
             if case .peerChanged(let peer) = event { peer.info["table"] } else { nil }
         }
         #expect(changes == ["full"])
     }
 
-    @Test func aPeerThatStopsAdvertisingStaysConnected() throws {
-        let place = Neighbourhood()
-        let (puma, lynx) = try place.pair()
-        let late = place.join("Late")
-        try place.run(.seconds(1))
+    @Test func `A peer that stops advertising stays connected`() throws {
+        let (puma, lynx) = try network.connectedPair()
+        let late = network.join("Late")
+        try network.run(for: .seconds(1))
         #expect(late.state(of: lynx.id) == .available)
         lynx.session.stopAdvertising()
-        try place.run(.seconds(1))
-        #expect(late.state(of: lynx.id) == .unavailable)
-        #expect(puma.state(of: lynx.id) == .connected)
+        try network.run(for: .seconds(1))
+        #expect(late.state(of: lynx.id) == .unavailable && puma.state(of: lynx.id) == .connected)
         lynx.session.startAdvertising()
-        try place.run(.seconds(1))
+        try network.run(for: .seconds(1))
         #expect(late.state(of: lynx.id) == .available)
         late.session.stopBrowsing()
-        try place.run(.seconds(1))
-        #expect(late.session.driver.machine.peers.isEmpty)
+        try network.run(for: .seconds(1))
+        #expect(late.machine.peers.isEmpty)
     }
 
-    @Test func sightingsBeyondTheLimitAreIgnoredAndCounted() throws {
-        let place = Neighbourhood()
-        let crowd = (0..<6).map { place.join("Crowd\($0)", role: .server) }
-        let guest = place.join("Guest", role: .client) { $0.limits.knownPeers = 4 }
-        try place.run(.seconds(1))
-        #expect(guest.session.driver.machine.peers.count == 4)
-        #expect(guest.statistics.sightingsIgnored == 2)
-        #expect(crowd.count == 6)
+    @Test func `Sightings beyond the limit are ignored and counted`() throws {
+        for number in 0..<6 { network.join("Crowd\(number)", role: .server) }
+        let guest = network.join("Guest", role: .client) { $0.limits.knownPeers = 4 }
+        try network.run(for: .seconds(1))
+        #expect(guest.machine.peers.count == 4 && guest.statistics.sightingsIgnored == 2)
     }
 
-    @Test func unreadEventsAreBoundedAndTheirLossIsReported() async throws {
-        let place = Neighbourhood()
-        var configuration = SessionConfiguration(
-            service: "test", name: DisplayName(fitting: "Idle"), role: .client)
-        configuration.limits.unreadEvents = 4
-        let session = Session(
-            configuration, identity: .ephemeral(seed: 500), transports: [MemoryTransport(hub: place.hub)],
-            loop: place.loop)
-        let events = session.events
-        session.start()
-        let crowd = (0..<10).map { place.join("Crowd\($0)", role: .server) }
-        try place.run(.seconds(1))
+    // MARK: Reports
+
+    @Test func `Unread events are bounded and their loss is reported`() throws {
+        let idle = network.join("Idle", role: .client) { $0.limits.unreadEvents = 4 }
+        let events = idle.session.events
+        for number in 0..<10 { network.join("Crowd\(number)", role: .server) }
+        try network.run(for: .seconds(1))
         guard case .eventsDropped(let count)? = events.poll() else {
             Issue.record("the loss was not told")
             return
         }
         var left = 0
         while events.poll() != nil { left += 1 }
-        #expect(left == 4)
-        #expect(count >= crowd.count - 4)
+        #expect(left == 4 && count >= 10 - 4)
     }
 
-    @Test func aReaderOfEventsBeginsWithWhatLasts() throws {
-        let place = Neighbourhood()
-        let (puma, _) = try place.pair()
+    @Test func `A reader of events begins with what lasts`() throws {
+        let (puma, _) = try network.connectedPair()
         let events = puma.session.events
-        var begins: [String] = []
-        while let event = events.poll() {
-            begins.append(String("\(event)".prefix { $0 != "-" && $0 != "(" }))
+        func read() -> [String] {
+            var descriptions: [String] = []
+            while let event = events.poll() { descriptions.append("\(event)") }
+            return descriptions
         }
+        let begins = read().map { $0.prefix { $0 != "-" && $0 != "(" } }
         #expect(begins == ["memory listens at memory://first", "second ", "second "])
         puma.session.close {}
-        try place.run(.seconds(5))
-        var ends: [String] = []
-        while let event = events.poll() { ends.append("\(event)") }
-        #expect(ends.last == "the session is closed", "\(ends)")
+        try network.run(for: .seconds(5))
+        #expect(read().last == "the session is closed")
     }
 
-    @Test func aTransportThatGoesDownIsReportedAndTakesWhatItHasSeenWithIt() throws {
+    @Test func `A transport that goes down is reported and takes what it has seen with it`() throws {
         let peer = try ScriptedPeer()
         let events = try #require(peer.transport.events)
-        let sighting = ScriptedTransport.sighting
-        events.routeFound(sighting, by: peer.transport)
-        let machine = peer.session.driver.machine
-        #expect(machine.peers[sighting.advertisement.peer]?.state == .available)
+        peer.find(at: ScriptedPeer.address)
+        #expect(peer.machine.peers[ScriptedPeer.peer]?.state == .available)
         events.transportChanged(.down(ScriptedTransport.error(.starting)), by: peer.transport)
-        #expect(machine.peers[sighting.advertisement.peer] == nil)
+        #expect(peer.machine.peers[ScriptedPeer.peer] == nil)
         events.transportChanged(.up, by: peer.transport)
         let reports = peer.events.compactMap { event -> Bool? in
             switch event {
@@ -275,32 +190,5 @@ import Testing
             }
         }
         #expect(reports == [false, true])
-    }
-
-    /// Has the session learn from others where its peer is, and returns the addresses that it keeps.
-    private func introduce(_ addresses: [TransportAddress], to peer: ScriptedPeer) -> [TransportAddress] {
-        let driver = peer.session.driver
-        driver.inTurn {
-            driver.machine.introduce(
-                IntroducedPeer(
-                    id: ScriptedPeer.peer, name: ScriptedPeer.hello.name, info: .none, addresses: addresses),
-                now: peer.loop.now)
-        }
-        return driver.machine.peers[ScriptedPeer.peer]?.routes.map(\.address) ?? []
-    }
-
-    @Test func ofThePlacesThatOthersNameForAPeerTheFirstSixThatCanBeDialledAreKept() throws {
-        let places = (0..<10).map { ScriptedTransport.address("place \($0)") }
-        let elsewhere = TransportAddress(scheme: "unknown", value: "place")
-        let kept = introduce([elsewhere, places[0]] + places, to: try ScriptedPeer())
-        #expect(kept == Array(places.prefix(6)))
-    }
-
-    @Test func thePlacesThatOthersNameReplaceThoseThatTheyNamedBefore() throws {
-        let peer = try ScriptedPeer()
-        let places = (0..<3).map { ScriptedTransport.address("place \($0)") }
-        #expect(introduce([places[0], places[1]], to: peer) == [places[0], places[1]])
-        #expect(introduce([places[2], places[1]], to: peer) == [places[1], places[2]])
-        #expect(introduce([], to: peer) == [])
     }
 }

@@ -32,37 +32,53 @@ final class ScriptedPeer: @unchecked Sendable {
     static let hello = Frames.hello(seed: 0x22, incarnation: 7, service: "test", name: "Scripted")
     static let peer = hello.peer
 
-    let loop = VirtualEventLoop()
+    private let network = SimulatedNetwork()
     let transport = ScriptedTransport()
-    let session: Session
+    /// The session's program.
+    let probe: SessionProbe
     private(set) var pipe: ScriptedPipe
-    /// How the session answers an invitation.
-    var answer: (Invitation) -> Void = { $0.accept() }
-    private(set) var events: [SessionEvent] = []
-    private(set) var texts: [String] = []
-    var outcomes: [Result<PeerID, NighError>] = []
     /// The ID of the current conversation.
     private(set) var conversation: [UInt8] = []
     private var unread: [UInt8] = []
 
     /// Starts a session that accepts every invitation.
     init(adjust: (inout SessionConfiguration) -> Void = { _ in }) throws {
-        var configuration = SessionConfiguration(service: "test", name: DisplayName(fitting: "Puma's den"))
-        configuration.security = .none
-        configuration.seed = 1
-        adjust(&configuration)
+        let transport = transport
         pipe = ScriptedPipe(of: transport)
-        session = Session(
-            configuration, identity: .ephemeral(seed: 1), transports: [transport], loop: loop)
-        session.start(
-            onEvent: { [unowned self] event in
-                events.append(event)
-                if case .invited(let invitation) = event { answer(invitation) }
-            },
-            onMessage: { [unowned self] bytes, _ in
-                texts.append(bytes.withUnsafeBytes { String(decoding: $0, as: UTF8.self) })
-            })
+        probe = network.join(
+            "Puma's den",
+            adjust: {
+                $0.security = .none
+                $0.seed = 1
+                adjust(&$0)
+            }, through: { _ in transport })
         try loop.runQueued()
+    }
+
+    var loop: VirtualEventLoop { network.loop }
+    var session: Session { probe.session }
+    var machine: SessionMachine { probe.machine }
+    var events: [SessionEvent] { probe.events }
+    var texts: [String] { probe.texts }
+    var failure: NighError? { probe.failure }
+    var outcomes: [Result<PeerID, NighError>] {
+        get { probe.outcomes }
+        set { probe.outcomes = newValue }
+    }
+    /// The state of the peer as last reported, and all its states.
+    var state: PeerState { probe.state(of: Self.peer) }
+    var moves: [PeerState] { probe.states(of: Self.peer) }
+    var endings: [NighError.Cause] { probe.endings }
+
+    /// Lets the transport find the peer at an address.
+    @discardableResult
+    func find(at address: TransportAddress, isFull: Bool = false) -> Sighting {
+        let sighting = Sighting(
+            address: address,
+            advertisement: Advertisement(
+                service: "test", peer: Self.peer, name: Self.hello.name, isFull: isFull))
+        transport.events?.routeFound(sighting, by: transport)
+        return sighting
     }
 
     // MARK: Pipes
@@ -96,7 +112,7 @@ final class ScriptedPeer: @unchecked Sendable {
         }
     }
 
-    func run(_ duration: Duration) throws { try loop.run(for: duration) }
+    func run(_ duration: Duration) throws { try network.run(for: duration) }
 
     // MARK: Bytes
 
@@ -126,7 +142,43 @@ final class ScriptedPeer: @unchecked Sendable {
         return frames
     }
 
+    /// The code of the goodbye that the session has written last.
+    func takeCloseCode() throws -> UInt16? {
+        guard let close = try takeFrames().last, close.type == FrameType.close.rawValue else { return nil }
+        return UInt16(close.payload[0]) << 8 | UInt16(close.payload[1])
+    }
+
     // MARK: Common beginnings
+
+    /// A session that is connected to this peer.
+    static func connected(
+        _ hello: Hello = ScriptedPeer.hello, adjust: (inout SessionConfiguration) -> Void = { _ in }
+    ) throws -> ScriptedPeer {
+        let peer = try ScriptedPeer(adjust: adjust)
+        try peer.beginConversation(hello)
+        return peer
+    }
+
+    /// A session that has lost its link to this peer, and asks to resume the conversation.
+    static func asking() throws -> ScriptedPeer {
+        let peer = try connected()
+        try peer.losesLinkAndAsks()
+        return peer
+    }
+
+    /// A session to which this peer has opened a pipe, and which waits for its hello.
+    static func waiting() throws -> ScriptedPeer {
+        let peer = try ScriptedPeer()
+        try peer.open()
+        try peer.send(preface)
+        _ = peer.takeOutput()
+        return peer
+    }
+
+    /// The payload of an invitation to conversation 9 that lasts 30 s.
+    static func invitation(number: UInt8) -> [UInt8] {
+        [UInt8](repeating: 9, count: 8) + [0, 0, 0, 0, 0, 0, 0, number] + standing + [0, 0, 0x75, 0x30, 0, 0]
+    }
 
     static let standing: [UInt8] =
         [UInt8](repeating: 0, count: 16) + [0, 0, 0, 0, 0, 16, 0, 0, 0, 0, 0, 0, 0, 16, 0, 0]
@@ -140,7 +192,7 @@ final class ScriptedPeer: @unchecked Sendable {
 
     /// Makes the session invite this peer and wait for its answer.
     func invite(_ hello: Hello = ScriptedPeer.hello) throws {
-        session.invite(at: Self.address) { [unowned self] in outcomes.append($0) }
+        probe.invite(at: Self.address)
         try loop.runQueued()
         try openDialled()
         try exchangeHellos(hello)
@@ -165,34 +217,5 @@ final class ScriptedPeer: @unchecked Sendable {
         try openDialled()
         try exchangeHellos()
         try #require(try takeFrames().contains { $0.type == FrameType.resume.rawValue })
-    }
-
-    // MARK: The session's view
-
-    var state: PeerState? { change?.peer.state }
-
-    /// The reason for that state.
-    var cause: NighError? { change?.cause }
-
-    /// The error of the last call, if it failed.
-    var failure: NighError? {
-        guard case .failure(let error)? = outcomes.last else { return nil }
-        return error
-    }
-
-    private var change: (peer: Peer, cause: NighError?)? {
-        events.reversed().lazy.compactMap(\.stateChange).first { $0.peer.id == Self.peer }
-    }
-
-    /// The states of the peer, in order.
-    var moves: [PeerState] {
-        events.compactMap { $0.stateChange?.peer.state }
-    }
-
-    /// The reasons for which conversations have ended.
-    var endings: [NighError.Cause] {
-        events.compactMap {
-            if case .disconnected(_, let error) = $0 { error.cause } else { nil }
-        }
     }
 }

@@ -5,6 +5,8 @@ import Testing
 @testable import NighCore
 
 @Suite("Layers of a session") struct SessionLayerTests {
+    private let network = SimulatedNetwork()
+
     /// The calls, in order.
     ///
     /// `@unchecked Sendable`: everything happens on the one virtual loop.
@@ -45,22 +47,20 @@ import Testing
         func sessionDidClose() { note("over") }
     }
 
-    @Test("hear of events in the order of the list, before the program, and of the end in reverse")
-    func order() throws {
-        let place = Neighbourhood()
+    @Test
+    func `hear of events in the order of the list, before the program, and of the end in reverse`() throws {
         let calls = Calls()
-        let puma = place.join("puma") { $0.layers = [Layer("a", calls), Layer("b", calls)] }
+        let puma = network.join("puma") { $0.layers = [Layer("a", calls), Layer("b", calls)] }
         #expect(calls.take() == ["a: attached to puma", "b: attached to puma"])
         puma.reaction = { event, session in
             if case .invited(let invitation) = event { invitation.accept() }
             if let peer = event.stateChange?.peer { calls.all.append("program: \(peer.state)") }
             if case .closed = event { calls.all.append("program: closed") }
         }
-        let lynx = place.join("lynx")
-        try place.run(.seconds(1))
+        let lynx = network.join("lynx")
+        try network.run(for: .seconds(1))
         #expect(calls.take() == ["a: available", "b: available", "program: available"])
-        lynx.invite(puma)
-        try place.run(.seconds(1))
+        try network.invite(puma, from: lynx)
         #expect(
             calls.take() == [
                 "a: asked", "b: asked", "a: invited", "b: invited",
@@ -69,47 +69,42 @@ import Testing
             ])
         puma.session.close {}
         puma.session.close {}
-        try place.run(.seconds(5))
+        try network.run(for: .seconds(5))
         let ending = calls.take()
         #expect(ending.prefix(2) == ["b: closing", "a: closing"])
         #expect(ending.suffix(3) == ["b: over", "a: over", "program: closed"])
         #expect(ending.count { $0.hasSuffix("closing") || $0.hasSuffix("over") } == 4)
     }
 
-    @Test("answer an invitation of which then nobody else hears")
-    func answering() throws {
-        let place = Neighbourhood()
+    @Test func `answer an invitation of which then nobody else hears`() throws {
         let calls = Calls()
-        let puma = place.join("puma") {
+        let puma = network.join("puma") {
             $0.layers = [Layer("a", calls), Layer("b", calls, answering: true), Layer("c", calls)]
         }
-        let lynx = place.join("lynx")
-        try place.run(.seconds(1))
+        let lynx = network.join("lynx")
+        try network.run(for: .seconds(1))
         _ = calls.take()
-        lynx.invite(puma)
-        try place.run(.seconds(1))
+        try network.invite(puma, from: lynx)
         #expect(calls.take() == ["a: asked", "b: asked"])
         #expect(puma.events.allSatisfy { if case .invited = $0 { false } else { true } })
         #expect(lynx.state(of: puma.id) == .connecting)
     }
 
-    @Test("bring transports over which the session is reached")
-    func transports() throws {
-        let place = Neighbourhood()
+    @Test func `bring transports over which the session is reached`() throws {
         let other = RelabelledTransport(
-            MemoryTransport(hub: place.hub, address: "brought"), scheme: "brought", priority: 5)
-        let puma = place.join("puma") {
+            MemoryTransport(hub: network.hub(), address: "brought"), scheme: "brought", priority: 5)
+        let puma = network.join("puma") {
             $0.layers = [Layer("a", Calls(), transports: [other])]
         }
-        try place.run(.seconds(1))
+        try network.run(for: .seconds(1))
         let schemes = puma.events.compactMap {
             if case .listening(let scheme, _) = $0 { scheme } else { nil }
         }
         #expect(schemes == ["memory", "brought"])
     }
 
-    @Test("hear of the end of a session that nobody holds any more, and of nothing after a crash")
-    func ends() throws {
+    @Test
+    func `hear of the end of a session that nobody holds any more, and of nothing after a crash`() throws {
         let loop = VirtualEventLoop()
         let calls = Calls()
         func start() -> Session {

@@ -1,4 +1,4 @@
-import Glibc
+import NighTestKit
 import Testing
 
 @testable import NighCore
@@ -19,37 +19,27 @@ import Testing
         { $0.pendingPings = 193 }, { $0.receiveWindow = 0 }, { $0.sendBuffer = 0 },
     ]
 
-    @Test func limitsWithinTheirBoundsAreValid() {
-        for change in Self.least + Self.most {
-            var limits = SessionLimits()
-            change(&limits)
-            #expect(limits.invalidLimit == nil)
-        }
-    }
-
-    @Test func limitsBeyondTheirBoundsAreInvalid() {
-        for change in Self.tooMuch {
-            var limits = SessionLimits()
-            change(&limits)
-            #expect(limits.invalidLimit != nil)
+    @Test func `Limits are valid within their bounds, and invalid beyond them`() {
+        for (changes, areValid) in [(Self.least + Self.most, true), (Self.tooMuch, false)] {
+            for change in changes {
+                var limits = SessionLimits()
+                change(&limits)
+                #expect((limits.invalidLimit == nil) == areValid)
+            }
         }
     }
 
     // MARK: The page
 
-    private static func page() throws -> String {
+    private static var page: String {
         let root = #filePath.split(separator: "/").dropLast(4).joined(separator: "/")
-        let file = try #require(fopen("/\(root)/docs/reference/LIMITS.md", "r"))
-        defer { fclose(file) }
-        var bytes = [UInt8](repeating: 0, count: 1 << 17)
-        bytes.removeLast(bytes.count - fread(&bytes, 1, bytes.count, file))
-        return String(decoding: bytes, as: UTF8.self)
+        return TemporaryFolder.text(of: "/\(root)/docs/reference/LIMITS.md")
     }
 
     /// What docs/reference/LIMITS.md gives as the default of each field, in seconds or as it is.
-    private static func documented() throws -> [String: Double] {
+    private static func documented() -> [String: Double] {
         var defaults: [String: Double] = [:]
-        for row in try page().split(separator: "\n") where row.hasPrefix("| `") {
+        for row in page.split(separator: "\n") where row.hasPrefix("| `") {
             let cells = row.split(separator: "|")
             // A row may be about two fields, and then gives two defaults.
             let names = cells[0].split(separator: "`").filter { $0.contains(".") }
@@ -71,16 +61,16 @@ import Testing
         }
     }
 
-    @Test func theMemoryKeptForLargeMessagesMatchesTheDocumentation() throws {
+    @Test func theMemoryKeptForLargeMessagesMatchesTheDocumentation() {
         let seconds = LargeChunks.idleLifetime.nanoseconds / 1_000_000_000
         let words =
             "\(LargeChunks.countLimit) chunks, \(LargeChunks.byteLimit >> 20) MiB in all (`LargeChunks`), "
             + "for \(seconds) to \(2 * seconds) s without use"
-        #expect(try Self.page().contains(words))
+        #expect(Self.page.contains(words))
     }
 
-    @Test func theDefaultsMatchTheDocumentation() throws {
-        let documented = try Self.documented()
+    @Test func theDefaultsMatchTheDocumentation() {
+        let documented = Self.documented()
         for (name, value) in Mirror(reflecting: SessionLimits()).children {
             #expect(documented["limits.\(name ?? "")"] == (value as? Int).map(Double.init), "\(name ?? "")")
         }

@@ -5,7 +5,7 @@ import Testing
 
 /// Tests that the statistics, which people read, are what happened.
 @Suite struct StatisticsTests {
-    private let place = Neighbourhood()
+    private let network = SimulatedNetwork()
 
     private func sendSome(_ puma: Session, to lynx: PeerID) throws {
         for count in [10, 0, 20_000] { try puma.trySend([UInt8](repeating: 1, count: count), to: lynx) }
@@ -14,7 +14,7 @@ import Testing
         for count in [7, 8, 9] {
             try puma.trySend([UInt8](repeating: 4, count: count), to: lynx, .unreliable)
         }
-        try place.run(.seconds(1))
+        try network.run(for: .seconds(1))
     }
 
     @Test func metricsAreThoseOfTheirPageAndHaveTheCounts() async throws {
@@ -23,12 +23,13 @@ import Testing
             definitions.map { ["`\($0.name)`", $0.unit, $0.isCounter ? "counter" : "gauge"] }
         }
         let header = "| name | unit | kind | what it counts |"
-        #expect(
-            try page.table(header, in: "Of the session").map { Array($0.prefix(3)) } == rows(Metric.ofSession)
-        )
-        #expect(try page.table(header, in: "Of each peer").map { Array($0.prefix(3)) } == rows(Metric.ofPeer))
+        func documented(_ section: String) throws -> [[String]] {
+            try page.table(header, in: section).map { Array($0.prefix(3)) }
+        }
+        #expect(try documented("Of the session") == rows(Metric.ofSession))
+        #expect(try documented("Of each peer") == rows(Metric.ofPeer))
 
-        let (puma, lynx) = try place.pair(.handler)
+        let (puma, lynx) = try network.connectedPair(reading: .handler)
         try sendSome(puma.session, to: lynx.id)
         let metrics = puma.statistics.metrics
         let sent = try #require(metrics.first { $0.name == "bytes_sent" })
@@ -38,51 +39,38 @@ import Testing
 
     @Test(arguments: [SessionProbe.Reading.handler, .inbox])
     func messagesAndTheirBytesAreCountedAtBothEnds(_ reading: SessionProbe.Reading) throws {
-        let (puma, lynx) = try place.pair(reading)
+        let (puma, lynx) = try network.connectedPair(reading: reading)
         try sendSome(puma.session, to: lynx.id)
-        let sent = try #require(puma.statistics.peers[lynx.id])
+        let sent = try puma.counts(of: lynx)
         #expect(sent.messagesSent == 5 && sent.bytesSent == 35_310)
         #expect(sent.unreliableSent == 3 && sent.unreliableDropped == 0)
         #expect(sent.messagesReceived == 0 && sent.unreliableReceived == 0 && sent.messagesResent == 0)
         #expect(sent.bytesWaiting == 0 && sent.bytesUnread == 0)
-        let received = try #require(lynx.statistics.peers[puma.id])
+        let received = try lynx.counts(of: puma)
         #expect(received.messagesReceived == 5 && received.bytesReceived == 35_310)
         #expect(received.unreliableReceived == 3 && received.unreliableUnread == 0)
         // Includes a frame header for each message.
         #expect(received.bytesUnread == (reading == .inbox ? 35_310 + 24 + 8 * 4 : 0))
         #expect(received.messagesSent == 0 && received.reconnects == 0)
-        var read = 0
-        while lynx.session.messages.poll() != nil { read += 1 }
-        #expect(read == (reading == .inbox ? 8 : 0))
+        #expect(lynx.readAll().count == (reading == .inbox ? 8 : 0))
     }
 
-    @Test("Messages count as read at once, even if there are too few to notify the peer")
-    func reading() throws {
-        let (puma, lynx) = try place.pair(.inbox)
+    @Test(arguments: [false, true])
+    func `Messages count as read at once, also after the end of their conversation`(isOver: Bool) throws {
+        let (puma, lynx) = try network.connectedPair(reading: .inbox)
+        // Too few to notify the peer.
         for _ in 0..<10 { try puma.session.trySend([UInt8](repeating: 1, count: 100), to: lynx.id) }
-        try place.run(.seconds(1))
-        let all = 10 * (100 + FrameHeader.byteCount)
-        #expect(lynx.statistics.peers[puma.id]?.bytesUnread == all)
-        while lynx.session.messages.poll() != nil {}
-        #expect(lynx.statistics.peers[puma.id]?.bytesUnread == 0)
+        if isOver { puma.session.disconnect(lynx.id) }
+        try network.run(for: .seconds(1))
+        #expect(lynx.state(of: puma.id) == (isOver ? .available : .connected))
+        #expect(try lynx.counts(of: puma).bytesUnread == 10 * (100 + FrameHeader.byteCount))
+        _ = lynx.readAll()
+        if isOver { try network.loop.runQueued() }
+        #expect(try lynx.counts(of: puma).bytesUnread == 0)
     }
 
-    @Test("Messages read after the end of a conversation no longer count as unread")
-    func readingLate() throws {
-        let (puma, lynx) = try place.pair(.inbox)
-        try sendSome(puma.session, to: lynx.id)
-        puma.session.disconnect(lynx.id)
-        try place.run(.seconds(1))
-        #expect(lynx.state(of: puma.id) == .available)
-        #expect(lynx.statistics.peers[puma.id]?.bytesUnread == 35_310 + 24 + 8 * 4)
-        while lynx.session.messages.poll() != nil {}
-        try place.loop.runQueued()
-        #expect(lynx.statistics.peers[puma.id]?.bytesUnread == 0)
-    }
-
-    @Test("Statistics requested between reads delay no sender")
-    func askingWhileReading() throws {
-        let (puma, lynx) = try place.pair(.inbox) { $0.limits.receiveWindow = 16 << 10 }
+    @Test func `Statistics requested between reads delay no sender`() throws {
+        let (puma, lynx) = try network.connectedPair(reading: .inbox) { $0.limits.receiveWindow = 16 << 10 }
         var sent = 0
         var read = 0
         while read < 400 {
@@ -91,43 +79,42 @@ import Testing
             {
                 sent += 1
             }
-            try place.run(.milliseconds(10))
+            try network.run(for: .milliseconds(10))
             let message = try #require(
                 lynx.session.messages.poll(), "\(read) were read, and nothing more comes")
             #expect(message.bytes.count == 1_000)
             read += 1
-            #expect(lynx.statistics.peers[puma.id]?.bytesUnread ?? -1 >= 0)
+            #expect(try lynx.counts(of: puma).bytesUnread >= 0)
         }
     }
 
     @Test func resentMessagesAreCountedSeparately() throws {
-        let (puma, lynx) = try place.pair()
+        let (puma, lynx) = try network.connectedPair()
         puma.faults.stall(.all, .outgoing)
         for _ in 0..<3 { try puma.session.trySend([1], to: lynx.id) }
-        try place.run(.milliseconds(200))
+        try network.run(for: .milliseconds(200))
         puma.faults.cut()
         puma.faults.release()
-        try place.run(.seconds(5))
-        let sent = try #require(puma.statistics.peers[lynx.id])
+        try network.run(for: .seconds(5))
+        let sent = try puma.counts(of: lynx)
         #expect(sent.messagesSent == 3 && sent.messagesResent == 3 && sent.reconnects == 1)
-        #expect(lynx.statistics.peers[puma.id]?.messagesReceived == 3)
+        #expect(try lynx.counts(of: puma).messagesReceived == 3)
     }
 
-    @Test("Unreliable messages stay counted when their link and the conversation are over")
-    func unreliableMessagesOfEarlierLinks() throws {
-        let (puma, lynx) = try place.pair { $0.datagrams = false }
+    @Test func `Unreliable messages stay counted when their link and the conversation are over`() throws {
+        let (puma, lynx) = try network.connectedPair { $0.datagrams = false }
         for _ in 0..<3 { try puma.session.trySend([1], to: lynx.id, .unreliable) }
-        try place.run(.seconds(1))
+        try network.run(for: .seconds(1))
         puma.faults.cut()
-        try place.run(.seconds(5))
+        try network.run(for: .seconds(5))
         #expect(puma.state(of: lynx.id) == .connected)
-        #expect(puma.statistics.peers[lynx.id]?.unreliableSent == 3)
+        #expect(try puma.counts(of: lynx).unreliableSent == 3)
         try puma.session.trySend([1], to: lynx.id, .unreliable)
-        try place.run(.seconds(1))
-        #expect(puma.statistics.peers[lynx.id]?.unreliableSent == 4)
+        try network.run(for: .seconds(1))
+        #expect(try puma.counts(of: lynx).unreliableSent == 4)
         puma.session.disconnect(lynx.id) { _ in }
-        try place.run(.seconds(1))
-        #expect(puma.statistics.peers[lynx.id]?.unreliableSent == 4)
+        try network.run(for: .seconds(1))
+        #expect(try puma.counts(of: lynx).unreliableSent == 4)
         #expect(puma.statistics.linksEnded["left"] == 1 && puma.statistics.linksEnded["peer left"] == nil)
         #expect(lynx.statistics.linksEnded["peer left"] == 1)
     }

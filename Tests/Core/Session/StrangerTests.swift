@@ -5,27 +5,9 @@ import Testing
 
 /// Tests how many strangers may wait at a session, how long, and which of them make room for others, in virtual time.
 @Suite struct StrangerTests {
-    /// The answers to a flood wait for the pipe to take them. Meanwhile the flood is not read; afterwards it is.
-    @Test func aFloodOfPingsIsReadAtTheSpeedOfItsAnswers() throws {
-        let place = Neighbourhood()
-        let (puma, lynx) = try place.pair()
-        let driver = puma.session.driver
-        let link = try #require(driver.machine.peers[lynx.id]?.link)
-        lynx.faults.stall(.all, .outgoing)
-        for number in 1...1_000 {
-            link.machine.ping(
-                token: UInt64(number), payload: [UInt8](repeating: 0, count: 1_000), now: place.loop.now)
-        }
-        driver.machine.markDirty(link)
-        driver.flushSoon()
-        try puma.session.trySend(Array("after".utf8), to: lynx.id)
-        try place.run(.seconds(1))
-        #expect(lynx.texts == [])
-        #expect(lynx.session.mostBytesHeld < 256 << 10)
-        lynx.faults.release()
-        try place.run(.seconds(1))
-        #expect(lynx.texts == ["after"])
-    }
+    private let door: Door
+
+    init() throws { door = try Door() }
 
     /// A session's machine, and the pipes that strangers open to it.
     private final class Door {
@@ -57,6 +39,28 @@ import Testing
 
         /// Opens a pipe; returns its link, or nil if the session refuses it.
         func openPipe() -> Link? { machine.pipeOpened(transport: 0, dial: nil, at: nil, now: now) }
+
+        func openPipes(_ count: Int, speaking: Bool = false) -> [Link] {
+            let links = (0..<count).compactMap { _ in openPipe() }
+            if speaking { for link in links { beginHandshake(on: link) } }
+            return links
+        }
+
+        /// Opens and breaks pipes.
+        func comeAndGo(_ count: Int) {
+            for _ in 0..<count {
+                guard let link = openPipe() else { continue }
+                machine.pipeClosed(link, error: nil, now: now)
+            }
+        }
+
+        /// A peer that has opened a pipe and proven who it is.
+        func provenPeer() throws -> (peer: LinkMachine, link: Link) {
+            let (peer, link) = (honestPeer(), try #require(openPipe()))
+            for _ in 0..<3 { exchange(peer, link) }
+            try #require(link.machine.provenPeer != nil && peer.phase == .open)
+            return (peer, link)
+        }
 
         func receive(_ bytes: [UInt8], on link: Link) {
             machine.received(ByteSlice(bytes), on: link, now: now)
@@ -103,11 +107,9 @@ import Testing
         var refused: Int { machine.statistics.pipesRefused }
     }
 
-    @Test func shortLivedPipesLeaveNothingBehind() throws {
-        let door = try Door()
+    @Test func `Short-lived pipes leave nothing behind`() throws {
         for _ in 0..<10_000 {
-            guard let link = door.openPipe() else { continue }
-            door.machine.pipeClosed(link, error: nil, now: door.now)
+            door.comeAndGo(1)
             while door.machine.nextDirective() != nil {}
             while door.machine.nextDirtyLink() != nil {}
         }
@@ -119,17 +121,12 @@ import Testing
         #expect(link.purpose == .finished)
     }
 
-    @Test func aCallByAddressIsAnsweredInTimeWhilePipesComeAndGo() throws {
-        let door = try Door()
+    @Test func `A call by address is answered in time while pipes come and go`() throws {
         let token = CallToken(number: 1)
         door.machine.call(
             TransportAddress(scheme: "test", value: "nowhere"), context: [], timeout: .seconds(5),
-            token: token,
-            now: door.now)
-        for _ in 0..<1_000 {
-            guard let link = door.openPipe() else { continue }
-            door.machine.pipeClosed(link, error: nil, now: door.now)
-        }
+            token: token, now: door.now)
+        door.comeAndGo(1_000)
         door.now = door.now + .seconds(5)
         door.machine.timeArrived(now: door.now)
         var answers: [NighError.Cause] = []
@@ -139,28 +136,37 @@ import Testing
         #expect(answers == [.timedOut])
     }
 
-    @Test func aLostConversationEndsInTimeWhilePipesComeAndGo() throws {
-        let place = Neighbourhood()
-        let (puma, lynx) = try place.pair()
+    @Test func `A lost conversation ends in time while pipes come and go`() throws {
+        let network = SimulatedNetwork()
+        let (puma, lynx) = try network.connectedPair()
         puma.faults.block()
         puma.faults.cut()
-        try place.run(.seconds(1))
-        let machine = puma.session.driver.machine
+        try network.run(for: .seconds(1))
+        let machine = puma.machine
         #expect(machine.peers[lynx.id]?.conversation != nil)
         for _ in 0..<1_000 {
-            let link = machine.pipeOpened(transport: 0, dial: nil, at: nil, now: place.loop.now)
-            machine.pipeClosed(try #require(link), error: nil, now: place.loop.now)
+            let link = machine.pipeOpened(transport: 0, dial: nil, at: nil, now: network.loop.now)
+            machine.pipeClosed(try #require(link), error: nil, now: network.loop.now)
         }
         while machine.nextDirective() != nil {}
         while machine.nextDirtyLink() != nil {}
         // A second of it is over.
-        try place.run(puma.session.configuration.timings.grace)
+        try network.run(for: puma.session.configuration.timings.grace)
         #expect(machine.peers[lynx.id]?.conversation == nil)
     }
 
-    @Test func theOldestSilentLinkIsClosedToMakeRoom() throws {
-        let door = try Door()
-        let silent = (0..<64).compactMap { _ in door.openPipe() }
+    @Test func `A pending invitation occupies its pipe`() throws {
+        let network = SimulatedNetwork()
+        let lynx = network.join("Lynx", accepting: false) { $0.limits.unauthenticatedPipes = 1 }
+        let (puma, wolf) = try network.meet("Puma", "Wolf")
+        for other in [puma, wolf] { try network.invite(lynx, from: other) }
+        #expect(lynx.invitations.count == 1 && lynx.statistics.pipesRefused == 1)
+        lynx.invitations[0].decline()
+        #expect(lynx.session.inspection.strangers <= 1)
+    }
+
+    @Test func `The oldest silent link is closed to make room`() throws {
+        let silent = door.openPipes(64)
         #expect(silent.count == 64 && door.refused == 0)
         let next = try #require(door.openPipe())
         #expect(door.machine.strangerCount == 64 && door.refused == 1)
@@ -168,32 +174,25 @@ import Testing
         #expect(next.purpose == .unsettled)
     }
 
-    @Test func silentLinksDoNotDisplaceLinksThatHaveBegun() throws {
-        let door = try Door()
-        let speaking = (0..<32).compactMap { _ in door.openPipe() }
-        for link in speaking { door.beginHandshake(on: link) }
+    @Test func `Silent links do not displace links that have begun`() throws {
+        let speaking = door.openPipes(32, speaking: true)
         for _ in 0..<1_000 { #expect(door.openPipe() != nil) }
         #expect(speaking.allSatisfy { $0.purpose == .unsettled })
         #expect(door.machine.strangerCount == 64 && door.refused == 1_000 - 32)
     }
 
-    @Test func handshakesThatNeverEndDoNotDisplaceNewLinks() throws {
-        let door = try Door()
-        let speaking = (0..<64).compactMap { _ in door.openPipe() }
-        for link in speaking { door.beginHandshake(on: link) }
-        let fresh = (0..<32).compactMap { _ in door.openPipe() }
+    @Test func `Handshakes that never end do not displace new links`() throws {
+        let speaking = door.openPipes(64, speaking: true)
+        let fresh = door.openPipes(32)
         #expect(fresh.count == 32 && fresh.allSatisfy { $0.purpose == .unsettled })
         #expect(speaking.prefix(32).allSatisfy { $0.purpose == .finished })
         #expect(speaking.dropFirst(32).allSatisfy { $0.purpose == .unsettled })
     }
 
-    @Test func anIdleVerifiedPeerIsClosedToMakeRoomAndGetsTheReason() throws {
+    @Test func `An idle verified peer is closed to make room and gets the reason`() throws {
         let door = try Door(places: 3)
-        let proven = try #require(door.openPipe())
-        let peer = door.honestPeer()
-        for _ in 0..<3 { door.exchange(peer, proven) }
-        try #require(proven.machine.provenPeer != nil && peer.phase == .open)
-        for _ in 0..<3 { door.beginHandshake(on: try #require(door.openPipe())) }
+        let (peer, proven) = try door.provenPeer()
+        #expect(door.openPipes(3, speaking: true).count == 3)
         #expect(proven.purpose == .finished)
         door.exchange(peer, proven)
         #expect(peer.end?.code == .tooManyLinks)
@@ -202,8 +201,7 @@ import Testing
     /// A stranger opens 1,000 connections per second and sends nothing, or begins handshakes, or does either at random.
     /// The round trip to the honest peer takes 20 ms.
     @Test(arguments: [0.0, 0.5, 1.0])
-    func anHonestPeerConnectsDuringAFlood(ofHandshakes share: Double) throws {
-        let door = try Door()
+    func `An honest peer connects during a flood`(ofHandshakes share: Double) throws {
         var random = SeededGenerator(seed: 1)
         func flood() {
             for _ in 0..<20 {
@@ -229,14 +227,13 @@ import Testing
     }
 
     @Test(arguments: [0, 1, 7, 8, 9, 100, 16_384])
-    func anIncompleteHandshakeEndsAfterTenSeconds(byteCount: Int) throws {
-        let door = try Door()
+    func `An incomplete handshake ends after ten seconds`(byteCount: Int) throws {
         var flight = ByteQueue()
         door.honestPeer().gather(into: &flight, budget: 1 << 20)
         // A TLS hello in a record of the greatest size that never becomes complete.
         var bytes = Array(flight.bytes.prefix(8)) + [22, 3, 1, 0x40, 0, 1, 0, 0x3F, 0xF0]
         bytes += [UInt8](repeating: 0, count: 16_384)
-        let links = (0..<64).compactMap { _ in door.openPipe() }
+        let links = door.openPipes(64)
         for link in links { door.receive(Array(bytes.prefix(byteCount)), on: link) }
         door.pass(.milliseconds(9_999))
         #expect(door.machine.links.count == 64)
@@ -248,12 +245,8 @@ import Testing
         #expect(door.machine.statisticsSnapshot().linksEnded == ["timed out": 64])
     }
 
-    @Test func aLinkWithOnlyAHelloHasTwiceTheTime() throws {
-        let door = try Door()
-        let link = try #require(door.openPipe())
-        let peer = door.honestPeer()
-        for _ in 0..<3 { door.exchange(peer, link) }
-        try #require(link.machine.phase == .open)
+    @Test func `A link with only a hello has twice the time`() throws {
+        let (peer, link) = try door.provenPeer()
         door.pass(.milliseconds(14_000))
         door.exchange(peer, link)
         door.pass(.milliseconds(5_999))

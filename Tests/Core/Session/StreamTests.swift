@@ -5,27 +5,16 @@ import Testing
 @testable import NighCore
 
 @Suite("Streams of sessions") struct StreamTests {
+    private let network = SimulatedNetwork()
+
     private func bytes(_ count: Int) -> [UInt8] {
         (0..<count).map { UInt8(truncatingIfNeeded: $0 &* 13 &+ $0 >> 9) }
     }
 
-    /// Opens a stream. Call it on the loop, where it is opened at once.
-    private func open(
-        _ name: String, from member: SessionProbe, to other: SessionProbe
-    ) throws -> ByteStream {
-        nonisolated(unsafe) var opened: Result<ByteStream, NighError>?
-        member.session.openStream(named: name, to: other.id) { opened = $0 }
-        return try #require(opened).get()
-    }
-
-    private func streams(of member: SessionProbe) -> [ByteStream] {
-        member.events.compactMap { if case .streamOpened(let stream) = $0 { stream } else { nil } }
-    }
-
     /// Writes all of `bytes` and reads them at the other end, while `disturb` happens every few milliseconds.
     private func copy(
-        _ bytes: [UInt8], from writer: ByteStream, to reader: ByteStream, in place: Neighbourhood,
-        disturb: (Int) throws -> Void = { _ in }
+        _ bytes: [UInt8], from writer: ByteStream, to reader: ByteStream,
+        disturb: (Int) throws -> Void
     ) throws -> ByteStream.Content {
         var content = ByteStream.Content()
         var written = 0
@@ -35,7 +24,7 @@ import Testing
                 if written == bytes.count { writer.finish() }
             }
             try disturb(step)
-            try place.run(.milliseconds(5))
+            try network.run(for: .milliseconds(5))
             let more = reader.take()
             content.bytes += more.bytes
             content.hasEnded = more.hasEnded
@@ -44,52 +33,41 @@ import Testing
         return content
     }
 
-    @Test("leave nothing in memory when they are used after the end of the conversation")
-    func released() throws {
-        let place = Neighbourhood()
-        let (puma, lynx) = try place.pair()
-        var stream: ByteStream? = try open("camera", from: puma, to: lynx)
+    @Test func `leave nothing in memory when they are used after the end of the conversation`() throws {
+        let (puma, lynx) = try network.connectedPair()
+        var stream: ByteStream? = try puma.openStream("camera", to: lynx.id)
         weak let port = stream?.port
-        try place.run(.seconds(1))
-        puma.session.disconnect(lynx.id) { _ in }
-        try place.run(.seconds(1))
+        try network.run(for: .seconds(1))
+        try network.disconnect(puma, from: lynx)
         stream?.cancelReading(because: "nobody looks")
         stream = nil
-        try place.run(.seconds(1))
+        try network.run(for: .seconds(1))
         #expect(port == nil)
     }
 
-    @Test(
-        "make leaving fail if the other program has not read all that was written",
-        arguments: [false, true])
-    func leftUnread(isFinished: Bool) throws {
-        let place = Neighbourhood()
-        let (puma, lynx) = try place.pair()
-        let stream = try open("camera", from: puma, to: lynx)
+    @Test(arguments: [false, true])
+    func `make leaving fail if the other program has not read all that was written`(isFinished: Bool) throws {
+        let (puma, lynx) = try network.connectedPair()
+        let stream = try puma.openStream("camera", to: lynx.id)
         for _ in 0..<4 {
             _ = try stream.put(bytes(200_000))
-            try place.run(.seconds(1))
+            try network.run(for: .seconds(1))
         }
         if isFinished { stream.finish() }
-        puma.session.disconnect(lynx.id) { puma.outcomes.append($0) }
-        try place.run(.seconds(6))
+        puma.disconnect(lynx)
+        try network.run(for: .seconds(6))
         #expect(puma.state(of: lynx.id) == .available)
         let advice = try #require(puma.failure?.advice)
         #expect(advice.contains("were not acknowledged") && !advice.hasPrefix("0 "), "\(advice)")
     }
 
-    @Test("carry every byte once and in order over one link after another")
-    func cuts() throws {
-        let place = Neighbourhood()
-        var plan = FaultPlan()
-        plan.delay = .milliseconds(20)
-        plan.bytesPerSecond = 256 << 10
-        let (puma, lynx) = try place.pair(plan: plan)
-        let stream = try open("camera", from: puma, to: lynx)
-        try place.run(.milliseconds(100))
-        let other = try #require(streams(of: lynx).first)
+    @Test func `carry every byte once and in order over one link after another`() throws {
+        let (puma, lynx) = try network.connectedPair(plan: try FaultPlan(parsing: "delay=20ms,rate=256k"))
+        let stream = try puma.openStream("camera", to: lynx.id)
+        try network.run(for: .milliseconds(100))
+        let other = try #require(lynx.streams.first)
         let content = bytes(3 << 20)
-        let result = try copy(content, from: stream, to: other, in: place) { step in
+        let result = try copy(content, from: stream, to: other) { step in
             switch step % 1_000 {
             case 300: puma.faults.cut()
             case 800: lynx.faults.cut()
@@ -97,144 +75,242 @@ import Testing
             }
         }
         #expect(result == .init(bytes: content, hasEnded: true))
-        let statistics = try #require(puma.statistics.peers[lynx.id])
+        let statistics = try puma.counts(of: lynx)
         #expect(statistics.reconnects >= 3 && statistics.streamsOpened == 1)
         #expect(statistics.streamBytesSent == content.count)
-        #expect(lynx.statistics.peers[puma.id]?.streamBytesReceived == content.count)
+        #expect(try lynx.counts(of: puma).streamBytesReceived == content.count)
     }
 
-    @Test("know that the link of their conversation is lost, until there is another one")
-    func reconnecting() throws {
-        let place = Neighbourhood()
-        let (puma, lynx) = try place.pair()
-        let stream = try open("camera", from: puma, to: lynx)
-        #expect(!stream.isReconnecting)
-        for member in [puma, lynx] { member.faults.plan.refuse = .all }
-        puma.faults.cut()
-        try place.run(.seconds(1))
-        #expect(puma.state(of: lynx.id) == .reconnecting && stream.isReconnecting)
-        for member in [puma, lynx] { member.faults.plan = .none }
-        try place.run(.seconds(5))
-        #expect(puma.state(of: lynx.id) == .connected && !stream.isReconnecting)
-    }
-
-    @Test("move to a better transport with the conversation")
-    func moves() throws {
-        let ways = TwoWays()
-        var closed = FaultPlan()
-        closed.refuse = .all
-        let (puma, lynx) = (ways.join(plan: closed), ways.join(plan: closed))
-        try ways.connect(puma, lynx)
-        nonisolated(unsafe) var opened: ByteStream?
-        puma.session.openStream(named: "x", to: lynx.id) { opened = try? $0.get() }
-        let stream = try #require(opened)
+    @Test func `move to a better transport with the conversation`() throws {
+        let network = SimulatedNetwork.withTwoWires()
+        let (puma, lynx) = (network.join(), network.join())
+        for member in [puma, lynx] { member.fast.plan.refuse = .all }
+        try network.connect(puma, lynx)
+        let stream = try puma.openStream("x", to: lynx.id)
         try stream.put(bytes(100_000))
-        try ways.run(.seconds(1))
+        try network.run(for: .seconds(1))
         #expect(puma.transport(to: lynx) == "slow")
         for member in [puma, lynx] { member.fast.plan = .none }
-        try ways.run(.seconds(60))
+        try network.run(for: .seconds(60))
         #expect(puma.transport(to: lynx) == "fast")
         try stream.put(bytes(1_000))
         stream.finish()
-        try ways.run(.seconds(1))
-        let other = try #require(
-            lynx.probe.events.compactMap { if case .streamOpened(let stream) = $0 { stream } else { nil } }
-                .first)
+        try network.run(for: .seconds(1))
+        let other = try #require(lynx.streams.first)
         #expect(other.take() == .init(bytes: bytes(100_000) + bytes(1_000), hasEnded: true))
     }
 
-    @Test("are refused with a clear error by a session without streams, with which everything else works")
-    func unsupported() throws {
-        let place = Neighbourhood()
-        let puma = place.join("puma")
+    @Test func `are refused by a session without streams, with which everything else works`() throws {
+        let puma = network.join("puma")
         // As a session of version 0.1: no ability, no field in its hello.
-        let lynx = place.join("lynx") { $0.limits.streams = 0 }
-        try place.run(.seconds(1))
-        puma.invite(lynx)
-        try place.run(.seconds(1))
+        let lynx = network.join("lynx") { $0.limits.streams = 0 }
+        try network.connect(puma, lynx)
+        #expect(lynx.machine.hello.abilities & 0b11 == 0)
         for (member, other) in [(puma, lynx), (lynx, puma)] {
-            let error = #expect(throws: NighError.self) { try open("x", from: member, to: other) }
-            #expect(error?.cause == .unsupported("streams"))
+            for (purpose, words) in [(.program, "streams"), (.files, "files")] as [(StreamPurpose, String)] {
+                let error = #expect(throws: NighError.self) {
+                    try member.openStream("x", for: purpose, to: other.id)
+                }
+                #expect(error?.cause == .unsupported(words))
+            }
         }
         try puma.session.trySend(Array("hello".utf8), to: lynx.id)
         puma.faults.cut()
-        try place.run(.seconds(5))
-        #expect(lynx.texts == ["hello"])
-        #expect(puma.state(of: lynx.id) == .connected)
+        try network.run(for: .seconds(5))
+        #expect(lynx.texts == ["hello"] && puma.state(of: lynx.id) == .connected)
     }
 
-    @Test("do not hold up messages while nobody reads them")
-    func messages() throws {
-        let place = Neighbourhood()
-        let (puma, lynx) = try place.pair()
-        let unread = try (0..<10).map { try open("\($0)", from: puma, to: lynx) }
-        for stream in unread { while try stream.put(bytes(100_000)) > 0 { try place.run(.milliseconds(10)) } }
+    @Test func `do not hold up messages while nobody reads them`() throws {
+        let (puma, lynx) = try network.connectedPair()
+        let unread = try (0..<10).map { try puma.openStream("\($0)", to: lynx.id) }
+        for stream in unread {
+            while try stream.put(bytes(100_000)) > 0 { try network.run(for: .milliseconds(10)) }
+        }
         try puma.session.trySend(Array("quick".utf8), to: lynx.id)
-        try place.run(.milliseconds(50))
+        try network.run(for: .milliseconds(50))
         #expect(lynx.texts == ["quick"])
-        #expect(streams(of: lynx).count == 10)
+        #expect(lynx.streams.count == 10)
     }
 
-    @Test("deliver what was written when the program leaves, and then end for both")
-    func leaving() throws {
-        let place = Neighbourhood()
-        var plan = FaultPlan()
-        plan.delay = .milliseconds(50)
-        let (puma, lynx) = try place.pair(plan: plan)
-        let stream = try open("x", from: puma, to: lynx)
+    @Test func `deliver what was written when the program leaves, and then end for both`() throws {
+        let (puma, lynx) = try network.connectedPair(plan: try FaultPlan(parsing: "delay=50ms"))
+        let stream = try puma.openStream("x", to: lynx.id)
         try stream.put(bytes(200_000))
         puma.session.disconnect(lynx.id)
         #expect(throws: NighError.self) { try stream.put([1]) }
-        try place.run(.seconds(3))
-        let other = try #require(streams(of: lynx).first)
+        try network.run(for: .seconds(3))
+        let other = try #require(lynx.streams.first)
         #expect(other.take() == .init(bytes: bytes(200_000), error: .peerLeft))
         #expect(stream.take() == .init(error: .left))
         #expect(puma.state(of: lynx.id) == .available)
     }
 
-    @Test("end with the conversation when the peer does not come back")
-    func lost() throws {
-        let place = Neighbourhood()
-        let (puma, lynx) = try place.pair()
-        let stream = try open("x", from: puma, to: lynx)
-        try place.run(.milliseconds(50))
+    @Test func `end with the conversation when the peer does not come back`() throws {
+        let (puma, lynx) = try network.connectedPair()
+        let stream = try puma.openStream("x", to: lynx.id)
+        try network.run(for: .milliseconds(50))
         for member in [puma, lynx] {
             member.faults.block()
             member.faults.cut()
         }
         try stream.put([1, 2])
-        try place.run(.seconds(20))
+        try network.run(for: .seconds(20))
         #expect(stream.take() == .init(error: .linkLost))
-        #expect(streams(of: lynx).first?.take() == .init(error: .linkLost))
+        #expect(lynx.streams.first?.take() == .init(error: .linkLost))
     }
 
-    @Test("cannot be opened to a peer that is not connected, or under a name that is too long")
-    func refused() throws {
-        let place = Neighbourhood()
-        let (puma, lynx) = try place.pair()
-        #expect(throws: NighError.self) { try open(String(repeating: "x", count: 256), from: puma, to: lynx) }
-        #expect(throws: NighError.self) { try open("a\n", from: puma, to: lynx) }
-        let stranger = place.join("stranger")
-        #expect(throws: NighError.self) { try open("x", from: puma, to: stranger) }
+    @Test func `cannot be opened to a peer that is not connected, or under a name that is too long`() throws {
+        let (puma, lynx) = try network.connectedPair()
+        #expect(throws: NighError.self) {
+            try puma.openStream(String(repeating: "x", count: 256), to: lynx.id)
+        }
+        #expect(throws: NighError.self) { try puma.openStream("a\n", to: lynx.id) }
+        let stranger = network.join("stranger")
+        #expect(throws: NighError.self) { try puma.openStream("x", to: stranger.id) }
     }
 
-    @Test("leave nothing behind, however many were opened and closed")
-    func many() throws {
-        let place = Neighbourhood()
-        let (puma, lynx) = try place.pair()
+    @Test func `leave nothing behind, however many were opened and closed`() throws {
+        let (puma, lynx) = try network.connectedPair()
         for number in 0..<500 {
-            let stream = try open("\(number)", from: puma, to: lynx)
+            let stream = try puma.openStream("\(number)", to: lynx.id)
             try stream.put([1, 2, 3])
             stream.finish()
-            try place.run(.milliseconds(1))
-            let other = streams(of: lynx)[number]
+            try network.run(for: .milliseconds(1))
+            let other = lynx.streams[number]
             #expect(other.take() == .init(bytes: [1, 2, 3], hasEnded: true))
             other.finish()
-            try place.run(.milliseconds(1))
+            try network.run(for: .milliseconds(1))
         }
-        #expect(puma.statistics.peers[lynx.id]?.streamsOpened == 500)
+        #expect(try puma.counts(of: lynx).streamsOpened == 500)
         #expect(puma.session.inconsistencies.isEmpty && lynx.session.inconsistencies.isEmpty)
         #expect(try #require(puma.session.inspection(of: lynx.id)).streams == 0)
         #expect(try #require(lynx.session.inspection(of: puma.id)).streams == 0)
+    }
+}
+
+@Suite("Streams for files") struct FileStreamTests {
+    private let network = SimulatedNetwork()
+
+    /// The streams that a session was given for files.
+    ///
+    /// `@unchecked Sendable`: everything happens on the one virtual loop.
+    private final class Received: @unchecked Sendable {
+        var streams: [ByteStream] = []
+    }
+
+    /// Two connected sessions, of which the second accepts files.
+    private func pair(
+        _ onStream: @escaping @Sendable (ByteStream) -> Void = { _ in }
+    ) throws -> (puma: SessionProbe, lynx: SessionProbe) {
+        let puma = network.join("puma")
+        let lynx = network.join("lynx", layers: [TestLayer(streams: .files, onStream: onStream)])
+        try network.connect(puma, lynx)
+        return (puma, lynx)
+    }
+
+    @Test func `reach only their own handler, and those of the program only the program`() throws {
+        let received = Received()
+        let (puma, lynx) = try pair { stream in
+            received.streams.append(stream)
+            // A handler may use the stream and the session at once.
+            _ = try? stream.tryWrite(ByteSlice([7]))
+        }
+        let file = try puma.openStream("photo", for: .files, to: lynx.id)
+        let own = try puma.openStream("camera", to: lynx.id)
+        try file.put([1, 2, 3])
+        file.finish()
+        puma.faults.cut()
+        try network.run(for: .seconds(5))
+        #expect(received.streams.map(\.name) == ["photo"] && lynx.streams.map(\.name) == ["camera"])
+        let other = try #require(received.streams.first)
+        #expect(other.purpose == .files && other.isIncoming && other.peer == puma.id)
+        #expect(other.take() == .init(bytes: [1, 2, 3], hasEnded: true))
+        #expect(file.take().bytes == [7] && own.take() == .init())
+        #expect(try puma.counts(of: lynx).streamsOpened == 2)
+    }
+
+    @Test func `are refused by a session that accepts no files, with which other streams work`() throws {
+        let (puma, lynx) = try pair()
+        let error = #expect(throws: NighError.self) { try lynx.openStream("x", for: .files, to: puma.id) }
+        #expect(error?.cause == .unsupported("files") && error?.peer == "puma (\(puma.id.short))")
+        let advice = "the peer does not support files; run a program there that accepts files"
+        #expect(error?.description.hasSuffix(advice) == true, "\(error?.description ?? "")")
+        let own = try lynx.openStream("camera", to: puma.id)
+        try network.run(for: .seconds(1))
+        #expect(puma.streams.map(\.name) == ["camera"] && lynx.state(of: puma.id) == .connected)
+        withExtendedLifetime(own) {}
+    }
+
+    // MARK: A peer of which each byte is known
+
+    /// A session that takes streams for files, if told so, and is connected to a peer that does or does not.
+    private func connected(
+        takesFiles: Bool = true, peerTakesFiles: Bool = true
+    ) throws -> (peer: ScriptedPeer, received: Received) {
+        let received = Received()
+        var hello = ScriptedPeer.hello
+        hello.streams = StreamTerms(streams: 4, window: 10_000, for: peerTakesFiles ? [.files] : [])
+        let peer = try ScriptedPeer.connected(hello) {
+            if takesFiles { $0.layers.append(TestLayer(streams: .files) { received.streams.append($0) }) }
+        }
+        return (peer, received)
+    }
+
+    /// The frame that opens the first stream of the peer, or of the session.
+    private func opening(byPeer: Bool, of peer: ScriptedPeer, _ kind: [UInt8]) -> [UInt8] {
+        let isOdd = byPeer == (ScriptedPeer.peer > peer.session.id)
+        return [0, 0, 0, isOdd ? 1 : 2] + kind + [1, 0x78]
+    }
+
+    @Test func `are opened with a frame of their own`() throws {
+        let (peer, received) = try connected()
+        #expect(peer.machine.hello.abilities & 0b11 == 0b11)
+        let stream = try peer.probe.openStream("x", for: .files, to: ScriptedPeer.peer)
+        try peer.run(.zero)
+        #expect(try peer.takeFrames() == [.init(.streamControl, opening(byPeer: false, of: peer, [6, 1]))])
+        try peer.send(.streamControl, opening(byPeer: true, of: peer, [6, 1]))
+        #expect(received.streams.map(\.name) == ["x"] && peer.probe.streams.map(\.name) == [])
+        withExtendedLifetime(stream) {}
+    }
+
+    private static let refused = ["files", "relay", "channel", "calls", "channelStream", "actors", "forward"]
+    private static let faults: [(UInt8, String)] =
+        zip((1 as UInt8)..., refused).map { ($0, "a stream for \($1), which this side does not accept") }
+        + [(255, "a stream for the purpose 255"), (0, "a stream for the purpose 0")]
+
+    @Test(arguments: faults)
+    func `end the conversation where they are not accepted, or their purpose is unknown`(
+        purpose: UInt8, words: String
+    ) throws {
+        let (peer, received) = try connected(takesFiles: purpose != StreamPurpose.files.rawValue)
+        try peer.send(.streamControl, opening(byPeer: true, of: peer, [6, purpose]))
+        #expect(peer.endings == [.protocolViolation(words)])
+        #expect(try peer.takeCloseCode() == 1)
+        #expect(received.streams.isEmpty && peer.probe.streams.isEmpty)
+    }
+
+    @Test func `are never opened to a peer that does not know them, with which other streams work`() throws {
+        let (peer, received) = try connected(peerTakesFiles: false)
+        #expect(throws: NighError.self) { try peer.probe.openStream("x", for: .files, to: ScriptedPeer.peer) }
+        let own = try peer.probe.openStream("x", to: ScriptedPeer.peer)
+        try peer.run(.zero)
+        #expect(try peer.takeFrames() == [.init(.streamControl, opening(byPeer: false, of: peer, [0]))])
+        try peer.send(.streamControl, opening(byPeer: true, of: peer, [0]))
+        #expect(
+            peer.probe.streams.map(\.name) == ["x"] && received.streams.isEmpty && peer.state == .connected)
+        withExtendedLifetime(own) {}
+    }
+
+    @Test func `cannot be taken by two layers of one session`() throws {
+        var configuration = SessionConfiguration(service: "test", name: DisplayName(fitting: "Puma"))
+        func make() throws {
+            _ = try Session(
+                checking: configuration, identity: .ephemeral(), trust: .ephemeral(), transports: [],
+                loop: VirtualEventLoop())
+        }
+        configuration.layers = [TestLayer(streams: .files) { _ in }, TestLayer(streams: .relay) { _ in }]
+        try make()
+        configuration.layers.append(TestLayer(streams: .files) { _ in })
+        #expect(throws: NighError.self) { try make() }
     }
 }

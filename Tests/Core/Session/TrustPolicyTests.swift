@@ -1,4 +1,3 @@
-import NighMemory
 import NighTestKit
 import Testing
 
@@ -6,62 +5,65 @@ import Testing
 
 /// Tests which peers a session connects to, and what it reports to its program about a peer's key.
 @Suite struct TrustPolicyTests {
-    private let place = Neighbourhood()
+    private let network = SimulatedNetwork()
     private let memory = TrustStore.ephemeral()
+
+    /// Two sessions that see each other. Puma's store is `memory`.
+    private func meet(
+        _ pumas: SessionSecurity = .encrypted, lynxs: SessionSecurity = .encrypted, pumaAccepts: Bool = true,
+        lynxAccepts: Bool = true
+    ) throws -> (puma: SessionProbe, lynx: SessionProbe) {
+        let puma = network.join("Puma", trust: memory, accepting: pumaAccepts) { $0.security = pumas }
+        let lynx = network.join("Lynx", number: 77, accepting: lynxAccepts) { $0.security = lynxs }
+        try network.run(for: .seconds(1))
+        return (puma, lynx)
+    }
+
+    private func pairLynx() {
+        memory.pair(Identity.ephemeral(seed: 77).peerID, name: DisplayName(fitting: "Lynx"))
+    }
 
     // MARK: Known and new
 
     @Test func aPeerIsKnownAfterItsFirstConversation() throws {
-        let puma = place.join("Puma", trust: memory)
-        let lynx = place.join("Lynx", seed: 77)
-        try place.run(.seconds(1))
-        lynx.invite(puma)
-        try place.run(.seconds(1))
+        let (puma, lynx) = try meet()
+        try network.invite(puma, from: lynx)
         #expect(puma.invitations.map(\.peer.trust) == [.new])
         lynx.session.close {}
-        try place.run(.seconds(2))
+        try network.run(for: .seconds(2))
         #expect(memory.peers.map(\.id) == [lynx.id])
 
-        let again = place.join("Lynx", seed: 77)
-        try place.run(.seconds(1))
-        again.invite(puma)
-        try place.run(.seconds(1))
+        let again = network.join("Lynx", number: 77)
+        try network.run(for: .seconds(1))
+        try network.invite(puma, from: again)
         #expect(puma.invitations.map(\.peer.trust) == [.new, .known])
     }
 
     @Test func aKnownNameWithAnotherKeyIsFlaggedBeforeItIsAccepted() throws {
-        let puma = place.join("Puma", accepting: false, trust: memory)
+        let puma = network.join("Puma", trust: memory, accepting: false)
         let lynx = Identity.ephemeral(seed: 77).peerID
         memory.remember(lynx, name: DisplayName(fitting: "Lynx"))
-        let impostor = place.join("Lynx", seed: 78)
-        try place.run(.seconds(1))
+        let impostor = network.join("Lynx", number: 78)
+        try network.run(for: .seconds(1))
         #expect(puma.peer(impostor.id)?.trust == .newWithKnownName(of: [lynx]), "already when it is seen")
-        impostor.invite(puma)
-        try place.run(.seconds(1))
+        try network.invite(puma, from: impostor)
         #expect(puma.invitations.map(\.peer.trust) == [.newWithKnownName(of: [lynx])])
     }
 
     @Test func aPeerThatIsOnlySeenOrDeclinedIsNotRemembered() throws {
-        let puma = place.join("Puma", accepting: false, trust: memory)
-        let lynx = place.join("Lynx")
-        try place.run(.seconds(1))
-        lynx.invite(puma)
-        try place.run(.seconds(1))
+        let (puma, lynx) = try meet(pumaAccepts: false)
+        try network.invite(puma, from: lynx)
         try #require(puma.invitations.last).decline()
-        try place.run(.seconds(1))
+        try network.run(for: .seconds(1))
         #expect(memory.peers.isEmpty)
     }
 
     @Test func noPeerIsTrustedOrRememberedWithoutEncryption() throws {
-        let puma = place.join("Puma", trust: memory) { $0.security = .none }
-        let lynx = place.join("Lynx") { $0.security = .none }
-        try place.run(.seconds(1))
-        lynx.invite(puma)
-        try place.run(.seconds(1))
+        let (puma, lynx) = try meet(.none, lynxs: .none)
+        try network.invite(puma, from: lynx)
         #expect(puma.invitations.map(\.peer.trust) == [nil])
         #expect(memory.peers.isEmpty)
-        lynx.pair(with: puma)
-        try place.run(.seconds(1))
+        try network.pair(lynx, with: puma)
         #expect(lynx.failure?.stage == .pairing)
         #expect(lynx.failure?.cause == .unavailable("this session has no encryption"))
     }
@@ -69,149 +71,121 @@ import Testing
     // MARK: Paired peers only
 
     @Test func aPairedSessionRefusesOthersAndBothSidesGetTheReason() throws {
-        let puma = place.join("Puma") { $0.security = .paired }
-        let lynx = place.join("Lynx")
-        try place.run(.seconds(1))
+        let (puma, lynx) = try meet(.paired)
         lynx.invite(puma)
-        puma.invite(lynx)
-        try place.run(.seconds(1))
-        #expect(lynx.failure?.cause == .notPaired)
-        #expect(puma.failure?.cause == .notPaired)
+        try network.invite(lynx, from: puma)
+        #expect(lynx.failure?.cause == .notPaired && puma.failure?.cause == .notPaired)
         #expect(puma.invitations.isEmpty && lynx.invitations.isEmpty)
         #expect(puma.statistics.linksEnded["not paired"] == 1)
         #expect(puma.state(of: lynx.id) == .available && lynx.state(of: puma.id) == .available)
     }
 
     @Test func aStrictSessionInvitesOnlyPairedPeersByAddress() throws {
-        let puma = place.join("Puma", role: .client) { $0.security = .paired }
-        let lynx = place.join("Lynx", role: .server)
-        try place.run(.seconds(1))
-        puma.session.invite(at: lynx.address) { [weak puma] in puma?.outcomes.append($0) }
-        try place.run(.seconds(1))
+        let puma = network.join("Puma", role: .client) { $0.security = .paired }
+        let lynx = network.join("Lynx", role: .server)
+        try network.run(for: .seconds(1))
+        try network.invite(at: lynx.address, from: puma)
         #expect(puma.failure?.cause == .notPaired)
         #expect(lynx.invitations.isEmpty)
     }
 
-    @Test func pairedPeersConverseAndAnUnpairedPeerIsDisconnected() throws {
-        let (puma, lynx) = try pairedAndConnected()
-        #expect(puma.invitations.map(\.peer.trust) == [.paired])
-        puma.session.peer(lynx.id).unpair()
-        try place.run(.seconds(1))
-        #expect(puma.state(of: lynx.id) == .available)
-        #expect(lynx.state(of: puma.id) == .available)
-        #expect(memory.peers.map(\.isPaired) == [false])
-        lynx.invite(puma)
-        try place.run(.seconds(1))
-        #expect(lynx.failure?.cause == .notPaired)
-    }
-
     /// Puma connects only to paired peers. Lynx was paired with it, and is connected.
-    private func pairedAndConnected() throws -> (puma: Neighbourhood.Member, lynx: Neighbourhood.Member) {
-        memory.pair(Identity.ephemeral(seed: 77).peerID, name: DisplayName(fitting: "Lynx"))
-        let puma = place.join("Puma", trust: memory) { $0.security = .paired }
-        let lynx = place.join("Lynx", seed: 77)
-        try place.run(.seconds(1))
-        lynx.invite(puma)
-        try place.run(.seconds(1))
-        #expect(puma.state(of: lynx.id) == .connected)
+    private func pairedAndConnected() throws -> (puma: SessionProbe, lynx: SessionProbe) {
+        pairLynx()
+        let (puma, lynx) = try meet(.paired)
+        try network.invite(puma, from: lynx)
+        #expect(puma.state(of: lynx.id) == .connected && puma.invitations.map(\.peer.trust) == [.paired])
         return (puma, lynx)
     }
 
-    @Test(arguments: [false, true])
-    func aRevokedPairingEndsTheConversationAndBothSidesGetTheReason(isForgotten: Bool) throws {
+    /// Who takes a pairing back: this program, or others who share its store.
+    enum Revocation: CaseIterable { case unpairedHere, unpairedByAnother, forgottenByAnother }
+
+    @Test(arguments: Revocation.allCases)
+    func `A revoked pairing ends the conversation and both sides get the reason`(_ way: Revocation) throws {
         let (puma, lynx) = try pairedAndConnected()
-        // Not through a call of this session: another session of the program does it, or a store that follows its file.
-        if isForgotten { memory.forget(lynx.id) } else { memory.unpair(lynx.id) }
-        try place.run(.milliseconds(100))
-        #expect(puma.states(of: lynx.id).suffix(2) == [.disconnected, .available])
-        #expect(puma.lastCause(of: lynx.id)?.cause == .notPaired)
-        #expect(lynx.states(of: puma.id).suffix(2) == [.disconnected, .available])
-        #expect(lynx.lastCause(of: puma.id)?.cause == .notPaired)
-        #expect(puma.peer(lynx.id)?.trust == (isForgotten ? .new : .known))
-        lynx.invite(puma)
-        try place.run(.seconds(1))
+        switch way {
+        case .unpairedHere: puma.session.peer(lynx.id).unpair()
+        case .unpairedByAnother: memory.unpair(lynx.id)
+        case .forgottenByAnother: memory.forget(lynx.id)
+        }
+        try network.run(for: .milliseconds(100))
+        for (member, other) in [(puma, lynx), (lynx, puma)] {
+            #expect(member.states(of: other.id).suffix(2) == [.disconnected, .available])
+            if way != .unpairedHere { #expect(member.endings == [.notPaired]) }
+        }
+        #expect(puma.peer(lynx.id)?.trust == (way == .forgottenByAnother ? .new : .known))
+        #expect(memory.peers.map(\.isPaired) == (way == .forgottenByAnother ? [] : [false]))
+        try network.invite(puma, from: lynx)
         #expect(lynx.failure?.cause == .notPaired)
     }
 
     @Test func aPeerUnpairedWhileTheLinkIsBrokenGetsTheReasonOnTheNextLink() throws {
         let (puma, lynx) = try pairedAndConnected()
-        lynx.faults.block(dials: .refuse)
-        puma.faults.block(dials: .refuse)
+        for member in [puma, lynx] { member.faults.block(dials: .refuse) }
         lynx.faults.cut()
-        try place.run(.seconds(1))
+        try network.run(for: .seconds(1))
         #expect(lynx.state(of: puma.id) == .reconnecting)
         memory.unpair(lynx.id)
-        try place.run(.seconds(1))
+        try network.run(for: .seconds(1))
         #expect(puma.lastCause(of: lynx.id)?.cause == .notPaired)
         #expect(lynx.state(of: puma.id) == .reconnecting)
-        lynx.faults.unblock()
-        puma.faults.unblock()
+        for member in [puma, lynx] { member.faults.unblock() }
         // Long before the `grace` for a lost link is over.
-        try place.run(.seconds(4))
+        try network.run(for: .seconds(4))
         #expect(lynx.state(of: puma.id) == .available)
         #expect(lynx.lastCause(of: puma.id)?.cause == .notPaired)
     }
 
     @Test func aPendingInvitationEndsWhenItsPairingIsRevoked() throws {
-        memory.pair(Identity.ephemeral(seed: 77).peerID, name: DisplayName(fitting: "Lynx"))
-        let puma = place.join("Puma", accepting: false, trust: memory) { $0.security = .paired }
-        let lynx = place.join("Lynx", seed: 77)
-        try place.run(.seconds(1))
-        lynx.invite(puma)
-        try place.run(.seconds(1))
+        pairLynx()
+        let (puma, lynx) = try meet(.paired, pumaAccepts: false)
+        try network.invite(puma, from: lynx)
         let invitation = try #require(puma.invitations.last)
         memory.unpair(lynx.id)
-        try place.run(.milliseconds(100))
+        try network.run(for: .milliseconds(100))
         #expect(lynx.failure?.cause == .notPaired)
         invitation.accept()
-        try place.run(.seconds(1))
+        try network.run(for: .seconds(1))
         #expect(puma.state(of: lynx.id) == .available && lynx.state(of: puma.id) == .available)
     }
 
     @Test func aChangeOfAPeersTrustIsReported() throws {
-        let puma = place.join("Puma", trust: memory)
-        let lynx = place.join("Lynx")
-        try place.run(.seconds(1))
-        lynx.invite(puma)
-        try place.run(.seconds(1))
+        let (puma, lynx) = try meet()
+        try network.invite(puma, from: lynx)
         func reportedTrusts() -> [PeerTrust?] {
             puma.events.compactMap {
                 if case .peerChanged(let peer) = $0, peer.id == lynx.id { peer.trust } else { nil }
             }
         }
         memory.pair(lynx.id, name: DisplayName(fitting: "Lynx"))
-        try place.run(.milliseconds(100))
+        try network.run(for: .milliseconds(100))
         #expect(reportedTrusts() == [.paired])
         memory.unpair(lynx.id)
-        try place.run(.milliseconds(100))
+        try network.run(for: .milliseconds(100))
         #expect(reportedTrusts() == [.paired, .known])
         #expect(puma.state(of: lynx.id) == .connected, "this session talks to anybody")
     }
 
     @Test func unpairingWithdrawsTheInvitation() throws {
-        memory.pair(Identity.ephemeral(seed: 77).peerID, name: DisplayName(fitting: "Lynx"))
-        let puma = place.join("Puma", trust: memory) { $0.security = .paired }
-        let lynx = place.join("Lynx", seed: 77, accepting: false)
-        try place.run(.seconds(1))
-        puma.invite(lynx)
-        try place.run(.seconds(1))
+        pairLynx()
+        let (puma, lynx) = try meet(.paired, lynxAccepts: false)
+        try network.invite(lynx, from: puma)
         #expect(lynx.invitations.count == 1)
         puma.session.peer(lynx.id).unpair()
-        try place.run(.seconds(1))
+        try network.run(for: .seconds(1))
         #expect(puma.failure?.cause == .notPaired)
         #expect(puma.state(of: lynx.id) == .available)
         #expect(lynx.endedInvitations.count == 1)
     }
 
     @Test func encryptedAndPlaintextSessionsRefuseEachOtherWithTheReason() throws {
-        let open = place.join("Open") { $0.security = .none }
-        let secret = place.join("Secret")
-        try place.run(.seconds(1))
-        open.invite(secret)
-        try place.run(.seconds(1))
+        let open = network.join("Open") { $0.security = .none }
+        let secret = network.join("Secret")
+        try network.run(for: .seconds(1))
+        try network.invite(secret, from: open)
         #expect(open.failure?.cause == .noCommonSecurity(theyEncrypt: true))
-        secret.invite(open)
-        try place.run(.seconds(1))
+        try network.invite(open, from: secret)
         #expect(secret.failure?.cause == .noCommonSecurity(theyEncrypt: false))
         #expect(secret.statistics.linksEnded["no common security"] == 2)
         #expect(open.invitations.isEmpty && secret.invitations.isEmpty)

@@ -1,6 +1,5 @@
 import Glibc
 import NighMemory
-import Synchronization
 import NighTestKit
 import Testing
 
@@ -25,15 +24,35 @@ import Testing
                 }, onMessage: { _, _ in })
         }
 
+        /// Waits until it sees a peer.
+        func sees() async { _ = await first { if case .peerFound(let peer) = $0 { peer } else { nil } } }
+
+        /// Waits for the next problem.
+        func problem() async -> NighError? {
+            await first { if case .problem(let error) = $0 { error } else { nil } }
+        }
+
         func first<Value>(_ wanted: (SessionEvent) -> Value?) async -> Value? {
             for await event in stream { if let value = wanted(event) { return value } }
             return nil
         }
     }
 
+    /// A folder, a network and a loop, which ends with the test.
+    private final class Place: Sendable {
+        let folder = TemporaryFolder()
+        let hub = MemoryHub()
+        let loop = ThreadEventLoop()
+
+        deinit { loop.shutdown() }
+    }
+
+    private let place = Place()
+    private var path: String { place.folder.path + "/peers" }
+
     private func session(
-        _ name: String, _ hub: MemoryHub, _ loop: ThreadEventLoop, trust: TrustStore,
-        security: SessionSecurity = .encrypted, identity: Identity = .ephemeral()
+        _ name: String, trust: TrustStore, security: SessionSecurity = .encrypted,
+        identity: Identity = .ephemeral()
     ) -> Listener {
         var configuration = SessionConfiguration(service: "test", name: DisplayName(fitting: name))
         configuration.security = security
@@ -42,72 +61,61 @@ import Testing
         return Listener(
             Session(
                 configuration, identity: identity, trust: trust,
-                transports: [MemoryTransport(hub: hub, address: name)], loop: loop))
+                transports: [MemoryTransport(hub: place.hub, address: name)], loop: place.loop))
+    }
+
+    /// A store with one paired peer, in the file.
+    private func saveStore(pairedWith peer: PeerID) throws {
+        let store = try TrustStore(path: path)
+        store.pair(peer, name: DisplayName(fitting: "Lynx"))
+        try store.save()
     }
 
     /// Two sessions with a trust file each. The first sees the second.
-    private func neighbours(
-        in folder: TemporaryFolder, on loop: ThreadEventLoop
-    ) async throws -> (puma: Listener, lynx: Listener) {
-        let hub = MemoryHub()
-        let puma = session("Puma", hub, loop, trust: try TrustStore(path: folder.path + "/puma"))
-        let lynx = session("Lynx", hub, loop, trust: try TrustStore(path: folder.path + "/lynx"))
-        _ = await puma.first { if case .peerFound(let peer) = $0 { peer } else { nil } }
+    private func neighbours() async throws -> (puma: Listener, lynx: Listener) {
+        let puma = session("Puma", trust: try TrustStore(path: path))
+        let lynx = session("Lynx", trust: try TrustStore(path: path + " of Lynx"))
+        await puma.sees()
         return (puma, lynx)
     }
 
-    @Test func aPairedPeerIsInTheFileWhenTheSessionHasClosed() async throws {
-        let folder = TemporaryFolder()
-        let loop = ThreadEventLoop()
-        defer { loop.shutdown() }
-        let (puma, lynx) = try await neighbours(in: folder, on: loop)
-        try await puma.session.peer(lynx.session.id).pair()
-        _ = await lynx.first { if case .paired(let peer) = $0 { peer } else { nil } }
-        await puma.session.close()
-        await lynx.session.close()
-        #expect(try TrustStore(path: folder.path + "/puma").isPaired(lynx.session.id))
-        #expect(try TrustStore(path: folder.path + "/lynx").isPaired(puma.session.id))
+    private func close(_ listeners: Listener...) async {
+        for listener in listeners { await listener.session.close() }
     }
 
-    @Test func aPairingByAnotherProgramAppliesToTheNextAttempt() async throws {
-        let folder = TemporaryFolder()
-        let hub = MemoryHub()
-        let loop = ThreadEventLoop()
-        defer { loop.shutdown() }
-        let path = folder.path + "/peers"
-        let puma = session("Puma", hub, loop, trust: try TrustStore(path: path), security: .paired)
-        let lynx = session("Lynx", hub, loop, trust: .ephemeral())
-        _ = await lynx.first { if case .peerFound(let peer) = $0 { peer } else { nil } }
+    @Test func `A paired peer is in the file when the session has closed`() async throws {
+        let (puma, lynx) = try await neighbours()
+        try await puma.session.peer(lynx.session.id).pair()
+        _ = await lynx.first { if case .paired(let peer) = $0 { peer } else { nil } }
+        await close(puma, lynx)
+        #expect(try TrustStore(path: path).isPaired(lynx.session.id))
+        #expect(try TrustStore(path: path + " of Lynx").isPaired(puma.session.id))
+    }
+
+    @Test func `A pairing by another program applies to the next attempt`() async throws {
+        let puma = session("Puma", trust: try TrustStore(path: path), security: .paired)
+        let lynx = session("Lynx", trust: .ephemeral())
+        await lynx.sees()
         await #expect(throws: NighError.self) { try await lynx.session.peer(puma.session.id).invite() }
-        let other = try TrustStore(path: path)
-        other.pair(lynx.session.id, name: DisplayName(fitting: "Lynx"))
-        try other.save()
+        try saveStore(pairedWith: lynx.session.id)
         // Until the store has read its file again.
         while !puma.session.trust.isPaired(lynx.session.id) {
             try? await lynx.session.peer(puma.session.id).invite()
         }
         try await lynx.session.peer(puma.session.id).invite()
-        await lynx.session.close()
-        await puma.session.close()
+        await close(lynx, puma)
     }
 
     /// How a pairing is taken back by others than this program.
     enum Hand: CaseIterable { case anotherProgram, editor, removal }
 
     @Test(.timeLimit(.minutes(15)), arguments: Hand.allCases)
-    func aPairingRevokedInTheFileEndsTheConversation(by hand: Hand) async throws {
-        let folder = TemporaryFolder()
-        let hub = MemoryHub()
-        let loop = ThreadEventLoop()
-        defer { loop.shutdown() }
-        let path = folder.path + "/peers"
+    func `A pairing revoked in the file ends the conversation`(by hand: Hand) async throws {
         let lynxsIdentity = Identity.ephemeral()
-        let before = try TrustStore(path: path)
-        before.pair(lynxsIdentity.peerID, name: DisplayName(fitting: "Lynx"))
-        try before.save()
-        let puma = session("Puma", hub, loop, trust: try TrustStore(path: path), security: .paired)
-        let lynx = session("Lynx", hub, loop, trust: .ephemeral(), identity: lynxsIdentity)
-        _ = await lynx.first { if case .peerFound(let peer) = $0 { peer } else { nil } }
+        try saveStore(pairedWith: lynxsIdentity.peerID)
+        let puma = session("Puma", trust: try TrustStore(path: path), security: .paired)
+        let lynx = session("Lynx", trust: .ephemeral(), identity: lynxsIdentity)
+        await lynx.sees()
         try await lynx.session.peer(puma.session.id).invite()
         switch hand {
         case .anotherProgram:
@@ -117,7 +125,7 @@ import Testing
         case .editor:
             let lines = TemporaryFolder.text(of: path).split(separator: "\n")
                 .filter { !$0.hasPrefix("paired") }
-            _ = folder.file("peers", lines.joined(separator: "\n") + "\n")
+            _ = place.folder.file("peers", lines.joined(separator: "\n") + "\n")
         case .removal: #expect(unlink(path) == 0)
         }
         for listener in [puma, lynx] {
@@ -126,84 +134,62 @@ import Testing
             }
             #expect(cause?.cause == .notPaired)
         }
-        await lynx.session.close()
-        await puma.session.close()
+        await close(lynx, puma)
     }
 
-    @Test func aChangeOfTheFileIsReadWithinASecond() {
+    @Test func `A change of the file is read within a second`() {
         #expect(TrustStoreSynchronizer.checkInterval + TrustStoreSynchronizer.settlingTime < .seconds(1))
     }
 
     @Test(.timeLimit(.minutes(15)))
-    func anUnreadableFileIsReportedOnceAndChangesNothingUntilItIsRepaired() async throws {
-        let folder = TemporaryFolder()
-        let hub = MemoryHub()
-        let loop = ThreadEventLoop()
-        defer { loop.shutdown() }
-        let path = folder.path + "/peers"
+    func `An unreadable file is reported once and changes nothing until it is repaired`() async throws {
         let (ada, bob) = (Identity.ephemeral().peerID, Identity.ephemeral().peerID)
-        let before = try TrustStore(path: path)
-        before.pair(ada, name: DisplayName(fitting: "Ada"))
-        try before.save()
+        try saveStore(pairedWith: ada)
         let good = TemporaryFolder.text(of: path)
-        let puma = session("Puma", hub, loop, trust: try TrustStore(path: path))
-        _ = folder.file("peers", "nigh-peers 1\nwhat is this?\n")
-        let error = await puma.first { if case .problem(let error) = $0 { error } else { nil } }
+        let puma = session("Puma", trust: try TrustStore(path: path))
+        _ = place.folder.file("peers", "nigh-peers 1\nwhat is this?\n")
+        let error = await puma.problem()
         #expect(error?.description.contains("line 2") == true)
         #expect(puma.session.trust.isPaired(ada))
         // The next report is about another fault, not about the same one again.
-        _ = folder.file("peers", "nigh-peers 1\n\nwhat is this?\n")
-        let next = await puma.first { if case .problem(let error) = $0 { error } else { nil } }
+        _ = place.folder.file("peers", "nigh-peers 1\n\nwhat is this?\n")
+        let next = await puma.problem()
         #expect(next?.description.contains("line 3") == true)
-        _ = folder.file("peers", good.replacing("\(ada)", with: "\(bob)"))
+        _ = place.folder.file("peers", good.replacing("\(ada)", with: "\(bob)"))
         while !puma.session.trust.isPaired(bob) { await Task.yield() }
         #expect(!puma.session.trust.isPaired(ada))
         await puma.session.close()
     }
 
-    @Test func anUnwritableFileIsReportedAndThePairingStillCounts() async throws {
-        let folder = TemporaryFolder()
-        let hub = MemoryHub()
-        let loop = ThreadEventLoop()
-        defer { loop.shutdown() }
-        let path = folder.path + "/puma"
-        let puma = session("Puma", hub, loop, trust: try TrustStore(path: path))
-        let lynx = session("Lynx", hub, loop, trust: .ephemeral())
-        _ = await puma.first { if case .peerFound(let peer) = $0 { peer } else { nil } }
-        _ = folder.file("puma", "what is this?\n")
+    @Test func `An unwritable file is reported and the pairing still counts`() async throws {
+        let puma = session("Puma", trust: try TrustStore(path: path))
+        let lynx = session("Lynx", trust: .ephemeral())
+        await puma.sees()
+        _ = place.folder.file("peers", "what is this?\n")
         try await puma.session.peer(lynx.session.id).pair()
-        let error = await puma.first { if case .problem(let error) = $0 { error } else { nil } }
+        let error = await puma.problem()
         #expect(error?.stage == .trusting)
         #expect(puma.session.trust.isPaired(lynx.session.id))
-        await puma.session.close()
-        await lynx.session.close()
+        await close(puma, lynx)
     }
 
-    @Test func aMetPeerIsInTheFileWhenTheSessionHasClosed() async throws {
-        let folder = TemporaryFolder()
-        let loop = ThreadEventLoop()
-        defer { loop.shutdown() }
-        let (puma, lynx) = try await neighbours(in: folder, on: loop)
+    @Test func `A met peer is in the file when the session has closed`() async throws {
+        let (puma, lynx) = try await neighbours()
         try await puma.session.peer(lynx.session.id).invite()
-        await puma.session.close()
-        await lynx.session.close()
-        let trust = try TrustStore(path: folder.path + "/puma")
+        await close(puma, lynx)
+        let trust = try TrustStore(path: path)
         #expect(trust.trust(in: lynx.session.id, called: DisplayName(fitting: "Lynx")) == .known)
     }
 
-    @Test func aStoreIsBusyFromTheMomentThatItIsToBeSavedUntilItIs() async throws {
-        let folder = TemporaryFolder()
-        let loop = ThreadEventLoop()
-        defer { loop.shutdown() }
-        let path = folder.path + "/peers"
+    @Test func `A store is busy from the moment that it is to be saved until it is`() async throws {
         let store = try TrustStore(path: path)
         store.pair(Identity.ephemeral(seed: 9).peerID, name: DisplayName(fitting: "Lynx"))
         let (idle, continuation) = AsyncStream<Void>.makeStream()
         let synchronizer = TrustStoreSynchronizer(
-            store, loop: loop, changed: {}, failed: { Issue.record("\($0)") },
+            store, loop: place.loop, changed: {}, failed: { Issue.record("\($0)") },
             becameIdle: { continuation.yield() })
         let isBusy = await withCheckedContinuation { answer in
-            loop.execute {
+            place.loop.execute {
                 synchronizer.save()
                 answer.resume(returning: synchronizer.isBusy)
             }

@@ -141,38 +141,56 @@ private final class DeskPipe: GuestPipe, PipeHandler {
     func pipeDrained(_ pipe: any Pipe) { handler?.pipeDrained(self) }
 }
 
+/// Brings a desk to a session.
+private final class DeskLayer: SessionLayer {
+    let transports: [any Transport]
+
+    init(_ desk: GuestDesk) { transports = [desk] }
+}
+
 /// A session that takes guests, its guests, and peers of the same network, in virtual time.
 ///
 /// A guest here is a whole session without encryption, so it can try everything that a peer can do.
 final class GuestHouse {
-    let loop = VirtualEventLoop()
+    /// The first wire is the peers', the second one is that of the guests and the desk.
+    private let network = SimulatedNetwork(wires: [.init(), .init()])
     let desk: GuestDesk
-    private let peers = MemoryHub()
-    private let visitors = MemoryHub()
-    private var count: UInt64 = 0
-    private(set) var host: SessionProbe!
+    let host: SessionProbe
     let trust = TrustStore.ephemeral()
 
     static let deskAddress = TransportAddress(scheme: "memory", value: "desk")
 
     init(_ adjust: (inout SessionConfiguration) -> Void = { _ in }) throws {
-        desk = GuestDesk(on: visitors)
-        host = join("Host", trust: trust, besides: [desk]) {
+        desk = GuestDesk(on: network.hub(of: 1))
+        host = network.join("Host", on: [0], trust: trust, at: "Host", layers: [DeskLayer(desk)]) {
             $0.admitsUnencryptedGuests = true
             adjust(&$0)
         }
         try run(.seconds(1))
     }
 
+    /// A session that a guest has entered.
+    static func withGuest(
+        _ adjust: (inout SessionConfiguration) -> Void = { _ in }
+    ) throws -> (house: GuestHouse, guest: SessionProbe) {
+        let house = try GuestHouse(adjust)
+        let guest = house.visit()
+        try house.enter(guest)
+        return (house, guest)
+    }
+
     /// Starts a session of the peers' network.
-    func join(
-        _ name: String, trust: TrustStore = .ephemeral(), besides more: [any Transport] = [],
-        adjust: (inout SessionConfiguration) -> Void = { _ in }
-    ) -> SessionProbe {
-        let transport = FaultyTransport(MemoryTransport(hub: peers, address: name))
-        return start(
-            name, .ephemeral(seed: count + 1), trust: trust, [transport] + more, transport.control,
-            adjust: adjust)
+    func join(_ name: String, adjust: (inout SessionConfiguration) -> Void = { _ in }) -> SessionProbe {
+        network.join(name, on: [0], at: name, adjust: adjust)
+    }
+
+    /// Starts a session of the peers' network, and connects it to the host.
+    func welcome(
+        _ name: String = "Peer", adjust: (inout SessionConfiguration) -> Void = { _ in }
+    ) throws -> SessionProbe {
+        let peer = join(name, adjust: adjust)
+        try network.connect(peer, host)
+        return peer
     }
 
     /// Starts a session that is a guest, and which the desk takes for `guest`: for itself unless told otherwise.
@@ -181,35 +199,17 @@ final class GuestHouse {
         adjust: (inout SessionConfiguration) -> Void = { _ in }
     ) -> SessionProbe {
         desk.guestsByAddress[name] = guest ?? identity.peerID
-        let transport = FaultyTransport(MemoryTransport(hub: visitors, address: name))
-        return start(name, identity, trust: .ephemeral(), [transport], transport.control) {
+        return network.join(name, on: [1], identity: identity, at: name) {
             $0.security = .none
             $0.datagrams = false
             adjust(&$0)
         }
     }
 
-    private func start(
-        _ name: String, _ identity: Identity, trust: TrustStore, _ transports: [any Transport],
-        _ faults: FaultControl,
-        adjust: (inout SessionConfiguration) -> Void
-    ) -> SessionProbe {
-        count += 1
-        var configuration = SessionConfiguration(service: "test", name: DisplayName(fitting: name))
-        configuration.seed = count &* 7919
-        adjust(&configuration)
-        let session = Session(
-            configuration, identity: identity, trust: trust, transports: transports, loop: loop)
-        let probe = SessionProbe(number: Int(count), session: session, faults: faults)
-        probe.start(reading: .handler, accepting: true)
-        return probe
-    }
-
-    func run(_ time: Duration) throws { try loop.run(for: time) }
+    func run(_ time: Duration) throws { try network.run(for: time) }
 
     /// Lets a guest invite the host, and time pass.
     func enter(_ guest: SessionProbe) throws {
-        guest.session.invite(at: Self.deskAddress) { [weak guest] in guest?.outcomes.append($0) }
-        try run(.seconds(1))
+        try network.invite(at: Self.deskAddress, from: guest)
     }
 }

@@ -26,20 +26,19 @@ import Testing
                 to: Introductions.Observer(
                     violated: { _ in presented.violations += 1 }, presented: { presented.ids.append($0) }))
         }
-        configuration.layers = [layer]
+        configuration.layers.append(layer)
     }
 
     private static func known(to probe: SessionProbe) -> Set<PeerID> {
         Set(probe.session.inspection.peers.map(\.id))
     }
 
-    @Test("tells its members nothing of the guest, and the guest nothing of its members")
-    func separate() throws {
+    @Test func `tells its members nothing of the guest, and the guest nothing of its members`() throws {
         let presented = Presented()
         let house = try GuestHouse { Self.mesh(1, &$0, presented) }
-        let members = [2, 3].map { seed in house.join("M\(seed)") { Self.mesh(UInt64(seed), &$0) } }
-        try house.run(.seconds(1))
-        for member in members { member.session.invite(house.host.id) { _ in } }
+        let members = try [2, 3].map { seed in
+            try house.welcome("M\(seed)") { Self.mesh(UInt64(seed), &$0) }
+        }
         try house.run(.seconds(5))
         for member in members { #expect(presented.ids.contains(member.id)) }
         #expect(Self.known(to: members[0]) == [house.host.id, members[1].id])
@@ -49,24 +48,19 @@ import Testing
         #expect(house.host.state(of: guest.id) == .connected)
         #expect(Self.known(to: guest) == [house.host.id])
         for member in members { #expect(!Self.known(to: member).contains(guest.id)) }
-        let after = house.join("M5") { Self.mesh(5, &$0) }
-        try house.run(.seconds(1))
-        after.session.invite(house.host.id) { _ in }
-        try house.run(.seconds(10))
+        let after = try house.welcome("M5") { Self.mesh(5, &$0) }
+        try house.run(.seconds(9))
         #expect(presented.ids.contains(after.id))
         #expect(Self.known(to: after) == [house.host.id, members[0].id, members[1].id])
         #expect(Self.known(to: guest) == [house.host.id])
         #expect(!presented.ids.contains(guest.id))
     }
 
-    @Test("takes nothing that the guest says about anybody")
-    func hearsay() throws {
+    @Test func `takes nothing that the guest says about anybody`() throws {
         let presented = Presented()
         let house = try GuestHouse { Self.mesh(1, &$0, presented) }
-        let member = house.join("Member") { Self.mesh(2, &$0) }
-        try house.run(.seconds(1))
-        member.session.invite(house.host.id) { _ in }
-        try house.run(.seconds(5))
+        let member = try house.welcome("Member") { Self.mesh(2, &$0) }
+        try house.run(.seconds(4))
         let guest = house.visit()
         try house.enter(guest)
         let before = Self.known(to: house.host)
@@ -84,31 +78,23 @@ import Testing
             .introduction(
                 stranger, addresses: [TransportAddress(scheme: "memory", value: "Member")], token: [1, 2]),
         ]
-        for record in records {
+        // And bytes that are no record.
+        for bytes in records.map(\.bytes) + [[255, 255], [UInt8](repeating: 7, count: 40)] {
             let sent = guest.session.sendIfPossible(
-                ByteSlice(record.bytes), of: IntroductionRecord.kind, to: house.host.id)
-            #expect(sent == .sent)
-        }
-        // Bytes that are no record, and the presence of somebody else.
-        for bytes in [[255, 255], [UInt8](repeating: 7, count: 40)] {
-            _ = guest.session.sendIfPossible(
                 ByteSlice(bytes), of: IntroductionRecord.kind, to: house.host.id)
+            #expect(sent == .sent)
         }
         try house.run(.seconds(30))
         #expect(Self.known(to: house.host) == before.union([guest.id]))
         #expect(Self.known(to: guest) == [house.host.id])
         #expect(Set(presented.ids) == [member.id] && presented.violations == 0)
-        #expect(house.host.state(of: guest.id) == .connected)
-        #expect(guest.messages.isEmpty)
+        #expect(house.host.state(of: guest.id) == .connected && guest.messages.isEmpty)
     }
 
-    @Test("asks its program about the guest, whatever token that brings")
-    func introducedGuest() throws {
+    @Test func `asks its program about the guest, whatever token that brings`() throws {
         let house = try GuestHouse { Self.mesh(1, &$0) }
-        let member = house.join("Member") { Self.mesh(2, &$0) }
-        try house.run(.seconds(1))
-        member.session.invite(house.host.id) { _ in }
-        try house.run(.seconds(5))
+        let member = try house.welcome("Member") { Self.mesh(2, &$0) }
+        try house.run(.seconds(4))
         let guest = house.visit()
         try house.run(.seconds(1))
         let token = IntroductionToken(
