@@ -64,9 +64,8 @@ final class Supervisor {
             if try condition() { return }
             let left = deadline - elapsed
             guard left > .zero else {
-                throw Failure(
-                    "waited \((journal.now - start).written) s in vain for \(words), where \(limit.written) s are allowed"
-                )
+                let passed = (journal.now - start).written
+                throw Failure("waited \(passed) s in vain for \(words), where \(limit.written) s are allowed")
             }
             turn(atMost: min(left, .milliseconds(50)))
         }
