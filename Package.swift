@@ -231,8 +231,8 @@ let package = Package(
         .executableTarget(
             name: "lab",
             dependencies: [
-                "CBluetooth", "CHeap", "NighActors", "NighBluetooth", "NighCalls", "NighCore",
-                "NighIntroductions", "NighLoop", "NighTestKit", "NighUV", "ProgramSupport",
+                "CBluetooth", "CHeap", "NighBluetooth", "NighCore", "NighIntroductions", "NighLoop",
+                "NighTestKit", "NighUV", "ProgramSupport",
             ],
             path: "Tests/Lab/Program"),
         .executableTarget(

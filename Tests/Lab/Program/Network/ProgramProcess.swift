@@ -1,7 +1,7 @@
 import Glibc
 
 /// A running `fourinarow` or `nigh` in a scenario, with the lines that it has printed.
-final class GameProcess {
+final class ProgramProcess {
     /// The identity that the program uses.
     enum Identity {
         case ephemeral
@@ -21,9 +21,9 @@ final class GameProcess {
 
     /// Starts `program` with `arguments`, a command and its arguments.
     init(
-        _ name: String, _ arguments: [String], of program: String = "fourinarow", over transport: String,
+        _ name: String, _ arguments: [String], of program: String, over transport: String,
         as identity: Identity, on host: Host
-    ) throws(Failure) {
+    ) throws {
         self.name = name
         self.host = host
         label = "\(host.name)/\(name)"
@@ -31,7 +31,7 @@ final class GameProcess {
         command += [try Spawning.path(of: program)] + arguments
         command += ["--name", name, "--transport", transport]
         if identity == .ephemeral { command += ["--identity", "ephemeral"] }
-        // A program that plays a number of games ends by itself; `judge` checks how.
+        // A program that plays a number of games ends by itself; `check` says how.
         child = try host.lab.supervisor.start(label, command, mayEnd: true)
         child.onLine = { [unowned self] stream, line in
             switch stream {
@@ -69,7 +69,7 @@ final class GameProcess {
     @discardableResult
     func waitForOutput(
         _ text: String, after count: Int = 0, within limit: Duration = .seconds(10)
-    ) throws(Failure) -> String {
+    ) throws -> String {
         var next = count
         var found: String?
         try host.lab.wait(for: "\(label) to say \"\(text)\"", within: limit) {
@@ -77,7 +77,7 @@ final class GameProcess {
                 if lines[next].contains(text) { found = lines[next] }
                 next += 1
             }
-            if found == nil, !isRunning { host.lab.supervisor.report("\(label) ended before it said that") }
+            if found == nil, !isRunning { throw Failure("\(label) ended before it said \"\(text)\"") }
             return found != nil
         }
         return found ?? ""
@@ -103,14 +103,9 @@ final class GameProcess {
 
     var isRunning: Bool { !child.isOver }
 
-    /// Waits until the program ends; fails if it did not end normally.
-    func waitForEnd(within limit: Duration = .seconds(10)) throws(Failure) {
+    /// Waits until the program ends; fails if it ended abnormally, or printed an error.
+    func waitForEnd(within limit: Duration = .seconds(10)) throws {
         try host.lab.wait(for: "\(label) to end", within: limit) { !isRunning }
-        try check()
-    }
-
-    /// Fails if it ended abnormally, or printed an error.
-    func check() throws(Failure) {
         guard child.ending == (isKilled ? .killed(SIGKILL) : .exited(0)) else {
             throw Failure("\(label) \(child.ending?.description ?? "goes on")")
         }
