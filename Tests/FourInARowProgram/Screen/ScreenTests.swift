@@ -16,16 +16,6 @@ struct ScreenTests {
         for picture in try Gallery.pictures() { try Snapshot(name: picture.name).expect(picture.text) }
     }
 
-    @Test func `Discs, the chosen column and old words have their colours`() throws {
-        let picture = try #require(try Gallery.pictures().first { $0.name == "table-pending" })
-        let traits = TerminalTraits(colours: .twoHundredFiftySix, isUnicode: true)
-        var painter = Painter(traits, isSynchronized: false)
-        let painted = painter.paint(picture.screen.canvas(picture.size, now: picture.now))
-        let text = String(decoding: painted, as: UTF8.self)
-        try Snapshot(name: "colours").expect(
-            text.replacing("\u{1B}", with: "␛").replacing("\r\n", with: "\n"))
-    }
-
     @Test func `At every size, each screen shows its keys, in ASCII only where that is wanted`() throws {
         for var picture in try Gallery.pictures() {
             for size in Self.sizes + [Scene.small] {
