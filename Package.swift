@@ -322,7 +322,7 @@ let package = Package(
                 "ChildPrograms", "FourInARow", "Guests", "NighCore", "NighLoop", "NighMemory", "NighRecord",
                 "NighTestKit", "ProgramSupport", "Terminal", "fourinarow",
             ],
-            path: "Tests/FourInARowProgram"),
+            path: "Tests/FourInARowProgram", exclude: ["Snapshots"]),
         .executableTarget(
             name: "TerminalCrasher", dependencies: ["NighCore", "Terminal"], path: "Tests/TerminalCrasher"),
         .testTarget(

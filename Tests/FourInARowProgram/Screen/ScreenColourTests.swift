@@ -5,36 +5,7 @@ import Testing
 @testable import Terminal
 @testable import fourinarow
 
-@Suite("Small details beside the board")
-struct DetailTests {
-    @Test("Round trips have the usual unit, and two or three digits")
-    func roundTrips() {
-        let texts: [(Duration, String)] = [
-            (.microseconds(40), "0.0 ms"), (.microseconds(1_250), "1.2 ms"), (.milliseconds(9), "9.0 ms"),
-            (.milliseconds(85), "85 ms"), (.milliseconds(1_450), "1.4 s"), (.seconds(-1), "0.0 ms"),
-        ]
-        for (duration, text) in texts { #expect(RoundTripText.text(duration) == text) }
-    }
-
-    @Test("A signal has none to four bars, whatever quality is reported")
-    func bars() {
-        let glyphs = Glyphs(isUnicode: true)
-        let bars = [0, 0.01, 0.3, 0.6, 1, 7, -1, .nan, .infinity].map(glyphs.bars)
-        #expect(
-            bars == ["····", "▂···", "▂▄··", "▂▄▆·", "▂▄▆█", "▂▄▆█", "····", "····", "▂▄▆█"])
-        #expect(Glyphs(isUnicode: false).bars(0.5) == "##..")
-    }
-
-    @Test("The number of watchers is shown; a watcher is not counted for itself alone")
-    func watchers() throws {
-        var scene = try Scene.playing(watched: true)
-        #expect(scene.text(Scene.puma).contains("one watches"))
-        #expect(scene.text(Scene.owl).contains("nobody else watches"))
-        scene.watch(Scene.peer(4))
-        #expect(scene.text(Scene.lynx).contains("2 watch"))
-        #expect(scene.text(Scene.owl).contains("2 watch, including you"))
-    }
-
+struct ScreenColourTests {
     /// The style of a cell on a player's screen.
     private func style(_ column: Int, _ row: Int, _ peer: PeerID, _ scene: Scene) -> Style? {
         let canvas = scene.screens[peer]?.canvas(Scene.small, now: scene.now)
