@@ -172,4 +172,20 @@ struct MemoryTransportTests {
         #expect(first.count > 100)
         #expect(try run() == first)
     }
+
+    /// The suite checks the outer one, so the inner one is itself the transport that must keep to the contract.
+    @Test(arguments: TransportConformance.checks)
+    func `A checked transport keeps to the contract, and finds no breach in the memory transport`(
+        _ check: ConformanceCheck
+    ) {
+        var made: [CheckedTransport] = []
+        let outcome = check.run {
+            .memory(isVirtual: true) {
+                made.append(CheckedTransport($0))
+                return made[made.count - 1]
+            }
+        }
+        #expect(outcome.verdict == .passed)
+        #expect(made.compactMap(\.breach).isEmpty)
+    }
 }
