@@ -142,12 +142,15 @@ let package = Package(
             path: "Sources/Transports/NATS"),
         .target(
             name: "NighTestKit",
+            dependencies: ["COpenSSL", "NighCore", "NighFiles", "NighMemory"],
+            path: "Sources/TestKit"),
+        .target(
+            name: "Worlds",
             dependencies: [
-                "COpenSSL", "NighCalls", "NighChannels", "NighCore", "NighFiles", "NighGroups",
-                "NighIntroductions", "NighMemory", "NighRelays",
+                "NighCalls", "NighChannels", "NighCore", "NighFiles", "NighGroups", "NighIntroductions",
+                "NighMemory", "NighRelays", "NighTestKit",
             ],
-            path: "Sources/TestKit"
-        ),
+            path: "Tests/Worlds"),
         .target(
             name: "FourInARow", dependencies: ["NighCore"], path: "Sources/FourInARow", packageAccess: false),
         .target(name: "Arguments", path: "Sources/Tools/Arguments"),
@@ -228,8 +231,8 @@ let package = Package(
         .executableTarget(
             name: "lab",
             dependencies: [
-                "CBluetooth", "CHeap", "NighActors", "NighBluetooth", "NighCalls", "NighCore",
-                "NighIntroductions", "NighLoop", "NighTestKit", "NighUV", "ProgramSupport",
+                "CBluetooth", "CHeap", "NighBluetooth", "NighCore", "NighIntroductions", "NighLoop",
+                "NighTestKit", "NighUV", "ProgramSupport",
             ],
             path: "Tests/Lab/Program"),
         .executableTarget(
@@ -239,14 +242,14 @@ let package = Package(
         .executableTarget(
             name: "soak",
             dependencies: [
-                "Measuring", "NighCore", "NighMDNS", "NighTCP", "NighTestKit", "ProgramSupport",
+                "Measuring", "NighCore", "NighMDNS", "NighTCP", "NighTestKit", "ProgramSupport", "Worlds",
             ],
             path: "Sources/Tools/soak"),
         .testTarget(
             name: "CoreTests",
             dependencies: [
                 "COpenSSL", "NighCalls", "NighChannels", "NighCore", "NighFiles", "NighForwarding",
-                "NighGroups", "NighIntroductions", "NighMemory", "NighRelays", "NighTestKit",
+                "NighGroups", "NighIntroductions", "NighMemory", "NighRelays", "NighTestKit", "Worlds",
             ],
             path: "Tests/Core"),
         .testTarget(
@@ -319,7 +322,7 @@ let package = Package(
                 "ChildPrograms", "FourInARow", "Guests", "NighCore", "NighLoop", "NighMemory", "NighRecord",
                 "NighTestKit", "ProgramSupport", "Terminal", "fourinarow",
             ],
-            path: "Tests/FourInARowProgram"),
+            path: "Tests/FourInARowProgram", exclude: ["Snapshots"]),
         .executableTarget(
             name: "TerminalCrasher", dependencies: ["NighCore", "Terminal"], path: "Tests/TerminalCrasher"),
         .testTarget(
@@ -383,7 +386,7 @@ let package = Package(
         .testTarget(
             name: "TestKitTests",
             dependencies: [
-                "NighCalls", "NighChannels", "NighCore", "NighLoop", "NighMemory", "NighTestKit",
+                "NighCalls", "NighChannels", "NighCore", "NighLoop", "NighMemory", "NighTestKit", "Worlds",
             ],
             path: "Tests/TestKit"),
     ],

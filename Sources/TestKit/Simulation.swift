@@ -1,5 +1,4 @@
 import NighCore
-import NighMemory
 import Synchronization
 
 /// Devices in virtual time, on which programs written for `import Nigh` run unchanged.
@@ -20,9 +19,12 @@ import Synchronization
 /// `session.clock` in place of `Task.sleep`, with actors that have no executor of their own. Other parts run in real
 /// time, and then a run is not the same each time: `Task { }` and `Task.detached`, the main actor, files, other clocks.
 public final class Simulation {
+    /// The network of the devices. Sessions that a test makes itself may join it.
+    public let network: SimulatedNetwork
+    private let devices: SimulatedDevices
+
     /// The loop on which everything runs.
-    public let loop: VirtualEventLoop
-    private let network: SimulatedNetwork
+    public var loop: VirtualEventLoop { network.loop }
 
     /// Creates a simulation without devices.
     ///
@@ -30,8 +32,8 @@ public final class Simulation {
     ///   - seed: decides everything that is random.
     ///   - workLimit: the number of pieces of work that one call of `run` may do.
     public init(seed: UInt64 = 1, workLimit: Int = 2_000_000) {
-        network = SimulatedNetwork(seed: seed)
-        loop = VirtualEventLoop(workLimit: workLimit)
+        network = SimulatedNetwork(seed: seed, on: VirtualEventLoop(workLimit: workLimit))
+        devices = SimulatedDevices(seed: seed)
     }
 
     /// Starts a program on a device, which is named after what its sessions call themselves by default. The program
@@ -40,11 +42,11 @@ public final class Simulation {
     public func start<Result: Sendable>(
         on device: String, _ program: @escaping @Sendable () async throws -> Result
     ) -> Task<Result, any Error> {
-        let (network, loop) = (network, loop)
+        let (network, loop, devices) = (network, loop, devices)
         let simulated = SimulatedDevice(
             name: DisplayName(fitting: device), loop: loop,
-            makeTransports: { [network.makeTransport(for: device)] },
-            identity: { network.identity(of: device, for: $0) }, nextSeed: { network.nextSeed() })
+            makeTransports: { devices.addHost(of: device, to: network).transports },
+            identity: { devices.identity(of: device, for: $0) }, nextSeed: { devices.nextSeed() })
         return SimulatedDevice.$current.withValue(simulated) {
             Task(executorPreference: loop) { try await program() }
         }
@@ -95,25 +97,25 @@ public final class Simulation {
     // MARK: The network
 
     /// Breaks the links of a device once. Its sessions look for others at once.
-    public func cutLinks(of device: String) { network.controls(of: device).forEach { $0.cut() } }
+    public func cutLinks(of device: String) { devices.hosts(of: device).forEach { $0.cutLinks() } }
 
     /// Lets nothing through to and from a device, without a word to either side, until ``bringOnline(_:)``.
     public func takeOffline(_ device: String) {
-        network.setOffline(device, true)
-        network.controls(of: device).forEach { $0.block() }
+        devices.setOffline(device, true)
+        devices.hosts(of: device).forEach { $0.takeOffline() }
     }
 
     /// Ends what ``takeOffline(_:)`` began.
     public func bringOnline(_ device: String) {
-        network.setOffline(device, false)
-        network.controls(of: device).forEach { $0.unblock() }
+        devices.setOffline(device, false)
+        devices.hosts(of: device).forEach { $0.bringOnline() }
     }
 }
 
-/// The network of a simulation, and what each device has.
-private final class SimulatedNetwork: Sendable {
+/// The devices of a simulation, and the hosts of their sessions.
+private final class SimulatedDevices: Sendable {
     private struct Device {
-        var controls: [FaultControl] = []
+        var hosts: [SimulatedHost] = []
         var identitySeeds: [ServiceName: UInt64] = [:]
         var isOffline = false
     }
@@ -123,7 +125,6 @@ private final class SimulatedNetwork: Sendable {
         var devices: [String: Device] = [:]
     }
 
-    private let hub = MemoryHub()
     private let state: Mutex<State>
 
     init(seed: UInt64) { state = Mutex(State(generator: SeededGenerator(seed: seed))) }
@@ -140,19 +141,19 @@ private final class SimulatedNetwork: Sendable {
         return .ephemeral(seed: seed)
     }
 
-    func makeTransport(for device: String) -> any Transport {
-        let number = controls(of: device).count + 1
-        let transport = FaultyTransport(MemoryTransport(hub: hub, address: "\(device)-\(number)"))
+    /// Adds the host of one more session of a device to the network.
+    func addHost(of device: String, to network: SimulatedNetwork) -> SimulatedHost {
+        let host = network.addHost(at: "\(device)-\(hosts(of: device).count + 1)")
         let isOffline = state.withLock { state in
-            state.devices[device, default: Device()].controls.append(transport.control)
+            state.devices[device, default: Device()].hosts.append(host)
             return state.devices[device]?.isOffline ?? false
         }
-        if isOffline { transport.control.block() }
-        return transport
+        if isOffline { host.takeOffline() }
+        return host
     }
 
-    func controls(of device: String) -> [FaultControl] {
-        state.withLock { $0.devices[device]?.controls ?? [] }
+    func hosts(of device: String) -> [SimulatedHost] {
+        state.withLock { $0.devices[device]?.hosts ?? [] }
     }
 
     func setOffline(_ device: String, _ isOffline: Bool) {

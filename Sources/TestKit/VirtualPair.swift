@@ -19,44 +19,35 @@ package final class VirtualPair<Layer: SessionLayer> {
     }
 
     package let problems = Problems()
-    package let loop: VirtualEventLoop
     package let puma: Member
     package let lynx: Member
+    private let network: SimulatedNetwork
+
+    package var loop: VirtualEventLoop { network.loop }
 
     /// Connects the two. Lynx goes without its layer if told so, as a peer of an earlier version does.
     package init(
-        service: String, on loop: VirtualEventLoop = VirtualEventLoop(), lynxHasLayer: Bool = true,
+        on loop: VirtualEventLoop = VirtualEventLoop(), lynxHasLayer: Bool = true,
         configure: (inout SessionConfiguration) -> Void = { _ in },
         layer: () -> Layer
     ) throws {
-        let hub = MemoryHub()
+        let network = SimulatedNetwork(on: loop)
         let problems = problems
-        self.loop = loop
-        func member(_ name: String, hasLayer: Bool, seed: UInt64) throws -> Member {
-            let transport = FaultyTransport(MemoryTransport(hub: hub, address: name))
-            var configuration = SessionConfiguration(
-                service: ServiceName(service) ?? "pair", name: DisplayName(fitting: name))
-            configuration.seed = seed
-            configure(&configuration)
+        func join(_ name: String, hasLayer: Bool = true) -> (SessionProbe, Layer) {
             let layer = layer()
-            if hasLayer { configuration.layers = [layer] }
-            let session = Session(
-                configuration, identity: .ephemeral(seed: seed), transports: [transport], loop: loop)
-            session.start(onEvent: { event in
-                switch event {
-                case .invited(let invitation): invitation.accept()
-                case .problem(let error): problems.causes.append(error.cause)
-                default: break
-                }
-            })
-            return Member(session: session, layer: layer, faults: transport.control)
+            let probe = network.join(name, layers: hasLayer ? [layer] : [], adjust: configure)
+            let accept = probe.reaction
+            probe.reaction = { event, session in
+                if case .problem(let error) = event { problems.causes.append(error.cause) }
+                accept?(event, session)
+            }
+            return (probe, layer)
         }
-        let puma = try member("puma", hasLayer: true, seed: 1)
-        let lynx = try member("lynx", hasLayer: lynxHasLayer, seed: 2)
-        (self.puma, self.lynx) = (puma, lynx)
-        try run()
-        puma.session.invite(lynx.session.id) { _ in }
-        try run()
+        let (first, second) = (join("puma"), join("lynx", hasLayer: lynxHasLayer))
+        try network.connect(first.0, second.0)
+        self.network = network
+        puma = Member(session: first.0.session, layer: first.1, faults: first.0.faults)
+        lynx = Member(session: second.0.session, layer: second.1, faults: second.0.faults)
     }
 
     /// Lets time pass.

@@ -9,7 +9,7 @@ import Testing
     private let loop = VirtualEventLoop(workLimit: 100_000_000)
 
     /// A transport that advertises and browses, and the peers that it sees.
-    private final class Member: TransportEvents, @unchecked Sendable {  // Confined to the one loop.
+    private final class Member: TransportEventHandler, @unchecked Sendable {  // Confined to the one loop.
         let transport: BrokerTransport
         let advertisement: Advertisement
         var seen: Set<TransportAddress> = []
@@ -25,17 +25,14 @@ import Testing
             transport.advertise(advertisement)
         }
 
-        func routeFound(_ sighting: Sighting, by transport: any Transport) { seen.insert(sighting.address) }
-        func routeChanged(_ sighting: Sighting, by transport: any Transport) {}
-        func routeLost(_ address: TransportAddress, by transport: any Transport) { seen.remove(address) }
-        func addressKnown(_ address: TransportAddress, by transport: any Transport) {}
-        func pipeOpened(_ pipe: any Pipe, dial: DialID?, by transport: any Transport) { pipe.close(.now) }
-        func dialFailed(_ dial: DialID, error: NighError, by transport: any Transport) {}
-        func advertised(as name: DisplayName, by transport: any Transport) {}
-        func advertisingFailed(_ error: NighError, by transport: any Transport) {}
-        func browsingFailed(_ error: NighError, by transport: any Transport) {}
-        func listeningChanged(_ addresses: [TransportAddress], by transport: any Transport) {}
-        func transportChanged(_ condition: TransportCondition, by transport: any Transport) {}
+        func handle(_ event: TransportEvent, by transport: any Transport) {
+            switch event {
+            case .routeFound(let sighting): seen.insert(sighting.address)
+            case .routeLost(let address): seen.remove(address)
+            case .pipeOpened(let pipe, _): pipe.close(.now)
+            default: break
+            }
+        }
     }
 
     @Test("a crowd knows of who comes and goes within 5 s, with at most 50 announcements a second")

@@ -34,14 +34,16 @@ import Testing
         }
     }
 
+    private func wait(within time: Duration = .seconds(5), _ condition: @escaping () -> Bool) throws {
+        #expect(try loop.run(until: condition, within: time))
+    }
+
     private func connectedPair(on broker: SimulatedBroker) throws -> (Member, Member) {
         let puma = Member("Puma", number: 1, on: broker)
         let lynx = Member("Lynx", number: 2, on: broker)
-        let seen = { puma.states.last == .available && lynx.states.last == .available }
-        #expect(try loop.run(until: seen, within: .seconds(5)))
+        try wait { puma.states.last == .available && lynx.states.last == .available }
         puma.session.invite(lynx.session.id) { _ in }
-        let connected = { puma.states.last == .connected && lynx.states.last == .connected }
-        #expect(try loop.run(until: connected, within: .seconds(5)))
+        try wait { puma.states.last == .connected && lynx.states.last == .connected }
         return (puma, lynx)
     }
 
@@ -66,7 +68,7 @@ import Testing
             (round % 2 == 0 ? puma : lynx).client.cut()
             let before = loop.now
             let last = round * 200 + 199
-            #expect(try loop.run(until: { lynx.numbers.last == last }, within: .seconds(20)))
+            try wait(within: .seconds(20)) { lynx.numbers.last == last }
             longest = max(longest, (loop.now - before).duration)
         }
         #expect(lynx.numbers == Array(0..<4_000))
@@ -81,7 +83,7 @@ import Testing
         broker.lossOneIn = 400
         try send(0..<3_000, from: puma, to: lynx)
         broker.lossOneIn = .max
-        #expect(try loop.run(until: { lynx.numbers.count >= 3_000 }, within: .seconds(120)))
+        try wait(within: .seconds(120)) { lynx.numbers.count >= 3_000 }
         #expect(lynx.numbers == Array(0..<3_000))
         #expect(puma.states.contains(.reconnecting))
     }
@@ -94,7 +96,7 @@ import Testing
         puma.client.cut()
         lynx.client.cut()
         try send(0..<1, from: puma, to: lynx)
-        #expect(try loop.run(until: { lynx.numbers == [0] }, within: .seconds(29)))
+        try wait(within: .seconds(29)) { lynx.numbers == [0] }
         #expect(!puma.states.contains(.disconnected))
     }
 
@@ -109,7 +111,7 @@ import Testing
             try send(number..<number + 1, from: puma, to: lynx)
             try loop.run(for: span)
             broker.isPartitioned = false
-            #expect(try loop.run(until: { lynx.numbers.last == number }, within: .seconds(5)))
+            try wait { lynx.numbers.last == number }
         }
         #expect(lynx.numbers == [0, 1])
         #expect(!puma.states.contains(.disconnected) && puma.states.contains(.reconnecting))
@@ -121,13 +123,10 @@ import Testing
         let puma = Member("Puma", number: 1, on: broker)
         let lynx = Member("Lynx", number: 2, on: broker)
         let lion = Member("Lion", number: 3, on: broker)
-        let all = { puma.states.filter { $0 == .available }.count == 2 }
-        #expect(try loop.run(until: all, within: .seconds(5)))
+        try wait { puma.states.count { $0 == .available } == 2 }
         lynx.session.close {}
-        let oneGone = { puma.states.filter { $0 == .unavailable }.count == 1 }
-        #expect(try loop.run(until: oneGone, within: .seconds(1)))
+        try wait(within: .seconds(1)) { puma.states.count { $0 == .unavailable } == 1 }
         lion.client.cut(forGood: true)
-        let bothGone = { puma.states.filter { $0 == .unavailable }.count == 2 }
-        #expect(try loop.run(until: bothGone, within: .seconds(120)))
+        try wait(within: .seconds(120)) { puma.states.count { $0 == .unavailable } == 2 }
     }
 }

@@ -36,11 +36,10 @@ final class SimulatedBroker: @unchecked Sendable {
     }
 
     /// Makes a transport on a client of its own.
-    func makeTransport(sizes: BrokerPipes.Sizes = BrokerPipes.Sizes()) -> BrokerTransport {
-        let client = makeClient()
-        return BrokerTransport(
-            client, scheme: "sim", realm: "test", capabilities: Self.capabilities, sizes: sizes,
-            seed: UInt64(clients.count), nonce: "n\(clients.count)")
+    func makeTransport() -> BrokerTransport {
+        BrokerTransport(
+            makeClient(), scheme: "sim", realm: "test", capabilities: Self.capabilities,
+            sizes: BrokerPipes.Sizes(), seed: UInt64(clients.count), nonce: "n\(clients.count)")
     }
 
     private static let capabilities = TransportCapabilities(
@@ -118,7 +117,8 @@ final class SimulatedBrokerClient: Broker, @unchecked Sendable {
         if !forGood { connect(after: server.reconnectTime) }
     }
 
-    private func connect(after pause: Moment.Span) {
+    /// Connects it later. Without `start` it reports nothing.
+    func connect(after pause: Moment.Span) {
         perform(after: pause) { client in
             client.isConnected = true
             client.events?.brokerConnected(client.server.limits)

@@ -24,7 +24,7 @@ private func number(_ bytes: ByteSlice) -> UInt32 {
 
 extension VirtualPair where Layer == Calls {
     fileprivate convenience init(lynxHasCalls: Bool = true) throws {
-        try self.init(service: "calls", lynxHasLayer: lynxHasCalls) { _ in
+        try self.init(lynxHasLayer: lynxHasCalls) { _ in
         } layer: {
             Calls()
         }

@@ -16,7 +16,7 @@ private final class Pair {
     let sent = Sent()
 
     init(lynxHasChannels: Bool = true) throws {
-        sessions = try VirtualPair(service: "channels", lynxHasLayer: lynxHasChannels) {
+        sessions = try VirtualPair(lynxHasLayer: lynxHasChannels) {
             $0.limits.message = 100_000
         } layer: {
             Channels()

@@ -181,7 +181,7 @@ final class ForwardingPair {
         self.ports = ports
         ports.listening = [22]
         sessions = try VirtualPair(
-            service: "forward", on: loop, lynxHasLayer: lynxExposes, configure: configure
+            on: loop, lynxHasLayer: lynxExposes, configure: configure
         ) {
             ExposedPorts(policy, limits: limits, dialling: ports)
         }

@@ -7,117 +7,134 @@ import Testing
 @testable import fourinarow
 
 /// Tests the program as a person starts it from a shell, where no other player is needed.
-@Suite struct CommandLineTests {
+struct CommandLineTests {
     /// Keeps the program off all networks but loopback.
-    private static let alone = ["--transport", "tcp:interface=lo,mdns=off", "--identity", "ephemeral"]
+    private static let alone = "--transport tcp:interface=lo,mdns=off --identity ephemeral"
+    private static let person = "--plain \(alone)"
+    /// The machine plays against itself until it is ended.
+    private static let machine = "bot --against 1 --level 1 --pause 0ms --transport memory"
 
-    @Test("The table of arguments has no contradictions")
-    func table() { #expect(GameCommand.program.problems == []) }
+    /// Starts the program with these words.
+    private static func start(
+        _ arguments: String, environment: [String: String] = [:], reads: Bool = true
+    ) throws -> Child {
+        try Child(
+            "fourinarow", arguments.split(separator: " ").map(String.init), environment: environment,
+            reads: reads)
+    }
 
-    @Test(
-        "A wrong command line ends with status 2 and one sentence that points to the help",
-        arguments: [
-            (["--nonsense"], "there is no option --nonsense (see fourinarow --help)"),
-            (["play"], "(see fourinarow --help)"),
-            (["hots"], "did you mean host?"), (["hots", "--help"], "did you mean host?"),
-            (["join", "192.168.1.7"], "tcp://192.168.1.7:4000"),
-            (["join", "tcp://"], "is not an address such as"),
-            (["--name", " "], "something to see"),
-            (["bot", "--level", "10"], "--level"),
-            (["bot", "--level", "0"], "--level"),
-            (["bot", "--games", "0"], "--games"),
-            (["bot", "--pause", "soon"], "--pause"),
-            (["bot", "--seed", "-1"], "a seed is a whole number, 0 or more"),
-            (["bot", "--at", "Puma", "--against", "3"], "--at and --against do not go together"),
-            (["bot", "--watch", "--against", "3"], "--watch and --against do not go together"),
-            (["bot", "--web", "--at", "Puma"], "leave out --at and --watch"),
-            (["bot", "--web", "--watch"], "leave out --at and --watch"),
-            (["join", "--web"], "--web"),
-            (["bot", "--transport", "memory"], "memory reaches nobody outside this program"),
-            (["bot", "--transport", "tcp,memory"], "memory reaches nobody outside this program"),
-            (["host", "--plain", "--transport", "memory"], "memory reaches nobody outside this program"),
-            (["--plain", "--transport", "memory:hub=x,tcp"], "memory reaches nobody outside this program"),
-            (["bot", "--plain"], "--plain is an option of fourinarow"),
-            (["host", "Puma"], "unexpected \"Puma\""),
-            (["join", "Puma", "Lynx"], "unexpected \"Lynx\""),
-            (["--name", ""], "--name"),
-            (["--name"], "--name needs a value"),
-            (["--transport", "pigeon"], "there is no transport \"pigeon\""),
-            (["bot", "--transport", "pigeon"], "there is no transport \"pigeon\""),
-            (["host", "--transport", "tcp:port=x"], "port"),
-            (["completion"], "SHELL"),
-            (["completion", "tcsh"], "tcsh"),
-            (["manual", "now"], "unexpected \"now\""),
-        ] as [([String], String)])
-    func wrongCalls(_ arguments: [String], _ words: String) throws {
-        let child = try Child("fourinarow", arguments)
+    private static func endsWell(_ child: Child, sourceLocation: SourceLocation = #_sourceLocation) throws {
         let (status, errors) = try child.end()
-        #expect(status == 2)
-        #expect(errors.count == 1)
-        #expect(errors.first?.hasPrefix("fourinarow: ") == true)
-        #expect(errors.first?.contains(words) == true, "\(errors)")
-        #expect(errors.first?.contains("--help") == true, "\(errors)")
-        #expect(child.lines.isEmpty)
+        #expect(status == 0 && errors.isEmpty, "\(status): \(errors)", sourceLocation: sourceLocation)
+    }
+
+    @Test func `The table of arguments has no contradictions`() {
+        #expect(GameCommand.program.problems == [])
     }
 
     @Test(
-        "Help is not an error, on every level",
         arguments: [
-            ["--help"], ["-h"], ["help"], ["host", "--help"], ["join", "--help"], ["watch", "-h"],
-            ["bot", "--help"],
-            ["completion", "--help"], ["manual", "--help"], ["help", "bot"],
-            ["bot", "--name", "Puma", "--help"],
+            ("--nonsense", "there is no option --nonsense (see fourinarow --help)"),
+            ("join 192.168.1.7", "tcp://192.168.1.7:4000"),
+            ("join tcp://", "is not an address such as"), ("--name \t", "something to see"),
+            ("bot --level 10", "--level"), ("bot --level 0", "--level"), ("bot --games 0", "--games"),
+            ("bot --seed -1", "a seed is a whole number, 0 or more"),
+            ("bot --at Puma --against 3", "--at and --against do not go together"),
+            ("bot --watch --against 3", "--watch and --against do not go together"),
+            ("bot --web --at Puma", "leave out --at and --watch"),
+            ("bot --web --watch", "leave out --at and --watch"), ("join --web", "--web"),
+            ("bot --transport memory", "memory reaches nobody outside this program"),
+            ("bot --transport tcp,memory", "memory reaches nobody outside this program"),
+            ("host --plain --transport memory", "memory reaches nobody outside this program"),
+            ("--plain --transport memory:hub=x,tcp", "memory reaches nobody outside this program"),
+            ("bot --plain", "--plain is an option of fourinarow"), ("host Puma", "unexpected \"Puma\""),
+            ("bot --transport pigeon", "there is no transport \"pigeon\""),
+            ("host --transport tcp:port=x", "port"),
         ])
-    func help(_ arguments: [String]) throws {
-        let child = try Child("fourinarow", arguments)
+    func `A wrong command line ends with status 2 and one sentence that points to the help`(
+        _ arguments: String, _ words: String
+    ) throws {
+        let child = try Self.start(arguments, reads: false)
         let (status, errors) = try child.end()
-        #expect(status == 0)
-        #expect(errors.isEmpty)
-        let command = arguments.first { !$0.hasPrefix("-") && $0 != "help" }
-        let whole = ["fourinarow", command].compactMap(\.self).joined(separator: " ")
-        #expect(child.lines.first?.hasPrefix("usage: \(whole)") == true, "\(child.lines)")
-        #expect(child.lines.allSatisfy { $0.count <= 80 })
-    }
-
-    @Test("Each shell gets a script that names what can be completed", arguments: ["bash", "zsh", "fish"])
-    func completion(_ shell: String) throws {
-        let child = try Child("fourinarow", ["completion", shell])
-        let (status, errors) = try child.end()
-        #expect(status == 0)
-        #expect(errors.isEmpty)
-        let script = child.lines.joined(separator: "\n")
-        for word in ["host", "join", "watch", "bot", "level", "transport"] { #expect(script.contains(word)) }
-    }
-
-    @Test("The manual page is one that man can show")
-    func manual() throws {
-        let child = try Child("fourinarow", ["manual"])
-        let (status, errors) = try child.end()
-        #expect(status == 0)
-        #expect(errors.isEmpty)
-        #expect(child.lines.contains { $0.hasPrefix(".TH") && $0.lowercased().contains("fourinarow") })
+        #expect(status == 2 && child.lines.isEmpty)
+        try #require(errors.count == 1)
+        #expect(errors[0].hasPrefix("fourinarow: ") && errors[0].contains(words), "\(errors)")
+        #expect(errors[0].contains("--help"), "\(errors)")
     }
 
     @Test(
-        "In the lobby, Ctrl-C and similar signals end the program cleanly",
-        arguments: [SIGINT, SIGTERM, SIGHUP])
-    func signalsInTheLobby(_ signal: Int32) throws {
-        let child = try Child("fourinarow", ["--plain"] + Self.alone, reads: true)
+        arguments: [
+            ("--help", ["usage: fourinarow "]), ("bot --name Puma -h", ["usage: fourinarow bot "]),
+            ("help join", ["usage: fourinarow join "]), ("manual", [".TH FOURINAROW"]),
+            ("completion bash", ["host", "join", "watch", "bot", "level", "transport"]),
+        ])
+    func `Help, the manual and a completion script are printed on request`(
+        _ arguments: String, _ words: [String]
+    ) throws {
+        let child = try Self.start(arguments, reads: false)
+        try Self.endsWell(child)
+        let text = child.lines.joined(separator: "\n")
+        for word in words { #expect(text.localizedCaseInsensitiveContains(word), "\(text)") }
+    }
+
+    // MARK: The end of the program
+
+    enum Ending: CaseIterable {
+        case interrupt, termination, hangUp, endOfInput, quit, closedOutput
+
+        func happen(to child: Child) {
+            switch self {
+            case .interrupt: child.send(SIGINT)
+            case .termination: child.send(SIGTERM)
+            case .hangUp: child.send(SIGHUP)
+            case .endOfInput: child.closeInput()
+            case .quit: child.type("q")
+            case .closedOutput:
+                child.stopListening()
+                child.type("?")
+            }
+        }
+    }
+
+    @Test(arguments: Ending.allCases)
+    func `A signal, the end of the input, q or an output that nobody reads ends the program`(
+        _ ending: Ending
+    ) throws {
+        let child = try Self.start(Self.person)
         try child.line(with: "You are ", ", with the ID ")
-        child.send(signal)
-        try endsWell(child)
+        child.type("?")
+        try child.line(with: "q: leave the table; in the lobby: end the program")
+        ending.happen(to: child)
+        try Self.endsWell(child)
     }
 
-    @Test(
-        "A table at an address is joined at once, although discovery sees nothing",
-        arguments: ["join", "watch"],
-        [alone, ["--transport", "tcp:interface=lo", "--identity", "ephemeral"]])
-    func joinAddress(_ command: String, _ over: [String]) throws {
-        let host = try Child("fourinarow", ["host", "--plain", "--name", "Puma"] + Self.alone, reads: true)
+    @Test(arguments: [Ending.interrupt, .termination, .closedOutput])
+    func `The machine that plays itself ends, too`(_ ending: Ending) throws {
+        let child = try Self.start(Self.machine)
+        try child.line(with: "game 2, ")
+        ending.happen(to: child)
+        try Self.endsWell(child)
+    }
+
+    @Test(arguments: ["--help", "completion bash", "manual", machine])
+    func `A full disk is reported as an error, with status 1`(_ arguments: String) throws {
+        let program = BuiltPrograms.path(of: "fourinarow")
+        let (status, errors) = try Child("/bin/sh", ["-c", "exec \(program) \(arguments) >/dev/full"]).end()
+        #expect(status == 1)
+        #expect(
+            errors == ["fourinarow: writing to the standard output: No space left on device"], "\(errors)")
+    }
+
+    // MARK: Tables
+
+    @Test(arguments: zip(["join", "watch"], [alone, "--transport tcp:interface=lo --identity ephemeral"]))
+    func `A table at an address is joined at once, although discovery sees nothing`(
+        _ command: String, _ over: String
+    ) throws {
+        let host = try Self.start("host --name Puma \(Self.person)")
         let line = try host.line(with: "From elsewhere it is reached at tcp://127.0.0.1:")
-        let address = try #require(line.split(separator: " ").last).description
-        let guest = try Child(
-            "fourinarow", [command, address, "--plain", "--name", "Ocelot"] + over, reads: true)
+        let address = try #require(line.split(separator: " ").last)
+        let guest = try Self.start("\(command) \(address) --plain --name Ocelot \(over)")
         try guest.line(with: "Looking for a table at \(address)")
         if command == "join" {
             try host.line(with: "Ocelot wants to play")
@@ -126,16 +143,13 @@ import Testing
         try guest.line(with: "at the table of Puma")
         for child in [guest, host] {
             child.send(SIGINT)
-            try endsWell(child)
+            try Self.endsWell(child)
         }
     }
 
-    @Test("With --web a table has a code for phones, and the address for browsers is not one for others")
-    func code() throws {
-        let child = try Child(
-            "fourinarow",
-            ["host", "--plain", "--ascii", "--name", "Puma", "--transport", "web:port=0,interface=lo"]
-                + ["--identity", "ephemeral", "--web"], reads: true)
+    @Test func `With --web a table has a code for phones, and no address of browsers for others`() throws {
+        let child = try Self.start(
+            "host --plain --ascii --name Puma --transport web:port=0,interface=lo --identity ephemeral --web")
         try child.line(with: "You host a table")
         try child.line(with: "To play in the browser of a phone, open http://", "/#")
         try child.line(with: "Not encrypted")
@@ -143,107 +157,28 @@ import Testing
         child.type("p")
         try child.line(with: "For the next phone, open http://")
         child.closeInput()
-        try endsWell(child)
+        try Self.endsWell(child)
     }
 
-    @Test("The end of the input ends the program")
-    func closedInput() throws {
-        let child = try Child("fourinarow", ["--plain"] + Self.alone, reads: true)
-        try child.line(with: "You are ")
-        child.closeInput()
-        try endsWell(child)
-    }
+    // MARK: Files
 
-    @Test("? lists the commands, and q ends the program")
-    func typedQuit() throws {
-        let child = try Child("fourinarow", ["--plain"] + Self.alone, reads: true)
-        child.type("?")
-        try child.line(with: "q: leave the table; in the lobby: end the program")
-        child.type("q")
-        try endsWell(child)
-    }
-
-    @Test("The program ends when nobody reads its output")
-    func closedOutput() throws {
-        let child = try Child("fourinarow", ["--plain"] + Self.alone, reads: true)
-        try child.line(with: "You are ")
-        child.stopListening()
-        child.type("?")
-        try endsWell(child)
-    }
-
-    @Test(
-        "A full disk is reported as an error, with status 1",
-        arguments: [
-            "--help", "help bot", "completion bash", "manual",
-            "bot --against 1 --level 1 --pause 0ms --transport memory",
-        ])
-    func fullDisk(_ arguments: String) throws {
-        let program = BuiltPrograms.path(of: "fourinarow")
-        let (status, errors) = try Child("/bin/sh", ["-c", "exec \(program) \(arguments) >/dev/full"]).end()
-        #expect(status == 1)
-        #expect(
-            errors == ["fourinarow: writing to the standard output: No space left on device"], "\(errors)")
-    }
-
-    @Test("The bot that plays itself also ends when nobody reads its output")
-    func closedOutputOfTheMachine() throws {
-        let child = try Child(
-            "fourinarow",
-            ["bot", "--against", "1", "--level", "1", "--pause", "0ms", "--transport", "memory"])
-        try child.line(with: "game 2, ")
-        child.stopListening()
-        try endsWell(child)
-    }
-
-    @Test("Ctrl-C ends the bot that plays itself", arguments: [SIGINT, SIGTERM])
-    func signalsToTheMachine(_ signal: Int32) throws {
-        let child = try Child(
-            "fourinarow",
-            ["bot", "--against", "1", "--level", "1", "--pause", "1ms", "--transport", "memory"])
-        try child.line(with: "game 1, ")
-        child.send(signal)
-        try endsWell(child)
-    }
-
-    @Test("The bot plays against itself also if its identity comes from a file")
-    func identityOfTheMachine() throws {
-        let folder = TemporaryFolder()
-        let child = try Child(
-            "fourinarow",
-            [
-                "bot", "--against", "1", "--level", "1", "--games", "1", "--pause", "0ms", "--transport",
-                "memory", "--identity", "\(folder.path)/identity.pem",
-            ])
-        try child.line(with: "game 1, ")
-        try endsWell(child)
-    }
-
-    @Test("A damaged file with the user's name does not matter to those who give another name")
-    func damagedName() throws {
+    @Test func `A damaged file with the user's name does not matter to those who give another name`() throws {
         let folder = TemporaryFolder()
         try FileManager.default.createDirectory(
             atPath: "\(folder.path)/nigh", withIntermediateDirectories: false)
-        try Data([0]).write(to: URL(filePath: "\(folder.path)/nigh/name"))
-        let child = try Child(
-            "fourinarow", ["--plain", "--name", "Puma"] + Self.alone,
-            environment: ["XDG_DATA_HOME": folder.path], reads: true)
+        _ = folder.file("nigh/name", "\0")
+        let child = try Self.start("\(Self.person) --name Puma", environment: ["XDG_DATA_HOME": folder.path])
         try child.line(with: "You are Puma")
         child.closeInput()
-        try endsWell(child)
+        try Self.endsWell(child)
     }
 
-    @Test("A game is recorded if requested, to its last word")
-    func record() throws {
+    @Test func `The machine plays itself with an identity from a file, and records the game`() throws {
         let folder = TemporaryFolder()
         let path = "\(folder.path)/game.nigh"
-        let child = try Child(
-            "fourinarow",
-            [
-                "bot", "--against", "1", "--level", "1", "--games", "1", "--pause", "0ms", "--transport",
-                "memory", "--record", path,
-            ])
-        try endsWell(child)
+        let child = try Self.start(
+            "\(Self.machine) --games 1 --identity \(folder.path)/identity.pem --record \(path)")
+        try Self.endsWell(child)
         var reader = RecordReader()
         reader.feed(try [UInt8](Data(contentsOf: URL(filePath: path))))
         var contents: [RecordEntry.Content] = []
@@ -255,14 +190,8 @@ import Testing
             Issue.record("it begins and ends with a link: \(contents.count) entries")
             return
         }
-        let again = try Child("fourinarow", ["bot", "--against", "1", "--record", path])
+        let again = try Self.start("bot --against 1 --record \(path)", reads: false)
         let (status, errors) = try again.end()
         #expect(status == 1 && errors.count == 1, "what is there already is not written over: \(errors)")
-    }
-
-    private func endsWell(_ child: Child, sourceLocation: SourceLocation = #_sourceLocation) throws {
-        let (status, errors) = try child.end()
-        #expect(status == 0, sourceLocation: sourceLocation)
-        #expect(errors.isEmpty, sourceLocation: sourceLocation)
     }
 }

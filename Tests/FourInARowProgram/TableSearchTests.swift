@@ -5,69 +5,58 @@ import Testing
 @testable import fourinarow
 
 struct TableSearchTests {
-    private static func peer(_ number: UInt8) throws -> PeerID {
-        try #require(PeerID(bytes: [UInt8](repeating: number, count: PeerID.byteCount)))
+    private static func view(_ tables: TableListing...) -> LobbyView {
+        LobbyView(name: "Lynx", id: Scene.peer(1), tables: tables)
     }
 
-    private static func view(_ tables: (UInt8, String, Bool)...) throws -> LobbyView {
-        var view = LobbyView(name: "Lynx", id: try peer(1))
-        for (number, name, isFree) in tables {
-            view.tables.append(
-                TableListing(
-                    id: try peer(number), name: name, hasFreeSeat: isFree, transports: ["tcp"], quality: nil))
-        }
-        return view
-    }
+    private static let owl = Scene.table(3, "Owl")
 
-    @Test("A table is joined once, as soon as its name appears, in upper or lower case")
-    func name() throws {
+    @Test func `A table is joined once, as soon as its name appears, in upper or lower case`() {
         var search = TableSearch(.name("puma"), .seat)
-        #expect(search.next(for: try Self.view((3, "Owl", true))) == nil)
+        #expect(search.next(for: Self.view(Self.owl)) == nil)
         #expect(search.description == "puma's table")
         // Only the host knows whether the seat is free, and tells those who ask.
-        let seen = try Self.view((2, "Puma", false), (3, "Owl", true))
-        #expect(search.next(for: seen) == .join(try Self.peer(2)))
+        let seen = Self.view(Scene.table(2, "Puma", hasFreeSeat: false), Self.owl)
+        #expect(search.next(for: seen) == .join(Scene.peer(2)))
         #expect(search.next(for: seen) == nil)
         #expect(search.description == nil)
     }
 
-    @Test("If two tables have one name, neither is joined, which is reported once; the PeerID is unique")
-    func twoOfOneName() throws {
+    @Test func `If two tables have one name, neither is joined, which is reported once; a PeerID is unique`()
+    {
+        let (one, other) = (Scene.table(2, "Puma"), Scene.table(3, "Puma"))
         var search = TableSearch(.name("Puma"), .seat)
-        let seen = try Self.view((2, "Puma", true), (3, "Puma", true))
-        #expect(search.next(for: seen) == .ambiguous("Puma", [try Self.peer(2), try Self.peer(3)]))
-        #expect(search.next(for: seen) == nil)
+        #expect(search.next(for: Self.view(one, other)) == .ambiguous("Puma", [one.id, other.id]))
+        #expect(search.next(for: Self.view(one, other)) == nil)
         #expect(search.description != nil)
-        var exact = TableSearch(.name(try Self.peer(3).short), .seat)
-        #expect(exact.next(for: seen) == .join(try Self.peer(3)))
+        var exact = TableSearch(.name(other.id.short), .seat)
+        #expect(exact.next(for: Self.view(one, other)) == .join(other.id))
         // A stranger cannot hide a table by taking the host's whole PeerID as its name.
-        let whole = try Self.peer(3).description
-        var disguised = TableSearch(.name(whole), .seat)
-        let both = try Self.view((2, whole, true), (3, "Puma", true))
-        #expect(disguised.next(for: both) == .join(try Self.peer(3)))
+        var disguised = TableSearch(.name(other.id.description), .seat)
+        let stranger = Scene.table(2, other.id.description)
+        #expect(disguised.next(for: Self.view(stranger, other)) == .join(other.id))
     }
 
-    @Test("Without a name, the first suitable table is joined")
-    func anybody() throws {
-        let seen = try Self.view((2, "Owl", false), (3, "Puma", true), (4, "Wren", true))
+    @Test func `Without a name, the first suitable table is joined`() {
+        let taken = Scene.table(2, "Puma", hasFreeSeat: false)
         var seat = TableSearch(nil, .seat)
-        #expect(seat.next(for: try Self.view((2, "Owl", false))) == nil)
-        #expect(seat.next(for: seen) == .join(try Self.peer(3)))
+        #expect(seat.next(for: Self.view(taken)) == nil)
+        #expect(seat.next(for: Self.view(taken, Self.owl, Scene.table(4, "Wren"))) == .join(Self.owl.id))
         var watch = TableSearch(nil, .watch)
-        #expect(watch.next(for: seen) == .join(try Self.peer(2)))
+        #expect(watch.next(for: Self.view(taken, Self.owl)) == .join(taken.id))
     }
 
-    @Test("An address is joined without discovery, and a search that was stopped finds nothing")
-    func addressAndStop() throws {
+    @Test func `An address is joined without discovery, and a search that was stopped finds nothing`() throws
+    {
         let address = TransportAddress(scheme: "tcp", value: "127.0.0.1:4000")
         #expect(try GameCommand.Target("tcp://127.0.0.1:4000") == .address(address))
         #expect(try GameCommand.Target("127.0.0.1:4000") == .address(address))
         #expect(try GameCommand.Target("Puma") == .name("Puma"))
         var search = TableSearch(.address(address), .seat)
-        #expect(search.next(for: try Self.view()) == .joinAddress(address))
-        #expect(search.next(for: try Self.view()) == nil)
-        var stopped = TableSearch(.name("Puma"), .seat)
+        #expect(search.next(for: Self.view()) == .joinAddress(address))
+        #expect(search.next(for: Self.view()) == nil)
+        var stopped = TableSearch(.name("Owl"), .seat)
         stopped.stop()
-        #expect(stopped.next(for: try Self.view((2, "Puma", true))) == nil)
+        #expect(stopped.next(for: Self.view(Self.owl)) == nil)
     }
 }

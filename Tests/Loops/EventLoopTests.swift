@@ -2,7 +2,6 @@ import NighCore
 import NighMemory
 import NighTestKit
 import NighUV
-import Synchronization
 import Testing
 
 /// An event loop with a thread of its own.
@@ -16,177 +15,158 @@ extension UVEventLoop: OwnThreadLoop {}
 
 /// Tests what all event loops with a thread of their own have in common.
 struct EventLoopTests {
-    static let kinds: [Kind] = [Kind(ThreadEventLoop.self), Kind(UVEventLoop.self)]
-
     /// A type of loop, with its name for reports.
     struct Kind: Sendable, CustomTestStringConvertible {
         let type: any OwnThreadLoop.Type
-        init(_ type: any OwnThreadLoop.Type) { self.type = type }
-        func make() -> any OwnThreadLoop { type.init() }
         var testDescription: String { "\(type)" }
+
+        static let all = [Kind(type: ThreadEventLoop.self), Kind(type: UVEventLoop.self)]
+
+        /// Runs `body` with a loop and a place for notes. Stops the loop, and returns the notes.
+        func run(_ body: (any OwnThreadLoop, Notes) throws -> Void) rethrows -> [String] {
+            let (loop, notes) = (type.init(), Notes())
+            defer { loop.shutdown() }
+            try body(loop, notes)
+            return notes.all
+        }
     }
 
     /// Collects notes that work on a loop leaves for the test.
     final class Notes: Sendable {
-        private let notes = Mutex<[String]>([])
+        private let notes = Guarded<[String]>([])
         func add(_ note: String) { notes.withLock { $0.append(note) } }
         var all: [String] { notes.withLock { $0 } }
     }
 
-    /// Waits until everything that was queued on `loop` before this call has run.
-    private func drain(_ loop: any EventLoop) async {
-        await withCheckedContinuation { continuation in loop.execute { continuation.resume() } }
-    }
-
-    @Test(arguments: kinds) func workRunsInOrderAndNeverInsideTheCall(_ kind: Kind) async {
-        let loop = kind.make()
-        defer { loop.shutdown() }
-        let notes = Notes()
-        loop.execute {
-            #expect(loop.isCurrent)
-            loop.execute { notes.add("inner") }
-            notes.add("outer")
-        }
-        await drain(loop)
-        await drain(loop)
-        #expect(notes.all == ["outer", "inner"])
-        #expect(!loop.isCurrent)
-    }
-
-    @Test(arguments: kinds) func timersRunInTheOrderOfTheirMomentsAndNeverEarly(_ kind: Kind) async {
-        let loop = kind.make()
-        defer { loop.shutdown() }
-        let notes = Notes()
-        await withCheckedContinuation { continuation in
+    @Test(arguments: Kind.all)
+    func `Work runs in order, and never inside the call that submits it`(_ kind: Kind) {
+        let notes = kind.run { loop, notes in
             loop.execute {
-                let start = loop.now
-                for delay in [3, 1, 2] as [Int64] {
-                    let due = start + .milliseconds(delay)
-                    loop.schedule(at: due) { notes.add(loop.now >= due ? "\(delay)" : "early") }
+                #expect(loop.isCurrent)
+                loop.execute { notes.add("inner") }
+                notes.add("outer")
+            }
+            for _ in 1...2 { loop.call {} }
+            #expect(!loop.isCurrent)
+        }
+        #expect(notes == ["outer", "inner"])
+    }
+
+    @Test(arguments: Kind.all)
+    func `Timers run in the order of their moments, never early, and not once they are cancelled`(
+        _ kind: Kind
+    ) throws {
+        let notes = try kind.run { loop, notes in
+            try waitForReply { reply in
+                loop.execute {
+                    let start = loop.now
+                    for delay in [3, 1, 2] as [Int64] {
+                        let due = start + .milliseconds(delay)
+                        loop.schedule(at: due) { notes.add(loop.now >= due ? "\(delay)" : "early") }
+                    }
+                    loop.cancel(loop.schedule(at: start + .milliseconds(2)) { notes.add("cancelled") })
+                    loop.schedule(at: start + .milliseconds(4)) { reply(()) }
                 }
-                let taken = loop.schedule(at: start + .milliseconds(2)) { notes.add("cancelled") }
-                loop.cancel(taken)
-                loop.schedule(at: start + .milliseconds(4)) { continuation.resume() }
             }
         }
-        #expect(notes.all == ["1", "2", "3"])
-    }
-
-    @Test(arguments: kinds) func timeAdvancesForOtherThreads(_ kind: Kind) async {
-        let loop = kind.make()
-        defer { loop.shutdown() }
-        let before = loop.now
-        await drain(loop)
-        #expect(loop.now > before)
+        #expect(notes == ["1", "2", "3"])
     }
 
     /// A turn must not use the time at which the loop went to sleep. Otherwise the deadlines that it sets would pass at
     /// once.
-    @Test(arguments: kinds) func aTurnDoesNotUseTheTimeBeforeTheLoopSlept(_ kind: Kind) async {
-        let loop = kind.make()
-        defer { loop.shutdown() }
-        for _ in 0..<20 {
-            await drain(loop)
-            let given = loop.now
-            let seen = await withCheckedContinuation { continuation in
-                loop.execute { continuation.resume(returning: loop.now) }
+    @Test(arguments: Kind.all)
+    func `A turn does not use the time before the loop slept`(_ kind: Kind) {
+        _ = kind.run { loop, _ in
+            let start = loop.now
+            for _ in 0..<20 {
+                loop.call {}
+                let given = loop.now
+                #expect(given > start)
+                #expect(loop.call { loop.now } >= given)
             }
-            #expect(seen >= given)
         }
     }
 
-    @Test(arguments: kinds) func anActorCanUseALoopAsItsExecutor(_ kind: Kind) async {
+    @Test(arguments: Kind.all) func `An actor can use a loop as its executor`(_ kind: Kind) async {
         actor Resident {
             nonisolated let loop: any OwnThreadLoop
             nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
             init(loop: any OwnThreadLoop) { self.loop = loop }
             var isAtHome: Bool { loop.isCurrent }
         }
-        let loop = kind.make()
+        let loop = kind.type.init()
         defer { loop.shutdown() }
         #expect(await Resident(loop: loop).isAtHome)
-        let task = Task(executorPreference: loop) { loop.isCurrent }
-        #expect(await task.value)
     }
 
     /// Otherwise each message that a task on the loop reads would cost a turn of its own.
-    @Test(arguments: kinds) func aTaskOnALoopCallsAsyncFunctionsWithoutWaiting(_ kind: Kind) async {
+    @Test(arguments: Kind.all)
+    func `A task on a loop calls async functions without waiting`(_ kind: Kind) async {
         @concurrent func isOnLoop(_ loop: any OwnThreadLoop) async -> Bool { loop.isCurrent }
-        let loop = kind.make()
+        let (loop, notes) = (kind.type.init(), Notes())
         defer { loop.shutdown() }
-        let notes = Notes()
         let task = Task(executorPreference: loop) {
             loop.execute { notes.add("queued meanwhile") }
             notes.add(await isOnLoop(loop) ? "called" : "called elsewhere")
         }
         await task.value
-        await drain(loop)
+        loop.call {}
         #expect(notes.all == ["called", "queued meanwhile"])
     }
 
-    @Test(arguments: kinds) func pendingWorkIsDroppedAtShutdown(_ kind: Kind) async {
-        let loop = kind.make()
-        let notes = Notes()
-        await withCheckedContinuation { continuation in
-            loop.execute {
-                loop.schedule(at: loop.now) { notes.add("timer") }
-                loop.execute { notes.add("queued") }
-                loop.shutdown()
-                continuation.resume()
-            }
-        }
-        loop.shutdown()
-        loop.execute { notes.add("late") }
-        #expect(notes.all == [])
-    }
-
-    @Test(arguments: kinds) func manyThreadsMaySubmitWork(_ kind: Kind) async {
-        let loop = kind.make()
-        defer { loop.shutdown() }
-        let notes = Notes()
-        await withTaskGroup(of: Void.self) { group in
-            for _ in 0..<8 {
-                group.addTask {
-                    for _ in 0..<500 { loop.execute { notes.add("one") } }
+    @Test(arguments: Kind.all) func `A shutdown drops the work that waits`(_ kind: Kind) throws {
+        let notes = try kind.run { loop, notes in
+            try waitForReply { reply in
+                loop.execute {
+                    loop.schedule(at: loop.now) { notes.add("timer") }
+                    loop.execute { notes.add("queued") }
+                    loop.shutdown()
+                    reply(())
                 }
             }
+            loop.shutdown()
+            loop.execute { notes.add("late") }
         }
-        await drain(loop)
-        #expect(notes.all.count == 4000)
+        #expect(notes == [])
     }
 
-    @Test(arguments: kinds) func stoppingWaitsForTheEnd(_ kind: Kind) throws {
-        let loop = kind.make()
-        let ending = Ending()
-        loop.execute {
-            ending.monitor.change { ending.isBusy = true }
-            // No `shutdown` may return while this runs. If one does, this wait ends at once.
-            _ = ending.monitor.wait(within: .milliseconds(300)) { ending.cameBack > 0 }
-            ending.monitor.change { ending.cameBackTooSoon = ending.cameBack }
+    @Test(arguments: Kind.all) func `Many threads may submit work`(_ kind: Kind) throws {
+        let notes = try kind.run { loop, notes in
+            let threads = (0..<8).map { _ in LoopThread() }
+            for thread in threads {
+                try thread.start { for _ in 0..<500 { loop.execute { notes.add("one") } } }
+            }
+            for thread in threads { thread.join() }
+            loop.call {}
         }
-        try #require(ending.monitor.wait(within: .seconds(20)) { ending.isBusy })
+        #expect(notes.count == 4_000)
+    }
+
+    @Test(arguments: Kind.all) func `A shutdown on another thread waits for the end`(_ kind: Kind) throws {
+        let loop = kind.type.init()
+        let returned = Guarded(0)
+        let monitor = Monitor()
+        try waitForReply { isBusy in
+            loop.execute {
+                isBusy(())
+                // No `shutdown` may return while this runs. If one does, this wait ends at once.
+                let isEarly = monitor.wait(within: .milliseconds(300)) { returned.withLock { $0 } > 0 }
+                #expect(!isEarly)
+            }
+        }
         let stoppers = (0..<3).map { _ in LoopThread() }
         for stopper in stoppers {
             try stopper.start {
                 loop.shutdown()
-                ending.monitor.change { ending.cameBack += 1 }
+                monitor.change { returned.withLock { $0 += 1 } }
             }
         }
         for stopper in stoppers { stopper.join() }
-        #expect(ending.cameBackTooSoon == 0)
-        #expect(ending.cameBack == 3)
-    }
-
-    /// `@unchecked Sendable`: guarded by the monitor.
-    private final class Ending: @unchecked Sendable {
-        let monitor = Monitor()
-        var isBusy = false
-        var cameBack = 0
-        var cameBackTooSoon: Int?
+        #expect(returned.withLock { $0 } == 3)
     }
 
     /// Runs in a process of its own, because otherwise no other test could start a thread meanwhile.
-    @Test func aThreadThatCannotStartIsAnError() async {
+    @Test func `A thread that cannot start is an error`() async {
         await #expect(processExitsWith: .success) {
             ResourceLimits.preventThreads()
             let error = #expect(throws: NighError.self) { try LoopThread().start {} }
@@ -194,10 +174,10 @@ struct EventLoopTests {
         }
     }
 
-    @Test(arguments: kinds) func aStoppedLoopIsReleased(_ kind: Kind) {
+    @Test(arguments: Kind.all) func `A stopped loop is released`(_ kind: Kind) {
         weak var forgotten: (any OwnThreadLoop)?
         do {
-            let loop = kind.make()
+            let loop = kind.type.init()
             forgotten = loop
             loop.shutdown()
         }

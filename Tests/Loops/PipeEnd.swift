@@ -2,6 +2,7 @@ import Glibc
 import NighCore
 import NighTestKit
 import NighUV
+import Testing
 
 /// Bytes whose values show their position in a stream.
 enum Stream {
@@ -26,20 +27,6 @@ struct SocketPair {
         near = descriptors[0]
         far = BareEnd(descriptors[1])
     }
-}
-
-/// Waits for a future moment on a loop. `@unchecked Sendable`: guarded by its monitor.
-final class Later: @unchecked Sendable {
-    private let monitor = Monitor()
-    private var hasCome = false
-
-    init(_ loop: UVEventLoop, _ span: Moment.Span) {
-        loop.execute { [self] in
-            loop.schedule(at: loop.now + span) { [self] in monitor.change { hasCome = true } }
-        }
-    }
-
-    func wait() -> Bool { monitor.wait(within: .seconds(20)) { hasCome } }
 }
 
 /// A socket without a pipe. Its calls block until they are done, for up to 20 s. It is closed with the last reference,
@@ -100,7 +87,7 @@ final class BareEnd: @unchecked Sendable {
 
 /// Remembers which socket a descriptor refers to, to find out later whether it still does.
 struct SocketIdentity {
-    private let descriptor: Int32
+    let descriptor: Int32
     private let number: ino_t?
 
     init(_ descriptor: Int32) {
@@ -170,17 +157,8 @@ final class PipeEnd: PipeHandler, @unchecked Sendable {
 
     func wait(until isTrue: () -> Bool) -> Bool { monitor.wait(within: .seconds(20), until: isTrue) }
 
-    /// Runs `body` on the loop and waits for its result.
     @discardableResult
-    func run<Result: Sendable>(_ body: @escaping @Sendable () -> Result) -> Result {
-        let box = Box<Result>()
-        loop.execute { [self] in
-            let result = body()
-            monitor.change { box.value = result }
-        }
-        precondition(wait { box.value != nil }, "a call blocks the loop")
-        return monitor.read { box.value! }
-    }
+    func run<Result: Sendable>(_ body: @escaping @Sendable () -> Result) -> Result { loop.call(body) }
 
     /// Calls the pipe on the loop; no event may come before the call returns.
     @discardableResult
@@ -260,8 +238,37 @@ final class PipeEnd: PipeHandler, @unchecked Sendable {
             monitor.change { recordedBreaches.append("drained with bytes waiting") }
         }
     }
+}
 
-    private final class Box<Value>: @unchecked Sendable {
-        var value: Value?
+/// A pipe over one end of a pair of sockets, on a loop of its own, and the bare other end.
+final class PipeGround {
+    let loop = UVEventLoop()
+    let end: PipeEnd
+    let far: BareEnd
+
+    init(lingerTime: Duration = .seconds(10), whenBytesCome: ((SocketPipe) -> Void)? = nil) {
+        let sockets = SocketPair()
+        far = sockets.far
+        end = PipeEnd(sockets.near, lingerTime: lingerTime, on: loop, whenBytesCome: whenBytesCome)
+    }
+
+    deinit { loop.shutdown() }
+
+    /// Waits until the loop has handled all descriptors that had events before this call.
+    func waitForEvents() {
+        let other = SocketPair()
+        let marker = PipeEnd(other.near, on: loop)
+        other.far.write([0])
+        #expect(marker.wait { marker.byteCount == 1 })
+        marker.finish()
+    }
+
+    /// Expects these events and no others, once there are as many. Expects also that the contract was kept, and that
+    /// the socket is closed exactly if the pipe has finished.
+    func expect(_ log: PipeEnd.Word..., sourceLocation: SourceLocation = #_sourceLocation) {
+        _ = end.wait { end.log.count >= log.count }
+        #expect(end.log == log, sourceLocation: sourceLocation)
+        #expect(end.breaches == [], sourceLocation: sourceLocation)
+        #expect(end.socket.isOpen == !log.contains(.finished), sourceLocation: sourceLocation)
     }
 }

@@ -7,9 +7,9 @@ import Testing
 /// Tests what a `RetryingListener` reports when listening fails and succeeds in turn, in virtual time.
 @Suite struct RetryingListenerTests {
     /// A transport that listens, and everything that its session is told.
-    private final class House: TransportEvents {
+    private final class House {
         let loop = VirtualEventLoop()
-        var reports: [String] = []
+        private let recorder = TransportRecorder()
         /// The error with which the next attempt fails, or nil.
         var error: NighError?
         var attempts = 0
@@ -18,7 +18,7 @@ import Testing
         private(set) var listening: RetryingListener<Int>?
 
         init() {
-            listening = RetryingListener(of: transport, events: self, on: loop) {
+            listening = RetryingListener(of: transport, events: recorder, on: loop) {
                 [unowned self] () throws(NighError) in
                 attempts += 1
                 if let error { throw error }
@@ -32,22 +32,14 @@ import Testing
 
         func release() { listening = nil }
 
-        func routeFound(_ sighting: Sighting, by transport: any Transport) {}
-        func routeChanged(_ sighting: Sighting, by transport: any Transport) {}
-        func routeLost(_ address: TransportAddress, by transport: any Transport) {}
-        func addressKnown(_ address: TransportAddress, by transport: any Transport) {}
-        func pipeOpened(_ pipe: any Pipe, dial: DialID?, by transport: any Transport) {}
-        func dialFailed(_ dial: DialID, error: NighError, by transport: any Transport) {}
-        func advertised(as name: DisplayName, by transport: any Transport) {}
-        func browsingFailed(_ error: NighError, by transport: any Transport) {}
-        func transportChanged(_ condition: TransportCondition, by transport: any Transport) {}
-
-        func advertisingFailed(_ error: NighError, by transport: any Transport) {
-            reports.append("\(error.cause)")
-        }
-
-        func listeningChanged(_ addresses: [TransportAddress], by transport: any Transport) {
-            reports.append(addresses.first?.value ?? "nowhere")
+        var reports: [String] {
+            recorder.events.map { event in
+                switch event {
+                case .advertisingFailed(let error): "\(error.cause)"
+                case .listeningChanged(let addresses): addresses.first?.value ?? "nowhere"
+                default: "\(event)"
+                }
+            }
         }
     }
 

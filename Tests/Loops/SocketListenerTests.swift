@@ -5,357 +5,306 @@ import NighUV
 import Testing
 
 /// Tests `SocketListener` and `ConnectingSocket` over Unix sockets.
-@Suite struct SocketListenerTests {
-    /// Records what is reported on a loop. `@unchecked Sendable`: guarded by its monitor; the rest is confined to the
-    /// loop.
-    private final class Notes: @unchecked Sendable {
+struct SocketListenerTests {
+    /// A listener or a connecting socket on a loop of its own, and what it reports.
+    ///
+    /// `@unchecked Sendable`: guarded by its monitor; the rest is confined to the loop.
+    private final class Ground: @unchecked Sendable {
         let loop = UVEventLoop()
-        let monitor = Monitor()
+        private let monitor = Monitor()
         private var recorded: [String] = []
         var listener: SocketListener?
         var connecting: ConnectingSocket?
 
         deinit { loop.shutdown() }
 
-        var all: [String] { monitor.read { recorded } }
+        var notes: [String] { monitor.read { recorded } }
 
-        func add(_ note: String) { monitor.change { recorded.append(note) } }
+        func note(_ note: String) { monitor.change { recorded.append(note) } }
 
-        func wait(for note: String) -> Bool {
-            monitor.wait(within: .seconds(20)) { recorded.contains(note) }
-        }
-
-        func wait(for count: Int, of note: String) -> Bool {
-            monitor.wait(within: .seconds(20)) { recorded.count { $0 == note } >= count }
+        func wait(for note: String, times: Int = 1) -> Bool {
+            monitor.wait(within: .seconds(20)) { recorded.count { $0 == note } >= times }
         }
 
         /// Runs `body` on the loop and waits for it.
-        func run(_ body: @escaping @Sendable (Notes) -> Void) {
-            let done = Done()
-            loop.execute { [self] in
-                body(self)
-                monitor.change { done.isSet = true }
-            }
-            precondition(monitor.wait(within: .seconds(20)) { done.isSet }, "a call blocks the loop")
-        }
-
-        private final class Done: @unchecked Sendable {
-            var isSet = false
-        }
+        func run(_ body: @escaping @Sendable (Ground) -> Void) { loop.call { [self] in body(self) } }
 
         /// Listens; by default, closes every accepted connection.
         func listen(_ descriptor: Int32, whenAccepted: @escaping @Sendable (Int32) -> Void = { close($0) }) {
-            run { notes in
-                notes.listener = try? SocketListener(descriptor: descriptor, on: notes.loop) {
-                    [unowned notes] in
+            run { ground in
+                ground.listener = try? SocketListener(descriptor: descriptor, on: ground.loop) {
+                    [unowned ground] in
                     whenAccepted($0)
-                    notes.add("accepted")
-                } failed: { [unowned notes] in
-                    notes.add("failed: \($0.cause)")
+                    ground.note("accepted")
+                } failed: { [unowned ground] in
+                    ground.note("failed: \($0.cause)")
                 }
             }
             precondition(listener != nil, "cannot listen")
         }
 
         /// Starts to connect, and notes the outcome and the end of the call.
-        func connect(_ descriptor: Int32, to name: String, timeout: Duration = .seconds(20)) {
-            run { notes in
-                notes.connecting = UnixTransport.withAddress(name) {
-                    ConnectingSocket(descriptor, to: $0, timeout: timeout, on: notes.loop) {
-                        [unowned notes] in
+        func connect(_ descriptor: Int32, to address: [UInt8], timeout: Duration = .seconds(20)) {
+            run { ground in
+                ground.connecting = address.withUnsafeBytes {
+                    ConnectingSocket(descriptor, to: $0, timeout: timeout, on: ground.loop) {
+                        [unowned ground] in
                         switch $0 {
-                        case .success: notes.add("connected")
-                        case .failure(let fault): notes.add("not connected: \(fault.cause)")
+                        case .success: ground.note("connected")
+                        case .failure(let fault): ground.note("not connected: \(fault.cause)")
                         }
                     }
                 }
-                notes.add("called")
+                ground.note("called")
             }
         }
     }
 
-    private static func newName() -> String { "nigh-test-\(UInt64.random(in: .min ... .max))" }
+    /// A name of this machine, of a socket that listens or of nobody.
+    private struct Place {
+        let name = "nigh-test-\(UInt64.random(in: .min ... .max))"
 
-    /// A socket that is connected to `name` by a blocking call.
-    private static func caller(at name: String) -> BareEnd? {
-        let end = BareEnd(UnixTransport.socket())
-        let status = UnixTransport.withAddress(name) {
-            connect(
-                end.descriptor, $0.baseAddress!.assumingMemoryBound(to: sockaddr.self), socklen_t($0.count))
+        var address: [UInt8] { UnixTransport.withAddress(name) { Array($0) } }
+
+        func listen(backlog: Int32 = 10) -> Int32 {
+            UnixTransport.listeningSocket(at: name, backlog: backlog)
         }
-        return status == 0 ? end : nil
+
+        /// Connects `descriptor` by a blocking call. Returns whether that worked.
+        func connect(_ descriptor: Int32) -> Bool {
+            UnixTransport.withAddress(name) {
+                Glibc.connect(
+                    descriptor, $0.baseAddress!.assumingMemoryBound(to: sockaddr.self), socklen_t($0.count))
+            } == 0
+        }
+
+        /// A socket that is connected by a blocking call; nil if that fails.
+        func caller() -> BareEnd? {
+            let end = BareEnd(UnixTransport.socket())
+            return connect(end.descriptor) ? end : nil
+        }
+
+        func callers(_ count: Int) -> [BareEnd] { (0..<count).compactMap { _ in caller() } }
     }
 
     // MARK: Listening
 
-    @Test("All callers are accepted, non-blocking and close-on-exec, even if they come at once")
-    func takesAllIn() {
-        let name = Self.newName()
-        let descriptor = UnixTransport.listeningSocket(at: name, backlog: 100)
-        let callers = (0..<50).compactMap { _ in Self.caller(at: name) }
+    @Test func `All callers are accepted, non-blocking and close-on-exec, even if they come at once`() {
+        let place = Place()
+        let descriptor = place.listen(backlog: 100)
+        let callers = place.callers(50)
         #expect(callers.count == 50)
-        let notes = Notes()
-        notes.listen(descriptor) { caller in
+        let ground = Ground()
+        ground.listen(descriptor) { [unowned ground] caller in
             let isWell = fcntl(caller, F_GETFL) & O_NONBLOCK != 0 && fcntl(caller, F_GETFD) == FD_CLOEXEC
             close(caller)
-            if !isWell { notes.add("with the wrong flags") }
+            if !isWell { ground.note("with the wrong flags") }
         }
-        #expect(notes.wait(for: 50, of: "accepted"))
-        #expect(notes.all.allSatisfy { $0 == "accepted" })
+        #expect(ground.wait(for: "accepted", times: 50))
+        #expect(ground.notes.allSatisfy { $0 == "accepted" })
     }
 
-    @Test("One wake-up accepts a limited number, so that other work on the loop has its turn")
-    func takesInShares() {
-        let name = Self.newName()
-        let descriptor = UnixTransport.listeningSocket(at: name, backlog: 100)
-        let callers = (0..<80).compactMap { _ in Self.caller(at: name) }
-        let notes = Notes()
+    @Test func `One wake-up accepts a limited number, so that other work on the loop has its turn`() {
+        let place = Place()
+        let descriptor = place.listen(backlog: 100)
+        let callers = place.callers(80)
+        let ground = Ground()
         let sockets = SocketPair()
-        let end = PipeEnd(sockets.near, on: notes.loop) { _ in notes.add("read") }
-        notes.listen(descriptor) { caller in
+        let end = PipeEnd(sockets.near, on: ground.loop) { _ in ground.note("read") }
+        ground.listen(descriptor) { [unowned ground] caller in
             close(caller)
-            if notes.all.isEmpty { sockets.far.write([1]) }
+            if ground.notes.isEmpty { sockets.far.write([1]) }
         }
-        #expect(notes.wait(for: callers.count, of: "accepted"))
-        let turn = notes.all.firstIndex(of: "read") ?? .max
+        #expect(ground.wait(for: "accepted", times: callers.count))
+        let turn = ground.notes.firstIndex(of: "read") ?? .max
         #expect(turn < callers.count / 2)
         end.finish()
     }
 
-    @Test("A closed listener accepts nobody, even if it was closed inside its callback")
-    func closesSurviveARoundTrip() {
-        let name = Self.newName()
-        let descriptor = UnixTransport.listeningSocket(at: name, backlog: 10)
+    @Test func `A closed listener accepts nobody, even if it was closed inside its callback`() {
+        let place = Place()
+        let descriptor = place.listen()
         let socket = SocketIdentity(descriptor)
-        let callers = (0..<5).compactMap { _ in Self.caller(at: name) }
-        let notes = Notes()
-        notes.listen(descriptor) {
+        let callers = place.callers(5)
+        let ground = Ground()
+        ground.listen(descriptor) { [unowned ground] in
             close($0)
-            notes.listener?.close()
+            ground.listener?.close()
         }
-        #expect(notes.wait(for: "accepted"))
+        #expect(ground.wait(for: "accepted"))
         #expect(callers.last?.isAtEnd == false)
-        notes.run { $0.listener?.close() }
-        #expect(notes.all == ["accepted"])
+        ground.run { $0.listener?.close() }
+        #expect(ground.notes == ["accepted"])
         #expect(!socket.isOpen)
         // A program that is just being started can still have the socket for a moment, but nobody accepts there.
-        #expect(Self.caller(at: name)?.isAtEnd != true)
+        #expect(place.caller()?.isAtEnd != true)
     }
 
-    @Test("A listener that is released closes its socket")
-    func isReleased() {
-        let name = Self.newName()
-        let descriptor = UnixTransport.listeningSocket(at: name, backlog: 10)
+    @Test func `A listener that is released closes its socket`() {
+        let descriptor = Place().listen()
         let socket = SocketIdentity(descriptor)
-        let notes = Notes()
-        notes.listen(descriptor)
-        notes.run { $0.listener = nil }
+        let ground = Ground()
+        ground.listen(descriptor)
+        ground.run { $0.listener = nil }
         #expect(!socket.isOpen)
     }
 
-    @Test("A descriptor that cannot be polled is refused, and its caller keeps it")
-    func refused() {
-        let notes = Notes()
+    @Test func `A descriptor that cannot be polled is refused, and its caller keeps it`() {
+        let ground = Ground()
         let file = open("/proc/self/exe", O_RDONLY)
         let socket = SocketIdentity(file)
         for descriptor in [file, -1] {
-            notes.run { notes in
-                do throws(SocketFault) {
-                    notes.listener = try SocketListener(descriptor: descriptor, on: notes.loop) { _ in
-                    } failed: { _ in
-                    }
-                } catch {
-                    notes.add("refused")
+            ground.run { ground in
+                #expect(throws: SocketFault.self) {
+                    try SocketListener(
+                        descriptor: descriptor, on: ground.loop, accepted: { _ in }, failed: { _ in })
                 }
             }
         }
-        #expect(notes.all == ["refused", "refused"])
         #expect(socket.isOpen)
         close(file)
     }
 
     /// Runs in a process of its own, because the shortage of descriptors affects a whole process.
-    @Test("Running out of descriptors is reported once, does not spin, and all callers are accepted later")
-    func withoutDescriptors() async {
+    @Test
+    func `A shortage of descriptors is reported once, does not spin, and all callers are accepted later`()
+        async
+    {
         await #expect(processExitsWith: .success) {
-            let name = SocketListenerTests.newName()
-            let notes = Notes()
-            notes.listen(UnixTransport.listeningSocket(at: name, backlog: 10))
+            let place = Place()
+            let ground = Ground()
+            ground.listen(place.listen())
             // A client can connect with a descriptor that exists already. Accepting the connection needs one more.
             let callers = (0..<2).map { _ in UnixTransport.socket() }
             // One for the listener, and one for the test's own wait, which opens /proc/loadavg.
             let spares = (0..<2).map { _ in dup(STDERR_FILENO) }
             ResourceLimits.limitDescriptors()
-            for caller in callers {
-                let status = UnixTransport.withAddress(name) {
-                    connect(
-                        caller, $0.baseAddress!.assumingMemoryBound(to: sockaddr.self), socklen_t($0.count))
-                }
-                #expect(status == 0)
-            }
+            for caller in callers { #expect(place.connect(caller)) }
             let words = "failed: \(SocketFault(EMFILE).cause)"
-            #expect(notes.wait(for: words))
+            #expect(ground.wait(for: words))
             #expect(SocketFault(EMFILE).advice?.contains("ulimit -n") == true)
             let before = clock()
             // Longer than the pause before the next attempt.
-            let later = Later(notes.loop, .milliseconds(250))
-            #expect(later.wait())
+            try waitForReply { [loop = ground.loop] reply in
+                loop.execute { loop.schedule(at: loop.now + .milliseconds(250)) { reply(()) } }
+            }
             #expect(Double(clock() - before) / Double(CLOCKS_PER_SEC) < 0.1)
-            #expect(notes.all == [words])
+            #expect(ground.notes == [words])
             for spare in spares { close(spare) }
-            #expect(notes.wait(for: 2, of: "accepted"))
-            #expect(notes.all == [words, "accepted", "accepted"])
+            #expect(ground.wait(for: "accepted", times: 2))
+            #expect(ground.notes == [words, "accepted", "accepted"])
         }
     }
 
     // MARK: Connecting
 
-    @Test("A connection is reported once, in a later turn, and its socket may go to a pipe at once")
-    func connects() throws {
-        let name = Self.newName()
-        let server = Notes()
-        server.listen(UnixTransport.listeningSocket(at: name, backlog: 10)) {
+    @Test func `A connection is reported once, in a later turn, and its socket may go to a pipe at once`() {
+        let place = Place()
+        let server = Ground()
+        server.listen(place.listen()) {
             _ = Glibc.write($0, "hello", 5)
             close($0)
         }
-        let notes = Notes()
+        let ground = Ground()
         let descriptor = UnixTransport.socket()
-        notes.connect(descriptor, to: name)
-        #expect(notes.wait(for: "connected"))
-        #expect(notes.all == ["called", "connected"])
-        let end = PipeEnd(descriptor, on: notes.loop)
+        ground.connect(descriptor, to: place.address)
+        #expect(ground.wait(for: "connected"))
+        #expect(ground.notes == ["called", "connected"])
+        let end = PipeEnd(descriptor, on: ground.loop)
         #expect(end.wait { end.isFinished })
         #expect(end.bytes == Array("hello".utf8))
         #expect(server.wait(for: "accepted"))
     }
 
-    @Test("A refused connection is also reported in a later turn; the caller keeps the socket")
-    func isRefused() {
-        let notes = Notes()
-        let descriptor = UnixTransport.socket()
-        let socket = SocketIdentity(descriptor)
-        notes.connect(descriptor, to: Self.newName())
-        #expect(notes.wait(for: "not connected: \(NighError.Cause.refused)"))
-        #expect(notes.all.first == "called")
-        #expect(socket.isOpen)
-        close(descriptor)
-    }
-
-    @Test("An invalid address fails like any other")
-    func noAddress() {
-        let notes = Notes()
-        let sockets = SocketPair()
-        notes.run { notes in
-            notes.connecting = ConnectingSocket(
-                sockets.near, to: UnsafeRawBufferPointer(start: nil, count: 0), timeout: .seconds(5),
-                on: notes.loop
-            ) { [unowned notes] in
-                if case .failure(SocketFault(EINVAL)) = $0 { notes.add("invalid") }
-            }
+    @Test func `A connection that fails is also reported in a later turn, and the caller keeps the socket`() {
+        for (address, cause) in [(Place().address, NighError.Cause.refused), ([], SocketFault(EINVAL).cause)]
+        {
+            let ground = Ground()
+            let end = BareEnd(UnixTransport.socket())
+            let socket = SocketIdentity(end.descriptor)
+            ground.connect(end.descriptor, to: address)
+            #expect(ground.wait(for: "not connected: \(cause)"))
+            #expect(ground.notes.first == "called")
+            #expect(socket.isOpen)
         }
-        #expect(notes.wait(for: "invalid"))
-        close(sockets.near)
     }
 
-    @Test("A connection to a listener with a full backlog is retried until there is room")
-    func waitsForRoom() {
-        let name = Self.newName()
-        let descriptor = UnixTransport.listeningSocket(at: name, backlog: 0)
-        let first = Self.caller(at: name)
+    @Test func `A connection to a listener with a full backlog is retried until there is room`() {
+        let place = Place()
+        let descriptor = place.listen(backlog: 0)
+        let first = place.caller()
         #expect(first != nil)
-        let notes = Notes()
-        let late = UnixTransport.socket()
-        notes.connect(late, to: name)
+        let ground = Ground()
+        let late = BareEnd(UnixTransport.socket())
+        ground.connect(late.descriptor, to: place.address)
         // So the attempt was deferred at least once.
-        #expect(notes.all == ["called"])
-        let server = Notes()
+        #expect(ground.notes == ["called"])
+        let server = Ground()
         server.listen(descriptor)
-        #expect(notes.wait(for: "connected"))
-        #expect(server.wait(for: 2, of: "accepted"))
-        close(late)
+        #expect(ground.wait(for: "connected"))
+        #expect(server.wait(for: "accepted", times: 2))
     }
 
-    @Test("A connection that takes too long fails; one that is cancelled before reports nothing")
-    func endsInTime() {
-        let name = Self.newName()
-        let listener = BareEnd(UnixTransport.listeningSocket(at: name, backlog: 0))
-        let first = Self.caller(at: name)
+    @Test func `A connection that takes too long fails, and one that is cancelled before reports nothing`() {
+        let place = Place()
+        let listener = BareEnd(place.listen(backlog: 0))
+        let first = place.caller()
         #expect(first != nil)
-        let cancelled = Notes()
-        let notes = Notes()
-        let descriptors = (0..<2).map { _ in UnixTransport.socket() }
-        cancelled.connect(descriptors[0], to: name, timeout: .milliseconds(1))
+        let (cancelled, ground) = (Ground(), Ground())
+        let ends = (0..<2).map { _ in BareEnd(UnixTransport.socket()) }
+        cancelled.connect(ends[0].descriptor, to: place.address, timeout: .milliseconds(1))
         cancelled.run {
             $0.connecting?.cancel()
             $0.connecting?.cancel()
         }
-        let before = cancelled.all
-        notes.connect(descriptors[1], to: name, timeout: .milliseconds(20))
-        #expect(notes.wait(for: "not connected: \(NighError.Cause.timedOut)"))
-        #expect(cancelled.all == before)
-        for descriptor in descriptors { close(descriptor) }
+        let before = cancelled.notes
+        ground.connect(ends[1].descriptor, to: place.address, timeout: .milliseconds(20))
+        #expect(ground.wait(for: "not connected: \(NighError.Cause.timedOut)"))
+        #expect(cancelled.notes == before)
         listener.close()
     }
 
     /// The kernel reports the connection at once, so it is known before the call returns.
-    @Test("A connection that is cancelled in the turn of its start reports nothing")
-    func cancelledAtOnce() {
-        let name = Self.newName()
-        let server = Notes()
-        server.listen(UnixTransport.listeningSocket(at: name, backlog: 10))
-        let notes = Notes()
-        let descriptor = UnixTransport.socket()
-        notes.run { notes in
-            let connecting = UnixTransport.withAddress(name) {
-                ConnectingSocket(descriptor, to: $0, timeout: .seconds(5), on: notes.loop) {
-                    [unowned notes] _ in notes.add("told")
+    @Test func `A connection that is cancelled in the turn of its start reports nothing`() {
+        let place = Place()
+        let server = Ground()
+        server.listen(place.listen())
+        let ground = Ground()
+        let end = BareEnd(UnixTransport.socket())
+        ground.run { ground in
+            let connecting = UnixTransport.withAddress(place.name) {
+                ConnectingSocket(end.descriptor, to: $0, timeout: .seconds(5), on: ground.loop) {
+                    [unowned ground] _ in ground.note("told")
                 }
             }
             connecting.cancel()
         }
         #expect(server.wait(for: "accepted"))
-        notes.run { _ in }
-        #expect(notes.all == [])
-        close(descriptor)
+        ground.run { _ in }
+        #expect(ground.notes == [])
     }
 
     /// Over IP, the kernel reports the outcome only later.
-    @Test("A connection that takes time may complete later")
-    func takesTime() {
+    @Test func `A connection over IP is reported when it is made or refused`() {
         var address = sockaddr_in()
         address.sin_family = sa_family_t(AF_INET)
         address.sin_addr.s_addr = in_addr_t(0x7F00_0001).bigEndian
         let kind = Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue)
-        let listening = socket(AF_INET, kind, 0)
+        let listening = BareEnd(socket(AF_INET, kind, 0))
         withUnsafeMutablePointer(to: &address) {
             $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
                 var size = socklen_t(MemoryLayout<sockaddr_in>.size)
-                bind(listening, $0, size)
-                getsockname(listening, $0, &size)
+                bind(listening.descriptor, $0, size)
+                getsockname(listening.descriptor, $0, &size)
             }
         }
-        let notes = Notes()
-        func connect() -> Int32 {
-            let descriptor = socket(AF_INET, kind, 0)
-            let bytes = withUnsafeBytes(of: &address) { Array($0) }
-            notes.run { notes in
-                notes.connecting = bytes.withUnsafeBytes {
-                    ConnectingSocket(descriptor, to: $0, timeout: .seconds(20), on: notes.loop) {
-                        [unowned notes] in
-                        switch $0 {
-                        case .success: notes.add("connected")
-                        case .failure(let fault): notes.add("not connected: \(fault.cause)")
-                        }
-                    }
-                }
-            }
-            return descriptor
-        }
-        let refused = connect()
-        #expect(notes.wait(for: "not connected: \(NighError.Cause.refused)"))
-        listen(listening, 10)
-        let connected = connect()
-        #expect(notes.wait(for: "connected"))
-        for descriptor in [listening, refused, connected] { close(descriptor) }
+        let bytes = withUnsafeBytes(of: &address) { Array($0) }
+        let ground = Ground()
+        let ends = (0..<2).map { _ in BareEnd(socket(AF_INET, kind, 0)) }
+        ground.connect(ends[0].descriptor, to: bytes)
+        #expect(ground.wait(for: "not connected: \(NighError.Cause.refused)"))
+        listen(listening.descriptor, 10)
+        ground.connect(ends[1].descriptor, to: bytes)
+        #expect(ground.wait(for: "connected"))
     }
 }

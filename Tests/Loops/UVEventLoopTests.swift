@@ -5,37 +5,8 @@ import NighUV
 import Synchronization
 import Testing
 
+/// Tests what `UVEventLoop` does with descriptors, and that it leaves nothing behind.
 struct UVEventLoopTests {
-    /// A pair of connected sockets that closes itself.
-    final class SocketPair: Sendable {
-        let near: Int32
-        let far: Int32
-
-        init() {
-            var descriptors: [Int32] = [0, 0]
-            let status = socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0, &descriptors)
-            precondition(status == 0, "no socket pair could be made: \(errno)")
-            (near, far) = (descriptors[0], descriptors[1])
-        }
-
-        deinit {
-            close(near)
-            close(far)
-        }
-    }
-
-    private func run<Result: Sendable>(
-        on loop: UVEventLoop, _ body: @escaping @Sendable () -> Result
-    ) async -> Result {
-        await withCheckedContinuation { continuation in
-            loop.execute { continuation.resume(returning: body()) }
-        }
-    }
-
-    private static var openDescriptors: Int { entries(in: "/proc/self/fd") }
-
-    private static var threads: Int { entries(in: "/proc/self/task") }
-
     private static func entries(in path: String) -> Int {
         guard let folder = opendir(path) else { return 0 }
         defer { closedir(folder) }
@@ -45,14 +16,14 @@ struct UVEventLoopTests {
     }
 
     /// Held by the loop; counts its living instances.
-    final class Trace: Sendable {
+    private final class Trace: Sendable {
         static let alive = Atomic<Int>(0)
         init() { Self.alive.wrappingAdd(1, ordering: .relaxed) }
         deinit { Self.alive.wrappingSubtract(1, ordering: .relaxed) }
     }
 
     /// Runs in a process of its own, because the shortage of descriptors affects a whole process.
-    @Test func aLoopThatFailsForLackOfDescriptorsLeavesNothingOpen() async {
+    @Test func `A loop that fails for lack of descriptors leaves nothing open`() async {
         await #expect(processExitsWith: .success) {
             func openCount() -> Int { (0..<Int32(1_024)).count { fcntl($0, F_GETFD) >= 0 } }
             // The first loop creates what all loops share.
@@ -84,12 +55,13 @@ struct UVEventLoopTests {
     /// Runs in a process of its own, because other tests open and close descriptors and threads at the same time. A
     /// thread may need a moment to end after its loop, so the counts have some tolerance. A leak in each round would
     /// add 1,000.
-    @Test func aThousandStartsAndStopsLeaveNothingBehind() async {
+    @Test func `A thousand starts and stops leave nothing behind`() async {
         await #expect(processExitsWith: .success) {
             let sockets = SocketPair()
             // The first loop creates what all loops share.
             UVEventLoop().shutdown()
-            let before = (descriptors: UVEventLoopTests.openDescriptors, threads: UVEventLoopTests.threads)
+            let folders = ["/proc/self/fd", "/proc/self/task"]
+            let before = folders.map(UVEventLoopTests.entries)
             for round in 0..<1_000 {
                 let loop = UVEventLoop()
                 loop.execute {
@@ -100,92 +72,90 @@ struct UVEventLoopTests {
                     }
                     // Some end with a watch that nobody cancelled: the work that holds it is still queued.
                     guard round.isMultiple(of: 2), let watch else { return }
-                    let kept = Unchecked(watch)
-                    loop.schedule(at: loop.now + .seconds(100)) { kept.value.cancel() }
+                    nonisolated(unsafe) let kept = watch
+                    loop.schedule(at: loop.now + .seconds(100)) { kept.cancel() }
                 }
                 for _ in 0..<10 { loop.execute {} }
                 loop.shutdown()
             }
             #expect(Trace.alive.load(ordering: .relaxed) == 0)
-            #expect(UVEventLoopTests.openDescriptors < before.descriptors + 50)
-            #expect(UVEventLoopTests.threads < before.threads + 50)
+            for (count, folder) in zip(before, folders) {
+                #expect(UVEventLoopTests.entries(in: folder) < count + 50, "\(folder)")
+            }
         }
     }
 
-    /// `@unchecked Sendable`: the test confines it to a loop.
-    struct Unchecked<Value>: @unchecked Sendable {
-        let value: Value
-        init(_ value: Value) { self.value = value }
-    }
+    // MARK: Watches
 
-    /// Written on the loop, and read by the test after the loop has finished its work.
-    final class Log: @unchecked Sendable {
-        var events: [DescriptorEvents] = []
-        var watch: DescriptorWatch?
-    }
-
-    @Test func aWatchReportsTheEventsOfItsDescriptor() async throws {
+    /// A loop, and a watch of one end of a pair of sockets.
+    ///
+    /// `@unchecked Sendable`: written on the loop, and read by the test after that.
+    private final class Ground: @unchecked Sendable {
         let loop = UVEventLoop()
-        defer { loop.shutdown() }
-        let sockets = SocketPair()
-        let log = Log()
-        await withCheckedContinuation { continuation in
-            loop.execute {
-                log.watch = try? loop.watch(sockets.near, for: [.readable, .writable]) { events in
-                    log.events.append(events)
-                    if events == .writable {
-                        // From here on, only the other event is of interest.
-                        log.watch?.events = .readable
-                        _ = Glibc.write(sockets.far, "x", 1)
-                    } else {
-                        var byte: UInt8 = 0
-                        read(sockets.near, &byte, 1)
-                        log.watch?.cancel()
-                        continuation.resume()
+        let near: BareEnd
+        let far: BareEnd
+        private(set) var watch: DescriptorWatch?
+        private(set) var events: [DescriptorEvents] = []
+
+        init() {
+            let sockets = SocketPair()
+            (near, far) = (BareEnd(sockets.near), sockets.far)
+        }
+
+        deinit { loop.shutdown() }
+
+        /// Watches for `events` until `body` returns true for some. Begins with `start`, on the loop.
+        func watch(
+            for events: DescriptorEvents, start: @escaping @Sendable () -> Void = {},
+            until body: @escaping @Sendable (Ground, DescriptorEvents) -> Bool
+        ) throws {
+            try waitForReply { reply in
+                loop.execute { [self] in
+                    watch = try? loop.watch(near.descriptor, for: events) { [unowned self] events in
+                        self.events.append(events)
+                        guard body(self, events) else { return }
+                        watch?.cancel()
+                        reply(())
                     }
+                    start()
                 }
             }
         }
-        _ = Glibc.write(sockets.far, "y", 1)
-        let events = await run(on: loop) { log.events }
-        #expect(events == [.writable, .readable])
     }
 
-    @Test func aWatchReportsThatTheOtherEndClosed() async {
-        let loop = UVEventLoop()
-        defer { loop.shutdown() }
-        let sockets = SocketPair()
-        let log = Log()
-        await withCheckedContinuation { continuation in
-            loop.execute {
-                log.watch = try? loop.watch(sockets.near, for: [.readable, .disconnected]) { events in
-                    log.watch?.cancel()
-                    log.events.append(events)
-                    continuation.resume()
-                }
-                shutdown(sockets.far, Int32(SHUT_RDWR))
-            }
+    @Test func `A watch reports the events of its descriptor, until it is cancelled`() throws {
+        let ground = Ground()
+        try ground.watch(for: [.readable, .writable]) { ground, events in
+            guard events == .writable else { return ground.near.read(1) == [1] }
+            // From here on, only the other event is of interest.
+            ground.watch?.events = .readable
+            ground.far.write([1])
+            return false
         }
-        #expect(log.events.first?.contains(.disconnected) == true)
+        ground.far.write([2])
+        #expect(ground.loop.call { ground.events } == [.writable, .readable])
     }
 
-    @Test func unwatchableDescriptorsAreRefused() async {
-        let loop = UVEventLoop()
-        defer { loop.shutdown() }
-        let sockets = SocketPair()
-        let errors = await run(on: loop) { () -> [NighError?] in
+    @Test func `A watch reports that the other end closed`() throws {
+        let ground = Ground()
+        try ground.watch(for: [.readable, .disconnected], start: { ground.far.close() }) { _, _ in true }
+        #expect(ground.events.first?.contains(.disconnected) == true)
+    }
+
+    @Test func `Descriptors that cannot be watched are refused`() {
+        let ground = Ground()
+        let errors = ground.loop.call {
             let file = open("/proc/self/exe", O_RDONLY)
             defer { close(file) }
-            let first = try? loop.watch(sockets.near, for: .readable) { _ in }
+            let first = try? ground.loop.watch(ground.near.descriptor, for: .readable) { _ in }
             defer { first?.cancel() }
-            return [file, -1, sockets.near].map { descriptor in
+            return [file, -1, ground.near.descriptor].map { descriptor -> NighError? in
                 do throws(NighError) {
-                    _ = try loop.watch(descriptor, for: .readable) { _ in }
+                    _ = try ground.loop.watch(descriptor, for: .readable) { _ in }
                     return nil
                 } catch { return error }
             }
         }
-        #expect(errors.count == 3)
         for error in errors {
             guard case .system? = error?.cause else {
                 Issue.record("\(String(describing: error))")
@@ -194,23 +164,12 @@ struct UVEventLoopTests {
         }
     }
 
-    @Test func workThatBringsWorkDoesNotStarveDescriptors() async {
-        let loop = UVEventLoop()
-        defer { loop.shutdown() }
-        let sockets = SocketPair()
-        let log = Log()
+    @Test func `Work that submits work does not keep descriptors waiting`() throws {
+        let ground = Ground()
         let isOver = Atomic<Bool>(false)
-        await withCheckedContinuation { continuation in
-            @Sendable func again() { if !isOver.load(ordering: .relaxed) { loop.execute { again() } } }
-            loop.execute {
-                again()
-                log.watch = try? loop.watch(sockets.near, for: .readable) { _ in
-                    isOver.store(true, ordering: .relaxed)
-                    log.watch?.cancel()
-                    continuation.resume()
-                }
-                _ = Glibc.write(sockets.far, "x", 1)
-            }
-        }
+        @Sendable func again() { if !isOver.load(ordering: .relaxed) { ground.loop.execute { again() } } }
+        ground.loop.execute { again() }
+        try ground.watch(for: .readable, start: { ground.far.write([1]) }) { _, _ in true }
+        isOver.store(true, ordering: .relaxed)
     }
 }

@@ -60,8 +60,8 @@ struct MemoryTransportTests {
     @Test func aTakenAddressIsReportedAndTakenOverLater() throws {
         let loop = VirtualEventLoop()
         let hub = MemoryHub()
-        let first = Recorder(MemoryTransport(hub: hub, address: "x"), on: loop)
-        let second = Recorder(MemoryTransport(hub: hub, address: "x"), on: loop)
+        let first = RecordedTransport(MemoryTransport(hub: hub, address: "x"), on: loop)
+        let second = RecordedTransport(MemoryTransport(hub: hub, address: "x"), on: loop)
         first.transport.advertise(advertisement("First"))
         second.transport.advertise(advertisement("Second"))
         try loop.runQueued()
@@ -75,7 +75,7 @@ struct MemoryTransportTests {
     @Test func drawnAddressesDiffer() throws {
         let loop = VirtualEventLoop()
         let hub = MemoryHub()
-        let recorders = (0..<3).map { _ in Recorder(MemoryTransport(hub: hub), on: loop) }
+        let recorders = (0..<3).map { _ in RecordedTransport(MemoryTransport(hub: hub), on: loop) }
         for recorder in recorders { recorder.transport.advertise(advertisement("X")) }
         try loop.runQueued()
         #expect(Set(recorders.map { $0.takeLog() }).count == 3)
@@ -84,7 +84,7 @@ struct MemoryTransportTests {
     @Test func aDialToASilentAddressTimesOut() throws {
         let loop = VirtualEventLoop()
         let hub = MemoryHub()
-        let client = Recorder(MemoryTransport(hub: hub), on: loop)
+        let client = RecordedTransport(MemoryTransport(hub: hub), on: loop)
         client.dial(hub.makeSilentAddress(), timeout: .seconds(3))
         try loop.run(for: .milliseconds(2_999))
         #expect(client.takeLog() == [])
@@ -117,7 +117,7 @@ struct MemoryTransportTests {
         let transports = try ["one", "two"].map {
             try registry.make(TransportSpec(parsing: "memory:hub=registry,address=\($0)"))
         }
-        let recorders = transports.map { Recorder($0, on: loop) }
+        let recorders = transports.map { RecordedTransport($0, on: loop) }
         recorders[0].transport.advertise(advertisement("One"))
         recorders[1].transport.browse("test")
         try loop.runQueued()
@@ -148,7 +148,7 @@ struct MemoryTransportTests {
             let hub = MemoryHub()
             let plan = try FaultPlan(parsing: "delay=3ms,jitter=20ms,split=700,refuse=1/4,seed=11")
             let recorders = (0..<6).map { _ in
-                Recorder(FaultyTransport(MemoryTransport(hub: hub), plan: plan), on: loop)
+                RecordedTransport(FaultyTransport(MemoryTransport(hub: hub), plan: plan), on: loop)
             }
             for (number, recorder) in recorders.enumerated() {
                 recorder.transport.advertise(advertisement("Peer \(number)"))
@@ -157,17 +157,35 @@ struct MemoryTransportTests {
             for number in 0..<40 {
                 recorders[number % 6].dial(TransportAddress(scheme: "memory", value: "m\(number % 5 + 1)"))
                 try loop.run(for: .milliseconds(5))
-                for pipe in recorders.flatMap(\.pipes) {
+                for pipe in recorders.flatMap(\.recorder.pipes) {
                     pipe.send(Array(repeating: 1, count: 1 + number * 37))
                 }
                 if number == 30 { recorders[2].transport.shutdown() }
             }
             try loop.run(for: .milliseconds(10))
             return recorders.flatMap(\.log)
-                + recorders.flatMap(\.pipes).map { "\($0.receivedCount) in \($0.sliceCount), \($0.log)" }
+                + recorders.flatMap(\.recorder.pipes).map {
+                    "\($0.receivedCount) in \($0.sliceCount), \($0.log)"
+                }
         }
         let first = try run()
         #expect(first.count > 100)
         #expect(try run() == first)
+    }
+
+    /// The suite checks the outer one, so the inner one is itself the transport that must keep to the contract.
+    @Test(arguments: TransportConformance.checks)
+    func `A checked transport keeps to the contract, and finds no breach in the memory transport`(
+        _ check: ConformanceCheck
+    ) {
+        var made: [CheckedTransport] = []
+        let outcome = check.run {
+            .memory(isVirtual: true) {
+                made.append(CheckedTransport($0))
+                return made[made.count - 1]
+            }
+        }
+        #expect(outcome.verdict == .passed)
+        #expect(made.compactMap(\.breach).isEmpty)
     }
 }

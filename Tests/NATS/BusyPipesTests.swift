@@ -14,7 +14,7 @@ import Testing
     /// One side. The dialling one keeps the busy pipes full and asks on the last one; the other side reads and echoes.
     ///
     /// `@unchecked Sendable`: confined to its loop, but for what the monitor guards.
-    private final class Side: TransportEvents, PipeHandler, @unchecked Sendable {
+    private final class Side: TransportEventHandler, PipeHandler, @unchecked Sendable {
         let loop = ThreadEventLoop()
         let monitor = Monitor()
         private let transport: any Transport
@@ -51,7 +51,15 @@ import Testing
             transport.dial(address, as: DialID(number: UInt64(openCount)), timeout: .seconds(20))
         }
 
-        func pipeOpened(_ pipe: any Pipe, dial: DialID?, by transport: any Transport) {
+        func handle(_ event: TransportEvent, by transport: any Transport) {
+            switch event {
+            case .pipeOpened(let pipe, _): begin(pipe)
+            case .listeningChanged(let addresses): monitor.change { address = addresses.first }
+            default: break
+            }
+        }
+
+        private func begin(_ pipe: any Pipe) {
             pipes.append(pipe)
             pipe.start(handler: self)
             if echoes, pipes.count == 1 { pipe.pauseReading() }
@@ -110,20 +118,6 @@ import Testing
             #expect(done.wait(within: .seconds(30)) { isDone.withLock { $0 } })
             loop.shutdown()
         }
-
-        func listeningChanged(_ addresses: [TransportAddress], by transport: any Transport) {
-            monitor.change { address = addresses.first }
-        }
-
-        func routeFound(_ sighting: Sighting, by transport: any Transport) {}
-        func routeChanged(_ sighting: Sighting, by transport: any Transport) {}
-        func routeLost(_ address: TransportAddress, by transport: any Transport) {}
-        func addressKnown(_ address: TransportAddress, by transport: any Transport) {}
-        func dialFailed(_ dial: DialID, error: NighError, by transport: any Transport) {}
-        func advertised(as name: DisplayName, by transport: any Transport) {}
-        func advertisingFailed(_ error: NighError, by transport: any Transport) {}
-        func browsingFailed(_ error: NighError, by transport: any Transport) {}
-        func transportChanged(_ condition: TransportCondition, by transport: any Transport) {}
     }
 
     @Test("neither busy pipes nor a paused reader hold up another pipe, and the server stays connected")

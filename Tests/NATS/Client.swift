@@ -3,10 +3,11 @@ import NighBroker
 import NighCore
 import NighMemory
 import NighTestKit
+import Testing
 
 @testable import NighNATS
 
-/// A client under test, on a loop of its own, with what it has reported.
+/// A client under test, on a loop of its own, with what it has reported. It ends with the last reference.
 ///
 /// `@unchecked Sendable`: the monitor guards what is recorded.
 final class Client: BrokerEvents, @unchecked Sendable {
@@ -27,7 +28,6 @@ final class Client: BrokerEvents, @unchecked Sendable {
     private(set) var marks: [UInt64] = []
     private(set) var rooms = 0
     private(set) var packetCount = 0
-    private(set) var byteCount = 0
     private(set) var eventCount = 0
     /// The moments of the connections and disconnections.
     private(set) var connectedAt: [Moment] = []
@@ -51,9 +51,27 @@ final class Client: BrokerEvents, @unchecked Sendable {
         }
     }
 
-    deinit { loop.shutdown() }
+    /// A client that is started, and that nothing waits for.
+    convenience init(startedFor address: String, credentials: String? = nil, authorities: String? = nil)
+        throws
+    {
+        let servers = [try ServerAddress(parsing: address)]
+        self.init(NATSOptions(servers: servers, credentials: credentials, authorities: authorities))
+        start()
+    }
+
+    deinit {
+        onLoop { [connection] in connection.shutdown() }
+        loop.shutdown()
+    }
 
     func start() { onLoop { self.connection.start(on: self.loop, events: self) } }
+
+    /// The first report of a client that cannot connect.
+    func problem() throws -> NighError {
+        #expect(wait { !disconnections.isEmpty })
+        return try #require(monitor.read { disconnections.first })
+    }
 
     /// Runs `body` on the loop, and waits for it.
     @discardableResult
@@ -70,6 +88,15 @@ final class Client: BrokerEvents, @unchecked Sendable {
 
     func publish(_ text: String, to subject: String, answers: String? = nil) {
         onLoop { self.connection.publish(Array(text.utf8), to: subject, answers: answers) }
+    }
+
+    /// Publishes so many packets of zeros at once.
+    func publish(_ count: Int, of size: Int, to subject: String) {
+        let packet = [UInt8](repeating: 0, count: size)
+        let work = { @Sendable in
+            for _ in 0..<count { self.connection.publish(packet, to: subject, answers: nil) }
+        }
+        if loop.isCurrent { work() } else { onLoop(work) }
     }
 
     /// Subscribes, and waits until the server knows.
@@ -122,7 +149,6 @@ final class Client: BrokerEvents, @unchecked Sendable {
     func brokerReceived(_ packet: ByteSlice, under subject: String, answers: String?) {
         if let onPacket {
             packetCount += 1
-            byteCount += packet.count
             return onPacket(packet)
         }
         note { packets.append(Packet(bytes: packet.bytes, subject: subject, answers: answers)) }

@@ -52,20 +52,12 @@ import Testing
             resolver_preload: { \(Self.account): "\(Self.accountJWT)" }
             """)
         let right = try Client(of: server, credentials: folder.file("right.creds", Self.credentials))
-        defer { right.shutdown() }
         #expect(right.subscribe(to: "nigh.one"))
         // The seed of another user does not prove who this one is.
         let other = "SUAAAAICAMCAKBQHBAEQUCYMBUHA6EARCIJRIFIWC4MBSGQ3DQOR4H776Y"
         let text = Self.credentials.split(separator: Self.userSeed).joined(separator: other)
-        let wrong = Client(
-            NATSOptions(
-                servers: [try ServerAddress(parsing: server.address)],
-                credentials: folder.file("wrong.creds", text)))
-        defer { wrong.shutdown() }
-        wrong.start()
-        #expect(wrong.wait { !wrong.disconnections.isEmpty })
-        let cause = wrong.monitor.read { wrong.disconnections.first?.cause }
-        #expect(cause == .unavailable("the server does not accept these credentials"))
+        let wrong = try Client(startedFor: server.address, credentials: folder.file("wrong.creds", text))
+        #expect(try wrong.problem().cause == .unavailable("the server does not accept these credentials"))
     }
 
     @Test("Each form of a credentials file is recognised, and nothing else is")

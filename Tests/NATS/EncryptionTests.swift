@@ -40,9 +40,7 @@ import Testing
     }
 
     private func client(_ address: String, authorities: String? = nil) throws -> Client {
-        let client = Client(
-            NATSOptions(servers: [try ServerAddress(parsing: address)], authorities: authorities))
-        client.start()
+        let client = try Client(startedFor: address, authorities: authorities)
         #expect(client.wait { !client.connections.isEmpty || !client.disconnections.isEmpty })
         return client
     }
@@ -56,7 +54,6 @@ import Testing
         let clients = try (0..<2).map { _ in
             try client("tls://127.0.0.1:\(server.port)", authorities: authority.path("ca.pem"))
         }
-        defer { for client in clients { client.shutdown() } }
         for client in clients {
             #expect(client.monitor.read { client.disconnections.map(\.description) } == [])
         }
@@ -92,7 +89,6 @@ import Testing
         let server = try NATSServer(.debian, try authority.configuration(for: "DNS:nats.example"))
         func cause(_ address: String, _ authorities: String?) throws -> String {
             let client = try client(address, authorities: authorities)
-            defer { client.shutdown() }
             let error = try #require(client.monitor.read { client.disconnections.first })
             #expect(error.advice != nil && error.peer == address)
             return error.cause.description
@@ -116,7 +112,6 @@ import Testing
         let authority = try Authority()
         let server = try NATSServer(.debian, try authority.configuration(for: "IP:127.0.0.1"))
         let client = try client(server.address, authorities: authority.path("ca.pem"))
-        defer { client.shutdown() }
         #expect(client.monitor.read { client.disconnections.map(\.description) } == [])
         #expect(client.diagnosis("tls")?.finding.hasPrefix("encrypted") == true)
     }

@@ -12,13 +12,8 @@ import Testing
     func silence() throws {
         let server = try NATSServer()
         let (sender, receiver) = (try Client(of: server), try Client(of: server))
-        defer { sender.shutdown() }
         #expect(receiver.subscribe(to: "nigh.one"))
-        sender.onLoop {
-            for _ in 0..<20_000 {
-                sender.connection.publish([UInt8](repeating: 0, count: 1_000), to: "nigh.one", answers: nil)
-            }
-        }
+        sender.publish(20_000, of: 1_000, to: "nigh.one")
         #expect(receiver.wait { receiver.packets.count > 100 })
         receiver.shutdown()
         let count = receiver.monitor.read { receiver.eventCount }
@@ -31,14 +26,13 @@ import Testing
     func leaks() async {
         // In a process of its own, where no other test runs.
         await #expect(processExitsWith: .success) {
-            func count(_ folder: String) -> Int { TemporaryFolder.names(in: "/proc/self/\(folder)").count }
             func countsAtRest() -> [Int] {
-                var counts = [count("task"), count("fd")]
+                var counts: [Int] = []
                 // Until nothing has changed for half a second.
                 var rests = 0
                 while rests < 5 {
                     usleep(100_000)
-                    let now = [count("task"), count("fd")]
+                    let now = ["task", "fd"].map { TemporaryFolder.names(in: "/proc/self/\($0)").count }
                     rests = now == counts ? rests + 1 : 0
                     counts = now
                 }
@@ -50,7 +44,6 @@ import Testing
                 for client in clients {
                     precondition(client.subscribe(to: "nigh.>"))
                     client.publish("x", to: "nigh.one")
-                    client.shutdown()
                 }
             }
             // The threads of the library itself stay.
@@ -68,15 +61,10 @@ import Testing
         let connected = try Client(of: server)
         server.suspend()
         defer { server.suspend(false) }
-        connected.onLoop {
-            for _ in 0..<1_000 {
-                connected.connection.publish([UInt8](repeating: 0, count: 65_536), to: "a", answers: nil)
-            }
-        }
+        connected.publish(1_000, of: 65_536, to: "a")
         let start = LoopThread.now
         connected.shutdown()
-        let early = Client(NATSOptions(servers: [try ServerAddress(parsing: server.address)]))
-        early.start()
+        let early = try Client(startedFor: server.address)
         early.shutdown()
         #expect(LoopThread.now - start < .seconds(5))
         usleep(300_000)

@@ -20,7 +20,6 @@ import Testing
         var spans: [Moment.Span] = []
         // Only one server is named; it tells of the others.
         let client = try Client(of: servers[0])
-        defer { client.shutdown() }
         for round in 1...2 {
             let server = try #require(used(by: client, of: servers))
             let start = LoopThread.now
@@ -41,7 +40,6 @@ import Testing
     func shutDown() throws {
         let server = try NATSServer()
         let client = try Client(of: server)
-        defer { client.shutdown() }
         try server.stop()
         #expect(client.wait { !client.disconnections.isEmpty })
         let cause = client.monitor.read { client.disconnections.first?.cause }
@@ -53,7 +51,6 @@ import Testing
         let servers = try NATSServer.cluster(
             of: 2, .debian, "lame_duck_duration: \"30s\"\nlame_duck_grace_period: \"10s\"")
         let client = try Client(of: servers)
-        defer { client.shutdown() }
         let old = try #require(used(by: client, of: servers))
         let start = LoopThread.now
         old.enterLameDuckMode()
@@ -73,7 +70,6 @@ import Testing
     func loneLameDuck() throws {
         let server = try NATSServer(.debian, "lame_duck_duration: \"30s\"\nlame_duck_grace_period: \"10s\"")
         let client = try Client(of: server)
-        defer { client.shutdown() }
         server.enterLameDuckMode()
         usleep(500_000)
         #expect(client.subscribe(to: "nigh.still"))
@@ -84,7 +80,6 @@ import Testing
     func hanging() throws {
         let server = try NATSServer()
         let client = try Client(of: server)
-        defer { client.shutdown() }
         server.suspend()
         defer { server.suspend(false) }
         client.onLoop { client.connection.mark(1) }

@@ -1,4 +1,3 @@
-import Glibc
 import NATSServers
 import NighBroker
 import NighCore
@@ -13,15 +12,13 @@ import Testing
     private let puma = Identity.ephemeral(seed: 1)
     private let lynx = Identity.ephemeral(seed: 2)
     private let folder = TemporaryFolder()
-
-    private static func page() throws -> String {
-        let root = #filePath.split(separator: "/").dropLast(3).joined(separator: "/")
-        return TemporaryFolder.text(of: "/\(root)/docs/guides/across-the-internet.md")
-    }
+    private let loops = [ThreadEventLoop(), ThreadEventLoop()]
 
     /// The block of the page that configures the server, for these two people.
     private func configuration() throws -> String {
-        let blocks = try Self.page().split(separator: "```").map(String.init)
+        let root = #filePath.split(separator: "/").dropLast(3).joined(separator: "/")
+        let page = TemporaryFolder.text(of: "/\(root)/docs/guides/across-the-internet.md")
+        let blocks = page.split(separator: "```").map(String.init)
         let block = try #require(blocks.first { $0.contains("authorization {") })
         let tls = try #require(
             block.split(separator: "tls {").last.flatMap { $0.split(separator: "}").first })
@@ -34,51 +31,24 @@ import Testing
     }
 
     private func credentials(of user: String) -> String {
-        let file = folder.file(user, "user=\(user)\npassword=PASSWORD-OF-\(user.uppercased())\n")
-        chmod(file, 0o600)
-        return file
+        folder.file(user, "user=\(user)\npassword=PASSWORD-OF-\(user.uppercased())\n")
     }
 
-    /// A session of a person, with what it has seen.
-    private final class Member: @unchecked Sendable {  // The monitor guards what is recorded.
-        let loop = ThreadEventLoop()
-        let session: LowLevelSession
-        let monitor = Monitor()
-        private(set) var states: [PeerState] = []
-        private(set) var messages: [[UInt8]] = []
-        private(set) var problems: [String] = []
-
-        init(_ name: String, _ identity: Identity, _ options: NATSOptions) {
-            var configuration = SessionConfiguration(
-                service: "permitted", name: DisplayName(fitting: name), role: .peer)
-            configuration.security = .encrypted
-            session = LowLevelSession(
-                configuration, identity: identity, transports: [NATSTransport.make(options)], loop: loop)
-            session.start(
-                onEvent: { [self] event in
-                    if case .invited(let invitation) = event { invitation.accept() }
-                    monitor.change {
-                        if let peer = event.stateChange?.peer { states.append(peer.state) }
-                        if case .transportDown(_, let error) = event { problems.append("\(error)") }
-                    }
-                },
-                onMessage: { [self] bytes, _ in
-                    let message = bytes.withUnsafeBytes { Array($0) }
-                    monitor.change { messages.append(message) }
-                })
-        }
-
-        func wait(for state: PeerState) -> Bool {
-            monitor.wait(within: .seconds(30)) { states.last == state }
-        }
-
-        func end() {
-            let done = Monitor()
-            let isDone = Guarded(false)
-            session.close { done.change { isDone.withLock { $0 = true } } }
-            #expect(done.wait(within: .seconds(30)) { isDone.withLock { $0 } })
-            loop.shutdown()
-        }
+    /// Starts the session of a person.
+    private func member(
+        _ user: String, _ identity: Identity, at server: NATSServer, on loop: ThreadEventLoop
+    ) throws -> SessionProbe {
+        let transport = FaultyTransport(
+            NATSTransport.make(
+                NATSOptions(
+                    servers: [try ServerAddress(parsing: server.address)], credentials: credentials(of: user))
+            ))
+        var configuration = SessionConfiguration(service: "permitted", name: DisplayName(fitting: user))
+        configuration.security = .encrypted
+        let session = Session(configuration, identity: identity, transports: [transport], loop: loop)
+        let probe = SessionProbe(number: 1, session: session, faults: transport.control)
+        probe.start(reading: .handler, accepting: true)
+        return probe
     }
 
     @Test(
@@ -86,28 +56,28 @@ import Testing
         arguments: NATSServer.Version.allCases)
     func meeting(_ version: NATSServer.Version) throws {
         let server = try NATSServer(version, try configuration())
-        let address = try ServerAddress(parsing: server.address)
-        let first = Member(
-            "Puma", puma.makeDelegate(), NATSOptions(servers: [address], credentials: credentials(of: "puma"))
-        )
-        let second = Member(
-            "Lynx", lynx, NATSOptions(servers: [address], credentials: credentials(of: "lynx")))
-        defer {
-            first.end()
-            second.end()
+        let first = try member("puma", puma.makeDelegate(), at: server, on: loops[0])
+        let second = try member("lynx", lynx, at: server, on: loops[1])
+        func wait(for state: PeerState) -> Bool {
+            first.wait { $0.state(of: second.id) == state } && second.wait { $0.state(of: first.id) == state }
         }
-        #expect(first.wait(for: .available) && second.wait(for: .available))
-        second.loop.execute { second.session.invite(first.session.id) { _ in } }
-        #expect(first.wait(for: .connected) && second.wait(for: .connected), "\(first.problems)")
-        try second.session.trySend(Array("hello".utf8), to: first.session.id)
-        #expect(first.monitor.wait(within: .seconds(30)) { first.messages == [Array("hello".utf8)] })
+        #expect(wait(for: .available))
+        second.session.invite(first.id) { _ in }
+        #expect(wait(for: .connected), "\(first.events)")
+        try second.session.trySend(Array("hello".utf8), to: first.id)
+        #expect(first.wait { $0.texts == ["hello"] })
+        for (probe, loop) in zip([first, second], loops) {
+            probe.session.close {}
+            let isClosed = probe.wait { $0.events.contains { if case .closed = $0 { true } else { false } } }
+            #expect(isClosed)
+            loop.shutdown()
+        }
     }
 
     @Test("one user cannot listen to what is for another, or publish outside the realm")
     func separation() throws {
         let server = try NATSServer(.debian, try configuration())
         let client = try Client(of: server, credentials: credentials(of: "lynx"))
-        defer { client.shutdown() }
         let forbidden = [
             "nigh.1.to.\(puma.peerID).>", "nigh.1.at.\(puma.peerID).>", "nigh.1.at.>", "nigh.>", ">",
         ]

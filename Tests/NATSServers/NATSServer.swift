@@ -92,8 +92,9 @@ package final class NATSServer: @unchecked Sendable {
                 try NATSServer(version, configuration, cluster: (name, servers.first?.clusterPort)))
         }
         for server in servers {
-            try server.wait("to know the cluster") { greeting in
-                servers.allSatisfy { greeting.contains(":\($0.port)\"") }
+            _ = try wait("to know the cluster", in: server.folder.path) {
+                let greeting = server.greeting() ?? ""
+                return servers.allSatisfy { greeting.contains(":\($0.port)\"") } ? greeting : nil
             }
         }
         return servers
@@ -131,50 +132,33 @@ package final class NATSServer: @unchecked Sendable {
     package func suspend(_ isSuspended: Bool = true) { child.send(isSuspended ? SIGSTOP : SIGCONT) }
 
     /// Returns the line with which the server greets a client.
-    package func greeting() -> String? {
-        let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
-        defer { close(descriptor) }
-        var address = sockaddr_in()
-        address.sin_family = sa_family_t(AF_INET)
-        address.sin_port = port.bigEndian
-        address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
-        let status = withUnsafePointer(to: &address) {
-            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
-            }
-        }
-        guard status == 0 else { return nil }
-        var bytes = [UInt8](repeating: 0, count: 16_384)
-        let count = read(descriptor, &bytes, bytes.count)
-        return count > 0 ? String(decoding: bytes.prefix(count), as: UTF8.self) : nil
+    private func greeting() -> String? {
+        let call = "exec 3<>/dev/tcp/127.0.0.1/\(port) && head --lines 1 <&3"
+        return try? Child("/usr/bin/env", ["bash", "-c", call]).line(where: { _ in true })
     }
 
-    private func wait(_ what: String, until isTrue: (String) -> Bool) throws {
+    /// Waits until `find` finds something.
+    private static func wait<Found>(
+        _ words: String, in folder: String, until find: () -> Found?
+    ) throws -> Found {
         let clock = LoadAdjustedClock()
         while true {
-            if let greeting = greeting(), isTrue(greeting) { return }
+            if let found = find() { return found }
             guard clock.elapsed < .seconds(30) else {
-                throw Child.Failure(description: "nats-server takes too long \(what): \(log)")
+                let log = TemporaryFolder.text(of: folder + "/log")
+                throw Child.Failure(description: "nats-server takes too long \(words): \(log)")
             }
-            usleep(20_000)
+            usleep(10_000)
             clock.advance()
         }
     }
 
     /// Waits for the file in which a server names its ports, which it writes once it listens on all of them.
     private static func ports(in folder: String) throws -> String {
-        let clock = LoadAdjustedClock()
-        while true {
-            if let name = TemporaryFolder.names(in: folder).first(where: { $0.hasSuffix(".ports") }) {
-                let text = TemporaryFolder.text(of: folder + "/" + name)
-                if text.hasSuffix("}") { return text }
-            }
-            guard clock.elapsed < .seconds(30) else {
-                throw Child.Failure(
-                    description: "nats-server does not start: \(TemporaryFolder.text(of: folder + "/log"))")
-            }
-            usleep(10_000)
-            clock.advance()
+        try wait("to start", in: folder) {
+            let name = TemporaryFolder.names(in: folder).first { $0.hasSuffix(".ports") }
+            let text = name.map { TemporaryFolder.text(of: folder + "/" + $0) }
+            return text?.hasSuffix("}") == true ? text : nil
         }
     }
 

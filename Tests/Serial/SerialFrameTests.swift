@@ -82,26 +82,15 @@ import Testing
         var random = SeededGenerator(seed: seed)
         let line = SimulatedLine(on: loop)
         line.keepsFrames = true
-        let transports = [line.makeTransport(0), line.makeTransport(1)]
-        let sessions = transports.enumerated().map { end, transport in
-            LowLevelSession(
-                SessionConfiguration(
-                    service: "frames", name: DisplayName(fitting: "End \(end)"), role: .peer),
-                identity: .ephemeral(seed: UInt64(end + 1)), transports: [transport], loop: loop)
-        }
-        for session in sessions {
-            session.start(
-                onEvent: { event in if case .invited(let invitation) = event { invitation.accept() } },
-                onMessage: { _, _ in })
-        }
+        let sessions = [line.session("Puma", at: 0), line.session("Lynx", at: 1)]
         try loop.run(for: .seconds(2))
         for _ in 0..<3_000 {
-            if random.oneIn(100) { sessions[0].invite(sessions[1].id) { _ in } }
+            if random.oneIn(100) { sessions[0].session.invite(sessions[1].id) { _ in } }
             line.inject(
                 Self.randomFrame(&random, like: line.lastFrames), into: Int.random(in: 0...1, using: &random))
             try loop.run(for: .milliseconds(20))
         }
-        for session in sessions { session.close {} }
+        for probe in sessions { probe.session.close {} }
         try loop.run(for: .seconds(20))
         #expect(loop.pending.timers == 0)
     }

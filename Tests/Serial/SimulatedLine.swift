@@ -1,4 +1,5 @@
 import NighCore
+import NighMemory
 import NighTestKit
 
 @testable import NighSerial
@@ -34,6 +35,17 @@ final class SimulatedLine: @unchecked Sendable {
 
     func makeTransport(_ end: Int) -> SerialTransport {
         SerialTransport(baud: baud) { SimulatedDevice(end, of: self) }
+    }
+
+    /// Starts a session at one end, which accepts everybody.
+    func session(_ name: String, at end: Int) -> SessionProbe {
+        let transport = FaultyTransport(makeTransport(end))
+        let session = Session(
+            SessionConfiguration(service: "line-test", name: DisplayName(fitting: name)),
+            identity: .ephemeral(seed: UInt64(end + 1)), transports: [transport], loop: loop)
+        let probe = SessionProbe(number: end + 1, session: session, faults: transport.control)
+        probe.start(reading: .handler, accepting: true)
+        return probe
     }
 
     private func drawNoise() {

@@ -72,7 +72,7 @@ private struct Neighbourhood {
     ) throws -> Bool {
         for round in 0..<4_000 {
             if round % 200 == 0 { try announce() }
-            let found: Result<[TransportAddress], NighError> = try Room.result { told in
+            let found: Result<[TransportAddress], NighError> = try waitForReply { told in
                 loop.execute {
                     loop.schedule(at: loop.now + .milliseconds(5)) {
                         transport.places(behind: TCPDestination.address(of: peer), found: told)
@@ -104,23 +104,21 @@ private struct Neighbourhood {
             message += name.wire + [0, UInt8(type.rawValue), 0, 1]
             message += [0, 0, 0, UInt8(Publication.timeToLive), 0, UInt8(data.count)] + data
         }
-        let isSaid = try Room.result { [message] (report: @escaping @Sendable (Bool) -> Void) in
-            loop.execute {
-                let interface = NetworkInterface.usable(named: "lo")?.first
-                // Bound to the mDNS port, as every responder must be.
-                let socket = interface.flatMap {
-                    MulticastSocket(.listening, on: $0, version: 4, loop: loop, received: { _ in })
-                }
-                socket?.send(message)
-                report(socket != nil && socket?.failure == nil)
+        let isSaid = loop.call { [loop, message] in
+            let interface = NetworkInterface.usable(named: "lo")?.first
+            // Bound to the mDNS port, as every responder must be.
+            let socket = interface.flatMap {
+                MulticastSocket(.listening, on: $0, version: 4, loop: loop, received: { _ in })
             }
+            socket?.send(message)
+            return socket != nil && socket?.failure == nil
         }
         try #require(isSaid)
     }
 
     func end() {
-        _ = try? Room.result { (report: @escaping @Sendable (Bool) -> Void) in
-            probe.session.close { report(true) }
+        _ = try? waitForReply { (closed: @escaping @Sendable (Bool) -> Void) in
+            probe.session.close { closed(true) }
         }
         loop.shutdown()
     }

@@ -74,17 +74,18 @@ import Testing
         let offer = try #require(try tap.offer())
         // The empty place is the port of the listener.
         let port = offer.place.isEmpty ? lynx.port : offer.place.reduce(0) { $0 << 8 | UInt16($1) }
-        let stranger = try Stranger(port: port)
+        let stranger = try #require(PlainUDPSocket(at: 0))
         let before = lynx.messages.count
         let accepted = tap.packets
         var random = SeededGenerator(seed: 7)
         for number in 1...Self.count {
             stranger.send(
-                Self.packet(to: offer.connection, of: accepted, isSealed: security == .encrypted, &random))
+                Self.packet(to: offer.connection, of: accepted, isSealed: security == .encrypted, &random),
+                to: port)
             if number.isMultiple(of: Self.count / 4) { try room.exchangeMessages(puma, lynx) }
         }
         #expect(lynx.messages.count == before + 40)
-        #expect(stranger.answers == 0)
+        #expect(stranger.receivedCount == 0)
         let counts = try #require(try room.statistics(lynx).peers[puma.id]?.datagrams)
         #expect(counts.messagesReceived == 1)
         #expect(Set(tap.packets).count == tap.packets.count)
@@ -119,32 +120,6 @@ import Testing
         default: break
         }
         return packet
-    }
-
-    /// A UDP socket on loopback.
-    private final class Stranger {
-        private let descriptor: Int32
-        private let target: SocketAddress
-
-        init(port: UInt16) throws {
-            target = SocketAddress(.v4(0x7F00_0001), port: port)
-            descriptor = socket(AF_INET, Int32(SOCK_DGRAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
-            try #require(descriptor >= 0)
-        }
-
-        deinit { close(descriptor) }
-
-        func send(_ packet: [UInt8]) {
-            _ = target.withSockaddr { sendto(descriptor, packet, packet.count, 0, $0, $1) }
-        }
-
-        /// The packets that have come back.
-        var answers: Int {
-            var byte: UInt8 = 0
-            var count = 0
-            while recv(descriptor, &byte, 1, Int32(MSG_DONTWAIT)) >= 0 { count += 1 }
-            return count
-        }
     }
 }
 

@@ -5,147 +5,107 @@ import Testing
 @testable import NighTCP
 
 struct PresenceCheckTests {
-    private let loop = VirtualEventLoop()
-    private let puma = Identity.ephemeral().peerID
-
+    /// The check of a peer's presence, and what its probes meet, in virtual time.
+    ///
     /// `@unchecked Sendable`: confined to the virtual loop's thread.
-    private final class House: @unchecked Sendable {
-        /// Nil while a probe cannot be tried.
-        var opens: Bool? = true
-        var hasOpenPipe = false
-        var answersAfter = Duration.milliseconds(1)
-        var probes: [Moment] = []
-        var reports: [Bool] = []
+    private final class Ground: @unchecked Sendable {
+        let loop = VirtualEventLoop()
+        let puma = Identity.ephemeral().peerID
+        /// Whether a probe opens a pipe; nil while it cannot be tried.
+        var opens: Bool?
+        private let answersAfter: Duration
+        private let hasOpenPipe: Bool
+        private(set) var probes: [PeerID] = []
+        private(set) var reports: [Bool] = []
+
+        private(set) lazy var presence = PresenceCheck(
+            on: loop, hasOpenPipe: { [unowned self] _ in hasOpenPipe },
+            probe: { [unowned self] peer, reply in
+                probes.append(peer)
+                nonisolated(unsafe) let reply = reply  // Called on the same thread.
+                loop.schedule(at: loop.now + Moment.Span(answersAfter)) { reply(self.opens) }
+            }, report: { [unowned self] _, accepted in reports.append(accepted) })
+
+        init(
+            opens: Bool?, after answersAfter: Duration = .milliseconds(1), hasOpenPipe: Bool = false,
+            probesSoon: Bool = false
+        ) {
+            self.opens = opens
+            self.answersAfter = answersAfter
+            self.hasOpenPipe = hasOpenPipe
+            presence.add(puma)
+            if probesSoon { presence.probeSoon(puma) }
+        }
+
+        func run(_ seconds: Int) throws { try loop.run(for: .seconds(seconds)) }
+
+        /// Runs until the reports are these. Returns whether that takes at most so many seconds.
+        func reports(_ reports: [Bool], within seconds: Int) throws -> Bool {
+            try loop.run(until: { self.reports == reports }, within: .seconds(seconds))
+        }
     }
 
-    private func check(_ house: House) -> PresenceCheck {
-        PresenceCheck(
-            on: loop, hasOpenPipe: { _ in house.hasOpenPipe },
-            probe: { [loop] _, report in
-                house.probes.append(loop.now)
-                let report = Unchecked(report)
-                loop.schedule(at: loop.now + Moment.Span(house.answersAfter)) { report.value(house.opens) }
-            }, report: { _, accepted in house.reports.append(accepted) })
+    @Test func `A peer that stops opening pipes is lost within 30 s`() throws {
+        let ground = Ground(opens: true, after: .seconds(4))
+        try ground.run(60)
+        #expect(ground.reports.allSatisfy { $0 } && ground.probes.count == 3)
+        ground.opens = false
+        #expect(try ground.reports(ground.reports + [false], within: 30))
     }
 
-    /// `@unchecked Sendable`: confined to the virtual loop's thread.
-    private struct Unchecked<Value>: @unchecked Sendable {
-        let value: Value
-        init(_ value: Value) { self.value = value }
-    }
-
-    @Test func aPeerThatStopsOpeningIsGoneInBoundedTime() throws {
-        let house = House()
-        house.answersAfter = .seconds(4)
-        let presence = check(house)
-        presence.add(puma)
-        try loop.run(for: .seconds(60))
-        #expect(house.reports.allSatisfy { $0 })
-        #expect(house.probes.count == 3)
-        house.opens = false
-        house.reports = []
-        let start = loop.now
-        #expect(try loop.run(until: { !house.reports.isEmpty }, within: .seconds(60)))
-        #expect(house.reports == [false])
-        #expect(loop.now - start <= .seconds(30))
-    }
-
-    @Test func oneFailedProbeDoesNotLoseAPeer() throws {
-        let house = House()
-        house.opens = false
-        let presence = check(house)
-        presence.add(puma)
-        #expect(try loop.run(until: { house.probes.count == 1 }, within: .seconds(20)))
-        try loop.run(for: .milliseconds(10))
-        house.opens = true
-        try loop.run(for: .seconds(5))
-        #expect(house.reports == [true])
+    @Test func `One failed probe does not lose a peer`() throws {
+        let ground = Ground(opens: false)
+        #expect(try ground.loop.run(until: { ground.probes.count == 1 }, within: .seconds(20)))
+        try ground.loop.run(for: .milliseconds(10))
+        ground.opens = true
+        try ground.run(5)
+        #expect(ground.reports == [true])
     }
 
     /// When this side has no descriptor left, that says nothing about the peer.
-    @Test func aProbeThatCannotBeTriedLosesNobody() throws {
-        let house = House()
-        house.opens = nil
-        let presence = check(house)
-        presence.add(puma)
-        try loop.run(for: .seconds(100))
-        #expect(house.reports.isEmpty)
-        #expect((4...7).contains(house.probes.count))
-        house.opens = false
-        #expect(try loop.run(until: { house.reports == [false] }, within: .seconds(20)))
-    }
-
-    @Test func aDoubtfulPeerIsProbedAtOnce() throws {
-        let house = House()
-        house.opens = false
-        let presence = check(house)
-        presence.add(puma)
-        presence.probeSoon(puma)
-        #expect(try loop.run(until: { house.reports == [false] }, within: .seconds(3)))
-        house.opens = true
-        #expect(try loop.run(until: { house.reports == [false, true] }, within: .seconds(20)))
+    @Test func `A probe that cannot be tried loses no peer`() throws {
+        let ground = Ground(opens: nil)
+        try ground.run(100)
+        #expect(ground.reports.isEmpty && (4...7).contains(ground.probes.count))
+        ground.opens = false
+        #expect(try ground.reports([false], within: 20))
     }
 
     /// The check is frequent for as long as a conversation waits for a new link, and rare afterwards.
-    @Test func aPeerThatReturnsIsSoonReported() throws {
-        let house = House()
-        house.opens = false
-        let presence = check(house)
-        presence.add(puma)
-        presence.probeSoon(puma)
-        try loop.run(for: .seconds(7))
-        house.opens = true
-        #expect(try loop.run(until: { house.reports.last == true }, within: .seconds(3)))
-        house.opens = false
-        presence.probeSoon(puma)
-        try loop.run(for: .seconds(30))
-        let before = house.probes.count
-        try loop.run(for: .seconds(150))
-        #expect((9...11).contains(house.probes.count - before))
+    @Test func `A doubtful peer is probed at once, and its return is soon reported`() throws {
+        let ground = Ground(opens: false, probesSoon: true)
+        #expect(try ground.reports([false], within: 3))
+        try ground.run(4)
+        ground.opens = true
+        #expect(try ground.loop.run(until: { ground.reports.last == true }, within: .seconds(3)))
+        ground.opens = false
+        ground.presence.probeSoon(ground.puma)
+        try ground.run(30)
+        let before = ground.probes.count
+        try ground.run(150)
+        #expect((9...11).contains(ground.probes.count - before))
     }
 
-    @Test func aPeerWithAnOpenPipeIsNotProbed() throws {
-        let house = House()
-        house.hasOpenPipe = true
-        let presence = check(house)
-        presence.add(puma)
-        presence.probeSoon(puma)
-        try loop.run(for: .seconds(120))
-        #expect(house.probes.isEmpty)
+    @Test func `A peer with an open pipe is not probed`() throws {
+        let ground = Ground(opens: true, hasOpenPipe: true, probesSoon: true)
+        try ground.run(120)
+        #expect(ground.probes.isEmpty)
     }
 
     /// A few silent peers are more than can be probed as often as they should be.
-    @Test func eachOfManySilentPeersIsProbedInTurn() throws {
-        let peers = (1...100 as ClosedRange<UInt64>).map { Identity.ephemeral(seed: $0).peerID }
-        let probed = Probed()
-        let presence = PresenceCheck(
-            on: loop, hasOpenPipe: { _ in false },
-            probe: { [loop] peer, report in
-                probed.peers.append(peer)
-                let report = Unchecked(report)
-                loop.schedule(at: loop.now + Moment.Span(PresenceCheck.probeTimeout)) { report.value(false) }
-            }, report: { _, _ in })
-        for peer in peers { presence.add(peer) }
-        try loop.run(for: .seconds(60))
-        #expect(Set(probed.peers.prefix(peers.count)) == Set(peers))
+    @Test func `Each of many silent peers is probed in turn`() throws {
+        let ground = Ground(opens: false, after: PresenceCheck.probeTimeout)
+        let peers = (1...99 as ClosedRange<UInt64>).map { Identity.ephemeral(seed: $0).peerID }
+        for peer in peers { ground.presence.add(peer) }
+        try ground.run(60)
+        #expect(Set(ground.probes.prefix(100)) == Set(peers + [ground.puma]))
     }
 
-    /// `@unchecked Sendable`: confined to the virtual loop's thread.
-    private final class Probed: @unchecked Sendable {
-        var peers: [PeerID] = []
-    }
-
-    @Test func forgottenPeersAreNotReported() throws {
-        let house = House()
-        house.answersAfter = .seconds(1)
-        house.opens = false
-        let presence = check(house)
-        presence.add(puma)
-        presence.probeSoon(puma)
-        #expect(try loop.run(until: { house.probes.count == 1 }, within: .seconds(3)))
-        presence.remove(puma)
-        try loop.run(for: .seconds(60))
-        #expect(house.reports.isEmpty)
-        #expect(house.probes.count == 1)
+    @Test func `A removed peer is not reported`() throws {
+        let ground = Ground(opens: false, after: .seconds(1), probesSoon: true)
+        #expect(try ground.loop.run(until: { ground.probes.count == 1 }, within: .seconds(3)))
+        ground.presence.remove(ground.puma)
+        try ground.run(60)
+        #expect(ground.reports.isEmpty && ground.probes.count == 1)
     }
 }

@@ -122,3 +122,34 @@ final class SilentPort: Sendable {
         knocking = [PlainSocket(connectedTo: listener.port)]
     }
 }
+
+/// A plain UDP socket, at a port of all addresses. It is closed with the last reference.
+final class PlainUDPSocket: Sendable {
+    private let descriptor: Int32
+
+    /// Returns nil if another program has the port. Port 0 stands for any free one.
+    init?(at port: UInt16) {
+        let socket = socket(AF_INET, Int32(SOCK_DGRAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
+        descriptor = socket
+        guard SocketAddress(.v4(0), port: port).withSockaddr({ bind(socket, $0, $1) }) == 0 else {
+            return nil
+        }
+    }
+
+    deinit { close(descriptor) }
+
+    /// Sends a packet to a port of `127.0.0.1`.
+    func send(_ packet: [UInt8], to port: UInt16) {
+        _ = SocketAddress(.v4(0x7F00_0001), port: port).withSockaddr {
+            sendto(descriptor, packet, packet.count, 0, $0, $1)
+        }
+    }
+
+    /// The number of packets that have come.
+    var receivedCount: Int {
+        var byte: UInt8 = 0
+        var count = 0
+        while recv(descriptor, &byte, 1, Int32(MSG_DONTWAIT)) >= 0 { count += 1 }
+        return count
+    }
+}

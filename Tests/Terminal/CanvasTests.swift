@@ -59,6 +59,13 @@ import Testing
         #expect(area.inside.rows.isEmpty)
     }
 
+    @Test func `A terminal holds a size only if neither side is too small`() {
+        let usual = TerminalSize(columns: 80, rows: 24)
+        #expect(usual.holds(usual))
+        #expect(!TerminalSize(columns: 79, rows: 50).holds(usual))
+        #expect(!TerminalSize(columns: 200, rows: 23).holds(usual))
+    }
+
     @Test("Drawing with impossible sizes has no effect")
     func nonsense() {
         var canvas = canvas(-1, 3)

@@ -4,89 +4,89 @@ import Testing
 @testable import Terminal
 
 /// Tests that a program restores its terminal, however the program ends.
-@Suite struct GivingBackTests {
+struct GivingBackTests {
     private static let modes = TerminalModes(mouse: true)
 
-    /// Starts a program, waits until it draws, calls `end`, and checks the report and the state of the terminal.
-    private func leaves(
-        _ kind: String = "", _ report: String, saying last: String = "", _ end: (Job) -> Void
-    ) throws {
-        let job = try Job(kind)
-        let before = try taken(job)
-        end(job)
-        #expect(
-            try job.awaitReport(report.prefix { $0 != " " } + " ") == report.drop { $0 != " " }.dropFirst())
-        job.terminal.readAll()
-        let words = String(decoding: job.terminal.seen, as: UTF8.self)
-        #expect(words.hasSuffix(Self.modes.giving + last), "\(words.debugDescription)")
-        #expect(words.count(of: Self.modes.giving) == 1, "\(words.debugDescription)")
-        #expect(job.terminal.settings == before)
+    enum Ending {
+        case key(String)
+        case signal(Int32)
+
+        func happen(to job: Job) {
+            switch self {
+            case .key(let key): job.terminal.type(key)
+            case .signal(let number): kill(job.process, number)
+            }
+        }
     }
 
-    /// Waits until the program has taken over the terminal and drawn; returns the settings that the terminal had
-    /// before.
-    private func taken(_ job: Job) throws -> [UInt32] {
+    /// Starts a program and waits until it has taken over the terminal and drawn; returns the program, and the settings
+    /// that the terminal had before.
+    private func start(_ kind: String = "") throws -> (Job, settings: [UInt32]) {
         let usual = try PseudoTerminal().settings
+        let job = try Job(kind)
         try job.terminal.awaitText("ready:80x24")
         #expect(job.terminal.settings != usual)
-        return usual
+        return (job, usual)
     }
 
-    @Test(
-        "A crash restores the terminal, and keeps its exit status",
-        arguments: [("a", SIGABRT), ("f", SIGILL), ("m", SIGSEGV)])
-    func crashes(key: String, signal: Int32) throws {
-        // On other processors, a trap raises another signal.
-        let trap = isX86 ? SIGILL : SIGTRAP
-        try leaves("", "signal \(signal == SIGILL ? trap : signal)") { $0.terminal.type(key) }
+    #if arch(x86_64)
+        private static let trap = SIGILL
+    #else
+        private static let trap = SIGTRAP
+    #endif
+
+    /// Kinds of programs, what ends them, and what the shell reports. The exit status is that of any program.
+    private static let endings: [(String, Ending, String)] = [
+        // It crashes, returns, or calls exit().
+        ("", .key("a"), "signal \(SIGABRT)"), ("", .key("f"), "signal \(trap)"),
+        ("", .key("m"), "signal \(SIGSEGV)"), ("", .key("r"), "status 0"), ("", .key("e"), "status 7"),
+        // It waits for the signal, and restores the terminal itself.
+        ("patient", .signal(SIGTERM), "status 5"),
+        // It has a handler of its own for crashes, which is called after the terminal was restored.
+        ("chained", .key("m"), "signal \(SIGSEGV)"), ("chained", .signal(SIGSEGV), "signal \(SIGSEGV)"),
+    ]
+
+    private static let signals: [(String, Ending, String)] = [
+        SIGTERM, SIGHUP, SIGINT, SIGQUIT, SIGPIPE, SIGSEGV, SIGBUS, SIGFPE, SIGTRAP,
+    ].map { ("", .signal($0), "signal \($0)") }
+
+    @Test(arguments: endings + signals)
+    func `A crash, a signal or an exit restores the terminal, and keeps its exit status`(
+        _ kind: String, _ ending: Ending, _ report: String
+    ) throws {
+        let (job, before) = try start(kind)
+        ending.happen(to: job)
+        try job.awaitReport(report)
+        job.terminal.readAll()
+        let words = String(decoding: job.terminal.seen, as: UTF8.self)
+        let last = Self.modes.giving + (kind == "chained" ? kind : "")
+        #expect(words.hasSuffix(last), "\(words.debugDescription)")
+        #expect(words.ranges(of: Self.modes.giving).count == 1, "\(words.debugDescription)")
+        #expect(job.terminal.settings == before)
     }
 
-    @Test(
-        "A signal that ends the program restores the terminal, and keeps its exit status",
-        arguments: [SIGTERM, SIGHUP, SIGINT, SIGQUIT, SIGPIPE, SIGSEGV, SIGBUS, SIGFPE, SIGTRAP])
-    func signals(signal: Int32) throws { try leaves("", "signal \(signal)") { kill($0.process, signal) } }
-
-    @Test("A program that returns or calls exit() restores the terminal", arguments: [("r", 0), ("e", 7)])
-    func leaving(key: String, status: Int32) throws {
-        try leaves("", "status \(status)") { $0.terminal.type(key) }
-    }
-
-    @Test("A program that waits for SIGTERM receives it, and restores the terminal itself")
-    func patient() throws { try leaves("patient", "status 5") { kill($0.process, SIGTERM) } }
-
-    @Test("An earlier crash handler is still called, after the terminal was restored")
-    func chained() throws {
-        try leaves("chained", "signal \(SIGSEGV)", saying: "chained") { $0.terminal.type("m") }
-        try leaves("chained", "signal \(SIGSEGV)", saying: "chained") { kill($0.process, SIGSEGV) }
-    }
-
-    @Test("A signal that comes while another thread restores the terminal ends the program after that")
-    func restoredByAnotherThread() throws {
-        let job = try Job()
-        let before = try taken(job)
+    @Test func `A signal that comes while another thread restores the terminal waits for that`() throws {
+        let (job, before) = try start()
         job.terminal.type("b")
-        #expect(try job.awaitReport("signal ") == "\(SIGTERM)")
+        try job.awaitReport("signal \(SIGTERM)")
         #expect(job.terminal.settings == before)
     }
 
-    @Test("While a signal ends the program, no other thread takes the terminal again")
-    func continuedWhileEnding() throws {
-        let job = try Job("continued")
-        let before = try taken(job)
+    @Test func `While a signal ends the program, no other thread takes the terminal again`() throws {
+        let (job, before) = try start("continued")
         kill(job.process, SIGSEGV)
-        #expect(try job.awaitReport("signal ") == "\(SIGSEGV)")
+        try job.awaitReport("signal \(SIGSEGV)")
         #expect(job.terminal.settings == before)
     }
 
-    @Test(
-        "A stopped program restores the terminal, and takes it again when it continues",
-        arguments: [true, false])
-    func stopping(isItsOwnWish: Bool) throws {
-        let job = try Job()
-        let before = try taken(job)
+    @Test(arguments: [Ending.key("z"), .signal(SIGTSTP)])
+    func `A stopped program restores the terminal, and takes it again when it continues`(
+        _ stop: Ending
+    ) throws {
+        let (job, before) = try start()
         let start = job.terminal.seen.count
-        if isItsOwnWish { job.terminal.type("z") } else { kill(job.process, SIGTSTP) }
-        #expect(try job.awaitReport("stopped ") == "\(SIGTSTP)")
+        stop.happen(to: job)
+        try job.awaitReport("stopped \(SIGTSTP)")
         #expect(job.terminal.settings == before)
         let stopped = try job.terminal.awaitText(Self.modes.giving, since: start)
         job.terminal.resize(columns: 70, rows: 20)
@@ -94,17 +94,18 @@ import Testing
         let again = try job.terminal.awaitText(Self.modes.taking, since: stopped)
         try job.terminal.awaitText("ready:70x20", since: again)
         #expect(job.terminal.settings != before)
+        // It is also told of a size that changes while it runs.
+        job.terminal.resize(columns: 100, rows: 30)
+        try job.terminal.awaitText("ready:100x30", since: again)
         job.terminal.type("r")
-        #expect(try job.awaitReport("status ") == "0")
+        try job.awaitReport("status 0")
         #expect(job.terminal.settings == before)
     }
 
-    @Test("After a stop without notice, the screen is painted again")
-    func stoppedAtOnce() throws {
-        let job = try Job()
-        let before = try taken(job)
+    @Test func `After a stop without notice, the screen is painted again`() throws {
+        let (job, before) = try start()
         kill(job.process, SIGSTOP)
-        #expect(try job.awaitReport("stopped ") == "\(SIGSTOP)")
+        try job.awaitReport("stopped \(SIGSTOP)")
         // As a shell does when its job has stopped.
         var attributes = try PseudoTerminal().attributes
         tcsetattr(job.terminal.line, TCSANOW, &attributes)
@@ -113,35 +114,7 @@ import Testing
         try job.terminal.awaitText("ready:80x24", since: start)
         #expect(job.terminal.settings != before)
         job.terminal.type("r")
-        #expect(try job.awaitReport("status ") == "0")
+        try job.awaitReport("status 0")
         #expect(job.terminal.settings == before)
-    }
-
-    @Test("A changed window size is detected")
-    func resizing() throws {
-        let job = try Job()
-        _ = try taken(job)
-        job.terminal.resize(columns: 100, rows: 30)
-        try job.terminal.awaitText("ready:100x30")
-    }
-
-    private var isX86: Bool {
-        #if arch(x86_64)
-            true
-        #else
-            false
-        #endif
-    }
-}
-
-extension String {
-    /// The number of occurrences of `other`.
-    fileprivate func count(of other: String) -> Int {
-        var (count, rest) = (0, self[...])
-        while let first = rest.firstIndex(where: { _ in true }) {
-            if rest.hasPrefix(other) { count += 1 }
-            rest = rest[rest.index(after: first)...]
-        }
-        return count
     }
 }

@@ -81,7 +81,7 @@ final class PseudoTerminal {
         let wanted = Array(text.utf8)
         var unread = start
         while true {
-            if let end = Self.end(of: wanted, in: seen, since: unread) { return end }
+            if let range = seen[unread...].firstRange(of: wanted) { return range.upperBound }
             unread = max(start, seen.count - wanted.count + 1)
             guard readMore(waiting: Self.timeout) else {
                 throw Failure(
@@ -102,13 +102,5 @@ final class PseudoTerminal {
         guard count > 0 else { return false }
         seen += bytes.prefix(count)
         return true
-    }
-
-    private static func end(of wanted: [UInt8], in bytes: [UInt8], since start: Int) -> Int? {
-        guard bytes.count >= start + wanted.count else { return nil }
-        return (start...bytes.count - wanted.count).first {
-            bytes[$0..<$0 + wanted.count].elementsEqual(wanted)
-        }
-        .map { $0 + wanted.count }
     }
 }

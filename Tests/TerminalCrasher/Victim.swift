@@ -1,5 +1,5 @@
 import Glibc
-import NighCore
+import Synchronization
 import Terminal
 
 /// A program that shows the size of its terminal, and ends in the way that the pressed key selects.
@@ -8,21 +8,12 @@ struct Victim {
 
     init(_ kind: String) { self.kind = kind }
 
-    /// Holds the session, which is created after the handler that needs it. Two threads use it, each under the lock.
-    private final class Holder: Sendable {
-        private let lock = Lock()
-        /// Guarded by the lock.
-        nonisolated(unsafe) private var session: TerminalSession?
-
-        var held: TerminalSession? {
-            get { lock.withLock { session } }
-            set { lock.withLock { session = newValue } }
-        }
-    }
+    /// Two threads use the session, which is created after the handler that needs it.
+    private static let session = Mutex<TerminalSession?>(nil)
+    private static var held: TerminalSession? { session.withLock { $0 } }
 
     func run() -> Never {
         enterForeground()
-        let holder = Holder()
         switch kind {
         case "chained":
             Glibc.signal(SIGSEGV) { number in
@@ -43,22 +34,23 @@ struct Victim {
         }
         do throws(TerminalFailure) {
             let traits = TerminalTraits(colours: .sixteen, isUnicode: true)
-            holder.held = try TerminalSession(traits: traits) { event in
+            let session = try TerminalSession(traits: traits) { event in
                 switch event {
-                case .input(.character(let key)): Self.obey(key, holder.held)
-                case .resized(let size): Self.show(size, holder.held)
+                case .input(.character(let key)): Self.obey(key)
+                case .resized(let size): Self.show(size)
                 default: break
                 }
             }
+            Self.session.withLock { $0 = session }
+            Self.show(session.size)
         } catch {
             exit(100)
         }
-        Self.show(holder.held?.size ?? TerminalSize(columns: 0, rows: 0), holder.held)
         guard kind == "patient" else { while true { pause() } }
         var signals = Self.signals(SIGTERM)
         var signal: Int32 = 0
         while sigwait(&signals, &signal) != 0 {}
-        holder.held?.restore()
+        Self.held?.restore()
         exit(5)
     }
 
@@ -77,29 +69,29 @@ struct Victim {
         return signals
     }
 
-    private static func show(_ size: TerminalSize, _ session: TerminalSession?) {
+    private static func show(_ size: TerminalSize) {
         var canvas = Canvas(size)
         canvas.write("ready:\(size.columns)x\(size.rows)", at: CellPosition(column: 0, row: 0), .bold)
-        session?.paint { [canvas] _ in canvas }
+        held?.paint { [canvas] _ in canvas }
     }
 
-    private static func obey(_ key: Unicode.Scalar, _ session: TerminalSession?) {
+    private static func obey(_ key: Unicode.Scalar) {
         switch key {
         case "a": abort()
-        case "b": restoreSlowly(session)
+        case "b": restoreSlowly()
         case "e": exit(7)
         case "f": fatalError("as the test wants it")
         case "m": UnsafeMutablePointer<Int>(bitPattern: 8)?.pointee = 1
         case "r":
-            session?.restore()
+            held?.restore()
             exit(0)
-        case "z": session?.suspend()
+        case "z": held?.suspend()
         default: break
         }
     }
 
     /// Gives the terminal back while it accepts no output, which takes 100 ms, and is ended by a signal meanwhile.
-    private static func restoreSlowly(_ session: TerminalSession?) {
+    private static func restoreSlowly() {
         let terminal = open("/dev/tty", O_WRONLY | O_NONBLOCK)
         while write(terminal, "x", 1) == 1 {}
         var thread = pthread_t()
@@ -110,7 +102,7 @@ struct Victim {
                 kill(getpid(), SIGTERM)
                 return nil
             }, nil)
-        session?.restore()
+        held?.restore()
         while true { pause() }
     }
 }

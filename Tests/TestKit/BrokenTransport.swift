@@ -1,6 +1,7 @@
 import Glibc
 import NighCore
 import NighMemory
+import NighTestKit
 
 /// A defect of the memory transport, with the name of the check that must notice it.
 enum Defect: String, CaseIterable, Sendable {
@@ -104,45 +105,23 @@ final class BrokenTransport: Transport, @unchecked Sendable {
     }
 }
 
-extension BrokenTransport: TransportEvents {
-    func routeFound(_ sighting: Sighting, by transport: any Transport) {
-        events?.routeFound(sighting, by: self)
-        if defect == .findsTwice { events?.routeFound(sighting, by: self) }
-    }
-    func routeChanged(_ sighting: Sighting, by transport: any Transport) {
-        events?.routeChanged(sighting, by: self)
-    }
-    func routeLost(_ address: TransportAddress, by transport: any Transport) {
-        if defect != .forgetsLost { events?.routeLost(address, by: self) }
-    }
-    func addressKnown(_ address: TransportAddress, by transport: any Transport) {
-        events?.addressKnown(address, by: self)
-    }
-    func pipeOpened(_ pipe: any Pipe, dial: DialID?, by transport: any Transport) {
-        let broken = BrokenPipe(pipe, owner: self, loop: loop)
-        if defect == .keepsPipes || defect == .stoppingClosesPipes { pipes.append(broken) }
-        guard defect == .tellsOffTheLoop else { return events!.pipeOpened(broken, dial: dial, by: self) }
-        Self.otherLoop.execute { self.events?.pipeOpened(broken, dial: dial, by: self) }
-    }
-    func dialFailed(_ dial: DialID, error: NighError, by transport: any Transport) {
-        var error = error
-        if defect == .failsWithoutScheme { error.transport = nil }
-        events?.dialFailed(dial, error: error, by: self)
-    }
-    func advertisingFailed(_ error: NighError, by transport: any Transport) {
-        events?.advertisingFailed(error, by: self)
-    }
-    func browsingFailed(_ error: NighError, by transport: any Transport) {
-        events?.browsingFailed(error, by: self)
-    }
-    func advertised(as name: DisplayName, by transport: any Transport) {
-        events?.advertised(as: name, by: self)
-    }
-    func listeningChanged(_ addresses: [TransportAddress], by transport: any Transport) {
-        events?.listeningChanged(addresses, by: self)
-    }
-    func transportChanged(_ condition: TransportCondition, by transport: any Transport) {
-        events?.transportChanged(condition, by: self)
+extension BrokenTransport: TransportEventHandler {
+    func handle(_ event: TransportEvent, by transport: any Transport) {
+        guard let events else { return }
+        switch event {
+        case .pipeOpened(let pipe, let dial):
+            let broken = BrokenPipe(pipe, owner: self, loop: loop)
+            if defect == .keepsPipes || defect == .stoppingClosesPipes { pipes.append(broken) }
+            guard defect == .tellsOffTheLoop else { return events.pipeOpened(broken, dial: dial, by: self) }
+            Self.otherLoop.execute { self.events?.pipeOpened(broken, dial: dial, by: self) }
+        case .dialFailed(let dial, var error) where defect == .failsWithoutScheme:
+            error.transport = nil
+            events.dialFailed(dial, error: error, by: self)
+        case .routeLost where defect == .forgetsLost: break
+        case .routeFound where defect == .findsTwice:
+            for _ in 1...2 { event.report(to: events, by: self) }
+        default: event.report(to: events, by: self)
+        }
     }
 }
 

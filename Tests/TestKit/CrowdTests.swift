@@ -1,5 +1,5 @@
-import NighTestKit
 import Testing
+import Worlds
 
 @Suite("A crowd") struct CrowdTests {
     @Test("is seen, renamed, listed and lost to the last peer, and a repeated sighting is no news")

@@ -1,7 +1,8 @@
 import NighCore
+import NighTestKit
 import Testing
 
-@testable import NighTestKit
+@testable import Worlds
 
 @Suite("A simulated mesh") struct MeshWorldTests {
     /// Without relays, with them, encrypted without them and with them, and one in which a carrier was out of reach for

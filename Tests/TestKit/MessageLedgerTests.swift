@@ -22,7 +22,7 @@ struct MessageLedgerTests {
 
         mutating func arrives(
             _ bytes: [UInt8], _ row: MessageLedger.Row = .main, at reader: MessageLedger.Reader? = nil
-        ) -> Finding.Rule? {
+        ) -> Violation.Rule? {
             let reader = reader ?? self.reader
             return bytes.withUnsafeBytes { ledger.recordArrival(of: $0, at: reader, from: 0, row: row) }?.rule
         }

@@ -1,7 +1,9 @@
 import NighCore
+import NighTestKit
+import NighTestKit
 import Testing
 
-@testable import NighTestKit
+@testable import Worlds
 
 /// Damages what users read from channels on purpose, and tests that the world reports it.
 struct PlantedChannelFaultTests {
@@ -28,7 +30,7 @@ struct PlantedChannelFaultTests {
             }
             // In a storm any conversation may end, and its messages may be lost then.
             guard damaged > 5 || report.finding != nil else { continue }
-            let rules: [Finding.Rule] = [.exactlyOnce, .order, .delivery]
+            let rules: [Violation.Rule] = [.exactlyOnce, .order, .delivery]
             #expect(
                 report.finding.map { rules.contains($0.rule) } == true,
                 "seed \(seed): \(report.finding?.message ?? "nothing")")

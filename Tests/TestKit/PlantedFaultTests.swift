@@ -1,7 +1,8 @@
+import NighTestKit
 import Testing
 
 @testable import NighCore
-@testable import NighTestKit
+@testable import Worlds
 
 /// Damages the state of a session on purpose, and tests that the world reports it.
 struct PlantedFaultTests {

@@ -1,8 +1,10 @@
 import NighCalls
 import NighCore
+import NighTestKit
+import NighTestKit
 import Testing
 
-@testable import NighTestKit
+@testable import Worlds
 
 /// Damages questions to programs and calls to actors on purpose, and tests that the world reports it.
 struct PlantedQuestionFaultTests {
@@ -28,12 +30,12 @@ struct PlantedQuestionFaultTests {
         expect([.exactlyOnce, .calls]) { sendAgain(isOfActors: isOfActors, in: $0) }
     }
 
-    private func expect(_ rules: [Finding.Rule], _ kind: QuestionFault.Kind, _ isOfActors: Bool) {
+    private func expect(_ rules: [Violation.Rule], _ kind: QuestionFault.Kind, _ isOfActors: Bool) {
         expect(rules) { $0.questionFault = QuestionFault(kind: kind, isOfActors: isOfActors) }
     }
 
     /// Runs worlds with a fault, until three have questions that were answered.
-    private func expect(_ rules: [Finding.Rule], plant: (World) -> Void) {
+    private func expect(_ rules: [Violation.Rule], plant: (World) -> Void) {
         var caught = 0
         for seed in 1...60 as ClosedRange<UInt64> where caught < 3 {
             // A world that keeps no log runs again if something is found.

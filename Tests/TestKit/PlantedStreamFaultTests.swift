@@ -1,7 +1,8 @@
+import NighTestKit
 import Testing
 
 @testable import NighCore
-@testable import NighTestKit
+@testable import Worlds
 
 /// Damages byte streams on purpose, and tests that the world reports it.
 struct PlantedStreamFaultTests {

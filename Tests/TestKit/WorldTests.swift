@@ -1,7 +1,7 @@
-import NighTestKit
 import Testing
+import Worlds
 
-/// Runs whole simulated worlds in virtual time. `Finding.Rule` lists what they check.
+/// Runs whole simulated worlds in virtual time. `Violation.Rule` lists what they check.
 struct WorldTests {
     @Test(arguments: [3, 256, 264, 272] as [UInt64])
     func aSeedDeterminesTheWholeRun(_ seed: UInt64) {

@@ -63,7 +63,8 @@ extension Testbed {
             let identity = Identity.ephemeral(seed: rig.seed &* 1_000 &+ (identity ?? 500 + UInt64(number)))
             if case .virtual = rig.time { configuration.seed = UInt64(number) &* 7_919 }
             let session = Session(configuration, identity: identity, transports: [transport], loop: loop)
-            return SessionProbe(number: number, session: session, faults: transport.control, monitor: monitor)
+            return SessionProbe(
+                number: number, session: session, wires: [transport.control], monitor: monitor)
         }
         probe.onViolation = { [unowned self] in recordViolation($0) }
         probe.checkMessage = { [unowned self, unowned probe] in checkMessage($0, $1, at: probe) }

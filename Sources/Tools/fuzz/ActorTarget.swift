@@ -58,7 +58,7 @@ enum ActorTarget {
 
     /// Records what a program says that calls all methods.
     private static func recordMaterial() throws -> Material {
-        let pair = try VirtualPair(service: "actors", configure: { $0.security = .none }) { Calls() }
+        let pair = try VirtualPair(configure: { $0.security = .none }) { Calls() }
         let recorder = CallRecorder()
         try pair.lynx.layer.add(recorder)
         let actors = try ActorSystem(pair.puma.session)

@@ -28,7 +28,7 @@ final class HostileVisit: @unchecked Sendable {
 
     init(_ mutator: Mutator, _ material: ActorTarget.Material, on loop: VirtualEventLoop) throws {
         self.material = material
-        pair = try VirtualPair(service: "actors", on: loop, configure: { $0.security = .none }) { Calls() }
+        pair = try VirtualPair(on: loop, configure: { $0.security = .none }) { Calls() }
         actors = try ActorSystem(pair.puma.session, timeout: .seconds(10))
         let clock = pair.puma.session.clock
         peer = HostilePeer(mutator, material, clock: clock)

@@ -1,5 +1,5 @@
 import Glibc
-import NighTestKit
+import Worlds
 
 /// Shows one session to crowds of growing size, and prints what each peer costs.
 enum CrowdReport {

@@ -2,6 +2,7 @@ import NighCore
 import NighMDNS
 import NighTCP
 import NighTestKit
+import Worlds
 
 /// Shows the browser of `tcp` the mDNS records of many hosts, and prints what finding them costs.
 ///

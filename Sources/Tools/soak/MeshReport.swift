@@ -1,6 +1,6 @@
 import Glibc
 import Measuring
-import NighTestKit
+import Worlds
 
 /// Runs meshes and groups of growing size, and prints what they cost.
 enum MeshReport {

@@ -1,6 +1,6 @@
 import Glibc
 import Measuring
-import NighTestKit
+import Worlds
 import Synchronization
 
 /// The `soak` command: runs many simulated worlds, and prints a summary and the findings.

@@ -1,164 +1,134 @@
+import NighCore
+import NighTestKit
 import Testing
 
 @testable import NighBluetooth
 
 /// Tests the answers that bluetoothd gets when a device wants to pair.
 struct PairingAgentTests {
-    private static let interface = "org.bluez.Agent1"
     private static let rejected = "org.bluez.Error.Rejected"
     private static let device = FakeBluetoothd.path(Samples.device, of: 700)
 
-    /// A person, and the requests the person got. `@unchecked Sendable`: confined to the loop.
-    private final class Person: @unchecked Sendable {
-        var requests: [BluetoothPairing.Request] = []
-        var answers: [@Sendable (Bool) -> Void] = []
-    }
+    /// A bluetoothd whose requests this agent answers.
+    private struct Ground {
+        let scene: BlueZScene
+        /// The requests that a person got, with the way to answer each.
+        private let requests: Guarded<[(BluetoothPairing.Request, @Sendable (Bool) -> Void)]>
 
-    private struct Scene {
-        let room: BusRoom
-        let fake: FakeBluetoothd
-        let user: BlueZUser
-        let person = Person()
-
-        init() throws {
-            room = try BusRoom()
-            fake = try FakeBluetoothd.start(in: room) {
+        init(justWorks: Bool = false) throws {
+            let scene = try BlueZScene {
                 $0.plug(700)
                 $0.see(Samples.device, by: 700)
             }
-            user = BlueZUser(in: room)
-            user.answerPairing(
-                .comparison { [room, person] request, answer in
-                    person.requests.append(request)
-                    person.answers.append(answer)
-                    room.note("asked")
-                })
-            try #require(room.wait(for: "RequestDefaultAgent"))
+            let requests = Guarded<[(BluetoothPairing.Request, @Sendable (Bool) -> Void)]>([])
+            scene.answerPairing(
+                justWorks
+                    ? .justWorks
+                    : .comparison { [room = scene.room] request, answer in
+                        requests.withLock { $0.append((request, answer)) }
+                        room.note("asked")
+                    })
+            try #require(scene.wait(for: "RequestDefaultAgent"))
+            (self.scene, self.requests) = (scene, requests)
         }
 
+        /// Calls the agent as bluetoothd does.
         func call(_ member: String, _ arguments: [BusArgument] = []) {
-            let fake = fake
-            room.call {
+            scene.call { fake in
                 guard let registration = fake.calls(of: "RegisterAgent").last else { return }
                 let path = registration.values[0].text ?? ""
-                fake.callBack(registration, path: path, PairingAgentTests.interface, member, arguments)
+                fake.callBack(registration, path: path, "org.bluez.Agent1", member, arguments)
             }
         }
 
-        var ability: String? { room.call { [fake] in fake.calls[0].values[1].text } }
+        /// What the agent told bluetoothd of the person's device.
+        var ability: String? { scene.call { $0.calls[0].values[1].text } }
 
-        func request(_ index: Int) -> BluetoothPairing.Request {
-            room.call { [person] in person.requests[index] }
-        }
+        func wait(for note: String, times: Int = 1) -> Bool { scene.wait(for: note, times: times) }
+
+        func request(_ index: Int) -> BluetoothPairing.Request { requests.withLock { $0[index].0 } }
 
         func answer(_ index: Int, _ isAccepted: Bool) {
-            room.call { [person] in person.answers[index](isAccepted) }
-        }
-
-        func end() {
-            user.stop()
-            room.call { [fake] in fake.stop() }
+            let answer = requests.withLock { $0[index].1 }
+            scene.room.call { answer(isAccepted) }
         }
     }
 
-    @Test func aPersonComparesDigits() throws {
-        let scene = try Scene()
-        #expect(scene.ability == "DisplayYesNo")
-        scene.call("RequestConfirmation", [.path(Self.device), .number32(42)])
-        try #require(scene.room.wait(for: "asked"))
-        #expect(scene.request(0).digits == "000042")
-        #expect(scene.request(0).device == "\(Samples.device)")
+    @Test func `A person compares digits`() throws {
+        let ground = try Ground()
+        #expect(ground.ability == "DisplayYesNo")
+        ground.call("RequestConfirmation", [.path(Self.device), .number32(42)])
+        try #require(ground.wait(for: "asked"))
+        #expect(ground.request(0).digits == "000042")
+        #expect(ground.request(0).device == "\(Samples.device)")
         // Meanwhile, no other request is granted.
-        scene.call("RequestAuthorization", [.path(Self.device)])
-        #expect(scene.room.wait(for: "RequestAuthorization was refused: \(Self.rejected)"))
-        for isAccepted in [true, false] { scene.answer(0, isAccepted) }
-        #expect(scene.room.wait(for: "RequestConfirmation was answered"))
-        scene.call("AuthorizeService", [.path(Self.device), .text("uuid")])
-        try #require(scene.room.wait(for: "asked", times: 2))
-        #expect(scene.request(1).digits == nil)
-        scene.answer(1, false)
-        #expect(scene.room.wait(for: "AuthorizeService was refused: \(Self.rejected)"))
-        scene.end()
+        ground.call("RequestAuthorization", [.path(Self.device)])
+        #expect(ground.wait(for: "RequestAuthorization was refused: \(Self.rejected)"))
+        for isAccepted in [true, false] { ground.answer(0, isAccepted) }
+        #expect(ground.wait(for: "RequestConfirmation was answered"))
+        ground.call("AuthorizeService", [.path(Self.device), .text("uuid")])
+        try #require(ground.wait(for: "asked", times: 2))
+        #expect(ground.request(1).digits == nil)
+        ground.answer(1, false)
+        #expect(ground.wait(for: "AuthorizeService was refused: \(Self.rejected)"))
     }
 
-    @Test func cancelledRequestsAreNotAnswered() throws {
-        let scene = try Scene()
-        scene.call("RequestAuthorization", [.path(Self.device)])
-        try #require(scene.room.wait(for: "asked"))
-        scene.call("Cancel")
-        #expect(scene.room.wait(for: "Cancel was answered"))
-        scene.answer(0, true)
-        scene.call("RequestAuthorization", [.path("/unknown/device")])
-        try #require(scene.room.wait(for: "asked", times: 2))
-        #expect(scene.request(1).device == "/unknown/device")
-        scene.answer(1, true)
-        #expect(scene.room.wait(for: "RequestAuthorization was answered"))
-        scene.end()
+    @Test func `A cancelled request is not answered`() throws {
+        let ground = try Ground()
+        ground.call("RequestAuthorization", [.path(Self.device)])
+        try #require(ground.wait(for: "asked"))
+        ground.call("Cancel")
+        #expect(ground.wait(for: "Cancel was answered"))
+        ground.answer(0, true)
+        ground.call("RequestAuthorization", [.path("/unknown/device")])
+        try #require(ground.wait(for: "asked", times: 2))
+        #expect(ground.request(1).device == "/unknown/device")
+        ground.answer(1, true)
+        #expect(ground.wait(for: "RequestAuthorization was answered"))
     }
 
-    @Test(arguments: [
-        "RequestPinCode", "RequestPasskey", "DisplayPinCode", "RequestConfirmation", "Nonsense",
-    ])
-    func unsupportedMethodsAreRefused(_ member: String) throws {
-        let scene = try Scene()
-        scene.call(member, [.path(Self.device)])
-        #expect(scene.room.wait(for: "\(member) was refused: org.freedesktop.DBus.Error.UnknownMethod"))
-        #expect(!scene.room.notes.contains("asked"))
-        scene.end()
-    }
-
-    @Test func justWorksAcceptsEveryDevice() throws {
-        let room = try BusRoom()
-        let fake = try FakeBluetoothd.start(in: room) { $0.plug(700) }
-        let user = BlueZUser(in: room)
-        user.answerPairing(.justWorks)
-        try #require(room.wait(for: "RequestDefaultAgent"))
-        room.call {
-            let call = fake.calls(of: "RegisterAgent")[0]
-            #expect(call.values[1].text == "NoInputNoOutput")
-            fake.callBack(
-                call, path: call.values[0].text ?? "", Self.interface, "RequestAuthorization",
-                [.path(Self.device)])
+    @Test func `Methods that the agent does not support are refused`() throws {
+        let ground = try Ground()
+        for member in [
+            "RequestPinCode", "RequestPasskey", "DisplayPinCode", "RequestConfirmation", "Nonsense",
+        ] {
+            ground.call(member, [.path(Self.device)])
+            #expect(ground.wait(for: "\(member) was refused: org.freedesktop.DBus.Error.UnknownMethod"))
         }
-        #expect(room.wait(for: "RequestAuthorization was answered"))
-        user.stop()
-        room.call { fake.stop() }
+        #expect(!ground.scene.room.notes.contains("asked"))
     }
 
-    @Test func theAgentIsRegisteredWithARestartedBluetoothd() throws {
-        let scene = try Scene()
-        scene.room.call { [fake = scene.fake] in fake.stop() }
-        let next = try FakeBluetoothd.start(in: scene.room) { $0.plug(700) }
-        #expect(scene.room.wait(for: "RequestDefaultAgent", times: 2))
-        let members = scene.room.call { next.calls.map(\.member) }
-        #expect(members == ["RegisterAgent", "RequestDefaultAgent"])
-        scene.user.stop()
-        scene.room.call { next.stop() }
+    @Test func `Just-works pairing accepts every device`() throws {
+        let ground = try Ground(justWorks: true)
+        #expect(ground.ability == "NoInputNoOutput")
+        ground.call("RequestAuthorization", [.path(Self.device)])
+        #expect(ground.wait(for: "RequestAuthorization was answered"))
     }
 
-    @Test func theAgentIsRegisteredWithABluetoothdThatTakesOverTheName() throws {
-        let scene = try Scene()
-        // It waits for the name, and gets it from the bus when the other one ends.
-        let next = try FakeBluetoothd.start(in: scene.room) { $0.plug(700) }
-        scene.room.call { [fake = scene.fake] in fake.stop() }
-        #expect(scene.room.wait(for: "RequestDefaultAgent", times: 2))
-        let members = scene.room.call { next.calls.map(\.member) }
-        #expect(members == ["RegisterAgent", "RequestDefaultAgent"])
-        scene.user.stop()
-        scene.room.call { next.stop() }
+    @Test func `The agent is registered with each new bluetoothd`() throws {
+        let ground = try Ground()
+        try ground.scene.restart()
+        #expect(ground.wait(for: "RequestDefaultAgent", times: 2))
+        #expect(ground.scene.members == ["RegisterAgent", "RequestDefaultAgent"])
+        // The next one waits for the name, and gets it from the bus when the one before ends.
+        let heir = try FakeBluetoothd.start(in: ground.scene.room) { $0.plug(700) }
+        ground.scene.call { $0.stop() }
+        #expect(ground.wait(for: "RequestDefaultAgent", times: 3))
+        ground.scene.room.call {
+            #expect(heir.calls.map(\.member) == ["RegisterAgent", "RequestDefaultAgent"])
+            heir.stop()
+        }
     }
 
-    @Test func aStoppedAgentRefusesRequests() throws {
-        let scene = try Scene()
-        scene.call("RequestAuthorization", [.path(Self.device)])
-        try #require(scene.room.wait(for: "asked"))
-        scene.user.stopAnsweringPairing()
+    @Test func `A stopped agent refuses requests`() throws {
+        let ground = try Ground()
+        ground.call("RequestAuthorization", [.path(Self.device)])
+        try #require(ground.wait(for: "asked"))
+        ground.scene.stopAnsweringPairing()
         #expect(
-            scene.room.wait(for: "RequestAuthorization was refused: org.freedesktop.DBus.Error.UnknownMethod")
-        )
-        scene.answer(0, true)
-        scene.call("Cancel")
-        #expect(scene.room.wait(for: "Cancel was refused: org.freedesktop.DBus.Error.UnknownObject"))
-        scene.end()
+            ground.wait(for: "RequestAuthorization was refused: org.freedesktop.DBus.Error.UnknownMethod"))
+        ground.answer(0, true)
+        ground.call("Cancel")
+        #expect(ground.wait(for: "Cancel was refused: org.freedesktop.DBus.Error.UnknownObject"))
     }
 }

@@ -9,28 +9,39 @@ struct ProfileRegistrationTests {
         Samples.sessionRecord(name: name, handle: 0)
     }
 
-    /// The names of the records that were registered, and the paths that were unregistered.
-    private func history(_ fake: FakeBluetoothd) -> (
-        registered: [(path: String, name: String)], ended: [String]
-    ) {
-        let registered = fake.calls(of: "RegisterProfile").map { call in
-            let text = call.values[2].entries?["ServiceRecord"]?.text ?? ""
-            let record = try? KeptRecord(xml: text, handle: 0)
-            guard case .text(let name)? = record?.value(of: 0x0100) else {
-                return (call.values[0].text ?? "", "")
-            }
-            return (call.values[0].text ?? "", String(decoding: name, as: UTF8.self))
+    /// Starts a program that publishes a record, and waits for `note`.
+    private func scene(
+        publishing name: String = "Puma", until note: String = "registered", isHeld: Bool = false
+    ) throws -> BlueZScene {
+        let scene = try BlueZScene {
+            $0.plug(700)
+            if isHeld { $0.held = ["RegisterProfile"] }
         }
-        return (registered, fake.calls(of: "UnregisterProfile").compactMap { $0.values.first?.text })
+        scene.publish(Self.record(name))
+        try #require(scene.wait(for: note))
+        return scene
     }
 
-    @Test func aRecordIsRegisteredInTheFormThatBluetoothdRequires() throws {
-        let room = try BusRoom()
-        let fake = try FakeBluetoothd.start(in: room) { $0.plug(700) }
-        let user = BlueZUser(in: room)
-        user.publish(Self.record())
-        try #require(room.wait(for: "registered"))
-        let values = room.call { fake.calls(of: "RegisterProfile")[0].values }
+    /// The records that were registered, each with its path and name, and the paths that were unregistered.
+    private func history(_ scene: BlueZScene) throws -> (
+        registered: [(path: String, name: String)], ended: [String]
+    ) {
+        let calls = scene.call { fake in
+            [fake.calls(of: "RegisterProfile"), fake.calls(of: "UnregisterProfile")].map { $0.map(\.values) }
+        }
+        let registered = try calls[0].map { values in
+            let text = try #require(values[2].entries?["ServiceRecord"]?.text)
+            guard case .text(let name)? = try KeptRecord(xml: text, handle: 0).value(of: 0x0100) else {
+                return (values[0].text ?? "", "")
+            }
+            return (values[0].text ?? "", String(decoding: name, as: UTF8.self))
+        }
+        return (registered, calls[1].compactMap { $0.first?.text })
+    }
+
+    @Test func `A record is registered once, in the form that bluetoothd requires`() throws {
+        let scene = try scene()
+        let values = scene.call { $0.calls(of: "RegisterProfile")[0].values }
         #expect(values[0].text?.hasPrefix("/nigh/") == true)
         // A UUID of its own, because bluetoothd accepts each only once. The UUID that others search for is in the
         // record.
@@ -42,154 +53,81 @@ struct ProfileRegistrationTests {
         #expect(options["ServiceRecord"] == .text(Self.record().xml))
         #expect(options["Channel"] == nil)
         // The same record again causes no call.
-        user.publish(Self.record())
-        room.call { user.availabilityChanged(from: .unknown) }
-        #expect(room.call { fake.calls.count } == 1)
-        user.stop()
-        room.call { fake.stop() }
+        scene.publish(Self.record())
+        scene.room.call { scene.availabilityChanged(from: .unknown) }
+        #expect(scene.members.count == 1)
     }
 
-    @Test func aNewRecordIsRegisteredBeforeTheOldOneIsRemoved() throws {
-        let room = try BusRoom()
-        let fake = try FakeBluetoothd.start(in: room) { $0.plug(700) }
-        let user = BlueZUser(in: room)
-        user.publish(Self.record("old"))
-        try #require(room.wait(for: "registered"))
-        user.publish(Self.record("new"))
-        try #require(room.wait(for: "UnregisterProfile"))
-        #expect(
-            room.call { fake.calls.map(\.member) } == [
-                "RegisterProfile", "RegisterProfile", "UnregisterProfile",
-            ])
-        let history = room.call { self.history(fake) }
-        #expect(history.registered.map(\.name) == ["old", "new"])
-        #expect(history.registered[0].path != history.registered[1].path)
-        #expect(history.ended == [history.registered[0].path])
-        user.publish(nil)
-        try #require(room.wait(for: "UnregisterProfile", times: 2))
-        #expect(room.call { self.history(fake).ended.last } == history.registered[1].path)
-        user.stop()
-        room.call { fake.stop() }
+    @Test func `A new record is registered before the old one is removed`() throws {
+        let scene = try scene(publishing: "old")
+        scene.publish(Self.record("new"))
+        try #require(scene.wait(for: "UnregisterProfile"))
+        #expect(scene.members == ["RegisterProfile", "RegisterProfile", "UnregisterProfile"])
+        let (registered, ended) = try history(scene)
+        #expect(registered.map(\.name) == ["old", "new"])
+        #expect(registered[0].path != registered[1].path)
+        #expect(ended == [registered[0].path])
+        scene.publish(nil)
+        try #require(scene.wait(for: "UnregisterProfile", times: 2))
+        #expect(try history(scene).ended.last == registered[1].path)
     }
 
-    @Test func onlyTheLastOfSeveralQuickChangesIsRegistered() throws {
-        let room = try BusRoom()
-        let fake = try FakeBluetoothd.start(in: room) {
-            $0.plug(700)
-            $0.held = ["RegisterProfile"]
-        }
-        let user = BlueZUser(in: room)
-        user.publish(Self.record("a"))
-        try #require(room.wait(for: "RegisterProfile"))
-        for name in ["b", "c"] { user.publish(Self.record(name)) }
-        room.call { fake.release() }
-        try #require(room.wait(for: "UnregisterProfile"))
-        let history = room.call { self.history(fake) }
-        #expect(history.registered.map(\.name) == ["a", "c"])
-        #expect(history.ended == [history.registered[0].path])
-        #expect(room.notes.count { $0 == "registered" } == 1)
-        user.stop()
-        room.call { fake.stop() }
+    @Test func `Only the last of several quick changes is registered`() throws {
+        let scene = try scene(publishing: "a", until: "RegisterProfile", isHeld: true)
+        for name in ["b", "c"] { scene.publish(Self.record(name)) }
+        scene.call { $0.release() }
+        try #require(scene.wait(for: "UnregisterProfile"))
+        let (registered, ended) = try history(scene)
+        #expect(registered.map(\.name) == ["a", "c"])
+        #expect(ended == [registered[0].path])
+        #expect(scene.room.notes.count { $0 == "registered" } == 1)
     }
 
-    @Test func aRecordWithdrawnDuringItsRegistrationIsRemoved() throws {
-        let room = try BusRoom()
-        let fake = try FakeBluetoothd.start(in: room) {
-            $0.plug(700)
-            $0.held = ["RegisterProfile"]
-        }
-        let user = BlueZUser(in: room)
-        user.publish(Self.record())
-        try #require(room.wait(for: "RegisterProfile"))
-        user.publish(nil)
-        room.call { fake.release() }
-        #expect(room.wait(for: "UnregisterProfile"))
-        #expect(!room.notes.contains("registered"))
-        user.stop()
-        room.call { fake.stop() }
+    @Test func `A record that is withdrawn during its registration is removed`() throws {
+        let scene = try scene(until: "RegisterProfile", isHeld: true)
+        scene.publish(nil)
+        scene.call { $0.release() }
+        #expect(scene.wait(for: "UnregisterProfile"))
+        #expect(!scene.room.notes.contains("registered"))
     }
 
-    @Test func aProfileIsRegisteredAgainWithARestartedBluetoothd() throws {
-        let room = try BusRoom()
-        let fake = try FakeBluetoothd.start(in: room) { $0.plug(700) }
-        let user = BlueZUser(in: room)
-        user.publish(Self.record())
-        try #require(room.wait(for: "registered"))
-        room.call { fake.stop() }
-        let next = try FakeBluetoothd.start(in: room) { $0.plug(700) }
-        try #require(room.wait(for: "registered", times: 2))
-        #expect(room.call { next.calls.map(\.member) } == ["RegisterProfile"])
-        user.stop()
-        room.call { next.stop() }
+    @Test func `A record is registered again with a new bluetoothd`() throws {
+        let scene = try scene()
+        try scene.restart()
+        try #require(scene.wait(for: "registered", times: 2))
+        #expect(scene.members == ["RegisterProfile"])
     }
 
-    @Test func aRegistrationThatBluetoothdInterruptedIsRepeated() throws {
-        let room = try BusRoom()
-        let fake = try FakeBluetoothd.start(in: room) {
-            $0.plug(700)
-            $0.held = ["RegisterProfile"]
-        }
-        let user = BlueZUser(in: room)
-        user.publish(Self.record())
-        try #require(room.wait(for: "RegisterProfile"))
-        room.call { fake.stop() }
-        let next = try FakeBluetoothd.start(in: room) { $0.plug(700) }
-        #expect(room.wait(for: "registered"))
-        let failures = Set(room.notes.filter { $0.hasPrefix("failed") })
+    @Test func `A registration that the end of bluetoothd interrupted is repeated`() throws {
+        let scene = try scene(until: "RegisterProfile", isHeld: true)
+        try scene.restart()
+        #expect(scene.wait(for: "registered"))
+        let failures = Set(scene.room.notes.filter { $0.hasPrefix("failed") })
         #expect(failures.isSubset(of: ["failed: bluetoothd is not running"]))
-        user.stop()
-        room.call { next.stop() }
     }
 
-    @Test func aRefusalIsReportedAndRetried() throws {
-        let room = try BusRoom()
-        let fake = try FakeBluetoothd.start(in: room) {
+    @Test func `A refusal is reported, and the registration is tried again`() throws {
+        let scene = try BlueZScene {
             $0.plug(700)
             $0.refused = ["RegisterProfile": "org.bluez.Error.NotPermitted"]
         }
-        let user = BlueZUser(in: room)
-        user.publish(Self.record())
-        try #require(room.wait(for: "failed: this user is not allowed to use bluetoothd: the fake says no"))
-        room.call { fake.refused = [:] }
-        #expect(room.wait(for: "registered"))
-        #expect(room.call { fake.calls(of: "RegisterProfile").count } >= 2)
-        user.stop()
-        room.call { fake.stop() }
+        scene.publish(Self.record())
+        try #require(
+            scene.wait(for: "failed: this user is not allowed to use bluetoothd: the fake says no"))
+        scene.call { $0.refused = [:] }
+        #expect(scene.wait(for: "registered"))
+        #expect(scene.members.count >= 2)
     }
 
-    /// What was registered over the old bus is gone, and no event reports that.
-    @Test func aProfileIsRegisteredAgainOnANewBus() throws {
-        let room = try BusRoom()
-        let fake = try FakeBluetoothd.start(in: room) { $0.plug(700) }
-        let user = BlueZUser(in: room)
-        user.publish(Self.record())
-        try #require(room.wait(for: "registered"))
-        room.daemon.stop()
-        try #require(room.wait(for: "there is no D-Bus system bus, which is needed to talk to bluetoothd"))
-        room.call { fake.stop() }
-        // All of it is there again before this side looks.
-        try room.daemon.start()
-        let next = try FakeBluetoothd.start(in: room) { $0.plug(700) }
-        #expect(room.wait(for: "registered", times: 2))
-        user.stop()
-        room.call { next.stop() }
-    }
-
-    @Test func aReleaseByBluetoothdIsAnswered() throws {
-        let room = try BusRoom()
-        let fake = try FakeBluetoothd.start(in: room) { $0.plug(700) }
-        let user = BlueZUser(in: room)
-        user.publish(Self.record())
-        try #require(room.wait(for: "registered"))
-        room.call {
+    @Test func `A release by bluetoothd is answered, and anything else refused`() throws {
+        let scene = try scene()
+        scene.call { fake in
             let call = fake.calls(of: "RegisterProfile")[0]
-            let path = call.values[0].text ?? ""
-            fake.callBack(call, path: path, "org.bluez.Profile1", "NewConnection")
-            fake.callBack(call, path: path, "org.bluez.Profile1", "Release")
+            for member in ["NewConnection", "Release"] {
+                fake.callBack(call, path: call.values[0].text ?? "", "org.bluez.Profile1", member)
+            }
         }
-        #expect(room.wait(for: "Release was answered"))
-        #expect(room.wait(for: "NewConnection was refused: org.freedesktop.DBus.Error.UnknownMethod"))
-        user.stop()
-        room.call { fake.stop() }
+        #expect(scene.wait(for: "Release was answered"))
+        #expect(scene.wait(for: "NewConnection was refused: org.freedesktop.DBus.Error.UnknownMethod"))
     }
 }

@@ -38,7 +38,7 @@ final class BusRoom: @unchecked Sendable {
     /// Runs `body` on the loop and waits for its result.
     @discardableResult
     func call<Result: Sendable>(_ body: @escaping @Sendable () -> Result) -> Result {
-        loop.call(monitor, body)
+        loop.call(body)
     }
 
     /// Opens a connection to the bus. Its end is noted as `lost`.

@@ -1,5 +1,6 @@
 import NighTestKit
 import Testing
+import Worlds
 
 @testable import NighCore
 

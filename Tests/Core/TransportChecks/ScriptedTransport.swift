@@ -1,3 +1,5 @@
+import NighTestKit
+
 @testable import NighCore
 
 /// A transport that does only what a test makes it do, and records the calls it gets.
@@ -109,7 +111,7 @@ final class ScriptedPipe: Pipe, @unchecked Sendable {
 }
 
 /// The user of a checked transport, with everything that was reported to it.
-final class Listener: TransportEvents, PipeHandler, @unchecked Sendable {
+final class Listener: TransportEventHandler, PipeHandler, @unchecked Sendable {
     // Confined to the loop. A test with threads reads it when the loop has ended.
     private(set) var log: [String] = []
     private(set) var errors: [NighError] = []
@@ -118,9 +120,8 @@ final class Listener: TransportEvents, PipeHandler, @unchecked Sendable {
     /// Called with each reported event.
     var reaction: (String) -> Void = { _ in }
 
-    private func note(_ event: String, by transport: (any Transport)? = nil, _ error: NighError? = nil) {
+    private func note(_ event: String, _ error: NighError? = nil) {
         log.append(event)
-        if let transport { reporters.append(transport) }
         if let error { errors.append(error) }
         reaction(event)
     }
@@ -131,42 +132,30 @@ final class Listener: TransportEvents, PipeHandler, @unchecked Sendable {
         return log
     }
 
-    func routeFound(_ sighting: Sighting, by transport: any Transport) { note("found", by: transport) }
-    func routeChanged(_ sighting: Sighting, by transport: any Transport) { note("changed", by: transport) }
-    func routeLost(_ address: TransportAddress, by transport: any Transport) {
-        note("lost \(address.value)", by: transport)
-    }
-    func addressKnown(_ address: TransportAddress, by transport: any Transport) {
-        note("known", by: transport)
-    }
-    func pipeOpened(_ pipe: any Pipe, dial: DialID?, by transport: any Transport) {
-        pipes.append(pipe)
-        note("opened", by: transport)
-        pipe.start(handler: self)
-    }
-    func dialFailed(_ dial: DialID, error: NighError, by transport: any Transport) {
-        note("failed \(dial.number)", by: transport, error)
-    }
-    func advertised(as name: DisplayName, by transport: any Transport) { note("advertised", by: transport) }
-    func advertisingFailed(_ error: NighError, by transport: any Transport) {
-        note("advertisingFailed", by: transport, error)
-    }
-    func browsingFailed(_ error: NighError, by transport: any Transport) {
-        note("browsingFailed", by: transport, error)
-    }
-    func listeningChanged(_ addresses: [TransportAddress], by transport: any Transport) {
-        note("listening \(addresses.count)", by: transport)
-    }
-    func transportChanged(_ condition: TransportCondition, by transport: any Transport) {
-        switch condition {
-        case .up: note("up", by: transport)
-        case .down(let error): note("down", by: transport, error)
+    func handle(_ event: TransportEvent, by transport: any Transport) {
+        reporters.append(transport)
+        switch event {
+        case .routeFound: note("found")
+        case .routeChanged: note("changed")
+        case .routeLost(let address): note("lost \(address.value)")
+        case .addressKnown: note("known")
+        case .pipeOpened(let pipe, _):
+            pipes.append(pipe)
+            note("opened")
+            pipe.start(handler: self)
+        case .dialFailed(let dial, let error): note("failed \(dial.number)", error)
+        case .advertised: note("advertised")
+        case .advertisingFailed(let error): note("advertisingFailed", error)
+        case .browsingFailed(let error): note("browsingFailed", error)
+        case .listeningChanged(let addresses): note("listening \(addresses.count)")
+        case .transportChanged(.up): note("up")
+        case .transportChanged(.down(let error)): note("down", error)
         }
     }
 
     func pipe(_ pipe: any Pipe, received bytes: ByteSlice) { note("received \(bytes.count)") }
     func pipeBecameWritable(_ pipe: any Pipe) { note("writable") }
     func pipeEnded(_ pipe: any Pipe) { note("ended") }
-    func pipeClosed(_ pipe: any Pipe, error: NighError?) { note("closed", by: nil, error) }
+    func pipeClosed(_ pipe: any Pipe, error: NighError?) { note("closed", error) }
     func pipeDrained(_ pipe: any Pipe) { note("drained") }
 }

@@ -5,25 +5,24 @@ import Testing
 
 @testable import FourInARow
 
-@Suite("Guests without a key at a table")
+/// Tests guests without a key at a table.
 struct GuestLobbyTests {
-    /// The way for guests to one host. Everybody who comes over it is a guest.
-    private final class Door {
-        let hub = MemoryHub()
-        let identity = Identity.ephemeral()
-        let transport: RelabelledTransport
+    private let group = PlayerGroup()
+    private let puma: PlayerGroup.Player
+    private let lynx: PlayerGroup.Player
+    /// A guest, who comes on a way that leads only to Puma.
+    private let anna: PlayerGroup.Player
 
-        init() {
-            let guest = identity.peerID
-            transport = RelabelledTransport(MemoryTransport(hub: hub), scheme: "web", priority: 900) {
-                PipeOfGuest($0, guest: guest)
-            }
+    /// Puma hosts a table of which Anna and Lynx know.
+    init() throws {
+        let (hub, identity) = (MemoryHub(), Identity.ephemeral())
+        let door = RelabelledTransport(MemoryTransport(hub: hub), scheme: "web", priority: 900) {
+            PipeOfGuest($0, guest: identity.peerID)
         }
-
-        /// Returns the one player who comes this way.
-        func guest(_ name: String, in group: PlayerGroup) -> PlayerGroup.Player {
-            group.player(name, identity: identity, security: .none, hub: hub)
-        }
+        puma = group.player("Puma", others: [door])
+        lynx = group.player("Lynx")
+        anna = group.player("Anna", identity: identity, security: .none, hub: hub)
+        try group.open(puma, seenBy: anna, lynx)
     }
 
     private final class PipeOfGuest: GuestPipe {
@@ -63,87 +62,43 @@ struct GuestLobbyTests {
         }
     }
 
-    /// Puma hosts a table of which Anna, a guest, knows.
-    private func hosted() throws -> (PlayerGroup, PlayerGroup.Player, PlayerGroup.Player) {
-        let (group, door) = (PlayerGroup(), Door())
-        let puma = group.player("Puma", others: [door.transport])
-        let anna = door.guest("Anna", in: group)
-        puma.lobby.host()
-        try #require(try group.wait(until: { !anna.view.tables.isEmpty }))
-        return (group, puma, anna)
-    }
-
-    @Test("A guest gets the seat without a question, and is marked; a peer is asked about as before")
-    func seatedWithoutQuestion() throws {
-        let (group, puma, anna) = try hosted()
+    @Test func `A guest gets the seat without a question, and is marked, unlike a peer`() throws {
         anna.lobby.join(puma.id, as: .seat)
-        try #require(try group.wait(until: { anna.table?.game != nil }))
-        #expect(puma.tableView?.other?.trust == .guest && puma.tableView?.other?.name == "Anna")
-        #expect(!puma.news.contains { if case .seatRequested = $0 { true } else { false } })
+        try group.wait { anna.isPlaying }
+        #expect(puma.other?.trust == .guest && puma.other?.name == "Anna" && puma.requestCount == 0)
         anna.lobby.leave()
-        try #require(try group.wait(until: { puma.table?.guest == nil }))
-        let lynx = group.player("Lynx")
-        try #require(try group.wait(until: { !lynx.view.tables.isEmpty }))
-        lynx.lobby.join(puma.id, as: .seat)
-        try #require(try group.wait(until: { !puma.view.seatRequests.isEmpty }))
+        try group.wait { puma.table?.guest == nil }
+        try group.ask(puma, by: lynx)
         #expect(puma.table?.guest == nil)
         puma.lobby.answer(lynx.id, accept: true)
-        #expect(try group.wait(until: { lynx.table?.game != nil }))
-        #expect(puma.tableView?.other?.trust != .guest)
+        try group.wait { lynx.isPlaying }
+        #expect(puma.other?.trust != .guest)
     }
 
-    @Test("A guest who comes while a peer is asked about takes the seat, and the peer gets the reason")
-    func guestBeforeAnswer() throws {
-        let (group, puma, anna) = try hosted()
-        let lynx = group.player("Lynx")
-        try #require(try group.wait(until: { !lynx.view.tables.isEmpty }))
-        lynx.lobby.join(puma.id, as: .seat)
-        try #require(try group.wait(until: { !puma.view.seatRequests.isEmpty }))
+    @Test func `A guest who comes while a peer is asked about takes the seat`() throws {
+        try group.ask(puma, by: lynx)
         anna.lobby.join(puma.id, as: .seat)
-        #expect(try group.wait(until: { anna.table?.game != nil && lynx.view.place == .lobby }))
+        try group.wait { anna.isPlaying && lynx.view.place == .lobby }
         #expect(puma.view.seatRequests.isEmpty)
     }
 
-    @Test("A guest at a table that is taken gets the reason, and may watch")
-    func watching() throws {
-        let (group, puma, anna) = try hosted()
-        let lynx = group.player("Lynx")
-        #expect(try group.seated(puma, lynx))
+    @Test func `A guest at a table that is taken gets the reason, and may watch`() throws {
+        try group.ask(puma, by: lynx)
+        puma.lobby.answer(lynx.id, accept: true)
+        try group.wait { lynx.isPlaying }
         anna.lobby.join(puma.id, as: .seat)
-        try #require(try group.wait(until: { anna.view.place == .lobby }))
-        anna.lobby.join(puma.id, as: .watch)
-        try #require(try group.wait(until: { anna.table?.game != nil }))
+        try group.wait { !anna.failures.isEmpty && anna.view.place == .lobby }
+        try group.watch(puma, by: [anna])
         #expect(anna.tableView?.ownDisc == nil && puma.table?.watcherCount == 1)
-        #expect(try group.play("abab", puma, lynx))
-        #expect(try group.wait(until: { anna.board == puma.board }))
+        try group.play("abab", puma, lynx)
+        try group.wait { anna.board == puma.board }
     }
 
-    @Test("A game with a guest goes on after a cut, and the seat is free when the guest leaves")
-    func cut() throws {
-        let (group, puma, anna) = try hosted()
+    @Test func `A table closes when its host leaves a guest, whom nobody else can reach`() throws {
         anna.lobby.join(puma.id, as: .seat)
-        #expect(try group.play("ab", puma, anna))
-        anna.cut()
-        try #require(try group.wait(until: { puma.tableView?.other?.linkLostAt != nil }))
-        anna.air.control.unblock()
-        try #require(try group.wait(until: { puma.tableView?.other?.linkLostAt == nil }))
-        #expect(try group.play("ababa", puma, anna))
-        #expect(puma.standing == .iWin && anna.standing == .youWin)
-        anna.lobby.act(.rematch)
-        #expect(try group.wait(until: { anna.standing == .myTurn }))
-        anna.lobby.leave()
-        #expect(try group.wait(until: { puma.table?.guest == nil }))
-    }
-
-    @Test("A table closes when its host leaves a guest, whom nobody else can reach")
-    func hostLeaves() throws {
-        let (group, puma, anna) = try hosted()
-        anna.lobby.join(puma.id, as: .seat)
-        let owl = group.player("Owl")
-        try #require(try group.wait(until: { anna.table?.game != nil && !owl.view.tables.isEmpty }))
-        owl.lobby.join(puma.id, as: .watch)
-        try #require(try group.wait(until: { owl.table?.game != nil }))
+        try group.watch(puma, by: [lynx])
+        try group.wait { anna.isPlaying }
         puma.lobby.leave()
-        #expect(try group.wait(until: { anna.view.place == .lobby && owl.view.place == .lobby }))
+        try group.wait { anna.view.place == .lobby && lynx.view.place == .lobby }
     }
 }

@@ -7,7 +7,6 @@ import Testing
 
 /// Tests that a table goes on when its host leaves, with whole lobbies.
 struct LostHostTests {
-    /// How a player leaves.
     enum Leaving: CaseIterable {
         case leaves, isKilled
     }
@@ -21,31 +20,47 @@ struct LostHostTests {
         }
     }
 
-    /// Makes these players watch at the host's table, one after the other.
-    private static func watch(_ watchers: [Player], _ host: Player, _ group: PlayerGroup) throws {
-        for watcher in watchers {
-            try #require(try group.wait(until: { watcher.view.tables.contains { $0.id == host.id } }))
-            watcher.lobby.join(host.id, as: .watch)
-            try #require(try group.wait(until: { watcher.table != nil }))
+    /// A table of Puma, at which Lynx plays, and Owls watch, in the order in which they came.
+    private struct WatchedTable {
+        let group = PlayerGroup()
+        let identity = Identity.ephemeral()
+        let puma: Player
+        let lynx: Player
+        let owls: [Player]
+        var owl: Player { owls[0] }
+
+        init(_ letters: String, watchers: Int = 1) throws {
+            puma = group.player("Puma", identity: identity)
+            lynx = group.player("Lynx")
+            owls = (0..<watchers).map { [group] in group.player("Owl \($0)") }
+            try group.seat(lynx, at: puma)
+            try group.watch(puma, by: owls)
+            try group.play(letters, puma, lynx)
+        }
+
+        /// Makes the host leave. Lynx hosts the table now, and the first Owl is offered the seat.
+        func loseHost(_ leaving: Leaving = .leaves) throws {
+            LostHostTests.leave(puma, leaving)
+            try group.wait { owl.isOffered }
+        }
+
+        /// Makes the first Owl decline, and somebody else ask for the open seat.
+        func ask(by player: Player) throws {
+            owl.lobby.answerOffer(takesSeat: false)
+            try group.wait { player.view.tables.first { $0.id == lynx.id }?.hasFreeSeat == true }
+            try group.ask(lynx, by: player)
         }
     }
 
-    private static func isOffered(_ player: Player) -> Bool { player.tableView?.isSeatOffered ?? false }
-
-    @Test(
-        "When the host leaves, the guest hosts the table, a watcher takes the seat, and the game is played to its end",
-        arguments: Leaving.allCases, ["dde", "ddee"])
-    func goesOn(_ leaving: Leaving, _ letters: String) throws {
-        let group = PlayerGroup()
-        let (puma, lynx) = (group.player("Puma"), group.player("Lynx"))
-        let owls = (0..<4).map { group.player("Owl \($0)") }
-        try #require(try group.seated(puma, lynx))
-        try Self.watch(owls, puma, group)
-        try #require(try group.play(letters, puma, lynx))
+    @Test(arguments: Leaving.allCases, ["dde", "ddee"])
+    func `When the host leaves, the guest and a watcher play the game to its end`(
+        _ leaving: Leaving, _ letters: String
+    ) throws {
+        let table = try WatchedTable(letters, watchers: 4)
+        let (group, puma, lynx, owls) = (table.group, table.puma, table.lynx, table.owls)
         let moves = try #require(puma.table?.game?.moves)
-        try #require(try group.wait(until: { owls.allSatisfy { $0.table?.game?.moves == moves } }))
-        Self.leave(puma, leaving)
-        try #require(try group.wait(until: { Self.isOffered(owls[0]) }))
+        try group.wait { owls.allSatisfy { $0.table?.game?.moves == moves } }
+        try table.loseHost(leaving)
         #expect(lynx.news.contains(.hostLeft(name: "Puma", successor: nil)))
         #expect(owls.allSatisfy { $0.news.contains(.hostLeft(name: "Puma", successor: "Lynx")) })
         #expect(lynx.tableView?.isHost == true && lynx.tableView?.ownDisc == .yellow)
@@ -53,271 +68,129 @@ struct LostHostTests {
         // Nobody can move while the seat is free, and only the first watcher is asked.
         lynx.act(.move(try column("a")))
         #expect(lynx.refusals == [.untimely])
-        #expect(owls[1...].allSatisfy { !Self.isOffered($0) })
+        #expect(owls[1...].allSatisfy { !$0.isOffered })
         owls[0].lobby.answerOffer(takesSeat: true)
-        try #require(
-            try group.wait(until: { lynx.table?.guest != nil && owls[0].tableView?.ownDisc == .red }))
-        #expect(try group.play(letters == "dde" ? "cebebe" : "cab", owls[0], lynx))
-        #expect(lynx.table?.game?.ending == .line(.red) && owls[0].standing == .iWin)
+        try group.wait { lynx.table?.guest != nil && owls[0].tableView?.ownDisc == .red }
+        try group.play(letters == "dde" ? "cebebe" : "cab", owls[0], lynx)
+        #expect(lynx.table?.game?.ending == .line(.red) && owls[0].hasWon == true)
         try group.pass(.seconds(1))
         for player in [lynx] + owls { #expect(player.table?.game == lynx.table?.game) }
         #expect(owls.count { $0.tableView?.ownDisc != nil } == 1)
         #expect(lynx.table?.watcherCount == 3)
     }
 
-    @Test("If the guest leaves too, or nobody watches, the table is gone", arguments: Leaving.allCases)
-    func nobodyLeft(_ leaving: Leaving) throws {
-        let group = PlayerGroup()
-        let (puma, lynx) = (group.player("Puma"), group.player("Lynx"))
-        let owls = (0..<2).map { group.player("Owl \($0)") }
-        try #require(try group.seated(puma, lynx))
-        try Self.watch(owls, puma, group)
-        for player in [puma, lynx] { Self.leave(player, leaving) }
-        #expect(try group.wait(60, until: { owls.allSatisfy { $0.view.place == .lobby } }))
-        for owl in owls {
-            guard case .tableClosed(name: "Puma", _)? = owl.news.last else {
-                Issue.record("\(owl.news.suffix(3))")
-                return
-            }
-        }
+    @Test(arguments: Leaving.allCases)
+    func `If the guest leaves too, the table is gone`(_ leaving: Leaving) throws {
+        let table = try WatchedTable("", watchers: 2)
+        for player in [table.puma, table.lynx] { Self.leave(player, leaving) }
+        try table.group.wait(60) { table.owls.allSatisfy { $0.isWithoutTable(of: "Puma") } }
     }
 
-    @Test(
-        "A watcher who declines goes on watching, and the next is asked; one who does not answer can still accept"
-    )
-    func inOrder() throws {
-        let group = PlayerGroup()
-        let (puma, lynx) = (group.player("Puma"), group.player("Lynx"))
-        let owls = (0..<3).map { group.player("Owl \($0)") }
-        try #require(try group.seated(puma, lynx))
-        try Self.watch(owls, puma, group)
-        try #require(try group.play("ddc", puma, lynx))
-        puma.kill()
-        try #require(try group.wait(until: { Self.isOffered(owls[0]) }))
-        owls[0].lobby.answerOffer(takesSeat: false)
-        try #require(try group.wait(2, until: { Self.isOffered(owls[1]) }))
-        #expect(!Self.isOffered(owls[0]) && !Self.isOffered(owls[2]))
-        // The second does not answer for a while.
-        try #require(try group.wait(11, until: { Self.isOffered(owls[2]) }))
-        owls[1].lobby.answerOffer(takesSeat: true)
-        owls[2].lobby.answerOffer(takesSeat: true)
-        try group.pass(.seconds(1))
-        #expect(owls.count { $0.tableView?.ownDisc == .red } == 1)
-        #expect(owls.allSatisfy { !Self.isOffered($0) && $0.table == lynx.table })
-        #expect(lynx.table?.guest != nil && lynx.table?.watcherCount == 2)
-    }
-
-    @Test(
-        "Each watcher has 10 s for the seat, also one who is asked because the last declined or left",
-        arguments: [true, false])
-    func wholeTime(_ declines: Bool) throws {
-        let group = PlayerGroup()
-        let (puma, lynx) = (group.player("Puma"), group.player("Lynx"))
-        let owls = (0..<3).map { group.player("Owl \($0)") }
-        try #require(try group.seated(puma, lynx))
-        try Self.watch(owls, puma, group)
-        try #require(try group.play("ddc", puma, lynx))
-        puma.lobby.leave()
-        try #require(try group.wait(until: { Self.isOffered(owls[0]) }))
+    @Test(arguments: [true, false])
+    func `Each watcher has 10 s for the seat, however the last one gave it up`(_ declines: Bool) throws {
+        let table = try WatchedTable("ddc", watchers: 3)
+        let (group, owls) = (table.group, table.owls)
+        try table.loseHost()
         try group.pass(.milliseconds(9_500))
         if declines { owls[0].lobby.answerOffer(takesSeat: false) } else { owls[0].lobby.leave() }
-        try #require(try group.wait(1, until: { Self.isOffered(owls[1]) }))
+        try group.wait(1) { owls[1].isOffered }
         try group.pass(.seconds(9))
-        #expect(!Self.isOffered(owls[2]))
-        #expect(try group.wait(2, until: { Self.isOffered(owls[2]) }))
+        #expect(!owls[2].isOffered)
+        try group.wait(2) { owls[2].isOffered }
     }
 
-    @Test("The host that left gets its seat back without a question while it is free")
-    func hostReturns() throws {
-        let group = PlayerGroup()
-        let identity = Identity.ephemeral()
-        let (puma, lynx) = (group.player("Puma", identity: identity), group.player("Lynx"))
-        let owl = group.player("Owl")
-        try #require(try group.seated(puma, lynx))
-        try Self.watch([owl], puma, group)
-        try #require(try group.play("ddc", puma, lynx))
-        puma.kill()
-        try #require(try group.wait(until: { Self.isOffered(owl) }))
-        let again = group.player("Puma", identity: identity)
-        try #require(try group.wait(until: { again.view.tables.contains { $0.id == lynx.id } }))
+    @Test func `The host that left gets its seat back without a question while it is free`() throws {
+        let table = try WatchedTable("ddc")
+        let (group, lynx, owl) = (table.group, table.lynx, table.owl)
+        try table.loseHost(.isKilled)
+        let again = group.player("Puma", identity: table.identity)
+        try group.wait { again.sees(lynx) }
         again.lobby.join(lynx.id, as: .seat)
-        try #require(try group.wait(until: { again.tableView?.ownDisc == .red && lynx.table?.guest != nil }))
-        #expect(!Self.isOffered(owl) && lynx.view.seatRequests.isEmpty)
-        #expect(again.table?.game?.moves == lynx.table?.game?.moves && lynx.standing == .myTurn)
-        #expect(try group.play("cbb", again, lynx))
-        #expect(try group.wait(until: { owl.table == lynx.table && again.table == lynx.table }))
+        try group.wait { again.tableView?.ownDisc == .red && lynx.table?.guest != nil }
+        #expect(!owl.isOffered && lynx.view.seatRequests.isEmpty)
+        #expect(again.table?.game?.moves == lynx.table?.game?.moves && lynx.isOnTurn)
+        try group.play("cbb", again, lynx)
+        try group.wait { owl.table == lynx.table && again.table == lynx.table }
     }
 
-    @Test("Somebody else may take the seat once no watcher wants it, and the host's person is asked")
-    func outsider() throws {
-        let group = PlayerGroup()
-        let (puma, lynx, owl) = (group.player("Puma"), group.player("Lynx"), group.player("Owl"))
+    @Test func `Somebody else may ask for the seat once no watcher wants it`() throws {
+        let table = try WatchedTable("dd")
+        let (group, lynx) = (table.group, table.lynx)
         let wren = group.player("Wren")
-        try #require(try group.seated(puma, lynx))
-        try Self.watch([owl], puma, group)
-        try #require(try group.play("dd", puma, lynx))
-        puma.lobby.leave()
-        try #require(try group.wait(until: { Self.isOffered(owl) }))
+        try table.loseHost()
         wren.lobby.join(lynx.id, as: .seat)
-        try #require(try group.wait(until: { wren.view.place == .lobby }))
-        guard case .couldNotJoin(_, let error)? = wren.news.last else {
-            Issue.record("\(wren.news)")
-            return
-        }
-        #expect("\(error)".contains("the seat is offered to the watchers first"))
-        owl.lobby.answerOffer(takesSeat: false)
-        try #require(
-            try group.wait(until: { wren.view.tables.first { $0.id == lynx.id }?.hasFreeSeat == true }))
-        wren.lobby.join(lynx.id, as: .seat)
-        try #require(try group.wait(until: { !lynx.view.seatRequests.isEmpty }))
+        try group.wait { !wren.failures.isEmpty && wren.view.place == .lobby }
+        #expect("\(wren.failures[0])".contains("the seat is offered to the watchers first"))
+        try table.ask(by: wren)
         lynx.lobby.answer(wren.id, accept: true)
-        #expect(try group.wait(until: { wren.tableView?.ownDisc == .red }))
-        #expect(try group.play("ce", wren, lynx))
+        try group.wait { wren.tableView?.ownDisc == .red }
+        try group.play("ce", wren, lynx)
     }
 
-    @Test("Somebody who waits for the seat gets the reason when a watcher takes it")
-    func outsiderTooLate() throws {
-        let group = PlayerGroup()
-        let (puma, lynx, owl) = (group.player("Puma"), group.player("Lynx"), group.player("Owl"))
+    @Test func `Somebody who waits for the seat gets the reason when a watcher takes it`() throws {
+        let table = try WatchedTable("dd")
+        let (group, lynx) = (table.group, table.lynx)
         let (wren, swift) = (group.player("Wren"), group.player("Swift"))
-        try #require(try group.seated(puma, lynx))
-        try Self.watch([owl], puma, group)
-        try #require(try group.play("dd", puma, lynx))
-        puma.lobby.leave()
-        try #require(try group.wait(until: { Self.isOffered(owl) }))
-        owl.lobby.answerOffer(takesSeat: false)
-        try #require(
-            try group.wait(until: { wren.view.tables.first { $0.id == lynx.id }?.hasFreeSeat == true }))
-        wren.lobby.join(lynx.id, as: .seat)
-        try #require(try group.wait(until: { !lynx.view.seatRequests.isEmpty }))
-        try Self.watch([swift], lynx, group)
-        try #require(try group.wait(until: { Self.isOffered(swift) }))
+        try table.loseHost()
+        try table.ask(by: wren)
+        try group.watch(lynx, by: [swift])
+        try group.wait { swift.isOffered }
         swift.lobby.answerOffer(takesSeat: true)
-        try #require(try group.wait(1, until: { swift.tableView?.ownDisc == .red }))
+        try group.wait(1) { swift.tableView?.ownDisc == .red }
         #expect(lynx.view.seatRequests.isEmpty)
-        #expect(try group.wait(1, until: { wren.view.place == .lobby }))
+        try group.wait(1) { wren.view.place == .lobby }
     }
 
-    @Test("Between games, the guest hosts the table, and the watcher who takes the seat begins another game")
-    func betweenGames() throws {
-        let group = PlayerGroup()
-        let (puma, lynx, owl) = (group.player("Puma"), group.player("Lynx"), group.player("Owl"))
-        try #require(try group.seated(puma, lynx))
-        try Self.watch([owl], puma, group)
-        try #require(try group.play("abababa", puma, lynx))
-        puma.lobby.leave()
-        try #require(try group.wait(until: { Self.isOffered(owl) }))
-        for player in [lynx, owl] {
-            let endings = player.news.count { if case .table(.ended) = $0 { true } else { false } }
-            #expect(endings == 1, "the end of a game is news once")
-        }
-        owl.lobby.answerOffer(takesSeat: true)
-        #expect(try group.wait(until: { owl.table?.game?.number == 2 && lynx.standing == .myTurn }))
-        #expect(try group.play("ddc", lynx, owl))
-    }
-
-    /// A visitor of an older program: its wish has two bytes, and it knows only some messages.
-    ///
-    /// `@unchecked Sendable`: everything runs on the one thread that runs the virtual loop.
-    private final class OlderVisitor: @unchecked Sendable {
-        private let session: Session
-        private(set) var messages: [[UInt8]] = []
-        private(set) var refusals: [NighError] = []
-
-        init(_ group: PlayerGroup) {
-            session = Session(
-                SessionConfiguration(
-                    service: Lobby.service, name: DisplayName(fitting: "Old"), role: .client),
-                identity: .ephemeral(), transports: [MemoryTransport(hub: group.hub)], loop: group.loop)
-            session.start(
-                onEvent: { _ in },
-                onMessage: { [unowned self] bytes, _ in messages.append(bytes.withUnsafeBytes { Array($0) }) }
-            )
-        }
-
-        func ask(_ host: PeerID, _ wish: TableWish) {
-            session.invite(host, context: wish.bytes) { [unowned self] result in
+    @Test func `A visitor of an older program watches as before, but not while a game waits`() throws {
+        let table = try WatchedTable("dd")
+        let (group, lynx, owl) = (table.group, table.lynx, table.owl)
+        // Its wish has two bytes, and it knows only some messages.
+        let old = group.session("Old", role: .client)
+        nonisolated(unsafe) var messages: [[UInt8]] = []
+        nonisolated(unsafe) var refusals: [NighError] = []
+        old.start(
+            onEvent: { _ in }, onMessage: { bytes, _ in messages.append(bytes.withUnsafeBytes(Array.init)) })
+        func askToWatch() {
+            old.invite(lynx.id, context: TableWish.watch.bytes) { result in
                 if case .failure(let error) = result { refusals.append(error) }
             }
         }
-    }
-
-    @Test("A visitor of an older program plays and watches as before, and cannot join while a game waits")
-    func olderVisitor() throws {
-        let group = PlayerGroup()
-        let (puma, lynx, owl) = (group.player("Puma"), group.player("Lynx"), group.player("Owl"))
-        let old = OlderVisitor(group)
-        try #require(try group.seated(puma, lynx))
-        try Self.watch([owl], puma, group)
-        try #require(try group.play("dd", puma, lynx))
-        puma.kill()
-        try #require(try group.wait(until: { Self.isOffered(owl) }))
-        old.ask(lynx.id, .watch)
-        try #require(try group.wait(until: { !old.refusals.isEmpty }))
-        #expect("\(old.refusals[0])".contains("older version of the game"))
+        try table.loseHost(.isKilled)
+        askToWatch()
+        try group.wait { !refusals.isEmpty }
+        #expect("\(refusals[0])".contains("older version of the game"))
         owl.lobby.answerOffer(takesSeat: true)
-        try #require(try group.wait(until: { owl.standing == .myTurn }))
-        old.ask(lynx.id, .watch)
-        try #require(try group.wait(until: { !old.messages.isEmpty }))
-        try #require(try group.play("ce", owl, lynx))
+        try group.wait { owl.isOnTurn }
+        askToWatch()
+        try group.wait { !messages.isEmpty }
+        try group.play("ce", owl, lynx)
         try group.pass(.seconds(1))
         // Read as an older program reads them.
-        var table = VisitorTable()
-        for message in old.messages {
+        var visitor = VisitorTable()
+        for message in messages {
             #expect(message[1] <= 2)
-            for output in table.received(message) {
-                if case .leave(let breach) = output { Issue.record("it leaves: \(breach)") }
-            }
+            for case .leave(let breach) in visitor.received(message) { Issue.record("it leaves: \(breach)") }
         }
-        #expect(table.table?.game?.moves == lynx.table?.game?.moves && table.table?.guest == Words("Owl"))
+        #expect(visitor.table?.game?.moves == lynx.table?.game?.moves)
+        #expect(visitor.table?.guest == Words("Owl 0"))
     }
 
-    @Test("If only the guest loses the host, the watchers stay with the host, and the guest's table closes")
-    func onlyTheGuestIsCut() throws {
-        let group = PlayerGroup()
-        let (puma, lynx, owl) = (group.player("Puma"), group.player("Lynx"), group.player("Owl"))
-        try #require(try group.seated(puma, lynx))
-        try Self.watch([owl], puma, group)
-        try #require(try group.play("dd", puma, lynx))
+    @Test func `If only the guest loses the host, the guest's table closes`() throws {
+        let table = try WatchedTable("dd")
+        let (puma, lynx, owl) = (table.puma, table.lynx, table.owl)
         lynx.cut()
-        try #require(try group.wait(until: { lynx.tableView?.isHost == true }))
-        #expect(try group.wait(60, until: { lynx.view.place == .lobby }))
-        guard case .tableClosed(name: "Puma", _)? = lynx.news.last else {
-            Issue.record("\(lynx.news.suffix(3))")
-            return
-        }
+        try table.group.wait { lynx.tableView?.isHost == true }
+        try table.group.wait(60) { lynx.isWithoutTable(of: "Puma") }
         #expect(owl.table == puma.table && puma.table?.guest == nil && owl.tableView?.host?.id == puma.id)
     }
 
-    @Test(
-        "A move that the guest has not seen when the host is killed is on everybody's board",
-        arguments: [true, false])
-    func lastMove(_ moverIsHost: Bool) throws {
-        let group = PlayerGroup()
-        let (puma, lynx) = (group.player("Puma"), group.player("Lynx"))
-        let owls = (0..<3).map { group.player("Owl \($0)") }
-        try #require(try group.seated(puma, lynx))
-        try Self.watch(owls, puma, group)
-        try #require(try group.play(moverIsHost ? "dd" : "d", puma, lynx))
-        lynx.cut()
-        (moverIsHost ? puma : lynx).act(.move(try column("e")))
-        try group.pass(.seconds(1))
-        #expect(owls.allSatisfy { ($0.board?.count == 3) == moverIsHost })
-        puma.kill()
-        lynx.air.control.unblock()
-        try #require(try group.wait(40, until: { owls.contains(where: Self.isOffered) }))
-        for player in [lynx] + owls {
-            #expect(player.table?.game?.moves.map(\.description).joined() == (moverIsHost ? "dde" : "de"))
-        }
-    }
-
-    @Test("Hosts leave at any moment, and those who are left agree", arguments: 0..<60 as Range<UInt64>)
-    func anyMoment(_ seed: UInt64) throws {
+    @Test(arguments: 0..<60 as Range<UInt64>)
+    func `Hosts leave at any moment, and those who are left agree`(_ seed: UInt64) throws {
         var generator = SeededGenerator(seed: seed)
         let group = PlayerGroup()
         let players = (0..<Int.random(in: 3...7, using: &generator)).map { group.player("Player \($0)") }
-        try #require(try group.seated(players[0], players[1]))
-        try Self.watch(Array(players[2...]), players[0], group)
+        try group.seat(players[1], at: players[0])
+        try group.watch(players[0], by: Array(players[2...]))
         var left: Set<PeerID> = []
         for _ in 0..<Int.random(in: 1...3, using: &generator) {
             try playAtRandom(players, Int.random(in: 0...9, using: &generator), &generator)
@@ -336,7 +209,7 @@ struct LostHostTests {
             for _ in 0..<80 {
                 try group.pass(.milliseconds(500))
                 for player in rest
-                where Self.isOffered(player) && Int.random(in: 0...3, using: &generator) == 0 {
+                where player.isOffered && Int.random(in: 0...3, using: &generator) == 0 {
                     player.lobby.answerOffer(takesSeat: .random(using: &generator))
                 }
             }
@@ -360,7 +233,7 @@ struct LostHostTests {
 
         func playAtRandom(_ players: [Player], _ count: Int, _ generator: inout SeededGenerator) throws {
             for _ in 0..<count {
-                guard let mover = players.first(where: { $0.standing == .myTurn && !left.contains($0.id) }),
+                guard let mover = players.first(where: { $0.isOnTurn && !left.contains($0.id) }),
                     let column = Column.allCases.filter({ mover.board?.hasRoom(in: $0) ?? false })
                         .randomElement(using: &generator)
                 else { continue }

@@ -1,6 +1,7 @@
 import NighCore
 import NighMemory
 import NighTestKit
+import Testing
 
 @testable import FourInARow
 
@@ -51,34 +52,39 @@ final class PlayerGroup {
         var tableView: TableView? { view.place.tableView }
         var table: Table? { tableView?.table }
         var board: Board? { table?.game?.board }
-        var standing: Standing { tableView.map(Standing.init) ?? .unknown }
+        var isPlaying: Bool { table?.game != nil }
+        var isOffered: Bool { tableView?.isSeatOffered ?? false }
+        /// The person at the other end.
+        var other: Person? { tableView?.other }
+
+        /// Whether it is the player's turn.
+        var isOnTurn: Bool { table?.turn != nil && table?.turn == tableView?.ownDisc }
+        /// Whether the player has won; nil if nobody has, or if the player only watches.
+        var hasWon: Bool? {
+            guard let winner = table?.game?.winner, let disc = tableView?.ownDisc else { return nil }
+            return winner == disc
+        }
+
+        /// Whether the player's screen lists the table of this host.
+        func sees(_ host: Player) -> Bool { view.tables.contains { $0.id == host.id } }
+
+        /// The errors with which the player did not get to a table.
+        var failures: [NighError] {
+            news.compactMap { if case .couldNotJoin(_, let error) = $0 { error } else { nil } }
+        }
+        /// The number of peers that have asked for the player's seat.
+        var requestCount: Int { news.count { if case .seatRequested = $0 { true } else { false } } }
+        /// Whether the player is back in the lobby, because the host with this name closed the table or was lost.
+        func isWithoutTable(of host: String) -> Bool {
+            guard view.place == .lobby, case .tableClosed(host, _)? = news.last else { return false }
+            return true
+        }
 
         fileprivate func update(_ view: LobbyView, _ news: LobbyNews?) {
             guard !isKilled else { return }
             self.view = view
             if let news { self.news.append(news) }
             if let board, board != boards.last { boards.append(board) }
-        }
-    }
-
-    /// How a game stands, as one of the two players sees it.
-    enum Standing {
-        /// There is no game, it ended without a winner, or this player only watches.
-        case unknown
-        case myTurn, yourTurn, iWin, youWin
-
-        fileprivate init(_ tableView: TableView) {
-            guard let game = tableView.table.game, let disc = tableView.ownDisc else {
-                self = .unknown
-                return
-            }
-            if let winner = game.winner {
-                self = winner == disc ? .iWin : .youWin
-            } else if let turn = game.turn {
-                self = turn == disc ? .myTurn : .yourTurn
-            } else {
-                self = .unknown
-            }
         }
     }
 
@@ -96,33 +102,61 @@ final class PlayerGroup {
         return player
     }
 
-    /// Lets time pass until `condition` holds; returns whether it does.
-    func wait(_ seconds: Int = 20, until condition: () -> Bool) throws -> Bool {
-        try loop.run(until: condition, within: .seconds(seconds))
+    /// Creates a peer that is no lobby.
+    func session(_ name: String, role: SessionRole) -> Session {
+        Session(
+            SessionConfiguration(service: Lobby.service, name: DisplayName(fitting: name), role: role),
+            identity: .ephemeral(), trust: .ephemeral(), transports: [MemoryTransport(hub: hub)], loop: loop)
+    }
+
+    /// Lets time pass until `condition` holds. Fails if it does not hold in time.
+    func wait(
+        _ seconds: Int = 20, sourceLocation: SourceLocation = #_sourceLocation, until condition: () -> Bool
+    ) throws {
+        try #require(
+            try loop.run(until: condition, within: .seconds(seconds)), sourceLocation: sourceLocation)
     }
 
     func pass(_ duration: Duration) throws { try loop.run(for: duration) }
 
-    /// Makes `host` open a table and `guest` take the seat; returns whether both succeed.
-    func seated(_ host: Player, _ guest: Player) throws -> Bool {
-        host.lobby.host(acceptsAll: true)
-        guard try wait(until: { guest.view.tables.contains { $0.id == host.id } }) else { return false }
-        guest.lobby.join(host.id, as: .seat)
-        return try wait(until: { guest.table?.game != nil && host.table?.guest != nil })
+    // MARK: Tables
+
+    /// Makes `host` open a table that the others see.
+    func open(_ host: Player, acceptsAll: Bool = false, seenBy others: Player...) throws {
+        host.lobby.host(acceptsAll: acceptsAll)
+        try wait { !host.view.addresses.isEmpty && others.allSatisfy { $0.sees(host) } }
     }
 
-    /// Plays these columns, each by the player whose turn it is; returns false if that player's turn does not come.
-    func play(_ letters: String, _ host: Player, _ guest: Player) throws -> Bool {
-        for letter in letters {
-            guard let column = Column.allCases.first(where: { $0.description == String(letter) }),
-                try wait(until: { host.standing == .myTurn || guest.standing == .myTurn })
-            else { return false }
-            let count = host.board?.count ?? 0
-            (host.standing == .myTurn ? host : guest).lobby.act(.move(column))
-            guard try wait(until: { host.board?.count == count + 1 && guest.board == host.board }) else {
-                return false
-            }
+    /// Makes `host` open a table and `guest` take the seat.
+    func seat(_ guest: Player, at host: Player) throws {
+        try open(host, acceptsAll: true, seenBy: guest)
+        guest.lobby.join(host.id, as: .seat)
+        try wait { guest.isPlaying && host.table?.guest != nil }
+    }
+
+    /// Makes these players watch at the host's table, one after the other.
+    func watch(_ host: Player, by watchers: [Player]) throws {
+        for watcher in watchers {
+            try wait { watcher.sees(host) }
+            watcher.lobby.join(host.id, as: .watch)
+            try wait { watcher.isPlaying }
         }
-        return true
+    }
+
+    /// Makes these players ask for the host's seat.
+    func ask(_ host: Player, by askers: Player...) throws {
+        let count = host.view.seatRequests.count + askers.count
+        for asker in askers { asker.lobby.join(host.id, as: .seat) }
+        try wait { host.view.seatRequests.count == count }
+    }
+
+    /// Plays these columns, each by the player whose turn it is.
+    func play(_ letters: String, _ host: Player, _ guest: Player) throws {
+        for letter in letters {
+            try wait { host.isOnTurn || guest.isOnTurn }
+            let count = host.board?.count ?? 0
+            (host.isOnTurn ? host : guest).lobby.act(.move(try column(String(letter))))
+            try wait { host.board?.count == count + 1 && guest.board == host.board }
+        }
     }
 }

@@ -2,23 +2,6 @@ import Testing
 
 @testable import FourInARow
 
-/// A game, given as the letters of the played columns: "ddcc".
-func game(_ letters: String, starter: Disc = .red) throws -> Game {
-    var game = Game(number: 1, starter: starter)
-    for letter in letters {
-        let column = try #require(Column.allCases.first { $0.description == String(letter) })
-        try game.play(column, by: try #require(game.turn))
-    }
-    return game
-}
-
-func column(_ letter: String) throws -> Column {
-    try #require(Column.allCases.first { $0.description == letter })
-}
-
-/// Forty-two moves without a line.
-let drawnGame = "fefagceffaebbaefgfdbbccgcggdgcadaddedbecba"
-
 struct GameTests {
     @Test("The starter moves first, then they take turns")
     func turns() throws {

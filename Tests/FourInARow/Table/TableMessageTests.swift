@@ -3,8 +3,6 @@ import Testing
 @testable import FourInARow
 
 struct TableMessageTests {
-    static func words(_ text: String) throws -> Words { try #require(Words(text)) }
-
     private static func tables() throws -> [Table] {
         var tables = [Table()]
         var table = Table()
@@ -13,9 +11,8 @@ struct TableMessageTests {
         try table.apply(.sat(words("Puma")))
         tables.append(table)
         for letter in "abababa" {
-            let disc = try #require(table.game?.turn)
-            let happening = table.happening(of: .move(try column(String(letter))), by: disc)
-            try table.apply(happening)
+            let move = Action.move(try column(String(letter)))
+            try table.apply(table.happening(of: move, by: try #require(table.game?.turn)))
             tables.append(table)
         }
         try table.apply(.rematch(.yellow))
@@ -61,15 +58,10 @@ struct TableMessageTests {
         return all
     }
 
-    @Test("A message is read as it was written")
-    func roundTrip() throws {
-        for message in try Self.all() { #expect(try TableMessage(message.bytes) == message) }
-    }
-
-    @Test("A message that is cut short or continued is refused")
-    func lengths() throws {
+    @Test func `A message is read as it was written, and refused if it is cut short or continued`() throws {
         for message in try Self.all() {
             let bytes = message.bytes
+            #expect(try TableMessage(bytes) == message)
             for count in 0..<bytes.count {
                 #expect(throws: Breach.garbage) { try TableMessage(Array(bytes[..<count])) }
             }
@@ -77,25 +69,12 @@ struct TableMessageTests {
         }
     }
 
-    @Test("The bytes are those on the protocol's page")
-    func bytes() throws {
-        let move = TableMessage.request(
-            .init(after: 3, game: 1, action: .move(try column("d")), claim: .line))
-        #expect(move.bytes == [1, 16, 0, 0, 0, 3, 0, 0, 0, 1, 1, 3, 1])
-        let said = TableMessage.happened(number: 0x0102_0304, .said(.yellow, try Self.words("hé")))
-        #expect(said.bytes == [1, 2, 1, 2, 3, 4, 4, 1, 3, 0x68, 0xC3, 0xA9])
-        var table = Table()
-        try table.apply(.sat(try Self.words("Al")))
-        try table.apply(.moved(.red, try column("c"), .goesOn))
-        #expect(
-            TableMessage.welcome(table, seated: true).bytes
-                == [1, 1, 0, 0, 0, 2, 1, 0, 0, 2, 0x41, 0x6C, 1, 0, 0, 0, 1, 0, 0, 1, 2])
+    /// `ProtocolPageTests` has the bytes of all others.
+    @Test func `The bytes of messages without an example are those on the protocol's page`() throws {
         #expect(TableMessage.protest(.falseReport).bytes == [1, 17, 6])
-        #expect(TableWish.watch.bytes == [1, 2])
         #expect(JoinRequest(.watch).bytes == [1, 2, 1])
         let peer = TableSimulation.peer(7)
-        let following = JoinRequest(
-            .watch, lostTable: LostTable(host: peer, game: try #require(table.game)))
+        let following = JoinRequest(.watch, lostTable: LostTable(host: peer, game: try game("c")))
         #expect(following.bytes == [1, 2, 2] + peer.bytes + [0, 0, 0, 1, 0, 0, 1, 2])
         #expect(
             TableMessage.people(TablePeople(guest: peer, watchers: [peer])).bytes
@@ -112,27 +91,18 @@ struct TableMessageTests {
         #expect(throws: TableWish.Fault.garbage) { try JoinRequest([1, 2, 2, 3]) }
     }
 
-    @Test("A board that no game reaches is refused")
-    func impossibleBoards() throws {
+    @Test func `A board or a table that no game reaches is refused`() throws {
         let head: [UInt8] = [1, 1, 0, 0, 0, 9, 0, 0, 0, 2, 0x41, 0x6C, 1, 0, 0, 0, 1, 0]
-        // Seven discs in one column; a column that does not exist; a move after the end.
-        let sequences: [[UInt8]] = [
-            [7, 0, 0, 0, 0, 0, 0, 0], [1, 7], [8, 0, 1, 0, 1, 0, 1, 0, 1], [200],
-        ]
-        for moves in sequences {
-            #expect(throws: Breach.garbage) { try TableMessage(head + [0] + moves) }
-        }
-        // Resigned after a line.
-        #expect(throws: Breach.garbage) { try TableMessage(head + [1, 0] + [7, 0, 1, 0, 1, 0, 1, 0]) }
-        #expect(throws: Never.self) { try TableMessage(head + [0] + [7, 0, 1, 0, 1, 0, 1, 0]) }
-    }
-
-    @Test("A seat without a game, and a running game without a guest, are refused")
-    func impossibleTables() {
-        #expect(throws: Breach.garbage) { try TableMessage([1, 1, 0, 0, 0, 9, 1, 0, 0, 2, 0x41, 0x6C, 0]) }
-        #expect(throws: Breach.garbage) {
-            try TableMessage([1, 1, 0, 0, 0, 9, 0, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0])
-        }
+        let line: [UInt8] = [7, 0, 1, 0, 1, 0, 1, 0]
+        for impossible: [UInt8] in [
+            // Seven discs in one column; a column that does not exist; a move after the end; too many moves.
+            head + [0, 7, 0, 0, 0, 0, 0, 0, 0], head + [0, 1, 7], head + [0, 8, 0, 1, 0, 1, 0, 1, 0, 1],
+            head + [0, 200],
+            // Resigned after a line; a seat without a game; a running game without a guest.
+            head + [1, 0] + line, [1, 1, 0, 0, 0, 9, 1, 0, 0, 2, 0x41, 0x6C, 0],
+            [1, 1, 0, 0, 0, 9, 0, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0],
+        ] { #expect(throws: Breach.garbage) { try TableMessage(impossible) } }
+        #expect(throws: Never.self) { try TableMessage(head + [0] + line) }
     }
 
     /// Given as scalars, so that a report of this test does not control a terminal.
@@ -140,12 +110,20 @@ struct TableMessageTests {
         [], [0x61, 0x0A, 0x62], [0x1B, 0x5B, 0x32, 0x4A], [0x202E, 0x65], [0x9B, 0x31, 0x6D], [0x61, 0],
     ]
 
-    @Test("Words with line ends or control characters are refused", arguments: steering)
-    func words(_ scalars: [UInt32]) {
+    @Test(arguments: steering)
+    func `Words with line ends or control characters are refused`(_ scalars: [UInt32]) {
         let text = String(String.UnicodeScalarView(scalars.compactMap { Unicode.Scalar($0) }))
         #expect(Words(text) == nil)
-        let bytes: [UInt8] = [1, 2, 0, 0, 0, 1, 4, 0, UInt8(text.utf8.count)] + Array(text.utf8)
-        #expect(throws: Breach.garbage) { try TableMessage(bytes) }
+        #expect(throws: Breach.garbage) { try Self.read(Array(text.utf8)) }
+    }
+
+    @Test func `Bytes that are not UTF-8 are not text`() {
+        #expect(throws: Breach.garbage) { try Self.read([0xC3, 0x28]) }
+    }
+
+    /// Reads a message that says this text.
+    private static func read(_ text: [UInt8]) throws -> TableMessage {
+        try TableMessage([1, 2, 0, 0, 0, 1, 4, 0, UInt8(text.count)] + text)
     }
 
     @Test("A name that is too long or has invalid characters is shortened")
@@ -156,10 +134,5 @@ struct TableMessageTests {
         #expect(long.description.utf8.count == Words.byteLimit)
         #expect(Words(String(repeating: "é", count: 101)) == nil)
         #expect(Words("👩‍👩‍👧‍👦 family")?.description == "👩‍👩‍👧‍👦 family")
-    }
-
-    @Test("Bytes that are not UTF-8 are not text")
-    func invalidText() {
-        #expect(throws: Breach.garbage) { try TableMessage([1, 2, 0, 0, 0, 1, 4, 0, 2, 0xC3, 0x28]) }
     }
 }

@@ -3,268 +3,123 @@ import Testing
 
 @testable import FourInARow
 
-/// The tables of a host, a guest and some watchers. Messages between host and guest wait until the test lets them
-/// through.
-struct TableSimulation {
-    static let guestID = peer(1)
-    var host = HostTable()
-    var guest: VisitorTable?
-    var watchers: [PeerID: VisitorTable] = [:]
-    var news: [TableNews] = []
-    var guestNews: [TableNews] = []
-    var toHost: [[UInt8]] = []
-    var toGuest: [[UInt8]] = []
-    var leavings: [Breach] = []
-
-    static func peer(_ number: UInt8) -> PeerID {
-        guard let peer = PeerID(bytes: [UInt8](repeating: number, count: PeerID.byteCount)) else {
-            preconditionFailure("no PeerID")
-        }
-        return peer
-    }
-
-    /// A table where a guest has sat down and a game has begun.
-    static func playing(_ letters: String = "") throws -> TableSimulation {
-        var simulation = TableSimulation()
-        simulation.guest = VisitorTable()
-        simulation.carryOut(simulation.host.seat(guestID, name: try TableMessageTests.words("Lynx")))
-        simulation.deliverAll()
-        for letter in letters { try simulation.move(String(letter)) }
-        return simulation
-    }
-
-    mutating func carryOut(_ outputs: [HostTable.Output]) {
-        for output in outputs {
-            switch output {
-            case .show(let one): news.append(one)
-            case .send(let bytes, let peers):
-                for peer in peers {
-                    if peer == Self.guestID { toGuest.append(bytes) } else { watch(bytes, peer) }
-                }
-            }
-        }
-    }
-
-    private mutating func watch(_ bytes: [UInt8], _ peer: PeerID) {
-        for output in watchers[peer]?.received(bytes) ?? [] {
-            if case .leave(let breach) = output { leavings.append(breach) }
-        }
-    }
-
-    mutating func carryOut(_ outputs: [VisitorTable.Output]) {
-        for output in outputs {
-            switch output {
-            case .show(let one): guestNews.append(one)
-            case .send(let bytes): toHost.append(bytes)
-            case .leave(let breach): leavings.append(breach)
-            }
-        }
-    }
-
-    mutating func deliverOne(toHost isToHost: Bool) {
-        if isToHost {
-            if !toHost.isEmpty { carryOut(host.received(toHost.removeFirst(), from: Self.guestID)) }
-        } else if !toGuest.isEmpty {
-            let bytes = toGuest.removeFirst()
-            if let outputs = guest?.received(bytes) { carryOut(outputs) }
-        }
-    }
-
-    /// Lets all messages through.
-    mutating func deliverAll() {
-        while !toHost.isEmpty || !toGuest.isEmpty {
-            deliverOne(toHost: true)
-            deliverOne(toHost: false)
-        }
-    }
-
-    mutating func act(_ action: Action, by disc: Disc) throws {
-        if disc == .red {
-            carryOut(try host.act(action))
-        } else if let outputs = try guest?.act(action) {
-            carryOut(outputs)
-        }
-    }
-
-    /// Makes the side whose turn it is move, and lets all messages through.
-    mutating func move(_ letter: String) throws {
-        let disc = try #require(host.table.game?.turn)
-        try act(.move(try column(letter)), by: disc)
-        deliverAll()
-    }
-
-    /// Adds a watcher.
-    mutating func watch(_ peer: PeerID) throws {
-        let outputs = host.watch(peer)
-        watchers[peer] = VisitorTable()
-        carryOut(try #require(outputs))
-    }
-
-    var isOneTable: Bool {
-        guest?.table == host.table && watchers.values.allSatisfy { $0.table == host.table }
-    }
-}
-
 struct TableTests {
-    @Test("A guest sits down, and the host moves first")
-    func sittingDown() throws {
-        let simulation = try TableSimulation.playing()
-        #expect(simulation.guestNews == [.joined(seated: true), .began(number: 1, starter: .red)])
-        #expect(
-            simulation.news == [
-                .guestJoined(try TableMessageTests.words("Lynx")), .began(number: 1, starter: .red),
-            ])
-        #expect(simulation.isOneTable)
-        #expect(!simulation.host.hasFreeSeat)
-        #expect(simulation.guest?.table?.game?.turn == .red)
+    @Test func `A guest sits down, and the host moves first`() throws {
+        let table = try TableSimulation.playing()
+        let began = TableNews.began(number: 1, starter: .red)
+        #expect(table.guestNews == [.joined(seated: true), began])
+        #expect(table.hostNews == [.guestJoined(try words("Lynx")), began])
+        #expect(table.isOneTable && !table.host.hasFreeSeat)
+        #expect(table.guest?.table?.game?.turn == .red)
     }
 
-    @Test("Every move is on both boards, and the last one ends the game for both")
-    func wholeGame() throws {
-        var simulation = try TableSimulation.playing()
+    @Test func `Every move is on both boards, and the last one ends the game for both`() throws {
+        var table = try TableSimulation.playing()
         for letter in "abababa" {
-            try simulation.move(String(letter))
-            #expect(simulation.isOneTable)
+            try table.move(String(letter))
+            #expect(table.isOneTable)
         }
-        #expect(simulation.news.last == .ended(.line(.red)))
-        #expect(simulation.guestNews.last == .ended(.line(.red)))
-        #expect(throws: Breach.untimely) { try simulation.act(.move(column("c")), by: .yellow) }
+        for news in [table.hostNews, table.guestNews] { #expect(news.last == .ended(.line(.red))) }
+        #expect(throws: Breach.untimely) { try table.act(.move(column("c")), by: .yellow) }
     }
 
-    @Test("A guest's move counts once the host confirms it, and only one is pending")
-    func pending() throws {
-        var simulation = try TableSimulation.playing("d")
-        try simulation.act(.move(try column("e")), by: .yellow)
-        #expect(simulation.guest?.pending == .move(try column("e")))
-        #expect(simulation.guest?.table?.game?.moves.count == 1)
-        #expect(throws: Breach.outOfTurn) { try simulation.act(.move(column("e")), by: .yellow) }
-        simulation.deliverAll()
-        #expect(simulation.guest?.pending == nil)
-        #expect(simulation.isOneTable)
+    @Test func `A guest's move counts once the host confirms it, and only one is pending`() throws {
+        var table = try TableSimulation.playing("d")
+        try table.act(.move(try column("e")), by: .yellow)
+        #expect(table.guest?.pending == .move(try column("e")))
+        #expect(table.guest?.table?.game?.moves.count == 1)
+        #expect(throws: Breach.outOfTurn) { try table.act(.move(column("e")), by: .yellow) }
+        table.deliverAll()
+        #expect(table.guest?.pending == nil && table.isOneTable)
     }
 
-    @Test("A player cannot do what the rules forbid, and no message is sent")
-    func ownMistakes() throws {
-        var simulation = try TableSimulation.playing()
-        #expect(throws: Breach.outOfTurn) { try simulation.act(.move(column("a")), by: .yellow) }
-        #expect(throws: Breach.untimely) { try simulation.act(.rematch, by: .red) }
-        #expect(simulation.toHost.isEmpty && simulation.toGuest.isEmpty)
+    @Test func `A player cannot do what the rules forbid, and no message is sent`() throws {
+        var table = try TableSimulation.playing()
+        #expect(throws: Breach.outOfTurn) { try table.act(.move(column("a")), by: .yellow) }
+        #expect(throws: Breach.untimely) { try table.act(.rematch, by: .red) }
+        #expect(table.toHost.isEmpty && table.toVisitors.values.allSatisfy(\.isEmpty))
         var alone = HostTable()
-        #expect(throws: Breach.untimely) { try alone.act(.move(column("a"))) }
-        #expect(throws: Breach.untimely) { try alone.act(.say(TableMessageTests.words("hello?"))) }
-    }
-
-    @Test("The player who asks for the rematch moves first", arguments: Disc.allCases)
-    func rematch(_ disc: Disc) throws {
-        var simulation = try TableSimulation.playing("abababa")
-        try simulation.act(.rematch, by: disc)
-        simulation.deliverAll()
-        #expect(simulation.host.table.game == Game(number: 2, starter: disc))
-        #expect(simulation.isOneTable)
-    }
-
-    @Test("If both ask for a rematch at once, there is one, and the host moves first")
-    func rematchAtOnce() throws {
-        var simulation = try TableSimulation.playing("abababa")
-        try simulation.act(.rematch, by: .yellow)
-        try simulation.act(.rematch, by: .red)
-        simulation.deliverAll()
-        #expect(simulation.host.table.game == Game(number: 2, starter: .red))
-        #expect(simulation.guest?.pending == nil)
-        #expect(simulation.isOneTable)
-    }
-
-    @Test("Giving up ends the game; if both do so at once, the host's counts", arguments: [true, false])
-    func resigning(both: Bool) throws {
-        var simulation = try TableSimulation.playing("d")
-        try simulation.act(.resign, by: .yellow)
-        if both { try simulation.act(.resign, by: .red) }
-        simulation.deliverAll()
-        #expect(simulation.host.table.game?.ending == .resigned(both ? .red : .yellow))
-        #expect(simulation.isOneTable)
-        #expect(simulation.guest?.pending == nil)
-    }
-
-    /// The guest resigns the first game. Before this reaches the host, the host has resigned too and begun the second
-    /// game.
-    @Test("An action for one game has no effect in the next")
-    func lateResignation() throws {
-        var simulation = try TableSimulation.playing("d")
-        try simulation.act(.resign, by: .yellow)
-        try simulation.act(.resign, by: .red)
-        try simulation.act(.rematch, by: .red)
-        simulation.deliverAll()
-        #expect(simulation.host.table.game == Game(number: 2, starter: .red))
-        #expect(simulation.isOneTable)
-        #expect(simulation.guest?.pending == nil)
-    }
-
-    @Test("All players receive all words, in one order")
-    func talking() throws {
-        var simulation = try TableSimulation.playing()
-        try simulation.act(.say(try TableMessageTests.words("one")), by: .yellow)
-        try simulation.act(.say(try TableMessageTests.words("two")), by: .red)
-        try simulation.act(.say(try TableMessageTests.words("three")), by: .yellow)
-        simulation.deliverAll()
-        let said = { (news: [TableNews]) in
-            news.compactMap { if case .said(_, let words) = $0 { words.description } else { nil } }
+        for action in [Action.move(try column("a")), .say(try words("hello?"))] {
+            #expect(throws: Breach.untimely) { try alone.act(action) }
         }
-        #expect(said(simulation.news) == ["two", "one", "three"])
-        #expect(said(simulation.guestNews) == said(simulation.news))
     }
 
-    @Test("When the guest leaves the game is over, and another player may sit down")
-    func guestLeaves() throws {
-        var simulation = try TableSimulation.playing("d")
-        simulation.carryOut(simulation.host.remove(TableSimulation.guestID))
-        #expect(simulation.host.table.game?.ending == .left(.yellow))
-        #expect(simulation.news.contains(.guestLeft(try TableMessageTests.words("Lynx"))))
-        #expect(simulation.host.hasFreeSeat)
-        simulation.guest = VisitorTable()
-        simulation.toGuest = []
-        simulation.carryOut(
-            simulation.host.seat(TableSimulation.guestID, name: try TableMessageTests.words("Lynx again")))
-        simulation.deliverAll()
-        #expect(simulation.host.table.game == Game(number: 2, starter: .red))
-        #expect(simulation.isOneTable)
+    /// Actions that cross each other on their way.
+    static let crossings: [(String, [(Action, Disc)], game: UInt32, starter: Disc, ending: Game.Ending?)] = [
+        // The player who asks for the rematch moves first; if both ask at once, the host does.
+        ("abababa", [(.rematch, .red)], 2, .red, nil), ("abababa", [(.rematch, .yellow)], 2, .yellow, nil),
+        ("abababa", [(.rematch, .yellow), (.rematch, .red)], 2, .red, nil),
+        // If both resign at once, the host's resignation counts.
+        ("d", [(.resign, .yellow)], 1, .red, .resigned(.yellow)),
+        ("d", [(.resign, .yellow), (.resign, .red)], 1, .red, .resigned(.red)),
+        // An action for one game has no effect in the next.
+        ("d", [(.resign, .yellow), (.resign, .red), (.rematch, .red)], 2, .red, nil),
+    ]
+
+    @Test(arguments: crossings)
+    func `Of actions that cross, the host's counts, and each for its own game`(
+        _ moves: String, _ actions: [(Action, Disc)], _ number: UInt32, _ starter: Disc,
+        _ ending: Game.Ending?
+    ) throws {
+        var table = try TableSimulation.playing(moves)
+        for (action, disc) in actions { try table.act(action, by: disc) }
+        table.deliverAll()
+        let game = try #require(table.host.table.game)
+        #expect(game.number == number && game.starter == starter && game.ending == ending)
+        #expect(table.isOneTable && table.guest?.pending == nil)
+    }
+
+    @Test func `All players receive all words, in one order`() throws {
+        var table = try TableSimulation.playing()
+        for (text, disc) in [("one", Disc.yellow), ("two", .red), ("three", .yellow)] {
+            try table.act(.say(try words(text)), by: disc)
+        }
+        table.deliverAll()
+        for news in [table.hostNews, table.guestNews] {
+            let said = news.compactMap { if case .said(_, let words) = $0 { words.description } else { nil } }
+            #expect(said == ["two", "one", "three"])
+        }
+    }
+
+    @Test func `When the guest leaves the game is over, and another player may sit down`() throws {
+        var table = try TableSimulation.playing("d")
+        table.leave(TableSimulation.lynx)
+        #expect(table.host.table.game?.ending == .left(.yellow))
+        #expect(table.hostNews.contains(.guestLeft(try words("Lynx"))))
+        #expect(table.host.hasFreeSeat)
+        try table.seat(TableSimulation.lynx)
+        #expect(table.host.table.game == Game(number: 2, starter: .red))
+        #expect(table.isOneTable)
     }
 
     // MARK: Watching
 
-    @Test("A watcher sees the whole board at once, and every later move")
-    func watching() throws {
-        var simulation = try TableSimulation.playing("dd")
-        for number: UInt8 in 2...4 {
-            try simulation.watch(TableSimulation.peer(number))
-            simulation.deliverAll()
-            #expect(simulation.isOneTable)
-            try simulation.move("d")
-            #expect(simulation.isOneTable)
+    @Test func `A watcher sees the whole board at once, and every later move`() throws {
+        var table = try TableSimulation.playing("dd")
+        for owl in TableSimulation.owls.prefix(3) {
+            try table.watch(owl)
+            #expect(table.isOneTable)
+            try table.move("d")
+            #expect(table.isOneTable)
         }
-        #expect(simulation.host.table.watcherCount == 3)
-        simulation.watchers[TableSimulation.peer(3)] = nil
-        simulation.carryOut(simulation.host.remove(TableSimulation.peer(3)))
-        simulation.deliverAll()
-        #expect(simulation.host.table.watcherCount == 2)
-        #expect(simulation.isOneTable)
+        #expect(table.host.table.watcherCount == 3)
+        table.leave(TableSimulation.owls[1])
+        #expect(table.host.table.watcherCount == 2 && table.isOneTable)
     }
 
-    @Test("A watcher cannot move, and the host ignores its messages")
-    func watchersMoves() throws {
-        var simulation = try TableSimulation.playing()
-        let watcher = TableSimulation.peer(2)
-        try simulation.watch(watcher)
-        simulation.deliverAll()
-        #expect(throws: Breach.untimely) { try simulation.watchers[watcher]?.act(.move(column("a"))) }
-        let before = simulation.host.table
+    @Test func `A watcher cannot move, and the host ignores its messages`() throws {
+        var table = try TableSimulation.playing(watchers: 1)
+        let owl = TableSimulation.owls[0]
+        #expect(throws: Breach.untimely) { try table.visitors[owl]?.act(.move(column("a"))) }
+        let before = table.host.table
         let request = TableMessage.Request(after: 3, game: 1, action: .resign, claim: .goesOn)
-        #expect(simulation.host.received(TableMessage.request(request).bytes, from: watcher).isEmpty)
-        #expect(simulation.host.received([0xFF], from: watcher).isEmpty)
-        #expect(simulation.host.table == before)
+        for bytes in [TableMessage.request(request).bytes, [0xFF]] {
+            #expect(table.host.received(bytes, from: owl).isEmpty)
+        }
+        #expect(table.host.table == before)
     }
 
-    @Test("The number of watchers is limited")
-    func tooManyWatch() {
+    @Test func `The number of watchers is limited`() {
         var host = HostTable()
         for number in 0..<HostTable.watcherLimit {
             #expect(host.watch(TableSimulation.peer(UInt8(number))) != nil)
@@ -273,79 +128,53 @@ struct TableTests {
         #expect(host.table.watcherCount == HostTable.watcherLimit)
     }
 
-    // MARK: Breaking the rules
-
-    static let lies: [(String, TableMessage?, Breach)] = [
-        ("out of turn", request(.move("a"), after: 1), .outOfTurn),
-        ("unreadable", nil, .garbage),
-        ("a rematch in the middle", request(.rematch, after: 1), .untimely),
-        ("from the future", request(.resign, after: 99), .falseReport),
-        ("a host's words", .happened(number: 2, .resigned(.red)), .untimely),
-        ("for a game that is none", request(.resign, after: 1, game: 7), .untimely),
-    ]
-
-    enum GuestAction { case move(String), rematch, resign }
+    // MARK: Guests that break the rules
 
     private static func request(
-        _ guestAction: GuestAction, after: UInt32, game: UInt32 = 1, claim: Claim = .goesOn
-    )
-        -> TableMessage?
-    {
-        let action: Action? =
-            switch guestAction {
-            case .move(let letter): (try? column(letter)).map { .move($0) }
-            case .rematch: .rematch
-            case .resign: .resign
+        _ action: Action, after: UInt32 = 1, game: UInt32 = 1, claim: Claim = .goesOn
+    ) -> [UInt8] {
+        TableMessage.request(.init(after: after, game: game, action: action, claim: claim)).bytes
+    }
+
+    static let lies: [(moves: String, [UInt8], Breach)] = {
+        let (a, d) = (Action.move(Column.allCases[0]), Action.move(Column.allCases[3]))
+        return [
+            ("", request(a), .outOfTurn), ("", [9, 9, 9], .garbage), ("", request(.rematch), .untimely),
+            ("", request(.resign, after: 99), .falseReport),
+            ("", TableMessage.happened(number: 2, .resigned(.red)).bytes, .untimely),
+            ("", request(.resign, game: 7), .untimely),
+            // A move into a full column; false claims to have won or drawn; a line that is not claimed.
+            ("aaaaaab", request(a, after: 8), .columnFull),
+            ("d", request(d, after: 2, claim: .line), .falseClaim),
+            ("d", request(d, after: 2, claim: .draw), .falseClaim),
+            ("bacabac", request(a, after: 8), .falseClaim),
+        ]
+    }()
+
+    @Test(arguments: lies)
+    func `A guest who breaks the rules ends the game, and both learn why`(
+        _ moves: String, _ bytes: [UInt8], _ breach: Breach
+    ) throws {
+        var table = try TableSimulation.playing(moves)
+        let board = table.host.table.game?.board
+        for bytes in [bytes, [9, 9, 9]] {
+            table.carryOut(table.host.received(bytes, from: TableSimulation.lynx))
+            table.deliverAll()
+            // The second message is ignored, like anything else from this guest.
+            for news in [table.hostNews, table.guestNews] {
+                #expect(news.last == .ended(.brokenOff(.yellow, breach)))
+                #expect(news.count { if case .ended = $0 { true } else { false } } == 1)
             }
-        return action.map { .request(.init(after: after, game: game, action: $0, claim: claim)) }
-    }
-
-    @Test("A guest who breaks the rules ends the game, and both are notified why", arguments: lies.indices)
-    func lyingGuest(_ index: Int) throws {
-        let (_, message, breach) = Self.lies[index]
-        var simulation = try TableSimulation.playing()
-        simulation.carryOut(
-            simulation.host.received(message?.bytes ?? [9, 9, 9], from: TableSimulation.guestID))
-        simulation.deliverAll()
-        #expect(simulation.news.last == .ended(.brokenOff(.yellow, breach)))
-        #expect(simulation.guestNews.last == .ended(.brokenOff(.yellow, breach)))
-        #expect(simulation.isOneTable)
-        // Whatever else the guest sends is ignored.
-        let count = simulation.news.count
-        simulation.carryOut(simulation.host.received([9, 9, 9], from: TableSimulation.guestID))
-        #expect(simulation.news.count == count)
-        // The next game is not affected.
-        try simulation.act(.rematch, by: .yellow)
-        simulation.deliverAll()
-        try simulation.move("c")
-        #expect(simulation.isOneTable)
-    }
-
-    @Test("A move into a full column, or with a false claim to win, is not played")
-    func lyingMoves() throws {
-        for (letters, guestAction, claim, breach) in [
-            ("aaaaaa" + "b", GuestAction.move("a"), Claim.goesOn, Breach.columnFull),
-            ("d", .move("d"), .line, .falseClaim), ("d", .move("d"), .draw, .falseClaim),
-        ] {
-            var simulation = try TableSimulation.playing(letters)
-            let before = simulation.host.table.game?.board
-            let after = simulation.host.table.happeningCount
-            let message = try #require(Self.request(guestAction, after: after, claim: claim))
-            simulation.carryOut(simulation.host.received(message.bytes, from: TableSimulation.guestID))
-            simulation.deliverAll()
-            #expect(simulation.news.last == .ended(.brokenOff(.yellow, breach)))
-            #expect(simulation.host.table.game?.board == before)
-            #expect(simulation.isOneTable)
+            #expect(table.host.table.game?.board == board && table.isOneTable)
         }
+        // The next game is not affected.
+        try table.act(.rematch, by: .yellow)
+        table.deliverAll()
+        try table.move("c")
+        #expect(table.isOneTable)
     }
 
-    @Test("Not claiming a win is also a false claim")
-    func unclaimedWin() throws {
-        var simulation = try TableSimulation.playing("bacabac")
-        let message = try #require(Self.request(.move("a"), after: simulation.host.table.happeningCount))
-        simulation.carryOut(simulation.host.received(message.bytes, from: TableSimulation.guestID))
-        #expect(simulation.news.last == .ended(.brokenOff(.yellow, .falseClaim)))
-    }
+    // MARK: Hosts that break the rules
 
     static let hostLies: [([UInt8], Breach)] = {
         let a = Column.allCases[0]
@@ -355,32 +184,104 @@ struct TableTests {
             (TableMessage.happened(number: 2, .moved(.red, a, .line)).bytes, .falseClaim),
             (TableMessage.happened(number: 3, .moved(.red, a, .goesOn)).bytes, .falseReport),
             (TableMessage.happened(number: 2, .rematch(.red)).bytes, .untimely),
+            // The guest has not left.
+            (TableMessage.happened(number: 2, .left).bytes, .falseReport),
             (TableMessage.welcome(Table(), seated: false).bytes, .untimely),
             (TableMessage.protest(.garbage).bytes, .untimely),
             ([], .garbage),
         ]
     }()
 
-    @Test("A host who breaks the rules ends the game, and both are notified why", arguments: hostLies.indices)
-    func lyingHost(_ index: Int) throws {
-        let (bytes, breach) = Self.hostLies[index]
-        var simulation = try TableSimulation.playing()
-        simulation.toGuest = [bytes]
-        simulation.deliverOne(toHost: false)
-        #expect(simulation.guestNews.last == .ended(.brokenOff(.red, breach)))
-        simulation.deliverAll()
-        #expect(simulation.news.last == .ended(.brokenOff(.red, breach)))
-        #expect(simulation.guest?.table?.game?.ending == simulation.host.table.game?.ending)
-        #expect(simulation.guest?.table?.game?.board == simulation.host.table.game?.board)
+    @Test(arguments: hostLies)
+    func `A host who breaks the rules ends the game, and both learn why`(
+        _ bytes: [UInt8], _ breach: Breach
+    ) throws {
+        var table = try TableSimulation.playing()
+        table.mislead(bytes)
+        #expect(table.guestNews.last == .ended(.brokenOff(.red, breach)))
+        #expect(table.guest?.table?.guest != nil)
+        table.deliverAll()
+        #expect(table.hostNews.last == .ended(.brokenOff(.red, breach)))
+        #expect(table.guest?.table?.game == table.host.table.game)
     }
 
-    @Test("A watcher leaves a host that sends nonsense")
-    func watchedLies() throws {
-        var watcher = VisitorTable()
-        #expect(watcher.received([1, 2, 3]) == [.leave(.garbage)])
-        var seated = VisitorTable()
+    @Test func `A host cannot report words that the guest did not say`() throws {
+        var table = try TableSimulation.playing("d")
+        let said = TableNews.said(.yellow, try words("hello"))
+        try table.act(.say(words("hello")), by: .yellow)
+        table.deliverAll()
+        #expect(table.guestNews.last == said)
+        // Said once, the words may not be reported twice.
+        let count = try #require(table.guest?.table?.happeningCount)
+        table.mislead(TableMessage.happened(number: count + 1, .said(.yellow, try words("hello"))).bytes)
+        #expect(table.guestNews.last == .ended(.brokenOff(.red, .falseReport)))
+    }
+
+    @Test func `A guest accepts a seat only in a new game, and a watcher comes at any time`() throws {
+        var table = Table()
+        try table.apply(.sat(words("Lynx")))
+        var (begun, over, another) = (table, table, table)
+        try begun.apply(.moved(.red, column("d"), .goesOn))
+        try over.apply(.resigned(.yellow))
+        another.game = Game(number: 2, starter: .yellow)
+        for welcome in [begun, over, another] {
+            for (isSeated, output) in [
+                (true, VisitorTable.Output.leave(.falseReport)), (false, .show(.joined(seated: false))),
+            ] {
+                var visitor = VisitorTable()
+                let bytes = TableMessage.welcome(welcome, seated: isSeated).bytes
+                #expect(visitor.received(bytes) == [output])
+                #expect((visitor.table == nil) == isSeated)
+            }
+        }
+    }
+
+    @Test func `After a protest the guest ignores the game, but not words and watchers`() throws {
+        var table = try TableSimulation.playing("d")
+        table.mislead([])
+        // The host did one more thing before it received the protest. The guest counts the unreadable message under
+        // that number.
+        try table.act(.say(words("lost")), by: .red)
+        table.toVisitors = [:]
+        try table.watch(TableSimulation.owls[0])
+        try table.act(.say(words("what is it?")), by: .red)
+        try table.act(.say(words("nonsense")), by: .yellow)
+        table.deliverAll()
+        let heard: [TableNews] = [
+            .said(.red, try words("what is it?")), .said(.yellow, try words("nonsense")),
+        ]
+        #expect(Array(table.guestNews.suffix(2)) == heard)
+        #expect(table.guest?.table?.watcherCount == 1)
+        #expect(table.guestNews.count { if case .ended = $0 { true } else { false } } == 1)
+        try table.act(.rematch, by: .yellow)
+        table.deliverAll()
+        #expect(table.isOneTable)
+    }
+
+    @Test func `Where there is no game to break off, a visitor leaves`() throws {
+        var table = try TableSimulation.playing("abababa")
+        table.mislead([])
+        #expect(table.leavings == [.garbage] && table.toHost.isEmpty)
+        var other = try TableSimulation.playing("abababa")
+        let count = try #require(other.guest?.table?.happeningCount)
+        other.mislead(TableMessage.happened(number: count + 1, .brokenOff(.yellow, .garbage)).bytes)
+        #expect(other.leavings == [.untimely])
         // Nothing can have happened before the visitor was told the state of the table.
         let early = TableMessage.happened(number: 1, .resigned(.red)).bytes
-        #expect(seated.received(early) == [.leave(.untimely)])
+        for (bytes, breach) in [([1, 2, 3], Breach.garbage), (early, .untimely)] {
+            var watcher = VisitorTable()
+            #expect(watcher.received(bytes) == [.leave(breach)])
+        }
+    }
+
+    @Test func `A guest without answers keeps a limited number of words, and then refuses more`() throws {
+        var table = try TableSimulation.playing()
+        let say = Action.say(try words("anybody?"))
+        for _ in 0..<VisitorTable.unconfirmedLimit { try table.act(say, by: .yellow) }
+        #expect(throws: Breach.outOfTurn) { try table.act(say, by: .yellow) }
+        table.deliverAll()
+        #expect(throws: Never.self) { try table.act(say, by: .yellow) }
+        table.deliverAll()
+        #expect(table.isOneTable)
     }
 }

@@ -6,7 +6,7 @@ import Testing
 @testable import FourInARow
 @testable import fourinarow
 
-@Suite("The code for guests on a screen")
+/// Tests the code for guests on a screen.
 struct CodeScreenTests {
     private static func waiting(isUnicode: Bool = true) -> Scene {
         var scene = Scene(style: ScreenStyle(isUnicode: isUnicode, animates: false))
@@ -14,107 +14,90 @@ struct CodeScreenTests {
         return scene
     }
 
-    /// Where the whole picture is in a text; nil if it is not there.
-    private static func place(in text: String) -> (column: Int, row: Int)? {
-        let rows = text.split(separator: "\n", omittingEmptySubsequences: false).map { Array<Character>($0) }
-        let picture = Scene.code.picture.map { Array<Character>($0) }
-        for (row, line) in rows.enumerated() where row + picture.count <= rows.count {
-            guard let column = line.firstIndex(of: "█") else { continue }
-            let isWhole = zip(rows[row...], picture).allSatisfy { row, line in
-                row.dropFirst(column).prefix(line.count).elementsEqual(line)
-            }
-            if isWhole { return (column, row) }
+    /// Whether the whole picture is in a text.
+    private static func isShown(in text: String) -> Bool {
+        let rows = text.split(separator: "\n", omittingEmptySubsequences: false)
+        let picture = Scene.code.picture
+        return rows.indices.dropLast(picture.count - 1).contains { row in
+            zip(rows[row...], picture).allSatisfy { $0.contains($1) }
         }
-        return nil
     }
 
-    /// The words of a text that may be broken into lines.
-    private static func words(_ text: String) -> String { text.filter { !$0.isWhitespace } }
-
-    @Test(
-        "It is shown whole while the seat is free, with the address and what it costs",
-        arguments: [(80, 24), (100, 33), (100, 34), (120, 40), (200, 60), (40, 60), (68, 48)])
-    func shown(_ columns: Int, _ rows: Int) throws {
+    @Test(arguments: [(80, 24), (100, 33), (100, 34), (120, 40), (200, 60), (40, 60), (68, 48)])
+    func `It is shown whole while the seat is free, with the address and what it costs`(
+        _ columns: Int, _ rows: Int
+    ) {
         let text = Self.waiting().text(Scene.puma, TerminalSize(columns: columns, rows: rows))
-        #expect(Self.place(in: text) != nil, "\(text)")
-        #expect(text.contains(Scene.code.address.prefix(36)) && text.contains("xyz"), "\(text)")
-        #expect(text.contains("Not encrypted") && text.contains("7"), "\(text)")
-        #expect(text.contains("Waiting for somebody") && text.contains("hide the code"), "\(text)")
+        #expect(Self.isShown(in: text), "\(text)")
+        for part in [
+            String(Scene.code.address.prefix(36)), "xyz", "Not encrypted", "7", "Waiting for somebody",
+            "hide the code",
+        ] { #expect(text.contains(part), "\(text)") }
     }
 
-    @Test(
-        "Without room for the picture, or with ASCII only, the address stands alone",
-        arguments: [(60, 24, true), (80, 23, true), (50, 24, true), (80, 24, false), (120, 40, false)])
-    func addressAlone(_ columns: Int, _ rows: Int, _ isUnicode: Bool) {
+    @Test(arguments: [(60, 24, true), (80, 23, true), (50, 24, true), (80, 24, false), (120, 40, false)])
+    func `Without room for the picture, or with ASCII only, the address stands alone`(
+        _ columns: Int, _ rows: Int, _ isUnicode: Bool
+    ) {
         let size = TerminalSize(columns: columns, rows: rows)
         let text = Self.waiting(isUnicode: isUnicode).text(Scene.puma, size)
         #expect(!text.contains("█"), "\(text)")
-        #expect(Self.words(text).contains(Self.words("A phone may open \(Scene.code.address)")), "\(text)")
+        // The words may be broken into lines.
+        #expect(text.filter { !$0.isWhitespace }.contains("Aphonemayopen\(Scene.code.address)"), "\(text)")
         #expect(text.allSatisfy { isUnicode || $0.isASCII })
     }
 
-    @Test("At every size the picture is whole or absent, and the board is seen")
-    func everySize() {
+    @Test func `At every size the picture is whole or absent, and the board is seen`() {
         let scene = Self.waiting()
         for columns in stride(from: 29, through: 110, by: 9) {
             for rows in stride(from: 12, through: 52, by: 5) {
-                let size = TerminalSize(columns: columns, rows: rows)
-                let text = scene.text(Scene.puma, size)
-                let hasPicture = text.contains("█")
-                #expect(hasPicture == (Self.place(in: text) != nil), "\(columns) × \(rows)\n\(text)")
+                let text = scene.text(Scene.puma, TerminalSize(columns: columns, rows: rows))
+                #expect(text.contains("█") == Self.isShown(in: text), "\(columns) × \(rows)\n\(text)")
                 #expect(text.contains("┬") && text.contains("┴"), "\(columns) × \(rows)\n\(text)")
             }
         }
     }
 
-    @Test("It goes away when somebody sits down, p shows and hides it, and it is back when the seat is free")
-    func toggling() {
+    @Test func `It goes away when somebody sits down, and p shows and hides it`() {
         var scene = Self.waiting()
-        func isShown() -> Bool { Self.place(in: scene.text(Scene.puma)) != nil }
+        func isShown() -> Bool { Self.isShown(in: scene.text(Scene.puma)) }
         scene.seat()
         #expect(!isShown())
-        #expect(scene.type(Scene.puma, "p") == [])
-        #expect(isShown())
-        // What is typed needs the row.
-        _ = scene.type(Scene.puma, "c")
-        #expect(!isShown())
-        _ = scene.press(Scene.puma, .key(.escape))
-        #expect(isShown())
-        #expect(scene.type(Scene.puma, "p") == [])
-        #expect(!isShown())
+        // The line that is typed after c needs the row.
+        for (key, isShownAfterIt) in [("p", true), ("c", false), ("⎋", true), ("p", false)] {
+            #expect(scene.type(Scene.puma, key) == [])
+            #expect(isShown() == isShownAfterIt)
+        }
         scene.guestGoes()
         #expect(isShown())
         _ = scene.type(Scene.puma, "p")
         #expect(!isShown())
     }
 
-    @Test("It goes away when the table cannot be reached any more, and its address is not one for others")
-    func unreachable() {
+    @Test func `It goes away when the table cannot be reached, and is no address for others`() {
         var scene = Self.waiting()
         _ = scene.type(Scene.puma, "p")
         #expect(!scene.text(Scene.puma).contains("web:"))
         _ = scene.type(Scene.puma, "p")
-        scene.addresses = []
-        scene.show(Scene.puma, LobbyNews?.none)
-        #expect(Self.place(in: scene.text(Scene.puma)) == nil)
-        scene.addresses = [TransportAddress(scheme: "web", value: "192.168.1.20:8080")]
-        scene.show(Scene.puma, LobbyNews?.none)
-        #expect(Self.place(in: scene.text(Scene.puma)) == nil, "that code is over")
+        // Its code is over when the table can be reached again.
+        for addresses in [[], [TransportAddress(scheme: "web", value: "192.168.1.20:8080")]] {
+            scene.addresses = addresses
+            scene.show(Scene.puma)
+            #expect(!Self.isShown(in: scene.text(Scene.puma)))
+        }
     }
 
-    @Test("Without a code, p says when there is one")
-    func without() {
+    @Test func `Without a code, p says when there is one`() {
         var scene = Scene()
         #expect(scene.type(Scene.puma, "p") == [])
         #expect(scene.text(Scene.puma).contains("--web"))
     }
 
-    @Test("The mouse finds the columns of the board also above a code")
-    func mouse() throws {
+    @Test func `The mouse finds the columns of the board also above a code`() throws {
         var scene = Self.waiting()
         scene.seat()
         let size = TerminalSize(columns: 40, rows: 60)
-        _ = scene.press(Scene.puma, .character("p"), size)
+        _ = scene.type(Scene.puma, "p", size)
         let rows = scene.text(Scene.puma, size).split(separator: "\n", omittingEmptySubsequences: false)
         let row = try #require(rows.firstIndex { $0.contains("┼") })
         let click = MouseInput(.press(.left), at: CellPosition(column: 4, row: row))
@@ -122,15 +105,14 @@ struct CodeScreenTests {
         #expect(requests == [.act(.move(try #require(Column(0))))])
     }
 
-    @Test("A guest is marked where the name is, and when it sits down", arguments: [80, 52, 30])
-    func mark(_ columns: Int) {
+    @Test(arguments: [(80, ", guest, not encrypted"), (52, ", guest"), (30, "!")])
+    func `A guest is marked where the name is, and when it sits down`(_ columns: Int, _ mark: String) {
         var scene = Scene()
         scene.lynxIsGuest = true
         scene.seat()
         let text = scene.text(Scene.puma, TerminalSize(columns: columns, rows: 24))
-        let mark = columns == 80 ? ", guest, not encrypted" : columns == 52 ? ", guest" : "!"
         #expect(text.contains("Lynx\(mark)"), "\(text)")
-        let words = text.replacing("\n", with: " ").split(separator: " ").joined(separator: " ")
+        let words = text.split(whereSeparator: \.isWhitespace).joined(separator: " ")
         #expect(words.contains("Lynx, guest, not encrypted, sits down"), "\(text)")
     }
 }

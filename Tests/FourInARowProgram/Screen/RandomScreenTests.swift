@@ -5,47 +5,45 @@ import Testing
 @testable import FourInARow
 @testable import fourinarow
 
-@Suite("Screens under random input")
 struct RandomScreenTests {
+    private static let typed = "123456789abcdegmnpqrwxyABG? hé漢".unicodeScalars.map(Input.character)
+    private static let keys: [Input.Key] = [
+        .enter, .escape, .tab, .backTab, .backspace, .delete, .insert, .up, .down, .left, .right, .home,
+        .end, .pageUp, .pageDown, .function(1), .function(12),
+    ]
+    private static let mouseActions: [MouseInput.Action] = [
+        .press(.left), .press(.right), .release(.left), .move(nil), .move(.left), .wheelUp, .wheelDown,
+    ]
+    private static let answers: [Input] = [.key(.enter), .key(.escape), .character("y")]
+    private static let others: [Input] = [
+        .paste("some\u{1B}[2J words\nand more"), .focus(true), .control("l"), .control("u"), .alternate("x"),
+    ]
+
     private static func size(_ random: inout SeededGenerator) -> TerminalSize {
-        random.oneIn(3)
-            ? TerminalSize(
-                columns: .random(in: 0...130, using: &random), rows: .random(in: 0...45, using: &random))
-            : Scene.small
+        guard random.oneIn(3) else { return Scene.small }
+        return TerminalSize(
+            columns: .random(in: 0...130, using: &random), rows: .random(in: 0...45, using: &random))
     }
 
-    private static func input(_ random: inout SeededGenerator) -> Input {
-        let keys: [Input.Key] = [
-            .enter, .escape, .tab, .backTab, .backspace, .delete, .insert, .up, .down, .left, .right, .home,
-            .end, .pageUp, .pageDown, .function(1), .function(12),
-        ]
-        let actions: [MouseInput.Action] = [
-            .press(.left), .press(.right), .release(.left), .move(nil), .move(.left), .wheelUp, .wheelDown,
-        ]
+    private static func input(_ random: inout SeededGenerator) throws -> Input {
+        let inputs: [Input]
         switch Int.random(in: 0..<12, using: &random) {
-        case 0...3:
-            let scalars = Array("123456789abcdegmnpqrwxyABG? hé漢".unicodeScalars)
-            return .character(scalars.randomElement(using: &random) ?? "y")
-        case 4, 5: return .key(keys.randomElement(using: &random) ?? .enter)
+        case 0...3: inputs = typed
+        case 4, 5: inputs = keys.map(Input.key)
         case 6:
             let place = CellPosition(
                 column: .random(in: -2...140, using: &random), row: .random(in: -2...50, using: &random))
-            return .mouse(MouseInput(actions.randomElement(using: &random) ?? .wheelUp, at: place))
-        case 7...10:
-            return [.key(.enter), .key(.escape), .character("y")].randomElement(using: &random)
-                ?? .key(.enter)
-        default:
-            return [
-                .paste("some\u{1B}[2J words\nand more"), .focus(true), .control("l"), .control("u"),
-                .alternate("x"),
-            ].randomElement(using: &random) ?? .focus(false)
+            inputs = mouseActions.map { .mouse(MouseInput($0, at: place)) }
+        case 7...10: inputs = answers
+        default: inputs = others
         }
+        return try #require(inputs.randomElement(using: &random))
     }
 
-    @Test(
-        "Random keys at random sizes never trap, and request nothing that the table refuses", arguments: 0..<8
-    )
-    func inputs(_ seed: UInt64) throws {
+    @Test(arguments: 0..<8 as Range<UInt64>)
+    func `Random keys at random sizes never trap, and request nothing that the table refuses`(
+        _ seed: UInt64
+    ) throws {
         var random = SeededGenerator(seed: seed)
         var scene = Scene(style: ScreenStyle(isUnicode: random.oneIn(2), animates: random.oneIn(2)))
         scene.watch()
@@ -53,7 +51,7 @@ struct RandomScreenTests {
         for step in 0..<400 {
             let peer = [Scene.puma, Scene.lynx, Scene.owl].randomElement(using: &random) ?? Scene.puma
             let size = Self.size(&random)
-            for request in scene.press(peer, Self.input(&random), size) {
+            for request in scene.press(peer, try Self.input(&random), size) {
                 switch request {
                 case .act(let action):
                     #expect(peer != Scene.owl)
@@ -71,8 +69,7 @@ struct RandomScreenTests {
             if random.oneIn(3) { scene.deliver() }
             if random.oneIn(20) { scene.takeCode() }
             if scene.host.hasFreeSeat, scene.seatRequests.isEmpty {
-                scene.seatRequests = [SeatRequest(id: Scene.lynx, name: "Lynx", transport: "tcp")]
-                scene.show(Scene.puma, .seatRequested(scene.seatRequests[0]))
+                scene.ask(SeatRequest(id: Scene.lynx, name: "Lynx", transport: "tcp"))
             } else if !scene.host.hasFreeSeat, random.oneIn(200) {
                 scene.guestGoes()
             }
@@ -87,17 +84,9 @@ struct RandomScreenTests {
         #expect(moves > 0)
     }
 
-    /// Returns whether a text has no characters that control a terminal or change the direction of reading.
-    private func isHarmless(_ text: String) -> Bool {
-        text.unicodeScalars.allSatisfy {
-            $0 == "\n" || ![.control, .format, .lineSeparator].contains($0.properties.generalCategory)
-        }
-    }
-
     private let evil = "\u{1B}]0;x\u{7}\u{9B}2J\u{202E}evil\u{2066}\r\n\u{0}👩‍👩‍👧‍👦é\u{300}\u{301}\u{302}\u{303}漢"
 
-    @Test("A stranger's name has no effect on a screen, wherever it is shown")
-    func names() {
+    @Test func `A stranger's name has no effect on a screen, wherever it is shown`() {
         var view = LobbyView(name: evil, id: Scene.owl)
         view.tables = [
             TableListing(
@@ -107,42 +96,32 @@ struct RandomScreenTests {
         view.addresses = [TransportAddress(scheme: evil, value: evil)]
         view.seatRequests = [SeatRequest(id: Scene.lynx, name: evil, transport: evil)]
         let person = Person(id: Scene.puma, name: evil, transport: evil)
-        let tableView = TableView(table: Table(), ownDisc: .red, host: nil, guest: person, pending: nil)
+        let tableView = TableView(table: Table(), ownDisc: .red, guest: person)
         for place in [Place.lobby, .joining(name: evil, .seat), .hosting(tableView), .visiting(tableView)] {
             view.place = place
             var screen = Screen(
                 view, style: ScreenStyle(isUnicode: true, animates: true), transports: [evil],
-                now: LobbyScenes.now)
-            screen.update(view, .linkRestored(person), now: LobbyScenes.now)
-            screen.addNotice(evil, now: LobbyScenes.now)
-            let text = screen.canvas(Scene.small, now: LobbyScenes.now).text
-            #expect(text.contains("evil"))
-            #expect(isHarmless(text))
+                now: Scene.start)
+            screen.update(view, .linkRestored(person), now: Scene.start)
+            screen.addNotice(evil, now: Scene.start)
+            let text = screen.canvas(Scene.small, now: Scene.start).text
+            #expect(text.contains("evil") && text.isHarmless)
         }
     }
 
-    @Test("A stranger's words have no effect on a screen")
-    func words() throws {
+    @Test func `A stranger's words have no effect on a screen`() throws {
         var scene = try Scene.playing()
         let words = try #require(Words(fitting: evil + String(repeating: "👩‍👩‍👧‍👦 ", count: 20)))
         try scene.act(.yellow, .say(words))
-        #expect(scene.text(Scene.puma).contains("evil"))
-        #expect(isHarmless(scene.text(Scene.puma)))
+        #expect(scene.text(Scene.puma).contains("evil") && scene.text(Scene.puma).isHarmless)
     }
+}
 
-    @Test("The longest possible name hides nothing that matters")
-    func longNames() {
-        let name = String(repeating: "long name ", count: 6)
-        var view = LobbyView(name: name, id: Scene.puma)
-        let person = Person(
-            id: Scene.lynx, name: name, transport: nil, linkLostAt: LobbyScenes.now, roundTrip: nil)
-        view.seatRequests = [SeatRequest(id: Scene.owl, name: name, transport: "bluetooth")]
-        view.place = .hosting(
-            TableView(table: Table(), ownDisc: .red, host: nil, guest: person, pending: nil))
-        let screen = Screen(view, style: LobbyScenes.unicode, now: LobbyScenes.now)
-        let text = screen.canvas(Scene.small, now: LobbyScenes.now).text
-        for part in ["(you)", "wants to", "over bluetooth", "y/n", "come back"] {
-            #expect(text.contains(part))
+extension String {
+    /// Whether the text has no characters that control a terminal or change the direction of reading.
+    var isHarmless: Bool {
+        unicodeScalars.allSatisfy {
+            $0 == "\n" || ![.control, .format, .lineSeparator].contains($0.properties.generalCategory)
         }
     }
 }

@@ -36,44 +36,17 @@ import Testing
         way.apply(to: lab.process)
         let ending = await lab.end(within: .seconds(10))
         #expect(ending == .killed(way == .killed ? SIGKILL : way == .terminated ? SIGTERM : SIGINT))
-        try await until("its processes are gone") { Machine.processes(with: lab.token).isEmpty }
+        try await lab.expectNothing()
         try await until("its namespaces are empty") { Machine.processes(in: namespaces).isEmpty }
         #expect(Machine.hasNothingOfTheLab)
         withExtendedLifetime(held) {}
     }
 
-    /// There is no moment between its start and its work in which its death would go unnoticed.
     @Test(arguments: [1, 5, 10, 20, 30, 40, 60, 80, 120, 200, 400] as [Int])
     func nothingRemainsWhenItIsKilledEarly(afterMilliseconds milliseconds: Int) async throws {
-        let lab = try LabProcess(["--keep", Scenario.standing.name])
-        // Time is the subject: the kill must hit each part of the start.
-        try await Task.sleep(for: .milliseconds(milliseconds))
-        kill(lab.process, SIGKILL)
-        #expect(await lab.end(within: .seconds(10)) == .killed(SIGKILL))
-        try await until("its processes are gone") { Machine.processes(with: lab.token).isEmpty }
+        try await LabProcess(["--keep", Scenario.standing.name]).killEarly(after: milliseconds)
         #expect(Machine.hasNothingOfTheLab)
     }
-}
-
-/// Polls until `condition` holds, for up to 30 s as `LoadAdjustedClock` counts, because nothing reports that processes
-/// are gone. `words` are evaluated only on failure, so that they can say what there was instead.
-func until(
-    _ words: @autoclosure () -> String, within limit: Duration = .seconds(30),
-    sourceLocation: SourceLocation = #_sourceLocation, _ condition: () -> Bool
-) async throws {
-    let holds = try await comesTrue(within: limit, condition)
-    try #require(holds, "timed out waiting until \(words())", sourceLocation: sourceLocation)
-}
-
-/// Polls like `until`. Returns whether the condition came true in time.
-func comesTrue(within limit: Duration = .seconds(30), _ condition: () -> Bool) async throws -> Bool {
-    let clock = LoadAdjustedClock()
-    while !condition() {
-        guard clock.elapsed < limit else { return false }
-        try await Task.sleep(for: .milliseconds(20))
-        clock.advance()
-    }
-    return true
 }
 
 /// Holds namespaces open, so that the kernel gives their numbers to no others, which another test may have made.
@@ -118,25 +91,14 @@ enum Machine {
     /// Whether this machine's own namespace has no interface, mount or named namespace of the lab.
     static var hasNothingOfTheLab: Bool {
         let mounts = String(decoding: content(of: "/proc/self/mountinfo"), as: UTF8.self)
-        let interfaces = entries(of: "/sys/class/net").filter { $0 == "br-lan" || $0.hasSuffix("-eth0") }
-        return interfaces.isEmpty && !mounts.contains(Lab.folder)
-            && !entries(of: "/run/netns").contains { ["puma", "lynx"].contains($0) }
-    }
-
-    private static var processes: [pid_t] { entries(of: "/proc").compactMap { pid_t($0) } }
-
-    private static func entries(of folder: String) -> [String] {
-        guard let stream = opendir(folder) else { return [] }
-        defer { closedir(stream) }
-        var names: [String] = []
-        while let entry = readdir(stream) {
-            names.append(
-                withUnsafePointer(to: &entry.pointee.d_name) { pointer in
-                    pointer.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
-                })
+        let interfaces = TemporaryFolder.names(in: "/sys/class/net").filter {
+            $0 == "br-lan" || $0.hasSuffix("-eth0")
         }
-        return names
+        return interfaces.isEmpty && !mounts.contains(Lab.folder)
+            && !TemporaryFolder.names(in: "/run/netns").contains { ["puma", "lynx"].contains($0) }
     }
+
+    private static var processes: [pid_t] { TemporaryFolder.names(in: "/proc").compactMap { pid_t($0) } }
 
     static func link(at path: String) -> String? {
         var room = [CChar](repeating: 0, count: 256)

@@ -55,7 +55,10 @@ import Testing
         #expect(lab.output.contains("FAILED"))
     }
 
-    @Test(arguments: [["no-such-scenario"], ["--nonsense"], [], ["peer"], ["peer", "--name"]])
+    @Test(arguments: [
+        ["no-such-scenario"], ["--nonsense"], [], ["peer"], ["peer", "--name"], ["machine"],
+        ["machine", "nonsense"], ["machine", "scenarios", "no-such"],
+    ])
     func invalidArgumentsAreRefused(arguments: [String]) async throws {
         let lab = try LabProcess(arguments)
         #expect(await lab.end(within: .seconds(20)) == .exited(2))

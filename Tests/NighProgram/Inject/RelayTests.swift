@@ -7,66 +7,25 @@ import Testing
 
 /// Tests the relay of `nigh inject`, over memory and in virtual time.
 @Suite(.callsPrograms) struct RelayTests {
-    /// One end of a pipe, and what it received.
-    private final class End: PipeHandler {
-        let pipe: any Pipe
-        private(set) var received: [UInt8] = []
-        private(set) var log: [String] = []
-
-        init(_ pipe: any Pipe, reads: Bool = true) {
-            self.pipe = pipe
-            pipe.start(handler: self)
-            if !reads { pipe.pauseReading() }
-        }
-
-        func send(_ bytes: [UInt8]) {
-            var queue = ByteQueue()
-            queue.append(ByteSlice(bytes))
-            pipe.write(&queue)
-        }
-
-        func pipe(_ pipe: any Pipe, received bytes: ByteSlice) { received += bytes.bytes }
-        func pipeBecameWritable(_ pipe: any Pipe) { log.append("writable") }
-        func pipeEnded(_ pipe: any Pipe) { log.append("ended") }
-        func pipeClosed(_ pipe: any Pipe, error: NighError?) {
-            log.append(error.map { "closed: \($0.cause)" } ?? "closed")
-        }
-        func pipeDrained(_ pipe: any Pipe) { log.append("drained") }
-    }
-
     /// A transport of the test, and the pipes that it opened.
-    ///
-    /// `@unchecked Sendable`: everything happens on the one virtual loop.
-    private final class TestTransport: TransportEvents, @unchecked Sendable {
+    private struct Station {
         let transport: MemoryTransport
-        var reads = true
-        private(set) var ends: [End] = []
+        private let recorder: TransportRecorder
 
-        init(_ name: String, on hub: MemoryHub, _ loop: VirtualEventLoop) {
+        init(_ name: String, on hub: MemoryHub, _ loop: VirtualEventLoop, reads: Bool = true) {
             transport = MemoryTransport(hub: hub, address: name)
-            transport.start(on: loop, events: self)
+            recorder = TransportRecorder { if !reads { $0.pipe.pauseReading() } }
+            transport.start(on: loop, events: recorder)
         }
 
-        func pipeOpened(_ pipe: any Pipe, dial: DialID?, by transport: any Transport) {
-            ends.append(End(pipe, reads: reads))
-        }
-        func routeFound(_ sighting: Sighting, by transport: any Transport) {}
-        func routeChanged(_ sighting: Sighting, by transport: any Transport) {}
-        func routeLost(_ address: TransportAddress, by transport: any Transport) {}
-        func addressKnown(_ address: TransportAddress, by transport: any Transport) {}
-        func dialFailed(_ dial: DialID, error: NighError, by transport: any Transport) {}
-        func advertised(as name: DisplayName, by transport: any Transport) {}
-        func advertisingFailed(_ error: NighError, by transport: any Transport) {}
-        func browsingFailed(_ error: NighError, by transport: any Transport) {}
-        func listeningChanged(_ addresses: [TransportAddress], by transport: any Transport) {}
-        func transportChanged(_ condition: TransportCondition, by transport: any Transport) {}
+        var ends: [PipeRecorder] { recorder.pipes }
     }
 
     private final class RelayHarness {
         let loop = VirtualEventLoop()
         let hub = MemoryHub()
-        let caller: TestTransport
-        let target: TestTransport
+        let caller: Station
+        let target: Station
         let relay: Relay
         private let log: EventLog
 
@@ -77,9 +36,9 @@ import Testing
 
         var events: [String] { log.lines }
 
-        init(_ faults: String = "", targetIsThere: Bool = true) throws {
-            caller = TestTransport("caller", on: hub, loop)
-            target = TestTransport("target", on: hub, loop)
+        init(_ faults: String = "", targetIsThere: Bool = true, targetReads: Bool = true) throws {
+            caller = Station("caller", on: hub, loop)
+            target = Station("target", on: hub, loop, reads: targetReads)
             let log = EventLog()
             self.log = log
             relay = Relay(
@@ -140,8 +99,7 @@ import Testing
 
     @Test("A reader that pauses backs up its writer, and little is buffered in between")
     func backPressure() throws {
-        let harness = try RelayHarness()
-        harness.target.reads = false
+        let harness = try RelayHarness(targetReads: false)
         try harness.dial()
         let caller = harness.caller.ends[0]
         var sent = 0

@@ -30,7 +30,7 @@ import Testing
         let host = try room.join("Host") { $0.timings.handshake = .seconds(5) }
         let guest = try room.join("Guest")
         #expect(try room.call(guest, port: host.port) == .success(host.id))
-        let watch = try RoundTripWatch(from: guest, to: host)
+        let watch = RoundTripWatch(from: guest, to: host)
         let usual = try watch.roundTrips(1_000)
         let descriptors = ProcessGauge.descriptorCount
         let during = RoundTrips()
@@ -42,19 +42,17 @@ import Testing
             while !flood.isOver {
                 try watch.roundTrip(into: during)
                 guard during.count % 20 == 0 else { continue }
-                let session = host.session
                 mostStrangers = max(
-                    mostStrangers,
-                    try Room.result { told in session.loop.execute { told(session.inspection.strangers) } })
+                    mostStrangers, host.session.loop.call { host.session.inspection.strangers })
                 mostDescriptors = max(mostDescriptors, ProcessGauge.descriptorCount)
             }
             flood.join()
             try quiet(room, host)
         }
         try come(early)
-        let before = try Memory.inUse(by: [host, guest])
+        let before = Memory.inUse(by: [host, guest])
         for _ in 0..<2 { try come(connections / 2) }
-        let left = try Memory.inUse(by: [host, guest])
+        let left = Memory.inUse(by: [host, guest])
         let after = try watch.roundTrips(1_000)
         let statistics = try room.statistics(host)
 
@@ -84,9 +82,8 @@ import Testing
     /// Waits until all strangers have gone and are released.
     private static func quiet(_ room: Room, _ host: SessionProbe) throws {
         try room.wait("the strangers to go", inside: host) { $0.inspection.strangers == 0 }
-        let session = host.session
         // What has been closed by now is released in the loop's next turns.
-        for _ in 0..<3 { _ = try Room.result { told in session.loop.execute { told(true) } } }
+        for _ in 0..<3 { host.session.loop.call {} }
     }
 }
 
@@ -98,13 +95,10 @@ private struct RoundTripWatch {
     /// The folders in which the kernel reports on the two threads.
     private let threads: [String]
 
-    init(from one: SessionProbe, to other: SessionProbe) throws {
+    init(from one: SessionProbe, to other: SessionProbe) {
         self.one = one
         self.other = other
-        threads = try [one, other].map { probe in
-            let loop = probe.session.loop
-            return try Room.result { told in loop.execute { told(Self.thread()) } }
-        }
+        threads = [one, other].map { $0.session.loop.call { Self.thread() } }
     }
 
     /// The folder of the calling thread.
@@ -117,7 +111,7 @@ private struct RoundTripWatch {
 
     func roundTrip(into times: RoundTrips) throws {
         let before = try waited()
-        let result: Result<Duration, NighError> = try Room.result {
+        let result: Result<Duration, NighError> = try waitForReply {
             one.session.ping(other.id, completion: $0)
         }
         try times.add(result.get(), waited: waited() - before)
@@ -180,16 +174,8 @@ private struct Memory {
     let resident: Int
 
     /// Measures between two turns of the loops of these sessions.
-    static func inUse(by probes: [SessionProbe]) throws -> Memory {
-        for probe in probes {
-            let loop = probe.session.loop
-            _ = try Room.result { told in
-                loop.execute {
-                    fillCache()
-                    told(true)
-                }
-            }
-        }
+    static func inUse(by probes: [SessionProbe]) -> Memory {
+        for probe in probes { probe.session.loop.call { fillCache() } }
         fillCache()
         return Memory(heap: heap_bytes_in_use(), resident: ProcessGauge.residentBytes)
     }

@@ -6,9 +6,9 @@ import Testing
 @testable import NighCore
 @testable import NighTCP
 
-/// Tests that clients of another make reach a session's hello if they follow the rules of
-/// PROTOCOL.md, and otherwise learn the reason.
-@Suite struct ForeignClientTests {
+/// Tests that clients of another make reach a session's hello if they follow the rules of PROTOCOL.md, and otherwise
+/// learn the reason. `TLSRefusalTests` has all the rules.
+struct ForeignClientTests {
     private static let rules = "-tls1_3 -alpn nigh/1"
 
     private func expectNewPeerConnects(_ room: Room, _ host: SessionProbe) throws {
@@ -85,62 +85,42 @@ import Testing
         try expectNewPeerConnects(room, host)
     }
 
-    @Test(arguments: [
-        ("-tls1_2 -alpn nigh/1", "TLS too old", "protocol version"),
-        ("-tls1_3", "no common application protocol", "no application protocol"),
-        ("-tls1_3 -alpn h2,http/1.1", "no common application protocol", "no application protocol"),
-        ("-tls1_3 -alpn nigh/2", "no common application protocol", "no application protocol"),
-        ("-tls1_3 -alpn nigh/1 -groups P-256", "TLS malformed", "handshake failure"),
-        ("-tls1_3 -alpn nigh/1 -sigalgs rsa_pss_rsae_sha256", "TLS malformed", "handshake failure"),
-    ])
-    func aClientThatBreaksTheRulesIsRefusedWithTheReason(arguments: String, cause: String, words: String)
+    /// Each case with the reason that the session counts, and words that the client prints.
+    @Test func `A client that breaks the rules is refused with the reason, and the next client is served`()
         throws
     {
-        try ForeignClient.with(RawPeer.Credentials()) { files in
-            try refuses("\(arguments) \(files)", cause: cause, words: words)
-        }
-    }
-
-    @Test func aClientWithoutACertificateIsRefusedByName() throws {
-        try refuses(Self.rules, cause: "no certificate", words: "certificate required")
-    }
-
-    @Test(arguments: [EVP_PKEY_RSA, EVP_PKEY_EC])
-    func aClientWithAnotherKindOfKeyIsRefusedByName(kind: Int32) throws {
-        try ForeignClient.with(RawPeer.Credentials(RawPeer.key(kind))) { files in
-            try refuses("\(Self.rules) \(files)", cause: "no certificate", words: "certificate required")
-        }
-    }
-
-    @Test(arguments: [
-        ("20000101000000Z", "20010101000000Z", "certificate expired", "certificate expired"),
-        ("20900101000000Z", "20990101000000Z", "certificate not yet valid", "bad certificate"),
-    ])
-    func aCertificateOutsideItsValidityIsRefusedByName(
-        from: String, until: String, cause: String, words: String
-    ) throws {
-        try ForeignClient.with(RawPeer.Credentials(from: from, until: until)) { files in
-            try refuses("\(Self.rules) \(files)", cause: cause, words: words)
-        }
-    }
-
-    @Test func aCertificateSignedByAnotherKeyIsRefusedByName() throws {
         let signer = RawPeer.key(EVP_PKEY_ED25519)
         defer { EVP_PKEY_free(signer) }
-        try ForeignClient.with(RawPeer.Credentials(signer: signer, issuer: "other")) { files in
-            try refuses(
-                "\(Self.rules) \(files)", cause: "certificate not self-signed", words: "decrypt error")
-        }
-    }
-
-    /// Expects that the client is told `words`, that the session counts `cause`, and that it serves the next client.
-    private func refuses(_ arguments: String, cause: String, words: String) throws {
+        let wellMade = RawPeer.Credentials()
+        let cases: [(String, RawPeer.Credentials?, cause: String, words: String)] = [
+            ("-tls1_2 -alpn nigh/1", wellMade, "TLS too old", "protocol version"),
+            ("-tls1_3", wellMade, "no common application protocol", "no application protocol"),
+            ("\(Self.rules) -groups P-256", wellMade, "TLS malformed", "handshake failure"),
+            (Self.rules, nil, "no certificate", "certificate required"),
+            (
+                Self.rules, RawPeer.Credentials(until: "20010101000000Z"), "certificate expired",
+                "certificate expired"
+            ),
+            (
+                Self.rules, RawPeer.Credentials(from: "20900101000000Z"), "certificate not yet valid",
+                "bad certificate"
+            ),
+            (
+                Self.rules, RawPeer.Credentials(signer: signer, issuer: "other"),
+                "certificate not self-signed", "decrypt error"
+            ),
+        ]
         let room = Room()
         let host = try room.join("Host")
-        let client = try ForeignClient(port: host.port, arguments)
-        #expect(client.text.contains(words), "\(client.text)")
-        try room.wait("the link to end", inside: host) { $0.inspection.links == 0 }
-        #expect(try room.statistics(host).linksEnded == [cause: 1])
+        for (arguments, credentials, cause, words) in cases {
+            let client = try ForeignClient.with(credentials) { files in
+                try ForeignClient(port: host.port, "\(arguments) \(files)")
+            }
+            #expect(client.text.contains(words), "\(client.text)")
+            try room.wait("the link to end", inside: host) { $0.inspection.links == 0 }
+            #expect(try room.statistics(host).linksEnded[cause] == 1, "\(cause)")
+        }
+        #expect(try room.statistics(host).linksEnded.count == cases.count)
         try expectNewPeerConnects(room, host)
     }
 }

@@ -39,8 +39,9 @@ struct ForeignClient {
 
     /// Calls `body` with the arguments for a file with `credentials`. The file is deleted when `body` returns.
     static func with<Result>(
-        _ credentials: RawPeer.Credentials, _ body: (String) throws -> Result
+        _ credentials: RawPeer.Credentials?, _ body: (String) throws -> Result
     ) throws -> Result {
+        guard let credentials else { return try body("") }
         let folder = TemporaryFolder()
         defer { withExtendedLifetime(folder) {} }
         let path = folder.file("credentials.pem", credentials.pem)

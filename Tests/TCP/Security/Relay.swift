@@ -117,28 +117,23 @@ final class Relay: @unchecked Sendable {
     }
 }
 
-/// Passes bytes on, changed by a function of their position in the stream of their side.
+/// Passes bytes on. May flip bits of one byte of one side.
 final class Changer: Middleman {
-    private let change: (LinkSide, inout [UInt8], _ offset: Int) -> Void
-    private var offsets = (dialling: 0, accepting: 0)
+    private let change: (bits: UInt8, position: Int, side: LinkSide)?
+    private var offset = 0
 
-    init(_ change: @escaping (LinkSide, inout [UInt8], _ offset: Int) -> Void = { _, _, _ in }) {
-        self.change = change
-    }
+    init() { change = nil }
 
-    /// Flips these bits of one byte.
-    convenience init(_ bits: UInt8, at position: Int, from changed: LinkSide) {
-        self.init { side, bytes, offset in
-            guard side == changed, bytes.indices.contains(position - offset) else { return }
-            bytes[position - offset] ^= bits
-        }
-    }
+    init(_ bits: UInt8, at position: Int, from side: LinkSide) { change = (bits, position, side) }
 
     func received(_ bytes: [UInt8], from side: LinkSide) -> Relay.Output {
-        var changed = bytes
-        change(side, &changed, side == .dialling ? offsets.dialling : offsets.accepting)
-        if side == .dialling { offsets.dialling += bytes.count } else { offsets.accepting += bytes.count }
-        return .on(changed, from: side)
+        var bytes = bytes
+        if let change, change.side == side {
+            let index = change.position - offset
+            if bytes.indices.contains(index) { bytes[index] ^= change.bits }
+            offset += bytes.count
+        }
+        return .on(bytes, from: side)
     }
 }
 
@@ -154,96 +149,5 @@ final class PrefaceTeller: Middleman {
         let skipped = min(unread, bytes.count)
         unread -= skipped
         return .on(Array(bytes.dropFirst(skipped)), from: side)
-    }
-}
-
-/// Speaks TLS with each side under its own key and passes on what they send, so that each may take it for the other.
-///
-/// `@unchecked Sendable`: used by one thread of the relay; tests read what it learned when that is over.
-final class Impersonator: Middleman, @unchecked Sendable {
-    private final class End {
-        let channel: TLSChannel
-        var prefaceLeft = 8
-        var waiting = ByteQueue()
-        var hasSaidHello = false
-        var wire = ByteQueue()
-
-        init(_ channel: TLSChannel) { self.channel = channel }
-    }
-
-    private let identity: Identity
-    private let rewrites: Bool
-    private let dialling: End
-    private let accepting: End
-    private let monitor = Monitor()
-    private var found: [NighError] = []
-
-    /// Waits up to 20 s; returns whether the condition became true.
-    func wait(_ isTrue: (Impersonator) -> Bool) -> Bool {
-        monitor.wait(within: .seconds(20)) { isTrue(self) }
-    }
-
-    /// The errors with which its channels ended.
-    var failures: [NighError] { monitor.read { found } }
-    /// The PeerID of the peer that dialled, if it has proven one.
-    var dialler: PeerID? { monitor.read { dialling.channel.provenPeer } }
-
-    /// With `rewrites`, puts its own PeerID into both hellos. Otherwise passes them on unchanged.
-    init(_ identity: Identity, rewrites: Bool) throws {
-        self.identity = identity
-        self.rewrites = rewrites
-        let context = try TLSContext(identity)
-        dialling = End(TLSChannel(context, side: .accepting))
-        accepting = End(TLSChannel(context, side: .dialling))
-    }
-
-    func opening() -> Relay.Output {
-        monitor.change {
-            for end in [dialling, accepting] {
-                attempt { () throws(NighError) in try end.channel.begin(wire: &end.wire) }
-            }
-            let words = takeOutput()
-            return Relay.Output(
-                toDialling: PrefaceTeller.preface + words.toDialling,
-                toAccepting: PrefaceTeller.preface + words.toAccepting)
-        }
-    }
-
-    func received(_ bytes: [UInt8], from side: LinkSide) -> Relay.Output {
-        monitor.change {
-            let (from, to) = side == .dialling ? (dialling, accepting) : (accepting, dialling)
-            let skipped = min(from.prefaceLeft, bytes.count)
-            from.prefaceLeft -= skipped
-            attempt { () throws(NighError) in
-                try from.channel.receive(
-                    ByteSlice(bytes.dropFirst(skipped)), plain: &to.waiting, wire: &from.wire)
-            }
-            for end in [dialling, accepting] where end.channel.isEstablished && !end.waiting.isEmpty {
-                if rewrites, !end.hasSaidHello { lie(to: end) }
-                end.hasSaidHello = true
-                attempt { () throws(NighError) in try end.channel.seal(&end.waiting, into: &end.wire) }
-            }
-            return takeOutput()
-        }
-    }
-
-    /// Replaces the PeerID, which begins six bytes behind the header of the first frame.
-    private func lie(to end: End) {
-        var bytes = end.waiting.bytes
-        bytes.replaceSubrange(10..<42, with: identity.peerID.bytes)
-        end.waiting.removeAll()
-        end.waiting.append(ByteSlice(bytes))
-    }
-
-    private func attempt(_ body: () throws(NighError) -> Void) {
-        do throws(NighError) { try body() } catch { found.append(error) }
-    }
-
-    private func takeOutput() -> Relay.Output {
-        defer {
-            dialling.wire.removeAll()
-            accepting.wire.removeAll()
-        }
-        return Relay.Output(toDialling: dialling.wire.bytes, toAccepting: accepting.wire.bytes)
     }
 }

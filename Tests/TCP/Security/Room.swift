@@ -1,3 +1,4 @@
+import Glibc
 import NighCore
 import NighMemory
 import NighTCP
@@ -16,15 +17,7 @@ final class Room: @unchecked Sendable {
     private var loops: [UVEventLoop] = []
 
     deinit {
-        let monitor = Monitor()
-        for probe in probes {
-            let isOver = Box<Bool>()
-            probe.session.loop.execute {
-                probe.session.crash()
-                monitor.change { isOver.value = true }
-            }
-            _ = monitor.wait(within: .seconds(20)) { isOver.value != nil }
-        }
+        for probe in probes { probe.session.loop.call { probe.session.crash() } }
         for loop in loops { loop.shutdown() }
     }
 
@@ -60,17 +53,17 @@ final class Room: @unchecked Sendable {
         _ caller: SessionProbe, port: UInt16, context: [UInt8] = []
     ) throws -> Result<PeerID, NighError> {
         let address = TransportAddress(scheme: "tcp", value: "127.0.0.1:\(port)")
-        return try Self.result { completion in
+        return try waitForReply { completion in
             caller.session.invite(at: address, context: context, completion: completion)
         }
     }
 
     func invite(_ caller: SessionProbe, _ peer: PeerID) throws -> Result<PeerID, NighError> {
-        try Self.result { caller.session.invite(peer, completion: $0) }
+        try waitForReply { caller.session.invite(peer, completion: $0) }
     }
 
     func statistics(_ probe: SessionProbe) throws -> SessionStatistics {
-        try Self.result { probe.session.statistics(completion: $0) }
+        try waitForReply { probe.session.statistics(completion: $0) }
     }
 
     /// Polls a session on its loop until the condition holds.
@@ -78,21 +71,10 @@ final class Room: @unchecked Sendable {
         _ what: String, inside probe: SessionProbe, _ isTrue: @escaping @Sendable (Session) -> Bool
     ) throws {
         for _ in 0..<4_000 {
-            if try Self.result({ report in check(at: probe, report, isTrue) }) { return }
+            if probe.session.loop.call({ isTrue(probe.session) }) { return }
+            usleep(5_000)
         }
         throw Silence(message: "timed out waiting for: \(what)")
-    }
-
-    /// Checks at once, and 5 ms later if necessary.
-    private func check(
-        at probe: SessionProbe, _ report: @escaping @Sendable (Bool) -> Void,
-        _ isTrue: @escaping @Sendable (Session) -> Bool
-    ) {
-        let loop = probe.session.loop
-        loop.execute {
-            if isTrue(probe.session) { return report(true) }
-            loop.schedule(at: loop.now + .milliseconds(5)) { report(isTrue(probe.session)) }
-        }
     }
 
     /// Makes both send each other messages, and waits until all have arrived.
@@ -104,24 +86,6 @@ final class Room: @unchecked Sendable {
         }
         try wait("messages", one) { $0.texts.count == before.0 + 10 }
         try wait("messages", other) { $0.texts.count == before.1 + 10 }
-    }
-
-    /// Waits for the result of a call that reports it to a handler on another thread.
-    static func result<Value: Sendable>(
-        _ call: (@escaping @Sendable (Value) -> Void) -> Void
-    ) throws -> Value {
-        let monitor = Monitor()
-        let box = Box<Value>()
-        call { value in monitor.change { box.value = value } }
-        guard monitor.wait(within: .seconds(40), until: { box.value != nil }), let value = box.value else {
-            throw Silence(message: "a call was never answered")
-        }
-        return value
-    }
-
-    private final class Box<Value>: @unchecked Sendable {
-        // Guarded by the monitor of its call.
-        var value: Value?
     }
 }
 

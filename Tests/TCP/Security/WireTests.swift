@@ -52,11 +52,8 @@ import Testing
         #expect(try room.call(puma, port: relay.port, context: context) == .success(lynx.id))
         try room.wait("both", lynx) { $0.state(of: puma.id) == .connected }
         try room.exchangeMessages(puma, lynx)
-        let incarnations = try [puma, lynx].map { probe in
-            let session = probe.session
-            return try Room.result { told in
-                session.loop.execute { told(session.inspection.incarnation) }
-            } as UInt64
+        let incarnations = [puma, lynx].map { probe in
+            probe.session.loop.call { probe.session.inspection.incarnation }
         }
         let secrets =
             ["Puma the first", "Lynx the second", "tests", "from one", "from other"].map { Array($0.utf8) }

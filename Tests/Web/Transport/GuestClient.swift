@@ -204,28 +204,19 @@ extension GuestClient: Transport {
     }
 }
 
-extension GuestClient: TransportEvents {
-    func pipeOpened(_ pipe: any Pipe, dial: DialID?, by transport: any Transport) {
-        events?.pipeOpened(AcceptedPipe(pipe), dial: dial, by: self)
+extension GuestClient: TransportEventHandler {
+    func handle(_ event: TransportEvent, by transport: any Transport) {
+        switch event {
+        case .pipeOpened(let pipe, let dial):
+            events?.pipeOpened(AcceptedPipe(pipe), dial: dial, by: self)
+        case .listeningChanged(let addresses):
+            // The rig dials the first.
+            if let loop { wire.note(addresses, of: inner, on: loop) }
+            events?.listeningChanged(addresses, by: self)
+        case .advertised, .advertisingFailed: if let events { event.report(to: events, by: self) }
+        default: break
+        }
     }
-    func dialFailed(_ dial: DialID, error: NighError, by transport: any Transport) {}
-    func listeningChanged(_ addresses: [TransportAddress], by transport: any Transport) {
-        // The rig dials the first.
-        if let loop { wire.note(addresses, of: inner, on: loop) }
-        events?.listeningChanged(addresses, by: self)
-    }
-    func advertised(as name: DisplayName, by transport: any Transport) {
-        events?.advertised(as: name, by: self)
-    }
-    func advertisingFailed(_ error: NighError, by transport: any Transport) {
-        events?.advertisingFailed(error, by: self)
-    }
-    func routeFound(_ sighting: Sighting, by transport: any Transport) {}
-    func routeChanged(_ sighting: Sighting, by transport: any Transport) {}
-    func routeLost(_ address: TransportAddress, by transport: any Transport) {}
-    func addressKnown(_ address: TransportAddress, by transport: any Transport) {}
-    func browsingFailed(_ error: NighError, by transport: any Transport) {}
-    func transportChanged(_ condition: TransportCondition, by transport: any Transport) {}
 }
 
 /// The guest's end of a WebSocket, first in its handshake and then as a pipe. Confined to its loop; hence

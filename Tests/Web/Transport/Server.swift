@@ -106,26 +106,18 @@ final class Server: @unchecked Sendable {
     }
 }
 
-extension Server: TransportEvents {
-    func pipeOpened(_ pipe: any Pipe, dial: DialID?, by transport: any Transport) {
-        let pipe = ServedPipe(pipe, habit, monitor)
-        monitor.change { recordedPipes.append(pipe) }
-        pipe.start()
+extension Server: TransportEventHandler {
+    func handle(_ event: TransportEvent, by transport: any Transport) {
+        switch event {
+        case .pipeOpened(let pipe, _):
+            let pipe = ServedPipe(pipe, habit, monitor)
+            monitor.change { recordedPipes.append(pipe) }
+            pipe.start()
+        case .listeningChanged(let addresses): monitor.change { recordedListening = addresses }
+        case .advertisingFailed(let error): monitor.change { recordedFailures.append(error) }
+        default: break
+        }
     }
-    func listeningChanged(_ addresses: [TransportAddress], by transport: any Transport) {
-        monitor.change { recordedListening = addresses }
-    }
-    func advertisingFailed(_ error: NighError, by transport: any Transport) {
-        monitor.change { recordedFailures.append(error) }
-    }
-    func routeFound(_ sighting: Sighting, by transport: any Transport) {}
-    func routeChanged(_ sighting: Sighting, by transport: any Transport) {}
-    func routeLost(_ address: TransportAddress, by transport: any Transport) {}
-    func addressKnown(_ address: TransportAddress, by transport: any Transport) {}
-    func dialFailed(_ dial: DialID, error: NighError, by transport: any Transport) {}
-    func advertised(as name: DisplayName, by transport: any Transport) {}
-    func browsingFailed(_ error: NighError, by transport: any Transport) {}
-    func transportChanged(_ condition: TransportCondition, by transport: any Transport) {}
 }
 
 /// A pipe of a guest at the side of the server, and what it reported.

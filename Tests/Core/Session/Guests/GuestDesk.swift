@@ -6,7 +6,7 @@ import NighTestKit
 /// A transport with guests, over memory: whoever dials in is the guest that the test has named for its address.
 ///
 /// `@unchecked Sendable`: everything happens on the one virtual loop.
-final class GuestDesk: GuestTransport, TransportEvents, @unchecked Sendable {
+final class GuestDesk: GuestTransport, TransportEventHandler, @unchecked Sendable {
     static let schemeName = "desk"
 
     private let inner: RelabelledTransport
@@ -72,32 +72,21 @@ final class GuestDesk: GuestTransport, TransportEvents, @unchecked Sendable {
 
     // MARK: Events
 
-    func pipeOpened(_ pipe: any Pipe, dial: DialID?, by transport: any Transport) {
-        guard let guest = pipe.remoteAddress.flatMap({ guestsByAddress[$0.value] }) else {
-            return pipe.close(.now)
+    func handle(_ event: TransportEvent, by transport: any Transport) {
+        guard let events else { return }
+        switch event {
+        case .pipeOpened(let pipe, let dial):
+            guard let guest = pipe.remoteAddress.flatMap({ guestsByAddress[$0.value] }) else {
+                return pipe.close(.now)
+            }
+            let pipe = DeskPipe(pipe, of: guest)
+            pipes.append(pipe)
+            events.pipeOpened(pipe, dial: dial, by: self)
+        case .listeningChanged, .advertised, .advertisingFailed, .dialFailed:
+            event.report(to: events, by: self)
+        default: break
         }
-        let pipe = DeskPipe(pipe, of: guest)
-        pipes.append(pipe)
-        events?.pipeOpened(pipe, dial: dial, by: self)
     }
-    func listeningChanged(_ addresses: [TransportAddress], by transport: any Transport) {
-        events?.listeningChanged(addresses, by: self)
-    }
-    func advertised(as name: DisplayName, by transport: any Transport) {
-        events?.advertised(as: name, by: self)
-    }
-    func advertisingFailed(_ error: NighError, by transport: any Transport) {
-        events?.advertisingFailed(error, by: self)
-    }
-    func dialFailed(_ dial: DialID, error: NighError, by transport: any Transport) {
-        events?.dialFailed(dial, error: error, by: self)
-    }
-    func routeFound(_ sighting: Sighting, by transport: any Transport) {}
-    func routeChanged(_ sighting: Sighting, by transport: any Transport) {}
-    func routeLost(_ address: TransportAddress, by transport: any Transport) {}
-    func addressKnown(_ address: TransportAddress, by transport: any Transport) {}
-    func browsingFailed(_ error: NighError, by transport: any Transport) {}
-    func transportChanged(_ condition: TransportCondition, by transport: any Transport) {}
 }
 
 /// A pipe whose other end is a guest.

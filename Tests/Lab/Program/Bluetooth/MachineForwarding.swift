@@ -16,7 +16,7 @@ enum MachineForwarding {
             "ssh-two-ways",
             "ssh prints 200 dates and scp copies a file through nigh connect, while the conversation moves from the network to Bluetooth and back, twice: nothing is lost",
             limit: .seconds(200 + megabytes)
-        ) { lab throws(Failure) in
+        ) { lab in
             let machine = lab.machine
             try machine.run(["rm", "-rf", folder])
             try machine.run(["mkdir", "-p", "\(folder)/received", "/run/sshd"])
@@ -26,7 +26,7 @@ enum MachineForwarding {
                 "link add \(wire) type dummy", "address add 10.9.9.1/24 dev \(wire)",
                 "link set \(wire) multicast on up",
             ])
-            try Files.makeFile(megabytes << 20, at: "\(folder)/file", on: machine)
+            try machine.run(["sh", "-c", "head -c \(megabytes)M /dev/urandom >\(folder)/file"])
             let server = try startServer(on: machine)
             let puma = try machine.nigh(
                 "Puma", ["expose", "\(port)", "--json-lines"], over: wires(0), as: .own)
@@ -75,7 +75,7 @@ enum MachineForwarding {
     }
 
     /// Starts a sshd with keys of its own on a high port of loopback.
-    private static func startServer(on machine: Host) throws(Failure) -> Child {
+    private static func startServer(on machine: Host) throws -> Child {
         for key in ["host", "user"] {
             try machine.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", "\(folder)/\(key)"])
         }
@@ -94,7 +94,7 @@ enum MachineForwarding {
     }
 
     /// The options with which ssh and scp reach the server through Nigh.
-    private static func options(_ name: String) throws(Failure) -> [String] {
+    private static func options(_ name: String) throws -> [String] {
         let connect =
             "env XDG_DATA_HOME=/run/data \(try Spawning.path(of: "nigh")) connect Puma --port %p --name \(name)"
             + " --transport \(wires(1)) --wait 60s"

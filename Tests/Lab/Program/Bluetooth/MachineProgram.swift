@@ -69,7 +69,7 @@ enum MachineProgram {
     private static func play(_ scenario: Scenario, isQuiet: Bool) -> Result {
         let journal = Journal(isQuiet: isQuiet)
         let lab = Lab(onThisMachine: journal, limit: scenario.limit)
-        do throws(Failure) {
+        do {
             try BluetoothRig.renewAdapters(BluetoothRig.adaptersOfScenario)
             try scenario.play(lab)
             try lab.finish()

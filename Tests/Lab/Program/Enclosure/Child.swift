@@ -35,15 +35,13 @@ final class Child {
     var ending: Ending?
     /// Whether the process may end at any time.
     var mayEnd: Bool
-    /// The lines of its standard output, unless `onLine` is set.
-    private(set) var printed: [String] = []
 
     private var input: Int32
     private(set) var outlets: [Stream: Int32]
     private var buffers: [Stream: LineBuffer] = [.output: LineBuffer(), .errors: LineBuffer()]
 
     /// Starts `command`, which is looked up in the PATH.
-    init(_ name: String, _ command: [String], environment: [String], mayEnd: Bool) throws(Failure) {
+    init(_ name: String, _ command: [String], environment: [String], mayEnd: Bool) throws {
         self.name = name
         self.mayEnd = mayEnd
         let toChild = try Spawning.pipe()
@@ -93,7 +91,7 @@ final class Child {
             while true {
                 let count = Glibc.read(outlet, room.baseAddress, room.count)
                 if count > 0 {
-                    for line in buffers[stream]?.take(room[..<count]) ?? [] { deliver(line, stream) }
+                    for line in buffers[stream]?.take(room[..<count]) ?? [] { onLine?(stream, line) }
                     continue
                 }
                 if count < 0, errno == EINTR { continue }
@@ -101,12 +99,31 @@ final class Child {
             }
         }
         guard hasEnded else { return }
-        if let line = buffers[stream]?.takeRest() { deliver(line, stream) }
+        if let line = buffers[stream]?.takeRest() { onLine?(stream, line) }
         close(outlet)
         outlets[stream] = nil
     }
+}
 
-    private func deliver(_ line: String, _ stream: Stream) {
-        if let onLine { onLine(stream, line) } else { printed.append(line) }
+/// Splits bytes that arrive in pieces into lines.
+struct LineBuffer {
+    private var rest: [UInt8] = []
+
+    /// Returns the lines that `bytes` complete.
+    mutating func take(_ bytes: some Sequence<UInt8>) -> [String] {
+        rest += bytes
+        var lines: [String] = []
+        while let end = rest.firstIndex(of: UInt8(ascii: "\n")) {
+            lines.append(String(decoding: rest[..<end], as: UTF8.self))
+            rest.removeSubrange(...end)
+        }
+        return lines
+    }
+
+    /// Removes and returns what follows the last complete line.
+    mutating func takeRest() -> String? {
+        guard !rest.isEmpty else { return nil }
+        defer { rest = [] }
+        return String(decoding: rest, as: UTF8.self)
     }
 }

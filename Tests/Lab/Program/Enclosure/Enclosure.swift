@@ -29,12 +29,12 @@ enum Enclosure {
             CommandLineOfLab.complain("lab: \(words)")
             return cannotEnter
         }
-        do throws(Failure) {
+        do {
             guard let wrapping = try wrapping() else { return cannotEnter }
             let command = wrapping + [try Spawning.ownPath(), insideMark, scenario] + options.arguments
             let line = try Spawning.pipe()
             let process = try Spawning.spawn(
-                command, environment: environment, descriptors: [(line.reading, lifeline)])
+                command, environment: Tools.environment, descriptors: [(line.reading, lifeline)])
             close(line.reading)
             let ending = Spawning.wait(for: process)
             close(line.writing)
@@ -46,13 +46,9 @@ enum Enclosure {
         return 1
     }
 
-    private static var environment: [String] {
-        Spawning.ownEnvironment.filter { !$0.hasPrefix("PATH=") } + ["PATH=\(Tools.path)"]
-    }
-
     /// Returns the command that starts another one inside: without a user namespace if this user is allowed to do that,
     /// otherwise with one. Reports why, and returns nil, if neither works.
-    private static func wrapping() throws(Failure) -> [String]? {
+    private static func wrapping() throws -> [String]? {
         let plain = [
             "setpriv", "--pdeathsig", "SIGKILL", "--",
             "unshare", "--net", "--mount", "--pid", "--mount-proc", "--kill-child",
@@ -75,12 +71,12 @@ enum Enclosure {
     }
 
     /// Tries what the lab does first behind `wrapping`. Returns nil if it works, otherwise the error message.
-    private static func trial(_ wrapping: [String]) throws(Failure) -> String? {
+    private static func trial(_ wrapping: [String]) throws -> String? {
         let errors = try Spawning.pipe()
         defer { close(errors.reading) }
         let work = "mount -t tmpfs lab /run && ip netns add a && ip link add lab0 type veth peer lab1 netns a"
         let process = try Spawning.spawn(
-            wrapping + ["sh", "-c", work], environment: environment,
+            wrapping + ["sh", "-c", work], environment: Tools.environment,
             descriptors: [(errors.writing, STDERR_FILENO)])
         close(errors.writing)
         var said: [UInt8] = []
@@ -109,23 +105,55 @@ enum Enclosure {
             return 2
         }
         let journal = Journal(isQuiet: arguments.contains("--quiet"))
+        var lab: Lab?
         var status: Int32 = 0
-        do throws(Failure) {
-            let lab = try Lab(journal: journal, limit: scenario.limit)
-            do throws(Failure) {
+        do {
+            lab = try Lab(journal: journal, limit: scenario.limit)
+            if let lab {
                 try scenario.play(lab)
                 try lab.finish()
-                journal.writeLine("\(Journal.seconds(journal.now))  PASSED \(name)")
-            } catch {
-                status = 1
-                lab.showWhatIsKnown()
-                journal.writeLine("\(Journal.seconds(journal.now))  FAILED \(name): \(error)")
             }
-            if arguments.contains("--keep") { try lab.keep() }
+            journal.writeLine("\(Journal.seconds(journal.now))  PASSED \(name)")
         } catch {
             status = 1
+            lab?.showWhatIsKnown()
             journal.writeLine("\(Journal.seconds(journal.now))  FAILED \(name): \(error)")
         }
+        if arguments.contains("--keep") { lab?.keep() }
         return status
+    }
+}
+
+/// The system's programs that the lab needs.
+enum Tools {
+    /// Where they are looked up. Includes the folders of administrators' programs, which a user's PATH often lacks.
+    static var path: String {
+        let own = getenv("PATH").map { String(cString: $0) } ?? ""
+        return (own.isEmpty ? "" : "\(own):") + "/usr/sbin:/usr/bin:/sbin:/bin"
+    }
+
+    /// The environment of this process, with that path.
+    static var environment: [String] {
+        Spawning.ownEnvironment.filter { !$0.hasPrefix("PATH=") } + ["PATH=\(path)"]
+    }
+
+    /// The programs that are needed, with their Debian packages.
+    private static let needed: [(program: String, package: String)] = [
+        ("unshare", "util-linux"), ("setpriv", "util-linux"), ("mount", "mount"), ("ip", "iproute2"),
+        ("ss", "iproute2"), ("nft", "nftables"), ("dbus-daemon", "dbus-bin"),
+        ("avahi-daemon", "avahi-daemon"), ("avahi-browse", "avahi-utils"), ("avahi-publish", "avahi-utils"),
+        ("tshark", "tshark"), ("openssl", "openssl"),
+        ("nats-server", "nats-server"),
+    ]
+
+    /// Returns a message about the programs that are missing; nil if none is.
+    static func missing() -> String? {
+        let folders = path.split(separator: ":")
+        let absent = needed.filter { tool in
+            !folders.contains { access("\($0)/\(tool.program)", X_OK) == 0 }
+        }
+        guard !absent.isEmpty else { return nil }
+        let names = absent.map { "\($0.program) (package \($0.package))" }
+        return "the lab needs \(names.joined(separator: ", ")); `make setup` installs what is missing"
     }
 }

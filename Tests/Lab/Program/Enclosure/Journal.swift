@@ -37,3 +37,8 @@ final class Journal {
         return String(repeating: " ", count: max(0, 4 - whole.count)) + "\(whole).\(part)"
     }
 }
+
+extension Duration {
+    /// Seconds, with three digits behind the point.
+    var written: String { String(Journal.seconds(self).drop { $0 == " " }) }
+}

@@ -3,9 +3,9 @@ import Glibc
 /// Starts processes with the system's own calls.
 enum Spawning {
     /// Creates a pipe whose ends no child inherits unless they are passed to it.
-    static func pipe() throws(Failure) -> (reading: Int32, writing: Int32) {
+    static func pipe() throws -> (reading: Int32, writing: Int32) {
         var ends: [Int32] = [-1, -1]
-        guard Glibc.pipe(&ends) == 0 else { throw .system("cannot make a pipe") }
+        guard Glibc.pipe(&ends) == 0 else { throw Failure.system("cannot make a pipe") }
         for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
         return (ends[0], ends[1])
     }
@@ -15,7 +15,7 @@ enum Spawning {
     static func spawn(
         _ command: [String], environment: [String], descriptors: [(own: Int32, its: Int32)],
         inOwnGroup: Bool = false
-    ) throws(Failure) -> pid_t {
+    ) throws -> pid_t {
         var actions = posix_spawn_file_actions_t()
         posix_spawn_file_actions_init(&actions)
         defer { posix_spawn_file_actions_destroy(&actions) }
@@ -39,7 +39,7 @@ enum Spawning {
             &process, command[0], &actions, &attributes, arguments + [nil], variables + [nil])
         guard status == 0 else {
             errno = status
-            throw .system("cannot start \(command[0])")
+            throw Failure.system("cannot start \(command[0])")
         }
         return process
     }
@@ -65,20 +65,22 @@ enum Spawning {
     }
 
     /// Returns the path of the program that runs here.
-    static func ownPath() throws(Failure) -> String {
-        guard let path = realpath("/proc/self/exe", nil) else { throw .system("cannot find this program") }
+    static func ownPath() throws -> String {
+        guard let path = realpath("/proc/self/exe", nil) else {
+            throw Failure.system("cannot find this program")
+        }
         defer { free(path) }
         return String(cString: path)
     }
 
     /// Returns the folder into which this program was built.
-    static func folder() throws(Failure) -> String {
+    static func folder() throws -> String {
         let own = try ownPath()
         return String(own.prefix(upTo: own.lastIndex(of: "/") ?? own.startIndex))
     }
 
     /// Returns the path of a program that was built into the same folder as this one.
-    static func path(of program: String) throws(Failure) -> String {
+    static func path(of program: String) throws -> String {
         let path = "\(try folder())/\(program)"
         guard access(path, X_OK) == 0 else {
             throw Failure("there is no \(path); `swift build --product \(program)` makes it")

@@ -9,7 +9,6 @@ final class Supervisor {
     private(set) var accidents: [String] = []
 
     private var children: [Child] = []
-    private let environment: [String]
     private let clock = LoadAdjustedClock()
     private let end: Duration
 
@@ -17,19 +16,18 @@ final class Supervisor {
     init(journal: Journal, limit: Duration) {
         self.journal = journal
         end = limit
-        environment = Spawning.ownEnvironment.filter { !$0.hasPrefix("PATH=") } + ["PATH=\(Tools.path)"]
     }
 
     /// Starts a process that runs until it is told to end.
-    func start(_ name: String, _ command: [String], mayEnd: Bool = false) throws(Failure) -> Child {
-        let child = try Child(name, command, environment: environment, mayEnd: mayEnd)
+    func start(_ name: String, _ command: [String], mayEnd: Bool = false) throws -> Child {
+        let child = try Child(name, command, environment: Tools.environment, mayEnd: mayEnd)
         children.append(child)
         return child
     }
 
     /// Runs a process to its end; throws if it fails. Returns the lines it printed.
     @discardableResult
-    func run(_ command: [String], input: String = "", within limit: Duration = .seconds(20)) throws(Failure)
+    func run(_ command: [String], input: String = "", within limit: Duration = .seconds(20)) throws
         -> [String]
     {
         let name = command.joined(separator: " ")
@@ -58,24 +56,23 @@ final class Supervisor {
 
     /// Reads output and reaps processes until `condition` holds. Fails if that takes longer than `limit`, as
     /// `LoadAdjustedClock` counts it, or if a process ended that should not have.
-    func wait(_ words: String, within limit: Duration, until condition: () -> Bool) throws(Failure) {
+    func wait(_ words: String, within limit: Duration, until condition: () throws -> Bool) throws {
         let start = journal.now
         let deadline = min(elapsed + limit, end)
         while true {
             if let accident = accidents.first { throw Failure(accident) }
-            if condition() { return }
+            if try condition() { return }
             let left = deadline - elapsed
             guard left > .zero else {
-                let passed = Journal.seconds(journal.now - start).drop { $0 == " " }
-                let allowed = Journal.seconds(limit).drop { $0 == " " }
-                throw Failure("waited \(passed) s in vain for \(words), where \(allowed) s are allowed")
+                let passed = (journal.now - start).written
+                throw Failure("waited \(passed) s in vain for \(words), where \(limit.written) s are allowed")
             }
             turn(atMost: min(left, .milliseconds(50)))
         }
     }
 
     /// Lets `span` pass while reading output and reaping processes.
-    func pass(_ span: Duration) throws(Failure) {
+    func pass(_ span: Duration) throws {
         let deadline = ContinuousClock.now + span
         while deadline > ContinuousClock.now {
             if let accident = accidents.first { throw Failure(accident) }

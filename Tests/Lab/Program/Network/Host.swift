@@ -23,8 +23,8 @@ final class Host {
     let launcher: [String]
     /// The peers that were started on the host.
     private(set) var peers: [PeerProcess] = []
-    /// The games that were started on the host.
-    private(set) var games: [GameProcess] = []
+    /// The games, and runs of `nigh`, that were started on the host.
+    private(set) var programs: [ProgramProcess] = []
     private(set) var daemon: Child?
 
     private let number: Int
@@ -38,7 +38,7 @@ final class Host {
         self.lab = lab
     }
 
-    init(_ name: String, number: Int, in lab: Lab) throws(Failure) {
+    init(_ name: String, number: Int, in lab: Lab) throws {
         self.name = name
         launcher = [Lab.on, name]
         self.number = number
@@ -65,7 +65,7 @@ final class Host {
     func port(_ interface: String) -> String { "\(name)-\(interface)" }
 
     /// Adds an interface and joins it to the bridge `network`.
-    func plug(_ interface: String, into network: String, _ addresses: Addresses) throws(Failure) {
+    func plug(_ interface: String, into network: String, _ addresses: Addresses) throws {
         let bridge = try lab.bridge(network)
         try lab.supervisor.run(
             ["ip", "-batch", "-"],
@@ -84,26 +84,28 @@ final class Host {
     }
 
     /// Pulls an interface's plug, or puts it back. When it is pulled, the host sees that there is no carrier.
-    func setLink(_ interface: String = "eth0", isUp: Bool) throws(Failure) {
+    func setLink(_ interface: String = "eth0", isUp: Bool) throws {
         lab.journal.note(name, "the link of \(interface) goes \(isUp ? "up" : "down")")
         try lab.supervisor.run(["ip", "link", "set", port(interface), isUp ? "up" : "down"])
     }
 
     /// Drops everything between an interface and the other hosts without telling either side, or stops doing so.
-    func setSilent(_ isSilent: Bool, _ interface: String = "eth0", on network: String = "lan") throws(Failure)
-    {
+    func setSilent(_ isSilent: Bool, _ interface: String = "eth0", on network: String = "lan") throws {
         lab.journal.note(name, "\(interface) is \(isSilent ? "cut off silently" : "joined again")")
         let membership = isSilent ? ["nomaster"] : ["master", try lab.bridge(network)]
         try lab.supervisor.run(["ip", "link", "set", port(interface)] + membership)
     }
 
     /// Drops all mDNS packets from and to the host.
-    func dropMulticast() throws(Failure) {
+    func dropMulticast() throws {
         try filter(in: #"iifname != "lo" udp dport 5353 drop"#, out: #"oifname != "lo" udp dport 5353 drop"#)
     }
 
+    /// A rule that breaks every TCP connection. Resets pass, so that both sides notice.
+    static let resets = "tcp flags & rst == 0 reject with tcp reset"
+
     /// Installs a packet filter with these nftables rules, in place of the previous one.
-    func filter(in incoming: String = "", out outgoing: String = "") throws(Failure) {
+    func filter(in incoming: String = "", out outgoing: String = "") throws {
         lab.journal.note(name, "filter in: \(incoming); out: \(outgoing)")
         try run(
             ["nft", "-f", "-"],
@@ -119,7 +121,7 @@ final class Host {
     }
 
     /// The number of packets that matched a rule of the filter with `counter name marked`.
-    func markedPackets() throws(Failure) -> Int {
+    func markedPackets() throws -> Int {
         let words = try run(["nft", "list", "counter", "inet", "lab", "marked"])
             .flatMap { $0.split { $0 == " " || $0 == "\t" } }
         guard let place = words.firstIndex(of: "packets"), let count = Int(words[place + 1]) else {
@@ -128,24 +130,31 @@ final class Host {
         return count
     }
 
+    /// The two ends of every TCP connection of the host, as `own other`.
+    func connections() throws -> [String] {
+        try run(["ss", "-Htn", "state", "established"]).map { line in
+            line.split(separator: " ").suffix(2).joined(separator: " ")
+        }
+    }
+
     // MARK: Commands
 
     /// Runs a command on the host to its end.
     @discardableResult
-    func run(_ command: [String], input: String = "", within limit: Duration = .seconds(20)) throws(Failure)
+    func run(_ command: [String], input: String = "", within limit: Duration = .seconds(20)) throws
         -> [String]
     {
         try lab.supervisor.run(launcher + command, input: input, within: limit)
     }
 
     /// Runs lines of `ip` on the host.
-    func ip(_ lines: [String]) throws(Failure) {
+    func ip(_ lines: [String]) throws {
         for line in lines where !line.hasPrefix("link set lo") { lab.journal.note(name, "ip \(line)") }
         try run(["ip", "-batch", "-"], input: lines.joined(separator: "\n"))
     }
 
     /// Starts a command on the host that runs until it is ended. Its output goes to the journal.
-    func start(_ command: [String], mayEnd: Bool = false) throws(Failure) -> Child {
+    func start(_ command: [String], mayEnd: Bool = false) throws -> Child {
         let label = "\(name)/\(command[0])"
         let child = try lab.supervisor.start(label, launcher + command, mayEnd: mayEnd)
         child.onLine = { [journal = lab.journal] _, line in journal.note(label, line) }
@@ -153,7 +162,7 @@ final class Host {
     }
 
     /// Starts a peer on the host.
-    func peer(_ name: String, _ options: PeerProcess.Options = .init()) throws(Failure) -> PeerProcess {
+    func peer(_ name: String, _ options: PeerProcess.Options = .byItself) throws -> PeerProcess {
         let peer = try PeerProcess(name, options, on: self)
         peers.append(peer)
         return peer
@@ -162,25 +171,31 @@ final class Host {
     /// Starts the game on the host, with a command and its arguments.
     func game(
         _ name: String, _ arguments: [String], over transport: String = "tcp:mdns=embedded",
-        as identity: GameProcess.Identity = .ephemeral
-    ) throws(Failure) -> GameProcess {
-        let game = try GameProcess(name, arguments, over: transport, as: identity, on: self)
-        games.append(game)
-        return game
+        as identity: ProgramProcess.Identity = .ephemeral
+    ) throws -> ProgramProcess {
+        try program("fourinarow", name, arguments, over: transport, as: identity)
     }
 
     /// Starts `nigh` on the host, with a command and its arguments.
     func nigh(
-        _ name: String, _ arguments: [String], over transport: String = "tcp:mdns=embedded",
-        as identity: GameProcess.Identity = .ephemeral
-    ) throws(Failure) -> GameProcess {
-        let process = try GameProcess(name, arguments, of: "nigh", over: transport, as: identity, on: self)
-        games.append(process)
+        _ name: String, _ arguments: [String], over transport: String,
+        as identity: ProgramProcess.Identity = .ephemeral
+    ) throws -> ProgramProcess {
+        try program("nigh", name, arguments, over: transport, as: identity)
+    }
+
+    private func program(
+        _ program: String, _ name: String, _ arguments: [String], over transport: String,
+        as identity: ProgramProcess.Identity
+    ) throws -> ProgramProcess {
+        let process = try ProgramProcess(
+            name, arguments, of: program, over: transport, as: identity, on: self)
+        programs.append(process)
         return process
     }
 
     /// Waits until Avahi's browser shows a resolved record of the type `type` that is right.
-    func browse(_ type: String, until words: String, _ isRight: @escaping (String) -> Bool) throws(Failure) {
+    func browse(_ type: String, until words: String, _ isRight: @escaping (String) -> Bool) throws {
         let browser = try start(["avahi-browse", "-rp", type], mayEnd: true)
         var shown: String?
         browser.onLine = { _, line in if line.hasPrefix("="), isRight(line) { shown = shown ?? line } }
@@ -192,7 +207,7 @@ final class Host {
     // MARK: Daemons
 
     /// Starts the Avahi daemon, and the D-Bus daemon if it does not run, and waits until both serve.
-    func startDaemons() throws(Failure) {
+    func startDaemons() throws {
         if bus == nil {
             try Lab.write(DaemonFiles.bus, to: path("dbus.conf"))
             try Lab.write(DaemonFiles.avahi(hostName: name), to: path("avahi.conf"))
@@ -218,7 +233,7 @@ final class Host {
     }
 
     /// Kills the Avahi daemon; the D-Bus daemon stays.
-    func killDaemon() throws(Failure) {
+    func killDaemon() throws {
         guard let daemon else { throw Failure("\(name) has no Avahi daemon") }
         lab.journal.note(name, "the Avahi daemon is killed")
         daemon.mayEnd = true
@@ -231,7 +246,7 @@ final class Host {
 }
 
 /// The configuration files of the daemons.
-enum DaemonFiles {
+private enum DaemonFiles {
     static let bus = """
         <!DOCTYPE busconfig PUBLIC "-//freedesktop//DTD D-Bus Bus Configuration 1.0//EN"
          "http://www.freedesktop.org/standards/dbus/1.0/busconfig.dtd">
@@ -242,14 +257,8 @@ enum DaemonFiles {
           <policy context="default">
             <allow user="*"/>
             <allow own="*"/>
-            <allow send_type="method_call"/>
-            <allow send_type="signal"/>
-            <allow send_type="method_return"/>
-            <allow send_type="error"/>
-            <allow receive_type="method_call"/>
-            <allow receive_type="signal"/>
-            <allow receive_type="method_return"/>
-            <allow receive_type="error"/>
+            <allow send_destination="*" eavesdrop="true"/>
+            <allow eavesdrop="true"/>
           </policy>
         </busconfig>
 

@@ -2,60 +2,38 @@ import Glibc
 
 /// A running `lab peer` in a scenario. What it has printed is kept as the present state.
 final class PeerProcess {
+    /// The arguments of `lab peer` besides its name.
     struct Options {
-        var transport = "tcp"
-        var role = "peer"
-        var service = "lab"
-        /// A file in the host's /run. The same file makes the same peer.
-        var identity: String?
-        var info: [String] = []
-        /// Whether it invites every peer it finds.
-        var meets = false
-        /// Whether it becomes connected to everybody to whom one of its peers is connected.
-        var isMesh = false
-        /// Whether it carries pipes for others, and lets others carry pipes to it.
-        var hasRelays = false
-        var isEncrypted = true
-        /// Whether it shows the numbers that others ask.
-        var showsNumbers = false
-        /// How many seconds a conversation without a link waits for another one, if not as long as usual.
-        var grace: Int?
-
-        init() {}
+        fileprivate var arguments: [String]
 
         /// Options with a transport's spec.
-        static func over(_ transport: String) -> Options {
-            var options = Options()
-            options.transport = transport
-            return options
-        }
+        static func over(_ transport: String) -> Options { Options(arguments: ["--transport", transport]) }
 
-        /// The same options, with invitations to every peer it finds.
-        var meeting: Options {
-            var options = self
-            options.meets = true
-            return options
-        }
+        static let embedded = Options.over("tcp:mdns=embedded")
+        static let daemon = Options.over("tcp:mdns=daemon")
+        /// The default of most programs: the daemon if there is one, otherwise embedded.
+        static let byItself = Options.over("tcp")
+        /// Without any discovery.
+        static let byHand = Options.over("tcp:mdns=off")
 
-        /// The same options, with an identity that is kept in `file`.
-        func kept(in file: String) -> Options {
-            var options = self
-            options.identity = file
-            return options
-        }
+        func adding(_ more: String...) -> Options { Options(arguments: arguments + more) }
+
+        /// These options, with invitations to every peer it finds.
+        var meeting: Options { adding("--meet") }
+
+        /// These options, with an identity that is kept in `file` in the host's /run. The same file makes the same
+        /// peer.
+        func kept(in file: String) -> Options { adding("--identity", "/run/\(file)") }
     }
 
-    /// What it knows of another peer.
+    /// All that it knows of another peer.
     struct View {
         /// Whether discovery shows the peer now.
         var isFound = false
         var name = ""
         var routes: [String] = []
         var info: [String] = []
-        var state = "unavailable"
-        /// The reason for the state, if one was reported.
-        var cause = ""
-        /// Every state so far, with its time and its reason.
+        /// Every state so far, with its time and its reason, if one was reported.
         var states: [(state: String, at: Duration, cause: String)] = []
         var isSuspected = false
         var slowestRoundTrip: Duration?
@@ -66,18 +44,24 @@ final class PeerProcess {
         var packets: [Bool] = []
         /// When messages have come.
         var arrivals: [Duration] = []
-        /// The values that have come, and when.
-        var values: [(number: UInt64, at: Duration)] = []
+        /// The unreliable values that have come.
+        var values: [UInt64] = []
+        /// The numbers of the messages that its session accepted for the other peer.
+        var sent: [UInt64] = []
+        /// The numbers of the messages that came, by the run of the other peer's program.
+        var received: [String: [UInt64]] = [:]
+
+        var state: String { states.last?.state ?? "unavailable" }
+        /// The reason for the state, if one was reported.
+        var cause: String { states.last?.cause ?? "" }
     }
 
     let name: String
     unowned let host: Host
-    let options: Options
     let label: String
     private(set) var id = ""
     private(set) var run = ""
     private(set) var views: [String: View] = [:]
-    private(set) var ledger = Ledger()
     /// The addresses on which it listens, as reported.
     private(set) var listening: [String] = []
     /// The name under which others can find it, once they can.
@@ -89,34 +73,18 @@ final class PeerProcess {
     /// Failures of commands.
     private(set) var failures: [String] = []
     private(set) var statistics: [String: Int] = [:]
-    /// The numbers that others have asked it.
-    private(set) var asked: [UInt64] = []
 
     private let child: Child
     private var errors: [String] = []
+    /// The first violation of a promise of messages.
+    private var fault: String?
 
-    fileprivate init(_ name: String, _ options: Options, label: String, child: Child, on host: Host) {
+    init(_ name: String, _ options: Options, on host: Host) throws {
         self.name = name
-        self.options = options
         self.host = host
-        self.child = child
-        self.label = label
-    }
-
-    convenience init(_ name: String, _ options: Options, on host: Host) throws(Failure) {
-        let label = "\(host.name)/\(name)"
-        var command = host.launcher + [try Spawning.ownPath(), "peer", "--name", name]
-        command += ["--transport", options.transport, "--role", options.role, "--service", options.service]
-        if let identity = options.identity { command += ["--identity", "/run/\(identity)"] }
-        for pair in options.info { command += ["--info", pair] }
-        if options.meets { command.append("--meet") }
-        if options.isMesh { command.append("--mesh") }
-        if options.hasRelays { command.append("--relays") }
-        if !options.isEncrypted { command.append("--unencrypted") }
-        if options.showsNumbers { command.append("--numbers") }
-        if let grace = options.grace { command += ["--grace", "\(grace)"] }
-        let child = try host.lab.supervisor.start(label, command)
-        self.init(name, options, label: label, child: child, on: host)
+        label = "\(host.name)/\(name)"
+        let command = host.launcher + [try Spawning.ownPath(), "peer", "--name", name] + options.arguments
+        child = try host.lab.supervisor.start(label, command)
         // A peer that is not ready in time is gone before its process is.
         child.onLine = { [weak self] stream, line in self?.handle(line, from: stream) }
         try host.lab.supervisor.wait("\(label) to be ready", within: .seconds(20)) { !id.isEmpty }
@@ -134,6 +102,20 @@ final class PeerProcess {
     func leave(_ other: PeerProcess) { sendCommand("leave \(other.id)") }
     func ping(_ other: PeerProcess) { sendCommand("ping \(other.id)") }
 
+    /// Calls another one at its IPv4 address.
+    func call(_ other: PeerProcess) {
+        let address = other.listening.first { $0.contains(other.host.address()) } ?? ""
+        sendCommand("call \(address)")
+    }
+
+    /// Calls an address in vain.
+    func call(_ address: String, failsWith reason: String, within limit: Duration) throws {
+        let count = failures.count
+        sendCommand("call \(address)")
+        try host.lab.wait(for: "the call to \(address) to fail", within: limit) { failures.count > count }
+        try host.lab.check("it says \"\(reason)\"", failures.last?.contains(reason) == true)
+    }
+
     /// Sends `count` numbered messages with a `pause` after each. Without a count, sends until `stopSending`.
     func send(_ count: Int? = nil, to other: PeerProcess, every pause: Duration = .zero, size: Int = 64) {
         let milliseconds = Int(pause / .milliseconds(1))
@@ -145,11 +127,8 @@ final class PeerProcess {
         sendCommand("show \(other.id) \(Int(pause / .milliseconds(1)))")
     }
 
-    /// Asks questions and calls an actor, so many at once, until `stopSending`.
-    func ask(_ other: PeerProcess, atOnce count: Int = 32) { sendCommand("ask \(other.id) \(count)") }
-
     /// Has it count what it did.
-    func count() throws(Failure) {
+    func count() throws {
         statistics = [:]
         sendCommand("statistics")
         try host.lab.wait(for: "\(name) to count") { statistics["done"] != nil }
@@ -181,21 +160,19 @@ final class PeerProcess {
     func finds(_ other: PeerProcess) -> Bool { view(of: other).isFound }
     func isConnected(to other: PeerProcess) -> Bool { view(of: other).state == "connected" }
 
-    /// The numbers of the messages that arrived from the other peer's present run.
-    func received(from other: PeerProcess) -> [UInt64] {
-        ledger.received[.init(peer: other.id, run: other.run)] ?? []
+    /// Whether the conversation with another peer never ended.
+    func isUnbroken(with other: PeerProcess) -> Bool {
+        !view(of: other).states.contains { $0.state == "disconnected" }
     }
 
+    /// The numbers of the messages that arrived from the other peer's present run.
+    func received(from other: PeerProcess) -> [UInt64] { view(of: other).received[other.run] ?? [] }
+
     /// The numbers of the messages that its session accepted for another peer.
-    func sent(to other: PeerProcess) -> [UInt64] { ledger.sent[other.id] ?? [] }
+    func sent(to other: PeerProcess) -> [UInt64] { view(of: other).sent }
 
     /// Whether another peer has received everything sent to it, in order and nothing else.
     func hasDelivered(to other: PeerProcess) -> Bool { other.received(from: self) == sent(to: other) }
-
-    /// The last time at which it was in `state` towards another peer, not before `moment`.
-    func when(_ other: PeerProcess, was state: String, since moment: Duration = .zero) -> Duration? {
-        view(of: other).states.last { $0.state == state && $0.at >= moment }?.at
-    }
 
     /// The longest time without a message from another peer since `moment`.
     func longestSilence(of other: PeerProcess, since moment: Duration) -> Duration {
@@ -204,22 +181,17 @@ final class PeerProcess {
     }
 
     /// The port on which it listens.
-    func port() throws(Failure) -> Int {
-        for address in listening {
-            if let text = address.split(separator: ":").last, let port = Int(text) { return port }
-        }
-        throw Failure("\(label) names no port among \(listening)")
+    func port() throws -> Int {
+        let ports = listening.compactMap { $0.split(separator: ":").last.flatMap { Int($0) } }
+        guard let port = ports.first else { throw Failure("\(label) names no port among \(listening)") }
+        return port
     }
 
-    /// Fails if it received what it must not, broke a rule of states, or ended abnormally.
-    func check() throws(Failure) {
-        if let fault = ledger.fault { throw Failure("\(label): \(fault)") }
-        if case .exited(let status)? = ending, status != 0 {
-            throw Failure("\(label) ended with status \(status)")
-        }
-        if case .killed(let signal)? = ending, ![SIGKILL, SIGTERM].contains(signal) {
-            throw Failure("\(label) \(Child.Ending.killed(signal))")
-        }
+    /// Fails if it received what it must not, or ended abnormally.
+    func check() throws {
+        if let fault { throw Failure("\(label): \(fault)") }
+        let mayBe: [Child.Ending] = [.exited(0), .killed(SIGKILL), .killed(SIGTERM)]
+        if let ending, !mayBe.contains(ending) { throw Failure("\(label) \(ending)") }
         guard errors.isEmpty else {
             throw Failure("\(label) printed on its error output: \(errors.joined(separator: " | "))")
         }
@@ -228,11 +200,9 @@ final class PeerProcess {
     /// The present state, for a person.
     var summary: [String] {
         views.sorted { $0.key < $1.key }.map { id, view in
-            let counts = ledger.received.filter { $0.key.peer == id }.map {
-                "\($0.value.count) of run \($0.key.run)"
-            }
+            let counts = view.received.map { "\($1.count) of run \($0)" }
             return "of \(id.prefix(8)) \(view.name): found \(view.isFound), \(view.state), received "
-                + "[\(counts.joined(separator: ", "))], sent \(ledger.sent[id]?.count ?? 0)"
+                + "\(counts), sent \(view.sent.count)"
         }
     }
 
@@ -245,69 +215,65 @@ final class PeerProcess {
             return
         }
         let words = line.split(separator: " ", omittingEmptySubsequences: false).map(String.init)
-        if !["received", "sent", "value", "asked"].contains(words[0]) { host.lab.journal.note(label, line) }
+        if !["received", "sent", "value"].contains(words[0]) { host.lab.journal.note(label, line) }
+        let last = words.last ?? ""
         switch (words[0], words.count) {
         case ("ready", 3): (id, run) = (words[1], words[2])
-        case ("found", 5...):
-            let routes = words[2].split(separator: ",").map(String.init)
-            views[words[1], default: View()].routes = routes
-            // A route may also be an address that was given by hand.
-            views[words[1], default: View()].isFound = routes.contains {
-                $0.hasSuffix(".mdns") || $0.hasPrefix("bluetooth:") || $0.hasPrefix("nats:")
-            }
-            views[words[1], default: View()].info = words[3].split(separator: ",").map(String.init)
-            views[words[1], default: View()].name = words[4...].joined(separator: " ")
-        case ("lost", 2):
-            views[words[1], default: View()].routes = []
-            views[words[1], default: View()].isFound = false
-        case ("state", 4...): move(words[1], from: words[2], to: words[3], words[4...].joined(separator: " "))
-        case ("over", 3): views[words[1], default: View()].transports.append(words[2])
-        case ("packets", 3): views[words[1], default: View()].packets.append(words[2] == "true")
-        case ("value", 3):
-            guard let number = UInt64(words[2]) else { return recordUnknownLine(line) }
-            views[words[1], default: View()].values.append((number, host.lab.elapsed))
-        case ("transport", 3...):
-            conditions[words[1]] = words[2...].joined(separator: " ")
-        case ("asked", 2):
-            guard let number = UInt64(words[1]) else { return recordUnknownLine(line) }
-            asked.append(number)
-        case ("suspected", 3): views[words[1], default: View()].isSuspected = words[2] == "true"
-        case ("received", 4):
-            guard let number = UInt64(words[3]) else { return recordUnknownLine(line) }
-            ledger.didReceive(number, from: .init(peer: words[1], run: words[2]))
-            views[words[1], default: View()].arrivals.append(host.lab.journal.now)
-        case ("sent", 3):
-            guard let number = UInt64(words[2]) else { return recordUnknownLine(line) }
-            ledger.didSend(number, to: words[1])
-        case ("damaged", _): ledger.didReceiveDamaged(line)
-        case ("pong", 3):
-            guard let microseconds = Int(words[2]) else { return recordUnknownLine(line) }
-            let slowest = views[words[1]]?.slowestRoundTrip ?? .zero
-            views[words[1], default: View()].slowestRoundTrip = max(slowest, .microseconds(microseconds))
-            views[words[1], default: View()].pongs += 1
+        case ("transport", 3...): conditions[words[1]] = words[2...].joined(separator: " ")
         case ("advertised", 2...): advertisedName = words[1...].joined(separator: " ")
         case ("listening", _): listening = Array(words[1...])
         case ("trouble", _): troubles.append(words[1...].joined(separator: " "))
         case ("failed", _): failures.append(words[1...].joined(separator: " "))
-        case ("count", 3): statistics[words[1]] = Int(words[2])
-        case ("quality", 3), ("invited", _), ("uninvited", _), ("called", _), ("left", _), ("closed", _):
+        case ("count", 3): statistics[words[1]] = Int(last)
+        case ("damaged", _): fault = fault ?? line
+        case ("quality", _), ("invited", _), ("uninvited", _), ("called", _), ("left", _),
+            ("closed", _):
             break
-        default: recordUnknownLine(line)
+        default:
+            guard words.count > 1, change(&views[words[1], default: View()], by: words) else {
+                return host.lab.supervisor.report("\(label) printed what no peer should: \(line)")
+            }
         }
     }
 
-    private func recordUnknownLine(_ line: String) {
-        host.lab.supervisor.report("\(label) printed what no peer should: \(line)")
-    }
-
-    private func move(_ peer: String, from: String, to state: String, _ cause: String) {
-        let view = views[peer, default: View()]
-        if view.state != from {
-            host.lab.supervisor.report(
-                "\(label): \(peer) was \(view.state), and went from \(from) to \(state)")
+    /// Handles an event of another peer; returns false if there is no such event.
+    private func change(_ view: inout View, by words: [String]) -> Bool {
+        let last = words.last ?? ""
+        switch (words[0], words.count, UInt64(last)) {
+        case ("found", 5..., _):
+            view.routes = words[2].split(separator: ",").map(String.init)
+            // A route may also be an address that was given by hand.
+            view.isFound = view.routes.contains {
+                $0.hasSuffix(".mdns") || $0.hasPrefix("bluetooth:") || $0.hasPrefix("nats:")
+            }
+            view.info = words[3].split(separator: ",").map(String.init)
+            view.name = words[4...].joined(separator: " ")
+        case ("lost", 2, _): (view.routes, view.isFound) = ([], false)
+        case ("state", 4..., _):
+            if view.state != words[2] {
+                host.lab.supervisor.report(
+                    "\(label): \(words[1]) was \(view.state), and went from \(words[2])")
+            }
+            view.states.append((words[3], host.lab.journal.now, words[4...].joined(separator: " ")))
+        case ("over", 3, _): view.transports.append(last)
+        case ("packets", 3, _): view.packets.append(last == "true")
+        case ("suspected", 3, _): view.isSuspected = last == "true"
+        case ("value", 3, let number?): view.values.append(number)
+        case ("sent", 3, let number?): view.sent.append(number)
+        case ("received", 4, let number?):
+            // Gaps are seen where the sent messages are known.
+            if let before = view.received[words[2]]?.last, number <= before {
+                let isRepeated = view.received[words[2]]?.contains(number) == true
+                let fate = isRepeated ? "was given twice" : "came out of order, after \(before)"
+                fault = fault ?? "message \(number) of \(view.name) \(fate)"
+            }
+            view.received[words[2], default: []].append(number)
+            view.arrivals.append(host.lab.journal.now)
+        case ("pong", 3, let microseconds?):
+            view.slowestRoundTrip = max(view.slowestRoundTrip ?? .zero, .microseconds(Int64(microseconds)))
+            view.pongs += 1
+        default: return false
         }
-        views[peer, default: View()].state = state
-        views[peer, default: View()].cause = cause
-        views[peer, default: View()].states.append((state, host.lab.journal.now, cause))
+        return true
     }
 }

@@ -3,7 +3,6 @@ import Glibc
 import NighLoop
 import NighTestKit
 import NighUV
-import Synchronization
 
 /// Opens a thousand conversations of one session and cuts all at once, three times, in one process. Afterwards, the
 /// numbers of descriptors and bytes must be as before. Prints the numbers, and ends with status 1 if something stays.
@@ -20,23 +19,13 @@ enum CrowdProgram {
     private static let addedBytes = 1_024
 
     static func main() -> Int32 {
-        let status = Atomic<Int32>(1)
-        let done = CompletionSignal()
-        Task {
-            do {
-                try await run()
-                status.store(0, ordering: .relaxed)
-            } catch {
-                CommandLineOfLab.complain("lab crowd: \(error)")
-            }
-            done.signal()
+        do {
+            try run()
+            return 0
+        } catch {
+            CommandLineOfLab.complain("lab crowd: \(error)")
+            return 1
         }
-        done.wait()
-        return status.load(ordering: .relaxed)
-    }
-
-    private struct Surprise: Error, CustomStringConvertible {
-        let description: String
     }
 
     private struct Count {
@@ -54,60 +43,52 @@ enum CrowdProgram {
         }
     }
 
-    private static func run() async throws {
+    private static func run() throws {
         let hub = Member("Hub", loop: UVEventLoop())
         let loop = UVEventLoop()
         let guests = (0..<peers).map { Member("Guest \($0)", loop: loop) }
-        var before: [Count] = []
+        for guest in guests { try guest.wait("to have started") { $0.isReady } }
         var afterFirst = 0
-        for guest in guests { await guest.ready() }
         for round in 1...rounds {
-            let address = await hub.listen()
-            before.append(.now)
-            var next = guests[...]
-            while !next.isEmpty {
-                try await withThrowingTaskGroup(of: Void.self) { group in
-                    for guest in next.prefix(wave) { group.addTask { try await guest.call(address) } }
-                    try await group.waitForAll()
-                }
-                next = next.dropFirst(wave)
+            hub.session.startAdvertising()
+            try hub.wait("to listen") { $0.address != nil }
+            let before = Count.now
+            for start in stride(from: 0, to: peers, by: wave) {
+                let calling = guests[start..<min(start + wave, peers)]
+                for guest in calling { guest.call(hub) }
+                for guest in calling { try guest.wait("to be connected") { $0.connected == 1 } }
             }
+            try hub.wait("to be connected to all") { $0.connected == peers }
             let during = Count.now
-            print(
-                "round \(round): \(during.descriptors) descriptors, \(during.bytes / 1024) KiB with all connected"
-            )
-            await hub.hide()
-            await hub.cut()
-            for guest in guests { await guest.alone() }
-            await hub.alone()
-            let after = await waitForCount(before[round - 1])
-            print(
-                "round \(round): \(after.descriptors) descriptors, \(after.bytes / 1024) KiB once all were cut"
-            )
-            guard during.descriptors - before[round - 1].descriptors >= 2 * peers else {
-                throw Surprise(description: "not all were connected")
+            hub.session.stopAdvertising()
+            try hub.wait("to be hidden") { $0.address == nil }
+            hub.cut()
+            for member in guests + [hub] { try member.wait("to be alone") { $0.connected == 0 } }
+            let after = waitForCount(before)
+            for (words, count) in [("with all connected", during), ("once all were cut", after)] {
+                print("round \(round): \(count.descriptors) descriptors, \(count.bytes / 1024) KiB \(words)")
             }
-            guard after.descriptors <= before[round - 1].descriptors else {
-                throw Surprise(description: "\(after.descriptors - before[0].descriptors) descriptors stay")
+            guard during.descriptors - before.descriptors >= 2 * peers else {
+                throw Failure("not all were connected")
+            }
+            guard after.descriptors <= before.descriptors else {
+                throw Failure("\(after.descriptors - before.descriptors) descriptors stay")
             }
             // What the first round allocates once is no leak; what each later round adds is one.
-            if round == 1 {
-                guard after.bytes - before[0].bytes < peers * keptBytes else {
-                    throw Surprise(description: "\(after.bytes - before[0].bytes) bytes stay")
-                }
-                afterFirst = after.bytes
-            } else if after.bytes - afterFirst >= (round - 1) * peers * addedBytes {
-                throw Surprise(
-                    description: "\(after.bytes - afterFirst) bytes more stay after round \(round)")
-            }
+            if round == 1 { afterFirst = after.bytes }
+            let (added, allowed) =
+                round == 1
+                ? (after.bytes - before.bytes, peers * keptBytes)
+                : (after.bytes - afterFirst, (round - 1) * peers * addedBytes)
+            guard added < allowed else { throw Failure("\(added) bytes stay after round \(round)") }
         }
     }
 
     /// Waits for the sockets: they are closed soon after the events, and those that linger some time later.
-    private static func waitForCount(_ goal: Count) async -> Count {
+    private static func waitForCount(_ goal: Count) -> Count {
         let clock = LoadAdjustedClock()
         while Count.now.descriptors > goal.descriptors, clock.elapsed < .seconds(15) {
-            try? await Task.sleep(for: .milliseconds(50))
+            usleep(50_000)
             clock.advance()
         }
         return .now
@@ -115,19 +96,25 @@ enum CrowdProgram {
 }
 
 /// A session that waits for its events.
-private final class Member: Sendable {
-    private let session: Session
+///
+/// `@unchecked Sendable`: the monitor guards the state.
+private final class Member: @unchecked Sendable {
+    let session: Session
+    private let name: String
     private let faults: FaultControl
     private let loop: UVEventLoop
-    private let state = Mutex(State())
+    private let monitor = Monitor()
+    private var state = State()
 
-    private struct State {
+    struct State {
         var address: TransportAddress?
         var connected = 0
-        var waiting: [(isTrue: @Sendable (State) -> Bool, go: CheckedContinuation<Void, Never>)] = []
+        var failure: NighError?
+        var isReady = false
     }
 
     init(_ name: String, loop: UVEventLoop) {
+        self.name = name
         self.loop = loop
         let transport = FaultyTransport(TCPTransport(TCPOptions(interface: "lo", discovery: .off)))
         faults = transport.control
@@ -141,63 +128,34 @@ private final class Member: Sendable {
         configuration.timings.loseAfter = .seconds(60)
         session = Session(configuration, identity: .ephemeral(), transports: [transport], loop: loop)
         session.start(onEvent: { [weak self] in self?.handle($0) }, onMessage: { _, _ in })
+        session.statistics { [self] _ in monitor.change { state.isReady = true } }
     }
 
     private func handle(_ event: SessionEvent) {
-        let going = state.withLock { state in
+        if case .invited(let invitation) = event { invitation.accept() }
+        monitor.change {
             switch event {
-            case .invited(let invitation): invitation.accept()
             case .listening(_, let addresses): state.address = addresses.first
             case .connected: state.connected += 1
             case .disconnected: state.connected -= 1
             default: break
             }
-            let (going, staying) = (
-                state.waiting.filter { $0.isTrue(state) }, state.waiting.filter { !$0.isTrue(state) }
-            )
-            state.waiting = staying
-            return going
-        }
-        for waiting in going { waiting.go.resume() }
-    }
-
-    private func wait(until isTrue: @escaping @Sendable (State) -> Bool) async {
-        await withCheckedContinuation { continuation in
-            let isReady = state.withLock { state in
-                if isTrue(state) { return true }
-                state.waiting.append((isTrue, continuation))
-                return false
-            }
-            if isReady { continuation.resume() }
         }
     }
 
-    /// Returns when the session has started.
-    func ready() async { _ = await session.statistics() }
-
-    func listen() async -> TransportAddress {
-        session.startAdvertising()
-        await wait { $0.address != nil }
-        return state.withLock { $0.address } ?? TransportAddress(scheme: "tcp", value: "")
+    func wait(_ words: String, until isTrue: (State) -> Bool) throws {
+        let isInTime = monitor.wait(within: .seconds(60)) { state.failure != nil || isTrue(state) }
+        if let failure = monitor.read({ state.failure }) { throw failure }
+        guard isInTime else { throw Failure("\(name) waited in vain \(words)") }
     }
 
-    func hide() async {
-        session.stopAdvertising()
-        await wait { $0.address == nil }
+    func call(_ hub: Member) {
+        guard let address = hub.monitor.read({ hub.state.address }) else { return }
+        session.invite(at: address) { [self] result in
+            if case .failure(let error) = result { monitor.change { state.failure = error } }
+        }
     }
-
-    func call(_ address: TransportAddress) async throws { _ = try await session.invite(at: address) }
 
     /// Cuts all pipes at once.
-    func cut() async {
-        await withCheckedContinuation { continuation in
-            loop.execute { [faults] in
-                faults.cut()
-                continuation.resume()
-            }
-        }
-    }
-
-    /// Returns when no conversation is left.
-    func alone() async { await wait { $0.connected == 0 } }
+    func cut() { loop.execute { [faults] in faults.cut() } }
 }

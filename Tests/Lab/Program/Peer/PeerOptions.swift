@@ -3,34 +3,28 @@ import NighLoop
 /// The options of `lab peer`.
 struct PeerOptions {
     static let help = """
-        usage: lab peer --name NAME [--transport SPEC] [--role peer|server|client] [--service NAME]
-                        [--identity FILE] [--info KEY=VALUE]… [--meet] [--mesh] [--relays] [--unencrypted]
-                        [--grace SECONDS] [--exchange COUNT PAUSE]
+        usage: lab peer --name NAME [OPTION…]
 
         One session, driven by lines on its input, telling what happens as lines on its output.
 
-          --transport  as every program takes it: tcp, tcp:mdns=embedded,port=4000 (default: tcp)
-          --identity   a file that keeps who it is; without one it is somebody new each time
-          --meet       invite everybody who is found
-          --mesh       become connected to everybody to whom one of its peers is connected
-          --relays     carry pipes for everybody, and let everybody carry pipes
-          --unencrypted
-                       talk in the clear, to those alone who do as well
-          --numbers    show the numbers that others ask
-          --grace      how long a conversation without a link waits for another one (default: 10)
-          --exchange   take no commands; send COUNT numbered messages, with PAUSE milliseconds between two, to everybody
-                       who gets connected, and end when all of them have gone and as many have come
+          --transport SPEC     as every program takes it: tcp, tcp:mdns=embedded,port=4000 (default: tcp)
+          --service NAME       (default: lab)
+          --identity FILE      a file that keeps who it is; without one it is somebody new each time
+          --info KEY=VALUE     may be given several times
+          --meet               invite everybody who is found
+          --mesh               become connected to everybody to whom one of its peers is connected
+          --relays             carry pipes for everybody, and let everybody carry pipes
+          --unencrypted        talk in the clear, to those alone who do as well
+          --grace SECONDS      how long a conversation without a link waits for another one (default: 10)
+          --exchange COUNT     take no commands; send COUNT numbered messages, one every 20 ms, to everybody who gets
+                               connected, and end when all of them have gone and as many have come
 
         Commands:
-          invite PEER                 ask a peer for a conversation
-          call ADDRESS                ask whoever answers there
-          leave PEER                  end the conversation
+          invite PEER | leave PEER | ping PEER | call ADDRESS
           send PEER COUNT SIZE PAUSE  send COUNT (or `on`: until hushed) numbered messages of SIZE bytes, with so many
                                       milliseconds between two
           show PEER PAUSE             send numbered values unreliably, one every PAUSE milliseconds, until hushed
-          ask PEER COUNT              ask numbered questions and call an actor with numbers, COUNT at once, until hushed
-          hush                        end all sending and asking
-          ping PEER                   measure a round trip
+          hush                        end all sending
           advertise on|off, browse on|off, info KEY=VALUE…
           statistics                  print what was counted
           quit                        leave in good order; so do Ctrl-C and the end of the input
@@ -43,84 +37,69 @@ struct PeerOptions {
           listening ADDRESS…          | transport SCHEME up|down CAUSE    | trouble ERROR
           advertised NAME             | count NAME VALUE                  | quality ID PER-CENT
           over ID SCHEME              | value ID NUMBER                   | packets ID true|false
-          asked NUMBER                | closed
+          closed
         """
 
-    struct UsageError: Error {
-        let message: String
-    }
+    private static let allFlags: Set = [
+        "--help", "-h", "--meet", "--mesh", "--relays", "--unencrypted",
+    ]
+    private static let allWithValues: Set = [
+        "--name", "--transport", "--service", "--identity", "--info", "--grace", "--exchange",
+    ]
 
-    var name = ""
-    var transport = "tcp"
-    var role = SessionRole.peer
-    var service: ServiceName = "lab"
-    var identity: String?
-    var info: [String: String] = [:]
-    var meets = false
-    var isMesh = false
-    var hasRelays = false
-    var isEncrypted = true
-    var showsNumbers = false
-    var grace: Duration?
-    var exchange: Exchange?
-    var wantsHelp = false
+    private let flags: Set<String>
+    private let values: [String: [String]]
 
-    init(_ arguments: [String]) throws(UsageError) {
+    let service: ServiceName
+    /// Ends once it has exchanged that many messages with everybody.
+    let exchangeCount: UInt64?
+    let grace: Duration?
+    let info: [String: String]
+
+    init(_ arguments: [String]) throws {
+        var flags: Set<String> = []
+        var values: [String: [String]] = [:]
         var rest = arguments[...]
         while let argument = rest.popFirst() {
-            switch argument {
-            case "--help", "-h": wantsHelp = true
-            case "--meet": meets = true
-            case "--mesh": isMesh = true
-            case "--relays": hasRelays = true
-            case "--unencrypted": isEncrypted = false
-            case "--numbers": showsNumbers = true
-            case "--grace":
-                guard let seconds = Int(try Self.value(of: argument, &rest)), seconds >= 0 else {
-                    throw UsageError(message: "--grace takes a number of seconds")
-                }
-                grace = .seconds(seconds)
-            case "--exchange":
-                guard let count = UInt64(try Self.value(of: argument, &rest)),
-                    let pause = Int(try Self.value(of: argument, &rest)), count > 0, pause >= 0
-                else { throw UsageError(message: "--exchange takes a number of messages, and milliseconds") }
-                exchange = Exchange(count: count, pause: pause)
-            case "--name": name = try Self.value(of: argument, &rest)
-            case "--transport": transport = try Self.value(of: argument, &rest)
-            case "--identity": identity = try Self.value(of: argument, &rest)
-            case "--role":
-                let text = try Self.value(of: argument, &rest)
-                guard let role = SessionRole(rawValue: text) else {
-                    throw UsageError(message: "there is no role \"\(text)\"")
-                }
-                self.role = role
-            case "--service":
-                let text = try Self.value(of: argument, &rest)
-                guard let service = ServiceName(text) else {
-                    throw UsageError(message: "\"\(text)\" is not a service name")
-                }
-                self.service = service
-            case "--info":
-                guard let pair = Self.pair(try Self.value(of: argument, &rest)) else {
-                    throw UsageError(message: "--info takes KEY=VALUE")
-                }
-                info[pair.key] = pair.value
-            default: throw UsageError(message: "unknown argument \"\(argument)\"")
+            if Self.allFlags.contains(argument) {
+                flags.insert(argument)
+            } else if Self.allWithValues.contains(argument) {
+                guard let value = rest.popFirst() else { throw Failure("\(argument) needs a value") }
+                values[argument, default: []].append(value)
+            } else {
+                throw Failure("unknown argument \"\(argument)\"")
             }
         }
-        if name.isEmpty, !wantsHelp { throw UsageError(message: "--name is missing") }
+        func number(_ option: String) throws -> UInt64? {
+            guard let text = values[option]?.last else { return nil }
+            guard let number = UInt64(text) else { throw Failure("\(option) takes a number") }
+            return number
+        }
+        guard let service = ServiceName(values["--service"]?.last ?? "lab") else {
+            throw Failure("this is not a service name")
+        }
+        (self.service, self.flags, self.values) = (service, flags, values)
+        exchangeCount = try number("--exchange")
+        grace = try number("--grace").map { .seconds($0) }
+        info = Self.pairs(values["--info"] ?? [])
+        guard values["--name"] != nil || wantsHelp else { throw Failure("--name is missing") }
     }
 
-    /// Splits `KEY=VALUE`.
-    static func pair(_ text: some StringProtocol) -> (key: String, value: String)? {
-        guard let sign = text.firstIndex(of: "=") else { return nil }
-        return (String(text[..<sign]), String(text[text.index(after: sign)...]))
-    }
+    var name: String { values["--name"]?.last ?? "" }
+    var transport: String { values["--transport"]?.last ?? "tcp" }
+    var identity: String? { values["--identity"]?.last }
+    var meets: Bool { flags.contains("--meet") }
+    var isMesh: Bool { flags.contains("--mesh") }
+    var hasRelays: Bool { flags.contains("--relays") }
+    var isEncrypted: Bool { !flags.contains("--unencrypted") }
+    var wantsHelp: Bool { flags.contains("--help") || flags.contains("-h") }
 
-    private static func value(
-        of option: String, _ rest: inout ArraySlice<String>
-    ) throws(UsageError) -> String {
-        guard let text = rest.popFirst() else { throw UsageError(message: "\(option) needs a value") }
-        return text
+    /// Splits each `KEY=VALUE`.
+    static func pairs(_ texts: some Sequence<some StringProtocol>) -> [String: String] {
+        var pairs: [String: String] = [:]
+        for parts in texts.map({ $0.split(separator: "=", maxSplits: 1) }) where parts.count == 2 {
+            pairs[String(parts[0])] = String(parts[1])
+        }
+        return pairs
     }
 }

@@ -27,15 +27,13 @@ enum PeerProgram {
             let wake = wakeDescriptors.reading
             for number in [SIGINT, SIGTERM] { signal(number) { _ in PeerProgram.wake() } }
             conductor.start()
-            readCommands(from: options.exchange == nil ? STDIN_FILENO : -1, or: wake, conductor)
+            readCommands(from: options.exchangeCount == nil ? STDIN_FILENO : -1, or: wake, conductor)
             conductor.finish()
             return 0
-        } catch let usageError as PeerOptions.UsageError {
-            CommandLineOfLab.complain("lab peer: \(usageError.message)")
         } catch {
             CommandLineOfLab.complain("lab peer: \(error)")
+            return 2
         }
-        return 2
     }
 
     /// Passes on lines until there is a reason to end. If `input` is negative, `wake` is the only reason.
@@ -43,10 +41,7 @@ enum PeerProgram {
         var lines = LineBuffer()
         var room = [UInt8](repeating: 0, count: 4_096)
         while true {
-            var sources = [
-                pollfd(fd: input, events: Int16(POLLIN), revents: 0),
-                pollfd(fd: wake, events: Int16(POLLIN), revents: 0),
-            ]
+            var sources = [input, wake].map { pollfd(fd: $0, events: Int16(POLLIN), revents: 0) }
             guard poll(&sources, nfds_t(sources.count), -1) > 0 else { continue }
             if sources[1].revents != 0 { return }
             let count = read(input, &room, room.count)
@@ -61,18 +56,31 @@ enum PeerProgram {
 
 /// Prints whole lines from any thread.
 final class LineWriter: Sendable {
-    private let lock = Mutex(())
+    /// The last line of each kind of event and peer that is printed only when it changes.
+    private let last = Mutex<[String: String]>([:])
 
-    func writeLine(_ line: String) {
+    func writeLine(_ line: String) { last.withLock { _ in Self.write(line) } }
+
+    /// Prints `event` and `words`, unless they are what was printed last for it, or `first` if nothing was.
+    func writeIfChanged(_ event: String, _ words: String, from first: String? = nil) {
+        last.withLock { last in
+            guard last[event] ?? first != words else { return }
+            last[event] = words
+            Self.write("\(event) \(words)")
+        }
+    }
+
+    /// Forgets what was printed last for `event`; returns whether something was.
+    func forget(_ event: String) -> Bool { last.withLock { $0.removeValue(forKey: event) != nil } }
+
+    private static func write(_ line: String) {
         let bytes = Array((line + "\n").utf8)
-        lock.withLock { _ in
-            var rest = bytes[...]
-            while !rest.isEmpty {
-                let count = rest.withUnsafeBytes { write(STDOUT_FILENO, $0.baseAddress, $0.count) }
-                if count < 0, errno == EINTR { continue }
-                guard count > 0 else { return }
-                rest = rest.dropFirst(count)
-            }
+        var rest = bytes[...]
+        while !rest.isEmpty {
+            let count = rest.withUnsafeBytes { Glibc.write(STDOUT_FILENO, $0.baseAddress, $0.count) }
+            if count < 0, errno == EINTR { continue }
+            guard count > 0 else { return }
+            rest = rest.dropFirst(count)
         }
     }
 }

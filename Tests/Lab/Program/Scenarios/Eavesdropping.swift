@@ -1,25 +1,19 @@
-import Glibc
 import NighLoop
 
 /// An eavesdropper records everything on the cable between two hosts, and reads it.
 enum Eavesdropping {
     static let all = [
-        Scenario(
-            "overheard", "a capture of an encrypted conversation shows two prefaces and TLS 1.3",
-            limit: .seconds(90)
-        ) { lab throws(Failure) in try overhear(lab, isEncrypted: true) },
-        Scenario(
-            "overheard-unencrypted", "the same without encryption shows every word: the reader can read",
-            limit: .seconds(90)
-        ) { lab throws(Failure) in try overhear(lab, isEncrypted: false) },
-        Scenario("overheard-tls12", "a certificate that TLS 1.2 shows is found by the same search") {
-            lab throws(Failure) in try overhearTLS12(lab)
+        Scenario("overheard", "a capture of an encrypted conversation shows two prefaces and TLS 1.3") {
+            try overhear($0, isEncrypted: true)
+        },
+        Scenario("overheard-unencrypted", "the same without encryption shows every word: it can be read") {
+            try overhear($0, isEncrypted: false)
         },
     ]
 
     /// Bytes that an eavesdropper may search for.
     private struct Secret {
-        let what: String
+        let words: String
         let bytes: [UInt8]
         /// Whether multicast DNS announces it to everybody.
         var isAnnounced = false
@@ -30,16 +24,16 @@ enum Eavesdropping {
         var searches: [(words: String, bytes: ArraySlice<UInt8>)] {
             let middle = bytes.count / 2
             return [
-                (what, bytes[...]), ("the first half of \(what)", bytes[..<middle]),
-                ("the second half of \(what)", bytes[middle...]),
+                (words, bytes[...]), ("the first half of \(words)", bytes[..<middle]),
+                ("the second half of \(words)", bytes[middle...]),
             ]
         }
     }
 
     private static let service = "overheard-lab"
     private static let info = "place=under the old walnut tree"
-    private static let prefaceByteCount = 8
-    /// The length of the messages that `Lab.exchangeMessages` sends.
+    private static let preface: [UInt8] = [0x4E, 0x49, 0x47, 0x48, 1, 2, 0, 0]
+    /// The length of the messages that `Pair.exchangeMessages` sends.
     private static let messageByteCount = 64
     /// The first bytes of an Ed25519 key in every certificate (RFC 8410).
     private static let keyBeginning: [UInt8] = [
@@ -49,150 +43,135 @@ enum Eavesdropping {
     private static let certificateName: [UInt8] =
         [0x06, 0x03, 0x55, 0x04, 0x03] + [0x0C, 0x04] + Array("nigh".utf8)
 
-    private static func overhear(_ lab: Lab, isEncrypted: Bool) throws(Failure) {
-        let hosts = [try lab.host("puma"), try lab.host("lynx")]
+    private static func overhear(_ lab: Lab, isEncrypted: Bool) throws {
+        let hosts = try ["puma", "lynx"].map { try lab.host($0) }
         let capture = try Capture(of: hosts[0], in: lab)
-        var options = Findings.embedded
-        options.service = service
-        options.info = [info]
-        options.isEncrypted = isEncrypted
-        let puma = try hosts[0].peer("Puma who sleeps in the afternoon", options)
-        let lynx = try hosts[1].peer("Lynx who never comes down again", options)
-        try lab.find(puma, lynx)
+        var options = PeerProcess.Options.embedded.adding("--service", service, "--info", info)
+        if !isEncrypted { options = options.adding("--unencrypted") }
+        let pair = Pair(
+            try hosts[0].peer("Puma who sleeps in the afternoon", options),
+            try hosts[1].peer("Lynx who never comes down again", options))
+        try pair.find()
         // Twice, because the second handshake is another one: it uses a ticket of the first.
         for _ in 0..<2 {
-            puma.invite(lynx)
-            try lab.connection(of: puma, lynx)
-            try lab.exchangeMessages(puma, lynx)
-            puma.leave(lynx)
-            try lab.wait(for: "them to part") { !puma.isConnected(to: lynx) && !lynx.isConnected(to: puma) }
+            try pair.invite()
+            try pair.exchangeMessages()
+            try pair.part()
         }
-        for peer in [puma, lynx] { peer.quit() }
+        for peer in pair.peers { peer.quit() }
         try capture.end(withACallTo: hosts[1])
         let connections = try capture.connections()
-        let whole = connections.filter { $0.said(inAnswer: true).count > prefaceByteCount }
+        let whole = connections.filter { $0.streams[1].count > preface.count }
         try lab.check("two connections or more were captured to their end", whole.count >= 2)
-        let secrets = try secrets(of: puma, for: lynx) + secrets(of: lynx, for: puma) + commonSecrets
-        try searchAnnouncements(lab, capture, secrets)
-        if isEncrypted {
-            for connection in connections {
-                lab.step("connection \(connection.number)")
-                try checkSilence(lab, connection, secrets)
-            }
-            for connection in whole { try checkEncryption(lab, capture, connection) }
-        } else {
-            try checkPlaintext(lab, connections, secrets)
+        let secrets = commonSecrets + (try pair.directions.flatMap { try Self.secrets(of: $0, for: $1) })
+        // Public data must be found. This shows that the search works and the documentation is right.
+        let announcements = try capture.announcements()
+        for secret in secrets where secret.isAnnounced {
+            try lab.check("multicast DNS tells \(secret.words)", holds(announcements, secret.bytes[...]))
         }
+        guard isEncrypted else { return try checkPlaintext(connections, secrets, on: hosts[0]) }
+        for connection in connections {
+            lab.step("connection \(connection.number)")
+            try checkSilence(lab, connection, secrets)
+        }
+        for connection in whole { try checkEncryption(lab, connection) }
     }
 
     private static var commonSecrets: [Secret] {
         [
-            Secret(what: "the service", bytes: Array(service.utf8), isAnnounced: true),
-            Secret(what: "the discovery info", bytes: Array(info.utf8), isAnnounced: true, isSaid: false),
-            Secret(what: "a certificate's key", bytes: keyBeginning, isSaid: false),
-            Secret(what: "a certificate's name", bytes: certificateName, isSaid: false),
+            Secret(words: "the service", bytes: Array(service.utf8), isAnnounced: true),
+            Secret(words: "the discovery info", bytes: Array(info.utf8), isAnnounced: true, isSaid: false),
+            Secret(words: "a certificate's key", bytes: keyBeginning, isSaid: false),
+            Secret(words: "a certificate's name", bytes: certificateName, isSaid: false),
         ]
     }
 
-    private static func secrets(of peer: PeerProcess, for other: PeerProcess) throws(Failure) -> [Secret] {
+    private static func secrets(of peer: PeerProcess, for other: PeerProcess) throws -> [Secret] {
         guard let id = PeerID(peer.id), let run = UInt64(peer.run, radix: 16) else {
             throw Failure("\(peer.label) has no PeerID or no run")
         }
+        let name = peer.name
         return [
-            Secret(what: "\(peer.name)'s name", bytes: Array(peer.name.utf8), isAnnounced: true),
-            Secret(what: "\(peer.name)'s PeerID", bytes: id.bytes),
+            Secret(words: "\(name)'s name", bytes: Array(name.utf8), isAnnounced: true),
+            Secret(words: "\(name)'s PeerID", bytes: id.bytes),
             Secret(
-                what: "\(peer.name)'s PeerID in letters", bytes: Array(peer.id.utf8), isAnnounced: true,
+                words: "\(name)'s PeerID in letters", bytes: Array(peer.id.utf8), isAnnounced: true,
                 isSaid: false),
         ]
             + peer.sent(to: other).map { number in
                 let message = NumberedMessage(run: run, number: number).bytes(size: messageByteCount)
-                return Secret(what: "message \(number) of \(peer.name)", bytes: message)
+                return Secret(words: "message \(number) of \(name)", bytes: message)
             }
-    }
-
-    /// Checks that public data is found in the announcements. This shows that the search works and the documentation is
-    /// right.
-    private static func searchAnnouncements(
-        _ lab: Lab, _ capture: Capture, _ secrets: [Secret]
-    ) throws(Failure) {
-        let announcements = try capture.announcements()
-        for secret in secrets where secret.isAnnounced {
-            try lab.check("multicast DNS tells \(secret.what)", holds(announcements, secret.bytes[...]))
-        }
     }
 
     /// Also checks connections that were given up because another was faster. In these, one side may have sent nothing.
     private static func checkSilence(
         _ lab: Lab, _ connection: Capture.Connection, _ secrets: [Secret]
-    ) throws(Failure) {
-        let streams = [connection.said(inAnswer: false), connection.said(inAnswer: true)]
-        let preface: [UInt8] = [0x4E, 0x49, 0x47, 0x48, 1, 2, 0, 0]
+    ) throws {
+        let streams = connection.streams
         try lab.check(
-            "both begin with a preface, of \(streams[0].count) and \(streams[1].count) bytes",
+            "both begin with a preface, of \(streams.map(\.count)) bytes",
             streams.allSatisfy { $0.isEmpty || $0.starts(with: preface) })
-        for secret in secrets {
-            for search in secret.searches where streams.contains(where: { holds($0, search.bytes) }) {
-                throw Failure("\(search.words) is in the clear")
-            }
+        for search in secrets.flatMap(\.searches) where streams.contains(where: { holds($0, search.bytes) }) {
+            throw Failure("\(search.words) is in the clear")
         }
-        try lab.check("none of \(secrets.count) secrets is in the clear", true)
+        lab.step("none of \(secrets.count) secrets is in the clear")
     }
 
-    private static func checkEncryption(
-        _ lab: Lab, _ capture: Capture, _ connection: Capture.Connection
-    ) throws(Failure) {
+    /// Checks that behind the preface a connection is TLS 1.3 (RFC 8446), of which all but the greetings is encrypted.
+    private static func checkEncryption(_ lab: Lab, _ connection: Capture.Connection) throws {
         lab.step("records of connection \(connection.number)")
-        let streams = [connection.said(inAnswer: false), connection.said(inAnswer: true)]
-        let verdict = try capture.verdict(on: connection, behind: prefaceByteCount)
-        try lab.check("tshark sees TLS 1.3 and nothing else: \(verdict)", verdict.protocols == ["TLSv1.3"])
-        try lab.check(
-            "every byte behind the prefaces is part of a record",
-            verdict.byteCounts.asking == streams[0].count - prefaceByteCount
-                && verdict.byteCounts.answering == streams[1].count - prefaceByteCount)
-        try lab.check(
-            "two records can be read, and neither is a certificate",
-            verdict.contents == ["Client Hello", "Server Hello", "Application Data"])
+        let (handshake, changeOfCipher, encrypted) = (22 as UInt8, 20 as UInt8, 23 as UInt8)
+        for (greeting, stream) in zip([1, 2] as [UInt8], connection.streams) {
+            let records = try records(of: stream.dropFirst(preface.count))
+            let types = records.map { $0[$0.startIndex] }
+            let first = records[0].dropFirst(5)
+            try lab.check(
+                "a greeting is first, and all \(types.count - 1) other records are encrypted",
+                types[0] == handshake && first.first == greeting
+                    && types.dropFirst().allSatisfy { [changeOfCipher, encrypted].contains($0) })
+            // The extension with which a server says what it has chosen.
+            let version: [UInt8] = [0x00, 0x2B, 0x00, 0x02, 0x03, 0x04]
+            try lab.check("the server has chosen TLS 1.3", greeting == 1 || holds(Array(first), version[...]))
+        }
+    }
+
+    /// Splits bytes into TLS records, of which nothing may be left.
+    private static func records(of bytes: ArraySlice<UInt8>) throws -> [ArraySlice<UInt8>] {
+        var (records, rest): ([ArraySlice<UInt8>], ArraySlice<UInt8>) = ([], bytes)
+        while !rest.isEmpty {
+            let head = Array(rest.prefix(5))
+            let length = head.count == 5 && head[1] == 3 ? Int(head[3]) << 8 + Int(head[4]) : 0
+            guard length > 0, rest.count >= 5 + length else { throw Failure("no TLS record: \(head)") }
+            records.append(rest.prefix(5 + length))
+            rest = rest.dropFirst(5 + length)
+        }
+        return records
     }
 
     private static func checkPlaintext(
-        _ lab: Lab, _ connections: [Capture.Connection], _ secrets: [Secret]
-    ) throws(Failure) {
-        let streams = connections.flatMap { [$0.said(inAnswer: false), $0.said(inAnswer: true)] }
-        let said = secrets.filter(\.isSaid)
-        for secret in said {
-            for search in secret.searches where !streams.contains(where: { holds($0, search.bytes) }) {
-                throw Failure("\(search.words) is not found where nothing is encrypted")
-            }
+        _ connections: [Capture.Connection], _ secrets: [Secret], on host: Host
+    ) throws {
+        let streams = connections.flatMap(\.streams)
+        for search in secrets.filter(\.isSaid).flatMap(\.searches)
+        where !streams.contains(where: { holds($0, search.bytes) }) {
+            throw Failure("\(search.words) is not found where nothing is encrypted")
         }
-        try lab.check("all of \(said.count) secrets are in the clear", true)
+        host.lab.step("all that is said is in the clear")
+        // What is searched of a certificate is found in one.
+        let digits = try host.run([
+            "sh", "-c",
+            "openssl req -x509 -newkey ed25519 -nodes -subj /CN=nigh -utf8 -keyout /dev/null -outform DER 2>/dev/null"
+                + " | od -An -v -tx1",
+        ])
+        let certificate = digits.flatMap { $0.split(separator: " ") }.compactMap { UInt8($0, radix: 16) }
+        for (words, bytes) in [("key", keyBeginning), ("name", certificateName)] {
+            try host.lab.check("a certificate's \(words) is found in one", holds(certificate, bytes[...]))
+        }
     }
 
     private static func holds(_ bytes: [UInt8], _ part: ArraySlice<UInt8>) -> Bool {
         guard let first = part.first else { return true }
         return bytes.indices.contains { bytes[$0] == first && bytes[$0...].starts(with: part) }
-    }
-
-    private static func overhearTLS12(_ lab: Lab) throws(Failure) {
-        let (puma, lynx) = (try lab.host("puma"), try lab.host("lynx"))
-        let capture = try Capture(of: puma, in: lab)
-        try puma.run([
-            "openssl", "req", "-x509", "-newkey", "ed25519", "-nodes", "-subj", "/CN=nigh", "-utf8",
-            "-keyout",
-            "/run/key.pem", "-out", "/run/certificate.pem",
-        ])
-        let server = try puma.start(
-            [
-                "openssl", "s_server", "-tls1_2", "-accept", "4711", "-key", "/run/key.pem", "-cert",
-                "/run/certificate.pem", "-naccept", "1",
-            ], mayEnd: true)
-        var listens = false
-        server.onLine = { _, line in if line.contains("ACCEPT") { listens = true } }
-        try lab.wait(for: "the server to listen") { listens }
-        try lynx.run(["openssl", "s_client", "-tls1_2", "-connect", "\(puma.address()):4711"])
-        try capture.end(withACallTo: lynx)
-        let said = try capture.connections().flatMap { $0.said(inAnswer: true) }
-        try lab.check("the certificate's key is found", holds(said, keyBeginning[...]))
-        try lab.check("the certificate's name is found", holds(said, certificateName[...]))
     }
 }
