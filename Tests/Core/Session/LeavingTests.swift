@@ -1,6 +1,7 @@
 import NighMemory
 import NighTestKit
 import Testing
+import Worlds
 
 @testable import NighCore
 

@@ -1,7 +1,6 @@
 import NighMemory
 import NighTestKit
 import Testing
-import Worlds
 
 @testable import NighCore
 
