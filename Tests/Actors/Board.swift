@@ -129,7 +129,7 @@ final class Counter: Sendable {
 /// Scores, of which the last one fails if the count is negative. Counts those that are asked for.
 func scores(_ count: Int, counter: Counter = Counter()) -> AsyncThrowingStream<Score, any Error> {
     let own = Counter()
-    return AsyncThrowingStream {
+    return AsyncThrowingStream(unfolding: {
         try Task.checkCancellation()
         guard own.count < abs(count) else {
             if count < 0 { throw ColumnFull(column: own.count) }
@@ -138,5 +138,5 @@ func scores(_ count: Int, counter: Counter = Counter()) -> AsyncThrowingStream<S
         counter.increment()
         own.increment()
         return Score(discs: own.count)
-    }
+    })
 }

@@ -232,7 +232,7 @@ import Testing
         let file = try tree.open(index)
         #expect(!file.isSeekable)
         let folder = path[...path.lastIndex(of: "/")!]
-        #expect(try text(file) == TemporaryFolder.text(of: folder + name))
+        #expect(try text(file) == TemporaryFolder.text(of: "\(folder)\(name)"))
     }
 
     @Test func `An empty file and a file with a hole have their sizes`() throws {
